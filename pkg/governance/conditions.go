@@ -12,6 +12,8 @@ const (
 	ReasonDrafting            = "Drafting"
 	ReasonReviewRequired      = "ReviewRequired"
 	ReasonWaitingForWindow    = "WaitingForWindow"
+	ReasonWaitingForProfile   = "WaitingForProfile"
+	ReasonFrozen              = "Frozen"
 	ReasonInProgress          = "InProgress"
 	ReasonCompleted           = "Completed"
 	ReasonCompletedWithErrors = "CompletedWithErrors"
@@ -46,6 +48,8 @@ func Reasons() []Reason {
 		{ReasonDrafting, "the plan is being computed"},
 		{ReasonReviewRequired, "the plan waits for its approval"},
 		{ReasonWaitingForWindow, "the plan is approved, and an item of it waits for the window, which status.window names"},
+		{ReasonWaitingForProfile, "the plan is approved, and an item of it waits until the profiles of spec.requires are in effect; the message names the plans of them"},
+		{ReasonFrozen, "the plan is being executed, and the cluster is frozen: nothing is written; the message says by whom and why"},
 		{ReasonInProgress, "the plan is being executed"},
 		{ReasonCompleted, "the targets are as the plan says"},
 		{ReasonCompletedWithErrors, "the plan was executed, and items failed"},

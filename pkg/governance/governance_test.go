@@ -160,7 +160,7 @@ func TestExecutable(t *testing.T) {
 func TestPlanHash(t *testing.T) {
 	item := v1alpha1.PlanItem{Name: "a", Digest: "d", Fingerprint: "f", ImpactSeverity: v1alpha1.ImpactHigh,
 		TargetRef: v1alpha1.TargetRef{APIVersion: "v1", Kind: "K", Name: "n"}}
-	hash := governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{item})
+	hash := governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{item}, "")
 	for name, change := range map[string]func(*v1alpha1.PlanItem){
 		"desired state": func(i *v1alpha1.PlanItem) { i.Digest = "e" },
 		"live state":    func(i *v1alpha1.PlanItem) { i.Fingerprint = "g" },
@@ -171,14 +171,17 @@ func TestPlanHash(t *testing.T) {
 	} {
 		other := item
 		change(&other)
-		if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{other}) == hash {
+		if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{other}, "") == hash {
 			t.Errorf("%s is not part of the hash", name)
 		}
 	}
 	other := item
 	other.State, other.Message, other.Diff = v1alpha1.ItemCompleted, "done", "+ a"
-	if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{other}) != hash {
+	if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{other}, "") != hash {
 		t.Error("progress is part of the hash")
+	}
+	if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{}, []v1alpha1.PlanItem{item}, "sha256:1") == hash {
+		t.Error("the definition is not part of the hash")
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 
 // PlanHash names a plan: what every item makes of its target, the target as it was
 // found, the impact that a reviewer was told, and the terms: its window, its end, and how
-// many people approve it. Messages, notes and states are not part of it.
-func PlanHash(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) string {
+// many people approve it; and the definition that it is computed from, by its digest, which
+// is empty for a profile of this program. Messages, notes and states are not part of it.
+func PlanHash(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem, definition string) string {
 	type hashed struct {
 		Name, Digest, Fingerprint string
 		Target                    v1alpha1.TargetRef
@@ -26,11 +27,12 @@ func PlanHash(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) st
 	for i, item := range items {
 		content[i] = hashed{item.Name, item.Digest, item.Fingerprint, item.TargetRef, item.Action, item.ImpactSeverity, item.BlastRadius, item.Takes}
 	}
-	if bound := termsOf(spec); bound != (terms{}) {
+	if bound := termsOf(spec); bound != (terms{}) || definition != "" {
 		return digest("plan", struct {
-			Items []hashed
+			Items      []hashed
+			Definition string `json:",omitempty"`
 			terms
-		}{content, bound})
+		}{content, definition, bound})
 	}
 	return digest("plan", content)
 }

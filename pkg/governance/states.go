@@ -30,7 +30,8 @@ const (
 	EventDrafted Event = "Drafted"
 	// EventApproved is an approval of this very plan.
 	EventApproved Event = "Approved"
-	// EventScheduled is an approval of this very plan while its window is closed.
+	// EventScheduled is an approval of this very plan while its window is closed, or what
+	// it requires is not in effect.
 	EventScheduled Event = "Scheduled"
 	// EventExpired is an approval that did not come, or was not used, in time.
 	EventExpired Event = "Expired"
@@ -95,9 +96,9 @@ func Table() []Transition {
 		{only(v1alpha1.PhaseDrafting), EventDrafted, v1alpha1.PhaseReviewRequired,
 			"the plan is computed; it cannot be approved while it would take fields from others and onConflict is Block"},
 		{only(v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled), EventApproved, v1alpha1.PhaseInProgress,
-			"exactly this plan is approved, by as many people as spec.approvals says, and its window is open"},
+			"exactly this plan is approved, by as many people as spec.approvals says, its window is open, and the profiles of spec.requires are in effect"},
 		{only(v1alpha1.PhaseReviewRequired), EventScheduled, v1alpha1.PhaseScheduled,
-			"it is approved like that, and its window is closed"},
+			"it is approved like that, and its window is closed, or a profile of spec.requires is not in effect"},
 		{only(v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress), EventExpired, v1alpha1.PhaseExpired,
 			"it was not approved within spec.expiresAfter; or not executed before spec.expires, or an item of it that would have begun later"},
 		{only(v1alpha1.PhaseInProgress), EventFailed, v1alpha1.PhaseFailed,

@@ -10,16 +10,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
-// terms are what an approval binds besides what is done: when that may be, and how many
-// people say so. Plans without them have the hashes that they had before there were any.
+// terms are what an approval binds besides what is done: when that may be, after what, and
+// how many people say so. Plans without them have the hashes that they had before there were any.
 type terms struct {
 	Window    *v1alpha1.PlanWindow `json:",omitempty"`
 	Expires   *metav1.Time         `json:",omitempty"`
 	Approvals int32                `json:",omitempty"`
+	// Requires are the profiles in order, as one text: terms are compared.
+	Requires string `json:",omitempty"`
 }
 
 func termsOf(spec v1alpha1.ConfigurationPlanSpec) terms {
-	bound := terms{Window: spec.Window, Expires: spec.Expires, Approvals: spec.Approvals}
+	bound := terms{Window: spec.Window, Expires: spec.Expires, Approvals: spec.Approvals, Requires: required(spec)}
 	if bound.Approvals == 1 {
 		bound.Approvals = 0 // it says what is so without it
 	}

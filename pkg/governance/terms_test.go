@@ -30,7 +30,7 @@ func TestHashesOfBefore(t *testing.T) {
 	for _, approvals := range []int32{0, 1} {
 		spec := v1alpha1.ConfigurationPlanSpec{Profile: "P", OnConflict: v1alpha1.OnConflictBlock, RestoreRun: 2, Approvals: approvals}
 		want := hashOf(`["penstock/plan/1",[{"Name":"a","Digest":"d","Fingerprint":"f","Target":{"apiVersion":"v1","kind":"K","name":"n"},"Action":"Update","Impact":"High","Blast":{"nodes":3},"Takes":null}]]`)
-		if got := governance.PlanHash(spec, items); got != want {
+		if got := governance.PlanHash(spec, items, ""); got != want {
 			t.Errorf("approvals %d: the plan has hash %s, and had %s", approvals, got, want)
 		}
 		want = hashOf(`["penstock/inputs/1",{"Profile":"P","OnConflict":"Block","Options":null,"RestoreRun":2}]`)
@@ -51,12 +51,12 @@ func TestHashOfTerms(t *testing.T) {
 	plans, inputs := map[string]string{}, map[string]string{}
 	for name, spec := range map[string]v1alpha1.ConfigurationPlanSpec{
 		"none": {}, "window": {Window: &week}, "other window": {Window: &other}, "end": {Expires: &until}, "later end": {Expires: &later},
-		"two": {Approvals: 2}, "three": {Approvals: 3}, "all": {Window: &week, Expires: &until, Approvals: 2},
+		"two": {Approvals: 2}, "three": {Approvals: 3}, "after": {Requires: []v1alpha1.ProfileName{"A"}}, "after both": {Requires: []v1alpha1.ProfileName{"B", "A"}}, "all": {Window: &week, Expires: &until, Approvals: 2},
 	} {
 		for _, seen := range []struct {
 			hashes map[string]string
 			hash   string
-		}{{plans, governance.PlanHash(spec, nil)}, {inputs, governance.InputsHash(spec)}} {
+		}{{plans, governance.PlanHash(spec, nil, "")}, {inputs, governance.InputsHash(spec)}} {
 			if before, same := seen.hashes[seen.hash]; same {
 				t.Errorf("%s and %s are the same", name, before)
 			}
@@ -68,7 +68,7 @@ func TestHashOfTerms(t *testing.T) {
 		t.Fatal(err)
 	}
 	elsewhere := metav1.NewTime(until.In(berlin))
-	if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{Expires: &until}, nil) != governance.PlanHash(v1alpha1.ConfigurationPlanSpec{Expires: &elsewhere}, nil) {
+	if governance.PlanHash(v1alpha1.ConfigurationPlanSpec{Expires: &until}, nil, "") != governance.PlanHash(v1alpha1.ConfigurationPlanSpec{Expires: &elsewhere}, nil, "") {
 		t.Error("the same moment, written in another zone, is another plan")
 	}
 }

@@ -15,6 +15,8 @@ type ConfigurationProfile struct {
 	metav1.ObjectMeta
 	// Description says what the profile is for.
 	Description string
+	// Options are what a plan of the profile can be given, with defaults.
+	Options []ProfileOption
 	// Status is how the cluster is now.
 	Status ConfigurationProfileStatus
 }

@@ -40,6 +40,9 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PlanDiff{},
 		&ConfigurationProfile{},
 		&ConfigurationProfileList{},
+		&ConfigurationProfileDefinition{},
+		&ConfigurationProfileDefinitionList{},
+		&ProfileEvaluation{},
 	)
 	// The name on the wire, see v1alpha1.ManifestListKind.
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind("List"), &PlanManifestList{})

@@ -2,6 +2,7 @@ package hco
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -37,6 +38,12 @@ const (
 	// ProfileLoadAwareRebalancing makes the descheduler move virtual machines away
 	// from nodes under pressure, and nodes report pressure (PSI).
 	ProfileLoadAwareRebalancing ProfileName = "LoadAwareRebalancing"
+	// ProfileHighDensitySwap gives worker nodes swap, and virtual machines more memory
+	// than is requested for them.
+	ProfileHighDensitySwap ProfileName = "HighDensitySwap"
+	// ProfileNodeHealthRemediation has nodes that stay unhealthy remediated, and their
+	// virtual machines started elsewhere.
+	ProfileNodeHealthRemediation ProfileName = "NodeHealthRemediation"
 )
 
 // Action is what is to be done with a plan.
@@ -74,7 +81,9 @@ const (
 // ConfigurationPlanSpec is what is asked for.
 type ConfigurationPlanSpec struct {
 	// Profile is what to configure. It is immutable. Valid values:
-	// "LoadAwareRebalancing".
+	// "LoadAwareRebalancing", "HighDensitySwap", "NodeHealthRemediation", and the name of
+	// any ConfigurationProfileDefinition; kubectl get configprofile lists all that there
+	// are.
 	Profile ProfileName
 	// Action is what to do with the plan: DryRun computes it and waits for an
 	// approval, Apply approves and executes it, Ignore does nothing and watches
@@ -112,6 +121,10 @@ type ConfigurationPlanSpec struct {
 	// Above 1, whoever created the plan, or changed more of spec than action and
 	// approvedPlanHash, is none of them. It can be raised, and not lowered.
 	Approvals int32
+	// Requires are other profiles that have to be in effect: an item of this plan begins
+	// only while a plan of each of them is Completed. At most 8. It is part of the plan
+	// that is approved. A plan that restores the state before a run goes without it.
+	Requires []ProfileName
 	// RestoreRun makes the plan restore what the targets had before that run, where
 	// the run set it, instead of what the profile says. The subresource rollback
 	// sets it.
@@ -136,7 +149,100 @@ type PlanWindow struct {
 type PlanOptions struct {
 	// LoadAwareRebalancing are the options of the profile LoadAwareRebalancing.
 	LoadAwareRebalancing *LoadAwareRebalancingOptions
+	// HighDensitySwap are the options of the profile HighDensitySwap.
+	HighDensitySwap *HighDensitySwapOptions
+	// NodeHealthRemediation are the options of the profile NodeHealthRemediation.
+	NodeHealthRemediation *NodeHealthRemediationOptions
+	// Values are the options of a profile of your own, as its definition describes them:
+	// kubectl get configprofile NAME -o yaml.
+	Values *JSONObject
 }
+
+// NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.
+type NodeHealthRemediationOptions struct {
+	// Remediator is what remediates a node: SelfNode has it reboot itself, FenceAgents
+	// power-cycles it, Automatic is FenceAgents where there is a template for it, and
+	// SelfNode elsewhere. Default: Automatic.
+	Remediator Remediator
+	// Template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
+	// use. Without it there has to be one, or the one that Self Node Remediation made.
+	Template *TemplateReference
+	// NodeSelector selects the worker nodes that are checked, by their labels. Control
+	// planes are never among them. Without it all worker nodes are.
+	NodeSelector map[string]string
+	// MinHealthy is how many of these nodes have to be healthy for any of them to be
+	// remediated: a number, or a share such as 51%, which is rounded up. Default: 51%.
+	MinHealthy *intstr.IntOrString
+	// UnhealthyConditions are the conditions of a node, any of which makes it unhealthy
+	// when it lasts. At most 10. Default: Ready is False or Unknown for 5m.
+	UnhealthyConditions []UnhealthyCondition
+	// IncludeControlPlane has control planes checked and remediated, too, one at a time.
+	// Default: false.
+	IncludeControlPlane *bool
+}
+
+// Remediator is what remediates a node.
+type Remediator string
+
+const (
+	// RemediatorAutomatic is FenceAgents where there is a template for it, and SelfNode
+	// elsewhere.
+	RemediatorAutomatic Remediator = "Automatic"
+	// RemediatorSelfNode has nodes reboot themselves.
+	RemediatorSelfNode Remediator = "SelfNode"
+	// RemediatorFenceAgents power-cycles nodes.
+	RemediatorFenceAgents Remediator = "FenceAgents"
+)
+
+// TemplateReference names a template.
+type TemplateReference struct {
+	// Namespace of the template.
+	Namespace string
+	// Name of the template.
+	Name string
+}
+
+// UnhealthyCondition is a condition of a node that makes it unhealthy when it lasts.
+type UnhealthyCondition struct {
+	// Type of the condition, such as Ready.
+	Type string
+	// Status of the condition: True, False or Unknown.
+	Status metav1.ConditionStatus
+	// Duration is how long it has to last, 1s to 24h, such as 5m.
+	Duration metav1.Duration
+}
+
+// HighDensitySwapOptions are the options of the profile HighDensitySwap.
+type HighDensitySwapOptions struct {
+	// EnableSwap gives worker nodes swap, which reboots them. Default: true.
+	EnableSwap *bool
+	// SwapSource is where worker nodes have their swap: on a Partition that is there, or
+	// in a File that is made. Default: Partition.
+	SwapSource SwapSource
+	// PartitionLabel is the label of the partition (of its entry in the partition table).
+	// It has to be formatted as swap; one that is not is left alone. Default: CNV_SWAP.
+	PartitionLabel string
+	// FileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for
+	// swapSource File. A node where it would leave less than a fifth of the file system
+	// free goes without swap.
+	FileSizeMiB *int32
+	// MemoryToRequestRatio is how much memory virtual machines have, in percent of what
+	// is requested for them, 100 to 300. Above 120 it needs enableSwap. Default: 150, and
+	// 100 without swap.
+	MemoryToRequestRatio *int32
+	// EnableKSM has nodes merge equal pages of memory of virtual machines. Default: true.
+	EnableKSM *bool
+}
+
+// SwapSource is where nodes have their swap.
+type SwapSource string
+
+const (
+	// SwapSourcePartition is a partition that is there.
+	SwapSourcePartition SwapSource = "Partition"
+	// SwapSourceFile is a file that is made.
+	SwapSourceFile SwapSource = "File"
+)
 
 // LoadAwareRebalancingOptions are the options of the profile LoadAwareRebalancing.
 type LoadAwareRebalancingOptions struct {
@@ -201,7 +307,8 @@ const (
 	PhasePrerequisiteFailed Phase = "PrerequisiteFailed"
 	// PhaseReviewRequired is a computed plan that waits for its approval.
 	PhaseReviewRequired Phase = "ReviewRequired"
-	// PhaseScheduled is an approved plan that waits for its window.
+	// PhaseScheduled is an approved plan that waits for its window, or for what it
+	// requires.
 	PhaseScheduled Phase = "Scheduled"
 	// PhaseInProgress is a plan that is being executed.
 	PhaseInProgress Phase = "InProgress"
@@ -265,6 +372,8 @@ type ConfigurationPlanStatus struct {
 	Message string
 	// Conditions sum the plan up.
 	Conditions []metav1.Condition
+	// Definition is what the plan was computed from, of a profile of your own.
+	Definition *PlanDefinition
 }
 
 // PlanWindowStatus is a time in which items of a plan may begin.

@@ -55,6 +55,9 @@ func (v *visit) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	if !found || v.plan.Spec.RestoreRun != 0 {
 		return nil
 	}
+	if waiter, waits := p.(profile.Waiter); waits {
+		return waitsNow(waiter, item.Name, v.facts, v.plan.Spec.Options)
+	}
 	items, err := p.Items(v.facts, v.plan.Spec.Options)
 	if err != nil {
 		return nil // what is missing was looked at
@@ -65,6 +68,15 @@ func (v *visit) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 		}
 	}
 	return nil
+}
+
+// waitsNow are what an item is waited for. What cannot be told is waited for.
+func waitsNow(waiter profile.Waiter, item string, facts profile.Facts, options *v1alpha1.PlanOptions) []profile.Wait {
+	waits, err := waiter.Waits(item, facts, options)
+	if err != nil {
+		return []profile.Wait{{Judge: func(map[string]any) (bool, string, error) { return false, "what it waits for cannot be told now", err }}}
+	}
+	return waits
 }
 
 // live is an item's target as it is watched, or nil: also while the watch shows what

@@ -427,13 +427,17 @@ func (c *cluster) Facts() (profile.Facts, error) {
 			if c.missing[requirement.Kind] {
 				continue
 			}
-			facts.Definitions[requirement.Definition] = profile.Definition{Versions: []profile.Version{{Name: "v1", Schema: limits()}}, Generation: 1}
+			facts.Definitions[requirement.Definition] = profile.Definition{Versions: []profile.Version{{Name: "v1", Schema: known()}}, Generation: 1}
 			facts.Objects[requirement.Kind] = nil
 		}
 	}
 	for id, object := range c.objects {
 		if _, asked := facts.Objects[id.GroupKind()]; asked {
-			facts.Objects[id.GroupKind()] = append(facts.Objects[id.GroupKind()], object.DeepCopy())
+			trimmed, err := trimObject(object.DeepCopy())
+			if err != nil {
+				return facts, err
+			}
+			facts.Objects[id.GroupKind()] = append(facts.Objects[id.GroupKind()], trimmed.(*unstructured.Unstructured))
 		}
 	}
 	for _, objects := range facts.Objects {
@@ -442,10 +446,14 @@ func (c *cluster) Facts() (profile.Facts, error) {
 	return facts, nil
 }
 
-// limits is a schema that knows limits of evictions.
-func limits() map[string]any {
+// known is a schema that knows what profiles look for, whatever the kind.
+func known() map[string]any {
 	of := func(fields map[string]any) map[string]any { return map[string]any{"properties": fields} }
-	return of(map[string]any{"spec": of(map[string]any{"evictionLimits": of(map[string]any{"total": of(nil), "node": of(nil)})})})
+	return of(map[string]any{"spec": of(map[string]any{
+		"evictionLimits":            of(map[string]any{"total": of(nil), "node": of(nil)}),
+		"virtualization":            of(map[string]any{"higherWorkloadDensity": of(map[string]any{"memoryOvercommitPercentage": of(nil)})}),
+		"machineConfigPoolSelector": of(nil),
+	})})
 }
 
 // spent returns the requests since the last call.

@@ -24,6 +24,7 @@ import (
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 	"github.com/penstock-project/penstock/pkg/governance/wait"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
@@ -72,8 +73,8 @@ type Freezes interface {
 	Frozen() (*rollout.Freeze, error)
 }
 
-// Options of the controller. All are required, but for Schema, Redactor, Freezes
-// and Skew.
+// Options of the controller. All are required, but for Schema, Redactor, Freezes,
+// Skew and Identities.
 type Options struct {
 	// Client for our own API; it reads from a cache.
 	Client client.Client
@@ -99,6 +100,8 @@ type Options struct {
 	// Schema knows the types of fields for diffs.
 	Schema   diffschema.Schema
 	Redactor *redact.Redactor
+	// Identities are those of profiles that users define; nil knows no such profile.
+	Identities Identities
 	// Changed receives a profile when something happened that may concern its
 	// plans; empty is all of them.
 	Changed <-chan event.TypedGenericEvent[string]
@@ -114,6 +117,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Named("plan").
 		For(&v1alpha1.ConfigurationPlan{}).
 		Watches(&v1alpha1.ConfigurationPlan{}, handler.EnqueueRequestsFromMapFunc(r.neighboursOf)).
+		Watches(&v1alpha1.ConfigurationProfileDefinition{}, handler.EnqueueRequestsFromMapFunc(r.plansOfDefinition)).
 		WatchesRawSource(changed).
 		WatchesRawSource(source.Func(r.sweep)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, SkipNameValidation: ptr.To(true)}).
@@ -132,6 +136,8 @@ type reconciler struct {
 
 	mu       sync.Mutex
 	memories map[string]*memory
+	// definitions of users that were compiled, by name and digest.
+	definitions map[string]*cel.Profile
 }
 
 // memory is what is remembered of a plan while this process leads. All of it can be

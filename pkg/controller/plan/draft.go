@@ -36,7 +36,7 @@ type wanted struct {
 //     and nothing is compared in its place,
 //  4. the plan, to be reviewed, unless it changes nothing.
 func (v *visit) draft(ctx context.Context) error {
-	facts, err := v.Watched.Facts()
+	facts, err := v.factsNow()
 	if err != nil {
 		v.plan.Status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
 		return nil
@@ -150,6 +150,9 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manife
 	if err := v.keep(ctx, before, after); err != nil {
 		return err
 	}
+	if err := v.pin(ctx); err != nil {
+		return err
+	}
 	v.describe(items)
 	switch changes := slices.ContainsFunc(items, func(i v1alpha1.PlanItem) bool { return i.Action != v1alpha1.ItemNone }); {
 	case len(refused) > 0:
@@ -225,7 +228,7 @@ func (v *visit) describe(items []v1alpha1.PlanItem) {
 	}
 	status.Items = items
 	status.Diff = bounded(strings.Join(diffs, "\n"), v1alpha1.MaxDiffBytes)
-	status.PlanHash, status.SourceSnapshotHash = governance.PlanHash(v.plan.Spec, items), governance.SnapshotHash(items)
+	status.PlanHash, status.SourceSnapshotHash = governance.PlanHash(v.plan.Spec, items, v.pinnedDigest()), governance.SnapshotHash(items)
 	status.InputsHash = governance.InputsHash(v.plan.Spec)
 	status.OperatorVersion, v.outdated = v.Version, false
 	now := v.now()

@@ -44,7 +44,7 @@ func (v *visit) execute(ctx context.Context) error {
 		}
 		return v.move(governance.EventDraft, "", why)
 	}
-	facts, err := v.Watched.Facts()
+	facts, err := v.factsNow()
 	if err != nil {
 		status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
 		return nil
@@ -153,7 +153,7 @@ func (v *visit) frozen() bool {
 		v.plan.Status.Message = governance.Clip("waiting: " + err.Error())
 		v.soon(unknownFreeze)
 	case freeze != nil:
-		v.plan.Status.Message = governance.Clip(freeze.String() + "; nothing is written")
+		v.reason, v.plan.Status.Message = governance.ReasonFrozen, governance.Clip(freeze.String()+"; nothing is written")
 	default:
 		return false
 	}

@@ -170,16 +170,20 @@ func trimDefinition(delivered any) (any, error) {
 	return delivered, nil
 }
 
-// trimObject leaves out what no profile reads: the files in MachineConfigs, which
-// are most of them.
+// trimObject leaves out what no profile reads: what is in the files of MachineConfigs, which
+// is most of them, and what templates of fence agents hold, which may be credentials.
 func trimObject(delivered any) (any, error) {
 	object, ok := delivered.(*unstructured.Unstructured)
 	if !ok {
 		return delivered, nil
 	}
 	object.SetManagedFields(nil)
-	if object.GroupVersionKind().GroupKind() == profile.MachineConfigKind() {
-		unstructured.RemoveNestedField(object.Object, "spec", "config")
+	switch kind := object.GroupVersionKind().GroupKind(); {
+	case kind == profile.MachineConfigKind():
+		profile.Summarize(object)
+	case kind.Kind == "FenceAgentsRemediationTemplate":
+		unstructured.RemoveNestedField(object.Object, "spec")
+		object.SetAnnotations(nil)
 	}
 	return object, nil
 }

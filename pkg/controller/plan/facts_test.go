@@ -31,7 +31,7 @@ func crd(plural, group string, established bool) *unstructured.Unstructured {
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": plural + "." + group, "generation": int64(3)},
 		"spec": map[string]any{"group": group, "names": map[string]any{"plural": plural}, "versions": []any{
-			map[string]any{"name": "v1", "served": true, "schema": map[string]any{"openAPIV3Schema": limits()}}}},
+			map[string]any{"name": "v1", "served": true, "schema": map[string]any{"openAPIV3Schema": known()}}}},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": status}}},
 	}}
 }

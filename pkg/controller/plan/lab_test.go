@@ -120,6 +120,8 @@ type lab struct {
 	poor  string
 	// skew is by how much the clock is ahead of the host's.
 	skew time.Duration
+	// definitions of profiles that users define.
+	definitions map[string]*v1alpha1.ConfigurationProfileDefinition
 	// outage is what etcd answers the loop.
 	outage error
 	// stored is told of every status that the loop stores.
@@ -199,6 +201,7 @@ func (l *lab) restart() {
 		}),
 		Watched: l.cluster, Profiles: l.profiles, Packs: mortalPacks{mortal{l}}, Claims: mortalClaims{mortal{l}}, Runs: mortalRuns{mortal{l}}, Rights: rights{l},
 		Events: silent{}, Clock: l.clock, Skew: func() time.Duration { return l.skew }, Version: l.version, Poke: func() { l.poked = true },
+		Identities: labIdentities{l},
 	})
 }
 
@@ -314,6 +317,9 @@ func as(name string) context.Context {
 func (a api) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	if err := (mortal{a.lab}).read(); err != nil {
 		return err
+	}
+	if definition, isDefinition := into.(*v1alpha1.ConfigurationProfileDefinition); isDefinition {
+		return a.definition(key.Name, definition)
 	}
 	found, err := a.storage.Plan.Get(as("loop"), key.Name, &metav1.GetOptions{})
 	if err != nil {

@@ -94,7 +94,7 @@ func (v *visit) release(ctx context.Context) error {
 	}
 	if v.holds {
 		v.Engine.Forget(string(v.plan.Spec.Profile))
-		v.unfollow(v.plan.Spec.Profile)
+		v.Engine.Observer.Drop(targetsOf(v.plan.Spec.Profile))
 	}
 	v.hold(false)
 	return nil
@@ -121,15 +121,17 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 	r.mu.Lock()
 	m := r.memories[name]
 	r.mu.Unlock()
-	for _, p := range r.Profiles {
-		key := governance.ClaimKey(string(p.Name()))
+	for _, profile := range r.profilesOf(m) {
+		key := governance.ClaimKey(string(profile))
 		holder, err := r.Claims.Holder(ctx, key)
 		if err != nil {
 			return err
 		}
 		if plan, uid := governance.ParseHolder(holder); plan == name && uid != string(there.UID) {
-			r.Engine.Forget(string(p.Name()))
-			r.unfollow(p.Name())
+			if engine := r.engineOf(profile); engine != nil {
+				engine.Forget(string(profile))
+				engine.Observer.Drop(targetsOf(profile))
+			}
 			if err := releaseIfHeld(r.Claims.Release(ctx, key, holder)); err != nil {
 				return err
 			}
@@ -142,4 +144,17 @@ func (r *reconciler) forget(ctx context.Context, name string) error {
 	}
 	r.Poke()
 	return nil
+}
+
+// profilesOf are those that a plan that is gone may hold: which one is known while this
+// process remembers it. One that users define is taken over by the next plan otherwise.
+func (r *reconciler) profilesOf(m *memory) []v1alpha1.ProfileName {
+	var names []v1alpha1.ProfileName
+	for _, p := range r.Profiles {
+		names = append(names, p.Name())
+	}
+	if m != nil && v1alpha1.IsOwn(m.profile) {
+		names = append(names, m.profile)
+	}
+	return names
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
 // mostSteps is how many phases a plan may go through in one pass.
@@ -27,6 +28,10 @@ const mostSteps = 10
 type visit struct {
 	*reconciler
 	*memory
+	// Engine is the one of the plan's profile.
+	Engine *rollout.Engine
+	// own is the definition of the plan, of a profile that users define.
+	own  *own
 	plan *v1alpha1.ConfigurationPlan
 	// stored is status as it is stored.
 	stored v1alpha1.ConfigurationPlanStatus
@@ -67,7 +72,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// What is not looked at is as it was told last.
 		outdated: meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionUpgradeAvailable),
 	}
-	err = v.tidy(ctx)
+	err = v.find(ctx)
+	if err == nil {
+		err = v.tidy(ctx)
+	}
 	if err == nil {
 		err = v.pass(ctx)
 	}
@@ -200,7 +208,7 @@ func (v *visit) ignore(ctx context.Context) error {
 
 // lacking waits for what the cluster lacks; it is told when something comes.
 func (v *visit) lacking() error {
-	facts, err := v.Watched.Facts()
+	facts, err := v.factsNow()
 	if err != nil {
 		return nil //nolint:nilerr // what is not known yet changes nothing, and is told when it is
 	}
@@ -215,6 +223,9 @@ func (v *visit) lacking() error {
 // missing says what the plan lacks, from the facts alone.
 func (v *visit) missing(facts profile.Facts) error {
 	p, found := v.profileOf()
+	if !found && v.own != nil {
+		return &profile.MissingError{Message: v.own.problem}
+	}
 	if !found {
 		return &profile.MissingError{Message: fmt.Sprintf("this version of Penstock has no profile %s", v.plan.Spec.Profile)}
 	}
@@ -229,6 +240,10 @@ func (v *visit) missing(facts profile.Facts) error {
 }
 
 func (v *visit) profileOf() (profile.Profile, bool) {
+	if v.own != nil {
+		definition := v.definition()
+		return definition, definition != nil
+	}
 	for _, p := range v.Profiles {
 		if p.Name() == v.plan.Spec.Profile {
 			return p, true

@@ -26,7 +26,7 @@ func (v *visit) review(ctx context.Context) error {
 	if status.InputsHash != governance.InputsHash(v.plan.Spec) {
 		return v.move(governance.EventDraft, "", "")
 	}
-	if facts, err := v.Watched.Facts(); err == nil {
+	if facts, err := v.factsNow(); err == nil {
 		if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
 			return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 		}
@@ -66,6 +66,12 @@ func (v *visit) review(ctx context.Context) error {
 		return v.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; %s computes it anew", v.plan.Spec.ExpiresAfter.Duration, governance.AnewCommand(v.plan.Name)))
 	} else {
 		v.soon(left)
+	}
+	switch unmet, err := v.unmet(ctx); {
+	case err != nil:
+		return err
+	case unmet != "" && v.reason == "":
+		message += "; it begins when " + unmet
 	}
 	if rivals != "" {
 		message, v.reason = rivals, governance.ReasonConflict

@@ -270,7 +270,7 @@ func TestFrozen(t *testing.T) {
 	freeze := &frozen{why: &rollout.Freeze{Author: "alice", Reason: "the year ends"}}
 	l.loop.Freezes = freeze
 	l.approved()
-	l.is("a", v1alpha1.PhaseInProgress, "frozen by alice: the year ends; nothing is written")
+	l.is("a", v1alpha1.PhaseInProgress, "frozen by alice: the year ends; nothing is written", "; Frozen;")
 	if l.cluster.value(psi(), "spec") != nil {
 		t.Error("something was written")
 	}

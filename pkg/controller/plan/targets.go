@@ -51,11 +51,6 @@ func (v *visit) followItems() bool {
 	return v.follow(refs)
 }
 
-// unfollow ends what follow began.
-func (r *reconciler) unfollow(name v1alpha1.ProfileName) {
-	r.Engine.Observer.Drop(targetsOf(name))
-}
-
 // watchedTarget is a target as it is watched. What is not kept whole is Unknown. It lacks
 // the manifest that kubectl apply keeps in an annotation.
 func watchedTarget(observer rollout.Observer, id manifest.ID) (*unstructured.Unstructured, observe.Presence) {

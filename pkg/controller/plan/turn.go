@@ -36,18 +36,23 @@ func (v *visit) turn() (governance.Turn, error) {
 	return turn, nil
 }
 
-// scheduled begins a run, or waits for the window to do so.
+// scheduled begins a run, or waits for the window, or for what the plan requires, to do so.
 func (v *visit) scheduled(ctx context.Context, turn governance.Turn) error {
-	if turn.Open {
+	unmet, err := v.unmet(ctx)
+	if err != nil {
+		return err
+	}
+	if turn.Open && unmet == "" {
 		return v.begin(ctx)
 	}
-	message := fmt.Sprintf("approved; it begins when %s", turn.Begins(v.plan.Spec))
+	reason, message := v.waits(turn, unmet)
+	message = "approved; it begins when " + message
 	if v.plan.Status.Phase == v1alpha1.PhaseReviewRequired {
-		if err := v.move(governance.EventScheduled, "", message); err != nil {
+		if err := v.move(governance.EventScheduled, reason, message); err != nil {
 			return err
 		}
 	}
-	v.plan.Status.Message = governance.Clip(message)
+	v.reason, v.plan.Status.Message = reason, governance.Clip(message)
 	v.compare()
 	return nil
 }
@@ -68,10 +73,40 @@ func (v *visit) outOfTurn(ctx context.Context, turn governance.Turn, next int) (
 			return false, err
 		}
 		return true, v.move(governance.EventExpired, "", fmt.Sprintf("%d of %d items are done; of the others, %s", next, len(items), governance.Overdue(v.plan.Spec)))
-	case turn.Open:
-		return false, nil
 	}
-	v.reason = governance.ReasonWaitingForWindow
-	v.plan.Status.Message = governance.Clip(fmt.Sprintf("item %d of %d, %s, begins when %s", next+1, len(items), items[next].Name, turn.Begins(v.plan.Spec)))
+	unmet, err := v.unmet(ctx)
+	if err != nil || turn.Open && unmet == "" {
+		return false, err
+	}
+	reason, message := v.waits(turn, unmet)
+	v.reason = reason
+	v.plan.Status.Message = governance.Clip(fmt.Sprintf("item %d of %d, %s, begins when %s", next+1, len(items), items[next].Name, message))
 	return true, nil
+}
+
+// waits says for what an item waits that may not begin: its window, or a profile that the
+// plan requires. Either alone keeps it back.
+func (v *visit) waits(turn governance.Turn, unmet string) (reason, message string) {
+	switch {
+	case unmet == "":
+		return governance.ReasonWaitingForWindow, turn.Begins(v.plan.Spec)
+	case turn.Open:
+		return governance.ReasonWaitingForProfile, unmet
+	default:
+		return governance.ReasonWaitingForProfile, unmet + ", and " + turn.Begins(v.plan.Spec)
+	}
+}
+
+// unmet says which of the profiles that the plan requires are not in effect; empty when all
+// are. A plan that restores the state before a run requires nothing: the way back is not to
+// depend on another plan. It costs no request: plans are in the cache.
+func (v *visit) unmet(ctx context.Context) (string, error) {
+	if len(v.plan.Spec.Requires) == 0 || v.plan.Spec.RestoreRun != 0 {
+		return "", nil
+	}
+	var all v1alpha1.ConfigurationPlanList
+	if err := v.Client.List(ctx, &all); err != nil {
+		return "", fmt.Errorf("listing the plans that plan %s requires: %w", v.plan.Name, err)
+	}
+	return governance.Unmet(v.plan, all.Items), nil
 }

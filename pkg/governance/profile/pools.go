@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -28,24 +29,84 @@ func MachineConfigPoolKind() schema.GroupKind {
 	return schema.GroupKind{Group: machineConfigGroup, Kind: "MachineConfigPool"}
 }
 
+// KubeletConfigKind is the kind of KubeletConfigs.
+func KubeletConfigKind() schema.GroupKind {
+	return schema.GroupKind{Group: machineConfigGroup, Kind: "KubeletConfig"}
+}
+
 // PoolsOf returns the pools that take a MachineConfig in: custom ones select those
 // of workers, too.
 func PoolsOf(facts Facts, machineConfig map[string]string) []*unstructured.Unstructured {
 	var pools []*unstructured.Unstructured
 	for _, pool := range facts.Objects[MachineConfigPoolKind()] {
-		raw, found, _ := unstructured.NestedMap(pool.Object, "spec", "machineConfigSelector")
-		if !found {
-			continue
-		}
-		var selector metav1.LabelSelector
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector); err != nil {
-			continue
-		}
-		if parsed, err := metav1.LabelSelectorAsSelector(&selector); err == nil && parsed.Matches(labels.Set(machineConfig)) {
+		if selects(pool, machineConfig, "spec", "machineConfigSelector") {
 			pools = append(pools, pool)
 		}
 	}
 	return pools
+}
+
+// PoolsOfKubeletConfig returns the pools that a KubeletConfig selects, by their labels. An empty
+// selector selects none.
+func PoolsOfKubeletConfig(facts Facts, config *unstructured.Unstructured) []*unstructured.Unstructured {
+	if selector, _, _ := unstructured.NestedMap(config.Object, "spec", "machineConfigPoolSelector"); len(selector) == 0 {
+		return nil
+	}
+	var pools []*unstructured.Unstructured
+	for _, pool := range facts.Objects[MachineConfigPoolKind()] {
+		if selects(config, pool.GetLabels(), "spec", "machineConfigPoolSelector") {
+			pools = append(pools, pool)
+		}
+	}
+	return pools
+}
+
+// selects tells whether a selector of an object matches labels.
+func selects(object *unstructured.Unstructured, by map[string]string, path ...string) bool {
+	raw, found, _ := unstructured.NestedMap(object.Object, path...)
+	if !found {
+		return false
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector); err != nil {
+		return false
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(&selector)
+	return err == nil && parsed.Matches(labels.Set(by))
+}
+
+// RebootImpact is the impact of a change, which it says in words, that reboots the nodes of
+// pools. What is not known counts as the worst: a pool that does not say how many nodes it has
+// may have many.
+func RebootImpact(pools []*unstructured.Unstructured, change string) (v1alpha1.ImpactSeverity, string, *v1alpha1.BlastRadius) {
+	blast := BlastOf(pools, true)
+	var unknown []string
+	for _, pool := range pools {
+		if !Counted(pool) {
+			unknown = append(unknown, pool.GetName())
+		}
+	}
+	switch {
+	case len(pools) == 0:
+		return v1alpha1.ImpactLow, "no MachineConfigPool takes it in", blast
+	case len(unknown) > 0:
+		return v1alpha1.ImpactHigh, fmt.Sprintf("%s: how many nodes reboot is not known, because MachineConfigPool %s does not say how many it has", change, strings.Join(unknown, ", ")), blast
+	case blast.Nodes == 0:
+		return v1alpha1.ImpactLow, "the pools have no nodes", blast
+	default:
+		return v1alpha1.ImpactHigh, fmt.Sprintf("%s: %d nodes reboot, pool by pool, in %d waves", change, blast.Nodes, blast.Waves), blast
+	}
+}
+
+// PausedNotes names the pools that are paused.
+func PausedNotes(pools []*unstructured.Unstructured) []string {
+	var notes []string
+	for _, pool := range pools {
+		if paused, _, _ := unstructured.NestedBool(pool.Object, "spec", "paused"); paused {
+			notes = append(notes, fmt.Sprintf("pool %s is paused: the plan waits until somebody unpauses it", pool.GetName()))
+		}
+	}
+	return notes
 }
 
 // Rendered returns the configuration that a pool's nodes have, or are to have.
@@ -61,8 +122,9 @@ func Rendered(facts Facts, pool *unstructured.Unstructured, field string) *unstr
 
 // BlastOf sums pools up.
 func BlastOf(pools []*unstructured.Unstructured, reboot bool) *v1alpha1.BlastRadius {
-	blast := &v1alpha1.BlastRadius{}
+	blast, unknown := &v1alpha1.BlastRadius{}, false
 	for _, pool := range pools {
+		unknown = unknown || !Counted(pool)
 		nodes := Count(pool, "machineCount")
 		blast.Pools = append(blast.Pools, pool.GetName())
 		blast.Nodes += nodes
@@ -70,8 +132,15 @@ func BlastOf(pools []*unstructured.Unstructured, reboot bool) *v1alpha1.BlastRad
 		blast.Waves = max(blast.Waves, waves(nodes, maxUnavailable(pool, nodes)))
 	}
 	slices.Sort(blast.Pools)
-	blast.Reboot = reboot && blast.Nodes > 0
+	blast.Reboot = reboot && (blast.Nodes > 0 || unknown)
 	return blast
+}
+
+// Counted tells whether a pool says how many nodes it has: before the Machine Config Operator
+// has looked at it, it does not.
+func Counted(pool *unstructured.Unstructured) bool {
+	_, found, err := unstructured.NestedInt64(pool.Object, "status", "machineCount")
+	return found && err == nil
 }
 
 // Count reads a number of a pool's status.

@@ -26,6 +26,13 @@ type Profile interface {
 	Items(facts Facts, options *v1alpha1.PlanOptions) ([]Item, error)
 }
 
+// Waiter is a profile whose waits do not follow from its items: those of a plan that is
+// executed, whatever its items would be by then.
+type Waiter interface {
+	// Waits are what an item is waited for, given the facts as they are now.
+	Waits(item string, facts Facts, options *v1alpha1.PlanOptions) ([]Wait, error)
+}
+
 // Requirement is a CustomResourceDefinition that a profile looks at.
 type Requirement struct {
 	// Definition is its name, such as kubedeschedulers.operator.openshift.io.
@@ -65,6 +72,9 @@ type Wait struct {
 	Expression string
 	// Message says in words what is waited for.
 	Message string
+	// Judge, where it is set, judges in place of the expression: whether the target is
+	// healthy, and in words what is waited for. Live is nil while it is not seen.
+	Judge func(live map[string]any) (holds bool, message string, err error)
 }
 
 // Facts are what is known of a cluster.

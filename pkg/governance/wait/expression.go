@@ -21,6 +21,9 @@ type Expressions struct {
 // Check says which of some waits cannot be used, and why.
 func (e *Expressions) Check(waits []profile.Wait) error {
 	for _, wait := range waits {
+		if wait.Judge != nil {
+			continue // it was compiled with its profile
+		}
 		if _, err := e.program(wait.Expression); err != nil {
 			return fmt.Errorf("waiting for %q: %w", wait.Expression, err)
 		}
@@ -34,6 +37,12 @@ func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstr
 	for _, wait := range waits {
 		if live == nil {
 			return Verdict{State: Waiting, Message: "waiting to see its state"}
+		}
+		if wait.Judge != nil {
+			if verdict := judged(wait, live); verdict.State != Done {
+				return verdict
+			}
+			continue
 		}
 		program, err := e.program(wait.Expression)
 		if err != nil {
@@ -51,6 +60,19 @@ func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstr
 		}
 	}
 	return Verdict{State: Done}
+}
+
+// judged is what a profile says itself.
+func judged(wait profile.Wait, live *unstructured.Unstructured) Verdict {
+	holds, message, err := wait.Judge(live.Object)
+	switch {
+	case err != nil:
+		return Verdict{State: Waiting, Message: fmt.Sprintf("%s (%s)", message, err)}
+	case !holds:
+		return Verdict{State: Waiting, Message: message}
+	default:
+		return Verdict{State: Done}
+	}
 }
 
 func (e *Expressions) program(expression string) (*probe.Program, error) {

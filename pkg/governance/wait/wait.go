@@ -45,8 +45,12 @@ func For(target *unstructured.Unstructured, live *unstructured.Unstructured, fac
 	switch target.GroupVersionKind().GroupKind() {
 	case profile.MachineConfigKind():
 		return pools(target, facts, now, true)
+	case profile.KubeletConfigKind():
+		return kubeletConfig(target, live, facts, now)
 	case schema.GroupKind{Group: "operator.openshift.io", Kind: "KubeDescheduler"}:
 		return descheduler(live, now)
+	case schema.GroupKind{Group: "remediation.medik8s.io", Kind: "NodeHealthCheck"}:
+		return healthCheck(live, now)
 	default:
 		return Verdict{State: Done}
 	}
@@ -54,6 +58,9 @@ func For(target *unstructured.Unstructured, live *unstructured.Unstructured, fac
 
 // Gone judges a target that has been deleted.
 func Gone(target *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+	if target.GroupVersionKind().GroupKind() == profile.KubeletConfigKind() {
+		return kubeletConfigGone(target, facts, now)
+	}
 	if target.GroupVersionKind().GroupKind() != profile.MachineConfigKind() {
 		return Verdict{State: Done, Message: "deleted"}
 	}
@@ -69,11 +76,16 @@ func pools(target *unstructured.Unstructured, facts profile.Facts, now time.Time
 	if len(all) == 0 {
 		return Verdict{State: Done, Message: "no MachineConfigPool takes it in: nothing changes on any node"}
 	}
+	return worst(all, func(p *unstructured.Unstructured) Verdict { return pool(target, p, facts, now, there) })
+}
+
+// worst is the verdict on several pools.
+func worst(all []*unstructured.Unstructured, judge func(*unstructured.Unstructured) Verdict) Verdict {
 	verdict := Verdict{State: Done}
 	var waiting, done []string
 	order := []State{Done, Waiting, Paused, Failed}
 	for _, p := range all {
-		one := pool(target, p, facts, now, there)
+		one := judge(p)
 		if one.State == Done {
 			done = append(done, one.Message)
 		} else {
@@ -97,8 +109,8 @@ func pools(target *unstructured.Unstructured, facts profile.Facts, now time.Time
 // pool still says that it is updated, to what it had before.
 func pool(target, pool *unstructured.Unstructured, facts profile.Facts, now time.Time, there bool) Verdict {
 	name := pool.GetName()
-	if message, since, degraded := condition(pool, "RenderDegraded"); degraded && !before(since, target.GetCreationTimestamp().Time) {
-		return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q cannot be rendered: %s", name, message)}
+	if verdict := unrendered(target, pool); verdict.State == Failed {
+		return verdict
 	}
 	switch {
 	case there && !rendered(target, pool, facts):
@@ -106,6 +118,22 @@ func pool(target, pool *unstructured.Unstructured, facts profile.Facts, now time
 	case !there && sourceOf(target, pool):
 		return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for MachineConfigPool %q to be rendered without %s", name, target.GetName())}
 	}
+	return rolled(pool, now)
+}
+
+// unrendered fails a pool of which the operator says that it cannot be rendered, since the
+// target is there.
+func unrendered(target, pool *unstructured.Unstructured) Verdict {
+	message, since, degraded := condition(pool, "RenderDegraded")
+	if !degraded || before(since, target.GetCreationTimestamp().Time) {
+		return Verdict{State: Done}
+	}
+	return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q cannot be rendered: %s", pool.GetName(), message)}
+}
+
+// rolled judges whether all nodes of a pool have what it goes for.
+func rolled(pool *unstructured.Unstructured, now time.Time) Verdict {
+	name := pool.GetName()
 	total, updated, ready := profile.Count(pool, "machineCount"), profile.Count(pool, "updatedMachineCount"), profile.Count(pool, "readyMachineCount")
 	if settled(pool) && updated == total && ready == total && profile.Count(pool, "unavailableMachineCount") == 0 {
 		if total == 0 {
@@ -156,7 +184,7 @@ func rendered(target, pool *unstructured.Unstructured, facts profile.Facts) bool
 			}
 		}
 	}
-	return true
+	return profile.NodeConfigOf(config).Has(profile.NodeConfigOf(target))
 }
 
 // sourceOf tells whether a target is among what a pool is rendered from.
@@ -180,6 +208,35 @@ func descheduler(live *unstructured.Unstructured, now time.Time) Verdict {
 		return Verdict{State: Failed, Message: "the descheduler's operator is degraded: " + message}
 	}
 	return Verdict{State: Done, Message: "applied"}
+}
+
+// healthCheck waits for its operator to have taken it up: it disables itself beside what else
+// remediates machines, and without the template that it names.
+func healthCheck(live *unstructured.Unstructured, now time.Time) Verdict {
+	if live == nil {
+		return Verdict{State: Waiting, Message: "waiting to see its state"}
+	}
+	phase, _, _ := unstructured.NestedString(live.Object, "status", "phase")
+	reason, _, _ := unstructured.NestedString(live.Object, "status", "reason")
+	nodes, _, _ := unstructured.NestedInt64(live.Object, "status", "observedNodes")
+	healthy, _, _ := unstructured.NestedInt64(live.Object, "status", "healthyNodes")
+	switch phase {
+	case "Enabled", "Remediating":
+		return Verdict{State: Done, Message: fmt.Sprintf("it checks %d nodes, %d of them healthy", nodes, healthy)}
+	case "Paused":
+		return Verdict{State: Paused, Message: "it is paused: remove spec.pauseRequests from it to go on"}
+	case "Disabled":
+		message, since, _ := condition(live, "Disabled")
+		if message == "" {
+			message = reason
+		}
+		if left := degradedGrace - now.Sub(since); left > 0 {
+			return Verdict{State: Waiting, Again: left, Message: fmt.Sprintf("the Node Health Check Operator has disabled it, which fails the item in %s: %s", left.Round(time.Second), message)}
+		}
+		return Verdict{State: Failed, Message: "the Node Health Check Operator has disabled it: " + message}
+	default:
+		return Verdict{State: Waiting, Message: "waiting for the Node Health Check Operator to take it up"}
+	}
 }
 
 // condition reads the last condition of a type: the lists of these operators are

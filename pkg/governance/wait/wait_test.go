@@ -171,3 +171,128 @@ func TestGone(t *testing.T) {
 	check(t, "all are back", wait.Gone(target(), facts(pool("worker", 3, without)), now()), wait.Done, "stable and ready")
 	check(t, "other kinds leave nothing behind", wait.Gone(object(map[string]any{"kind": "ConfigMap"}), profile.Facts{}, now()), wait.Done, "")
 }
+
+// A health check is in effect when its operator has taken it up; one that the operator
+// disables fails after a while, and one that is paused waits without limit.
+func TestNodeHealthCheck(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	target := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck"}}
+	status := func(phase string, since time.Duration) *unstructured.Unstructured {
+		live := target.DeepCopy()
+		live.Object["status"] = map[string]any{"phase": phase, "observedNodes": int64(3), "healthyNodes": int64(2), "conditions": []any{map[string]any{
+			"type": "Disabled", "status": "True", "message": "MachineHealthCheck detected", "lastTransitionTime": now.Add(-since).Format(time.RFC3339)}}}
+		return live
+	}
+	for name, c := range map[string]struct {
+		live *unstructured.Unstructured
+		want wait.State
+		says string
+	}{
+		"unseen":       {nil, wait.Waiting, "waiting to see"},
+		"not taken up": {target, wait.Waiting, "take it up"},
+		"enabled":      {status("Enabled", 0), wait.Done, "checks 3 nodes, 2 of them healthy"},
+		"remediating":  {status("Remediating", 0), wait.Done, "checks 3 nodes"},
+		"paused":       {status("Paused", 0), wait.Paused, "spec.pauseRequests"},
+		"disabled":     {status("Disabled", time.Minute), wait.Waiting, "fails the item in 9m0s: MachineHealthCheck detected"},
+		"for long":     {status("Disabled", time.Hour), wait.Failed, "MachineHealthCheck detected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := wait.For(target, c.live, profile.NewFacts(), now); got.State != c.want || !strings.Contains(got.Message, c.says) {
+				t.Errorf("got %+v, want %s: %s", got, c.want, c.says)
+			}
+		})
+	}
+}
+
+// A pool has a MachineConfig when what is rendered has its files and units as they are in it:
+// one that was changed has been among the sources before.
+func TestFilesAreRendered(t *testing.T) {
+	file := func(content string) map[string]any {
+		return map[string]any{"storage": map[string]any{"files": []any{map[string]any{"path": "/etc/a", "mode": int64(420), "contents": map[string]any{"source": "data:," + content}}}}}
+	}
+	config := func(name, content string) *unstructured.Unstructured {
+		return object(map[string]any{"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"role": "worker"}}, "spec": map[string]any{"config": file(content)}})
+	}
+	pool := object(map[string]any{"kind": "MachineConfigPool", "metadata": map[string]any{"name": "worker"}, "spec": map[string]any{
+		"machineConfigSelector": map[string]any{"matchLabels": map[string]any{"role": "worker"}},
+		"configuration":         map[string]any{"name": "rendered", "source": []any{map[string]any{"name": "90-a"}}}},
+		"status": map[string]any{"configuration": map[string]any{"name": "rendered"}, "conditions": []any{map[string]any{"type": "Updated", "status": "True"}},
+			"machineCount": int64(2), "updatedMachineCount": int64(2), "readyMachineCount": int64(2)}})
+	for content, want := range map[string]wait.State{"old": wait.Waiting, "new": wait.Done} {
+		facts := profile.NewFacts()
+		facts.Objects[profile.MachineConfigPoolKind()] = []*unstructured.Unstructured{pool}
+		rendered := config("rendered", content)
+		profile.Summarize(rendered)
+		facts.Objects[profile.MachineConfigKind()] = []*unstructured.Unstructured{rendered}
+		if got := wait.For(config("90-a", "new"), nil, facts, now()); got.State != want {
+			t.Errorf("with the %s file it is %+v", content, got)
+		}
+	}
+}
+
+// A KubeletConfig is waited for until the operator took it, made a MachineConfig of it, rendered
+// that into each pool that it selects, and all nodes have it.
+func TestKubeletConfig(t *testing.T) {
+	labels := map[string]any{"pools/worker": ""}
+	target := object(map[string]any{"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "KubeletConfig", "metadata": map[string]any{"name": "swap", "generation": int64(2)},
+		"spec": map[string]any{"machineConfigPoolSelector": map[string]any{"matchLabels": labels}}})
+	said := func(observed int64, kind, status string) *unstructured.Unstructured {
+		live := target.DeepCopy()
+		live.Object["status"] = map[string]any{"observedGeneration": observed, "conditions": []any{
+			map[string]any{"type": "Success", "status": "True"}, map[string]any{"type": kind, "status": status, "message": "failSwapOn is not allowed"}}}
+		return live
+	}
+	conf := func(name, content string, owned bool) *unstructured.Unstructured {
+		config := object(map[string]any{"kind": "MachineConfig", "metadata": map[string]any{"name": name}, "spec": map[string]any{"config": map[string]any{
+			"storage": map[string]any{"files": []any{map[string]any{"path": profile.KubeletConfigFile, "contents": map[string]any{"source": "data:," + content}}}}}}})
+		if owned {
+			config.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"kind": "KubeletConfig", "name": "swap", "apiVersion": "v1", "uid": "u"}}
+		}
+		return config
+	}
+	pool := func(has string, paused bool) *unstructured.Unstructured {
+		truth := map[bool]string{true: "True", false: "False"}[has == "rendered"]
+		return object(map[string]any{"kind": "MachineConfigPool", "metadata": map[string]any{"name": "worker", "labels": labels},
+			"spec": map[string]any{"paused": paused, "configuration": map[string]any{"name": "rendered", "source": []any{map[string]any{"name": "99-worker-generated-kubelet"}}}},
+			"status": map[string]any{"configuration": map[string]any{"name": has}, "conditions": []any{map[string]any{"type": "Updated", "status": truth}},
+				"machineCount": int64(2), "updatedMachineCount": int64(2), "readyMachineCount": int64(2)}})
+	}
+	generated, rendered, old := conf("99-worker-generated-kubelet", "failSwapOn:%20false", true), conf("rendered", "failSwapOn:%20false", false), conf("rendered", "kind:%20x", false)
+	for name, c := range map[string]struct {
+		live *unstructured.Unstructured
+		all  []*unstructured.Unstructured
+		pool *unstructured.Unstructured
+		want wait.State
+		says string
+	}{
+		"unseen":        {nil, nil, pool("rendered", false), wait.Waiting, "waiting to see"},
+		"not looked at": {said(1, "Success", "True"), nil, pool("rendered", false), wait.Waiting, "to look at the KubeletConfig"},
+		"refused":       {said(2, "Failure", "False"), nil, pool("rendered", false), wait.Failed, "refuses the KubeletConfig: failSwapOn is not allowed"},
+		"nothing made":  {said(2, "Success", "True"), []*unstructured.Unstructured{rendered}, pool("rendered", false), wait.Waiting, "to be rendered into"},
+		"not rendered":  {said(2, "Success", "True"), []*unstructured.Unstructured{generated, old}, pool("rendered", false), wait.Waiting, "to be rendered into"},
+		"rolling":       {said(2, "Success", "True"), []*unstructured.Unstructured{generated, rendered}, pool("before", false), wait.Waiting, "to stabilize"},
+		"paused":        {said(2, "Success", "True"), []*unstructured.Unstructured{generated, rendered}, pool("before", true), wait.Paused, "is paused"},
+		"through":       {said(2, "Success", "True"), []*unstructured.Unstructured{generated, rendered}, pool("rendered", false), wait.Done, "stable and ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := profile.NewFacts()
+			facts.Objects[profile.MachineConfigPoolKind()] = []*unstructured.Unstructured{c.pool}
+			facts.Objects[profile.MachineConfigKind()] = c.all
+			if got := wait.For(target, c.live, facts, now()); got.State != c.want || !strings.Contains(got.Message, c.says) {
+				t.Errorf("got %+v, want %s: %s", got, c.want, c.says)
+			}
+		})
+	}
+	// On the way back, what was made of it has to be gone, from the pools too.
+	facts := profile.NewFacts()
+	facts.Objects[profile.MachineConfigPoolKind()] = []*unstructured.Unstructured{pool("rendered", false)}
+	facts.Objects[profile.MachineConfigKind()] = []*unstructured.Unstructured{generated}
+	if got := wait.Gone(target, facts, now()); got.State != wait.Waiting || !strings.Contains(got.Message, "to be deleted") {
+		t.Errorf("with what was made of it: %+v", got)
+	}
+	facts.Objects[profile.MachineConfigKind()] = nil
+	if got := wait.Gone(target, facts, now()); got.State != wait.Waiting || !strings.Contains(got.Message, "rendered without") {
+		t.Errorf("while it is rendered: %+v", got)
+	}
+}

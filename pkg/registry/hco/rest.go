@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
@@ -27,12 +28,20 @@ type Deps struct {
 	// Survey is how to find out how the cluster is with regard to profiles; its
 	// Plans are those that are stored here. Nil serves no configurationprofiles.
 	Survey *survey.Deps
+	// Schemas are for warnings of definitions, nil gives none; Evaluator says what a plan of
+	// one would do, nil serves no evaluate.
+	Schemas   configurationprofiledefinition.Schemas
+	Evaluator configurationprofiledefinition.Evaluator
 	// Unreadable is told of records that cannot be read; nil is told nothing.
 	Unreadable *store.Unreadable
 }
 
 // NewAPIGroupInfo returns the group's endpoints and how they are reached.
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *configurationplan.Storage, error) {
+	definitions, err := newDefinitions(codecs, &deps)
+	if err != nil {
+		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
+	}
 	deps.OptsGetter = encoding.Stored{
 		RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion,
 		Placeholder: configurationplan.Unreadable, Unreadable: deps.Unreadable,
@@ -56,8 +65,13 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	if storage.Diff != nil {
 		served["configurationplans/diff"] = storage.Diff
 	}
+	definitions.users = usersOf(storage.Plan)
+	for name, endpoint := range definitions.served() {
+		served[name] = endpoint
+	}
 	if deps.Survey != nil {
 		looking := *deps.Survey
+		looking.Definitions = definitions.compiled.List
 		looking.Plans = plansOf(storage.Plan)
 		served["configurationprofiles"] = configurationprofile.NewREST(survey.New(looking))
 	}

@@ -3,6 +3,7 @@
 package fuzzer
 
 import (
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,13 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			if spec.Window != nil && spec.Window.TimeZone == "" {
 				spec.Window.TimeZone = "UTC"
 			}
+		},
+		func(object *hco.JSONObject, c randfill.Continue) {
+			object.Raw = []byte(`{"n":` + strconv.Itoa(c.Intn(100)) + `}`)
+		},
+		func(requirement *hco.DefinitionRequirement, c randfill.Continue) {
+			c.FillNoCustom(requirement)
+			requirement.Access = oneOf(c, hco.AccessSchema, hco.AccessRead, hco.AccessWrite)
 		},
 	}
 }

@@ -19,6 +19,10 @@ type ConfigurationProfile struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// description says what the profile is for.
 	Description string `json:"description"`
+	// options are what a plan of the profile can be given, with defaults.
+	// +optional
+	// +listType=atomic
+	Options []ProfileOption `json:"options,omitempty"`
 	// status is how the cluster is now.
 	Status ConfigurationProfileStatus `json:"status"`
 }

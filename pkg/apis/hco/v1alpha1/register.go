@@ -46,6 +46,9 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PlanDiff{},
 		&ConfigurationProfile{},
 		&ConfigurationProfileList{},
+		&ConfigurationProfileDefinition{},
+		&ConfigurationProfileDefinitionList{},
+		&ProfileEvaluation{},
 	)
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind(ManifestListKind), &PlanManifestList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)

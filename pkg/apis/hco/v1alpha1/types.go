@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Limits of a plan's status, so that a record stays far below 1 MiB.
@@ -79,6 +80,12 @@ const (
 	// ProfileLoadAwareRebalancing makes the descheduler move virtual machines away
 	// from nodes under pressure, and nodes report pressure (PSI).
 	ProfileLoadAwareRebalancing ProfileName = "LoadAwareRebalancing"
+	// ProfileHighDensitySwap gives worker nodes swap, and virtual machines more memory
+	// than is requested for them.
+	ProfileHighDensitySwap ProfileName = "HighDensitySwap"
+	// ProfileNodeHealthRemediation has nodes that stay unhealthy remediated, and their
+	// virtual machines started elsewhere.
+	ProfileNodeHealthRemediation ProfileName = "NodeHealthRemediation"
 )
 
 // Action is what is to be done with a plan.
@@ -119,7 +126,9 @@ const (
 // ConfigurationPlanSpec is what is asked for.
 type ConfigurationPlanSpec struct {
 	// profile is what to configure. It is immutable. Valid values:
-	// "LoadAwareRebalancing".
+	// "LoadAwareRebalancing", "HighDensitySwap", "NodeHealthRemediation", and the name of
+	// any ConfigurationProfileDefinition; kubectl get configprofile lists all that there
+	// are.
 	Profile ProfileName `json:"profile"`
 	// action is what to do with the plan: DryRun computes it and waits for an
 	// approval, Apply approves and executes it, Ignore does nothing and watches
@@ -171,6 +180,12 @@ type ConfigurationPlanSpec struct {
 	// approvedPlanHash, is none of them. It can be raised, and not lowered.
 	// +optional
 	Approvals int32 `json:"approvals,omitempty"`
+	// requires are other profiles that have to be in effect: an item of this plan begins
+	// only while a plan of each of them is Completed. At most 8. It is part of the plan
+	// that is approved. A plan that restores the state before a run goes without it.
+	// +optional
+	// +listType=set
+	Requires []ProfileName `json:"requires,omitempty"`
 	// restoreRun makes the plan restore what the targets had before that run, where
 	// the run set it, instead of what the profile says. The subresource rollback
 	// sets it. What has the plan computed anew once that is done unsets it, and so do
@@ -200,7 +215,118 @@ type PlanOptions struct {
 	// loadAwareRebalancing are the options of the profile LoadAwareRebalancing.
 	// +optional
 	LoadAwareRebalancing *LoadAwareRebalancingOptions `json:"loadAwareRebalancing,omitempty"`
+	// highDensitySwap are the options of the profile HighDensitySwap.
+	// +optional
+	HighDensitySwap *HighDensitySwapOptions `json:"highDensitySwap,omitempty"`
+	// nodeHealthRemediation are the options of the profile NodeHealthRemediation.
+	// +optional
+	NodeHealthRemediation *NodeHealthRemediationOptions `json:"nodeHealthRemediation,omitempty"`
+	// values are the options of a profile of your own, as its definition describes them:
+	// kubectl get configprofile NAME -o yaml.
+	// +optional
+	Values *JSONObject `json:"values,omitempty"`
 }
+
+// NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.
+type NodeHealthRemediationOptions struct {
+	// remediator is what remediates a node: SelfNode has it reboot itself, FenceAgents
+	// power-cycles it, Automatic is FenceAgents where there is a template for it, and
+	// SelfNode elsewhere. Default: Automatic.
+	// +optional
+	Remediator Remediator `json:"remediator,omitempty"`
+	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
+	// use. Without it there has to be one, or the one that Self Node Remediation made.
+	// +optional
+	Template *TemplateReference `json:"template,omitempty"`
+	// nodeSelector selects the worker nodes that are checked, by their labels. Control
+	// planes are never among them. Without it all worker nodes are.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// minHealthy is how many of these nodes have to be healthy for any of them to be
+	// remediated: a number, or a share such as 51%, which is rounded up. Default: 51%.
+	// +optional
+	MinHealthy *intstr.IntOrString `json:"minHealthy,omitempty"`
+	// unhealthyConditions are the conditions of a node, any of which makes it unhealthy
+	// when it lasts. At most 10. Default: Ready is False or Unknown for 5m.
+	// +optional
+	// +listType=atomic
+	UnhealthyConditions []UnhealthyCondition `json:"unhealthyConditions,omitempty"`
+	// includeControlPlane has control planes checked and remediated, too, one at a time.
+	// Default: false.
+	// +optional
+	IncludeControlPlane *bool `json:"includeControlPlane,omitempty"`
+}
+
+// Remediator is what remediates a node.
+// +enum
+type Remediator string
+
+const (
+	// RemediatorAutomatic is FenceAgents where there is a template for it, and SelfNode
+	// elsewhere.
+	RemediatorAutomatic Remediator = "Automatic"
+	// RemediatorSelfNode has nodes reboot themselves.
+	RemediatorSelfNode Remediator = "SelfNode"
+	// RemediatorFenceAgents power-cycles nodes.
+	RemediatorFenceAgents Remediator = "FenceAgents"
+)
+
+// TemplateReference names a template.
+type TemplateReference struct {
+	// namespace of the template.
+	Namespace string `json:"namespace"`
+	// name of the template.
+	Name string `json:"name"`
+}
+
+// UnhealthyCondition is a condition of a node that makes it unhealthy when it lasts.
+type UnhealthyCondition struct {
+	// type of the condition, such as Ready.
+	Type string `json:"type"`
+	// status of the condition: True, False or Unknown.
+	Status metav1.ConditionStatus `json:"status"`
+	// duration is how long it has to last, 1s to 24h, such as 5m.
+	Duration metav1.Duration `json:"duration"`
+}
+
+// HighDensitySwapOptions are the options of the profile HighDensitySwap.
+type HighDensitySwapOptions struct {
+	// enableSwap gives worker nodes swap, which reboots them. Default: true.
+	// +optional
+	EnableSwap *bool `json:"enableSwap,omitempty"`
+	// swapSource is where worker nodes have their swap: on a Partition that is there, or
+	// in a File that is made. Default: Partition.
+	// +optional
+	SwapSource SwapSource `json:"swapSource,omitempty"`
+	// partitionLabel is the label of the partition (of its entry in the partition table).
+	// It has to be formatted as swap; one that is not is left alone. Default: CNV_SWAP.
+	// +optional
+	PartitionLabel string `json:"partitionLabel,omitempty"`
+	// fileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for
+	// swapSource File. A node where it would leave less than a fifth of the file system
+	// free goes without swap.
+	// +optional
+	FileSizeMiB *int32 `json:"fileSizeMiB,omitempty"`
+	// memoryToRequestRatio is how much memory virtual machines have, in percent of what
+	// is requested for them, 100 to 300. Above 120 it needs enableSwap. Default: 150, and
+	// 100 without swap.
+	// +optional
+	MemoryToRequestRatio *int32 `json:"memoryToRequestRatio,omitempty"`
+	// enableKSM has nodes merge equal pages of memory of virtual machines. Default: true.
+	// +optional
+	EnableKSM *bool `json:"enableKSM,omitempty"`
+}
+
+// SwapSource is where nodes have their swap.
+// +enum
+type SwapSource string
+
+const (
+	// SwapSourcePartition is a partition that is there.
+	SwapSourcePartition SwapSource = "Partition"
+	// SwapSourceFile is a file that is made.
+	SwapSourceFile SwapSource = "File"
+)
 
 // LoadAwareRebalancingOptions are the options of the profile LoadAwareRebalancing.
 type LoadAwareRebalancingOptions struct {
@@ -274,7 +400,8 @@ const (
 	PhasePrerequisiteFailed Phase = "PrerequisiteFailed"
 	// PhaseReviewRequired is a computed plan that waits for its approval.
 	PhaseReviewRequired Phase = "ReviewRequired"
-	// PhaseScheduled is an approved plan that waits for its window.
+	// PhaseScheduled is an approved plan that waits for its window, or for what it
+	// requires.
 	PhaseScheduled Phase = "Scheduled"
 	// PhaseInProgress is a plan that is being executed.
 	PhaseInProgress Phase = "InProgress"
@@ -319,8 +446,8 @@ type ConfigurationPlanStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// planHash names the plan: it is over the desired state of all items, over the
-	// targets as they were found, over the impact, and over spec.window, spec.expires
-	// and spec.approvals.
+	// targets as they were found, over the impact, and over spec.window, spec.expires,
+	// spec.approvals and spec.requires.
 	// +optional
 	PlanHash string `json:"planHash,omitempty"`
 	// sourceSnapshotHash is over the targets as they were found.
@@ -379,6 +506,9 @@ type ConfigurationPlanStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// definition is what the plan was computed from, of a profile of your own.
+	// +optional
+	Definition *PlanDefinition `json:"definition,omitempty"`
 }
 
 // PlanWindowStatus is a time in which items of a plan may begin.

@@ -82,6 +82,46 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ConfigurationProfileDefinition)(nil), (*hco.ConfigurationProfileDefinition)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConfigurationProfileDefinition_To_hco_ConfigurationProfileDefinition(a.(*ConfigurationProfileDefinition), b.(*hco.ConfigurationProfileDefinition), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.ConfigurationProfileDefinition)(nil), (*ConfigurationProfileDefinition)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_ConfigurationProfileDefinition_To_v1alpha1_ConfigurationProfileDefinition(a.(*hco.ConfigurationProfileDefinition), b.(*ConfigurationProfileDefinition), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ConfigurationProfileDefinitionList)(nil), (*hco.ConfigurationProfileDefinitionList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConfigurationProfileDefinitionList_To_hco_ConfigurationProfileDefinitionList(a.(*ConfigurationProfileDefinitionList), b.(*hco.ConfigurationProfileDefinitionList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.ConfigurationProfileDefinitionList)(nil), (*ConfigurationProfileDefinitionList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_ConfigurationProfileDefinitionList_To_v1alpha1_ConfigurationProfileDefinitionList(a.(*hco.ConfigurationProfileDefinitionList), b.(*ConfigurationProfileDefinitionList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ConfigurationProfileDefinitionSpec)(nil), (*hco.ConfigurationProfileDefinitionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConfigurationProfileDefinitionSpec_To_hco_ConfigurationProfileDefinitionSpec(a.(*ConfigurationProfileDefinitionSpec), b.(*hco.ConfigurationProfileDefinitionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.ConfigurationProfileDefinitionSpec)(nil), (*ConfigurationProfileDefinitionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_ConfigurationProfileDefinitionSpec_To_v1alpha1_ConfigurationProfileDefinitionSpec(a.(*hco.ConfigurationProfileDefinitionSpec), b.(*ConfigurationProfileDefinitionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ConfigurationProfileDefinitionStatus)(nil), (*hco.ConfigurationProfileDefinitionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConfigurationProfileDefinitionStatus_To_hco_ConfigurationProfileDefinitionStatus(a.(*ConfigurationProfileDefinitionStatus), b.(*hco.ConfigurationProfileDefinitionStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.ConfigurationProfileDefinitionStatus)(nil), (*ConfigurationProfileDefinitionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus(a.(*hco.ConfigurationProfileDefinitionStatus), b.(*ConfigurationProfileDefinitionStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ConfigurationProfileList)(nil), (*hco.ConfigurationProfileList)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ConfigurationProfileList_To_hco_ConfigurationProfileList(a.(*ConfigurationProfileList), b.(*hco.ConfigurationProfileList), scope)
 	}); err != nil {
@@ -102,6 +142,126 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*DeclaredAccess)(nil), (*hco.DeclaredAccess)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DeclaredAccess_To_hco_DeclaredAccess(a.(*DeclaredAccess), b.(*hco.DeclaredAccess), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DeclaredAccess)(nil), (*DeclaredAccess)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DeclaredAccess_To_v1alpha1_DeclaredAccess(a.(*hco.DeclaredAccess), b.(*DeclaredAccess), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionBlastRadius)(nil), (*hco.DefinitionBlastRadius)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionBlastRadius_To_hco_DefinitionBlastRadius(a.(*DefinitionBlastRadius), b.(*hco.DefinitionBlastRadius), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DefinitionBlastRadius)(nil), (*DefinitionBlastRadius)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DefinitionBlastRadius_To_v1alpha1_DefinitionBlastRadius(a.(*hco.DefinitionBlastRadius), b.(*DefinitionBlastRadius), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionCheck)(nil), (*hco.DefinitionCheck)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionCheck_To_hco_DefinitionCheck(a.(*DefinitionCheck), b.(*hco.DefinitionCheck), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DefinitionCheck)(nil), (*DefinitionCheck)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DefinitionCheck_To_v1alpha1_DefinitionCheck(a.(*hco.DefinitionCheck), b.(*DefinitionCheck), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionField)(nil), (*hco.DefinitionField)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionField_To_hco_DefinitionField(a.(*DefinitionField), b.(*hco.DefinitionField), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DefinitionField)(nil), (*DefinitionField)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DefinitionField_To_v1alpha1_DefinitionField(a.(*hco.DefinitionField), b.(*DefinitionField), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionItem)(nil), (*hco.DefinitionItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionItem_To_hco_DefinitionItem(a.(*DefinitionItem), b.(*hco.DefinitionItem), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DefinitionItem)(nil), (*DefinitionItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DefinitionItem_To_v1alpha1_DefinitionItem(a.(*hco.DefinitionItem), b.(*DefinitionItem), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionRequirement)(nil), (*hco.DefinitionRequirement)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionRequirement_To_hco_DefinitionRequirement(a.(*DefinitionRequirement), b.(*hco.DefinitionRequirement), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DefinitionRequirement)(nil), (*DefinitionRequirement)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DefinitionRequirement_To_v1alpha1_DefinitionRequirement(a.(*hco.DefinitionRequirement), b.(*DefinitionRequirement), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionTarget)(nil), (*hco.DefinitionTarget)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionTarget_To_hco_DefinitionTarget(a.(*DefinitionTarget), b.(*hco.DefinitionTarget), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DefinitionTarget)(nil), (*DefinitionTarget)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DefinitionTarget_To_v1alpha1_DefinitionTarget(a.(*hco.DefinitionTarget), b.(*DefinitionTarget), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionVariable)(nil), (*hco.DefinitionVariable)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionVariable_To_hco_DefinitionVariable(a.(*DefinitionVariable), b.(*hco.DefinitionVariable), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DefinitionVariable)(nil), (*DefinitionVariable)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DefinitionVariable_To_v1alpha1_DefinitionVariable(a.(*hco.DefinitionVariable), b.(*DefinitionVariable), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionWait)(nil), (*hco.DefinitionWait)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionWait_To_hco_DefinitionWait(a.(*DefinitionWait), b.(*hco.DefinitionWait), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.DefinitionWait)(nil), (*DefinitionWait)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_DefinitionWait_To_v1alpha1_DefinitionWait(a.(*hco.DefinitionWait), b.(*DefinitionWait), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EvaluatedItem)(nil), (*hco.EvaluatedItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EvaluatedItem_To_hco_EvaluatedItem(a.(*EvaluatedItem), b.(*hco.EvaluatedItem), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.EvaluatedItem)(nil), (*EvaluatedItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_EvaluatedItem_To_v1alpha1_EvaluatedItem(a.(*hco.EvaluatedItem), b.(*EvaluatedItem), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*HighDensitySwapOptions)(nil), (*hco.HighDensitySwapOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_HighDensitySwapOptions_To_hco_HighDensitySwapOptions(a.(*HighDensitySwapOptions), b.(*hco.HighDensitySwapOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.HighDensitySwapOptions)(nil), (*HighDensitySwapOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_HighDensitySwapOptions_To_v1alpha1_HighDensitySwapOptions(a.(*hco.HighDensitySwapOptions), b.(*HighDensitySwapOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*JSONObject)(nil), (*hco.JSONObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_JSONObject_To_hco_JSONObject(a.(*JSONObject), b.(*hco.JSONObject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.JSONObject)(nil), (*JSONObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_JSONObject_To_v1alpha1_JSONObject(a.(*hco.JSONObject), b.(*JSONObject), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*LoadAwareRebalancingOptions)(nil), (*hco.LoadAwareRebalancingOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_LoadAwareRebalancingOptions_To_hco_LoadAwareRebalancingOptions(a.(*LoadAwareRebalancingOptions), b.(*hco.LoadAwareRebalancingOptions), scope)
 	}); err != nil {
@@ -109,6 +269,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*hco.LoadAwareRebalancingOptions)(nil), (*LoadAwareRebalancingOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_hco_LoadAwareRebalancingOptions_To_v1alpha1_LoadAwareRebalancingOptions(a.(*hco.LoadAwareRebalancingOptions), b.(*LoadAwareRebalancingOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeHealthRemediationOptions)(nil), (*hco.NodeHealthRemediationOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NodeHealthRemediationOptions_To_hco_NodeHealthRemediationOptions(a.(*NodeHealthRemediationOptions), b.(*hco.NodeHealthRemediationOptions), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.NodeHealthRemediationOptions)(nil), (*NodeHealthRemediationOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_NodeHealthRemediationOptions_To_v1alpha1_NodeHealthRemediationOptions(a.(*hco.NodeHealthRemediationOptions), b.(*NodeHealthRemediationOptions), scope)
 	}); err != nil {
 		return err
 	}
@@ -149,6 +319,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*hco.PlanApprover)(nil), (*PlanApprover)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_hco_PlanApprover_To_v1alpha1_PlanApprover(a.(*hco.PlanApprover), b.(*PlanApprover), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PlanDefinition)(nil), (*hco.PlanDefinition)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PlanDefinition_To_hco_PlanDefinition(a.(*PlanDefinition), b.(*hco.PlanDefinition), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.PlanDefinition)(nil), (*PlanDefinition)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_PlanDefinition_To_v1alpha1_PlanDefinition(a.(*hco.PlanDefinition), b.(*PlanDefinition), scope)
 	}); err != nil {
 		return err
 	}
@@ -282,6 +462,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ProfileEvaluation)(nil), (*hco.ProfileEvaluation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ProfileEvaluation_To_hco_ProfileEvaluation(a.(*ProfileEvaluation), b.(*hco.ProfileEvaluation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.ProfileEvaluation)(nil), (*ProfileEvaluation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_ProfileEvaluation_To_v1alpha1_ProfileEvaluation(a.(*hco.ProfileEvaluation), b.(*ProfileEvaluation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ProfileEvaluationSpec)(nil), (*hco.ProfileEvaluationSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ProfileEvaluationSpec_To_hco_ProfileEvaluationSpec(a.(*ProfileEvaluationSpec), b.(*hco.ProfileEvaluationSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.ProfileEvaluationSpec)(nil), (*ProfileEvaluationSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_ProfileEvaluationSpec_To_v1alpha1_ProfileEvaluationSpec(a.(*hco.ProfileEvaluationSpec), b.(*ProfileEvaluationSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ProfileEvaluationStatus)(nil), (*hco.ProfileEvaluationStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ProfileEvaluationStatus_To_hco_ProfileEvaluationStatus(a.(*ProfileEvaluationStatus), b.(*hco.ProfileEvaluationStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.ProfileEvaluationStatus)(nil), (*ProfileEvaluationStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus(a.(*hco.ProfileEvaluationStatus), b.(*ProfileEvaluationStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ProfileItem)(nil), (*hco.ProfileItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ProfileItem_To_hco_ProfileItem(a.(*ProfileItem), b.(*hco.ProfileItem), scope)
 	}); err != nil {
@@ -289,6 +499,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*hco.ProfileItem)(nil), (*ProfileItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_hco_ProfileItem_To_v1alpha1_ProfileItem(a.(*hco.ProfileItem), b.(*ProfileItem), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ProfileOption)(nil), (*hco.ProfileOption)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ProfileOption_To_hco_ProfileOption(a.(*ProfileOption), b.(*hco.ProfileOption), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.ProfileOption)(nil), (*ProfileOption)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_ProfileOption_To_v1alpha1_ProfileOption(a.(*hco.ProfileOption), b.(*ProfileOption), scope)
 	}); err != nil {
 		return err
 	}
@@ -319,6 +539,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*hco.TargetRef)(nil), (*TargetRef)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_hco_TargetRef_To_v1alpha1_TargetRef(a.(*hco.TargetRef), b.(*TargetRef), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*TemplateReference)(nil), (*hco.TemplateReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_TemplateReference_To_hco_TemplateReference(a.(*TemplateReference), b.(*hco.TemplateReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.TemplateReference)(nil), (*TemplateReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_TemplateReference_To_v1alpha1_TemplateReference(a.(*hco.TemplateReference), b.(*TemplateReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*UnhealthyCondition)(nil), (*hco.UnhealthyCondition)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_UnhealthyCondition_To_hco_UnhealthyCondition(a.(*UnhealthyCondition), b.(*hco.UnhealthyCondition), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*hco.UnhealthyCondition)(nil), (*UnhealthyCondition)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_hco_UnhealthyCondition_To_v1alpha1_UnhealthyCondition(a.(*hco.UnhealthyCondition), b.(*UnhealthyCondition), scope)
 	}); err != nil {
 		return err
 	}
@@ -442,6 +682,7 @@ func Convert_hco_ConfigurationPlanStatus_To_v1alpha1_ConfigurationPlanStatus(in 
 func autoConvert_v1alpha1_ConfigurationProfile_To_hco_ConfigurationProfile(in *ConfigurationProfile, out *hco.ConfigurationProfile, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	out.Description = in.Description
+	out.Options = *(*[]hco.ProfileOption)(unsafe.Pointer(&in.Options))
 	if err := Convert_v1alpha1_ConfigurationProfileStatus_To_hco_ConfigurationProfileStatus(&in.Status, &out.Status, s); err != nil {
 		return err
 	}
@@ -456,6 +697,7 @@ func Convert_v1alpha1_ConfigurationProfile_To_hco_ConfigurationProfile(in *Confi
 func autoConvert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile(in *hco.ConfigurationProfile, out *ConfigurationProfile, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	out.Description = in.Description
+	out.Options = *(*[]ProfileOption)(unsafe.Pointer(&in.Options))
 	if err := Convert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStatus(&in.Status, &out.Status, s); err != nil {
 		return err
 	}
@@ -465,6 +707,100 @@ func autoConvert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile(in *h
 // Convert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile is an autogenerated conversion function.
 func Convert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile(in *hco.ConfigurationProfile, out *ConfigurationProfile, s conversion.Scope) error {
 	return autoConvert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile(in, out, s)
+}
+
+func autoConvert_v1alpha1_ConfigurationProfileDefinition_To_hco_ConfigurationProfileDefinition(in *ConfigurationProfileDefinition, out *hco.ConfigurationProfileDefinition, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ConfigurationProfileDefinitionSpec_To_hco_ConfigurationProfileDefinitionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_ConfigurationProfileDefinitionStatus_To_hco_ConfigurationProfileDefinitionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_ConfigurationProfileDefinition_To_hco_ConfigurationProfileDefinition is an autogenerated conversion function.
+func Convert_v1alpha1_ConfigurationProfileDefinition_To_hco_ConfigurationProfileDefinition(in *ConfigurationProfileDefinition, out *hco.ConfigurationProfileDefinition, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConfigurationProfileDefinition_To_hco_ConfigurationProfileDefinition(in, out, s)
+}
+
+func autoConvert_hco_ConfigurationProfileDefinition_To_v1alpha1_ConfigurationProfileDefinition(in *hco.ConfigurationProfileDefinition, out *ConfigurationProfileDefinition, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_hco_ConfigurationProfileDefinitionSpec_To_v1alpha1_ConfigurationProfileDefinitionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_hco_ConfigurationProfileDefinition_To_v1alpha1_ConfigurationProfileDefinition is an autogenerated conversion function.
+func Convert_hco_ConfigurationProfileDefinition_To_v1alpha1_ConfigurationProfileDefinition(in *hco.ConfigurationProfileDefinition, out *ConfigurationProfileDefinition, s conversion.Scope) error {
+	return autoConvert_hco_ConfigurationProfileDefinition_To_v1alpha1_ConfigurationProfileDefinition(in, out, s)
+}
+
+func autoConvert_v1alpha1_ConfigurationProfileDefinitionList_To_hco_ConfigurationProfileDefinitionList(in *ConfigurationProfileDefinitionList, out *hco.ConfigurationProfileDefinitionList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]hco.ConfigurationProfileDefinition)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_ConfigurationProfileDefinitionList_To_hco_ConfigurationProfileDefinitionList is an autogenerated conversion function.
+func Convert_v1alpha1_ConfigurationProfileDefinitionList_To_hco_ConfigurationProfileDefinitionList(in *ConfigurationProfileDefinitionList, out *hco.ConfigurationProfileDefinitionList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConfigurationProfileDefinitionList_To_hco_ConfigurationProfileDefinitionList(in, out, s)
+}
+
+func autoConvert_hco_ConfigurationProfileDefinitionList_To_v1alpha1_ConfigurationProfileDefinitionList(in *hco.ConfigurationProfileDefinitionList, out *ConfigurationProfileDefinitionList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]ConfigurationProfileDefinition)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_hco_ConfigurationProfileDefinitionList_To_v1alpha1_ConfigurationProfileDefinitionList is an autogenerated conversion function.
+func Convert_hco_ConfigurationProfileDefinitionList_To_v1alpha1_ConfigurationProfileDefinitionList(in *hco.ConfigurationProfileDefinitionList, out *ConfigurationProfileDefinitionList, s conversion.Scope) error {
+	return autoConvert_hco_ConfigurationProfileDefinitionList_To_v1alpha1_ConfigurationProfileDefinitionList(in, out, s)
+}
+
+func autoConvert_v1alpha1_ConfigurationProfileDefinitionSpec_To_hco_ConfigurationProfileDefinitionSpec(in *ConfigurationProfileDefinitionSpec, out *hco.ConfigurationProfileDefinitionSpec, s conversion.Scope) error {
+	*out = *(*hco.ConfigurationProfileDefinitionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ConfigurationProfileDefinitionSpec_To_hco_ConfigurationProfileDefinitionSpec is an autogenerated conversion function.
+func Convert_v1alpha1_ConfigurationProfileDefinitionSpec_To_hco_ConfigurationProfileDefinitionSpec(in *ConfigurationProfileDefinitionSpec, out *hco.ConfigurationProfileDefinitionSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConfigurationProfileDefinitionSpec_To_hco_ConfigurationProfileDefinitionSpec(in, out, s)
+}
+
+func autoConvert_hco_ConfigurationProfileDefinitionSpec_To_v1alpha1_ConfigurationProfileDefinitionSpec(in *hco.ConfigurationProfileDefinitionSpec, out *ConfigurationProfileDefinitionSpec, s conversion.Scope) error {
+	*out = *(*ConfigurationProfileDefinitionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_ConfigurationProfileDefinitionSpec_To_v1alpha1_ConfigurationProfileDefinitionSpec is an autogenerated conversion function.
+func Convert_hco_ConfigurationProfileDefinitionSpec_To_v1alpha1_ConfigurationProfileDefinitionSpec(in *hco.ConfigurationProfileDefinitionSpec, out *ConfigurationProfileDefinitionSpec, s conversion.Scope) error {
+	return autoConvert_hco_ConfigurationProfileDefinitionSpec_To_v1alpha1_ConfigurationProfileDefinitionSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_ConfigurationProfileDefinitionStatus_To_hco_ConfigurationProfileDefinitionStatus(in *ConfigurationProfileDefinitionStatus, out *hco.ConfigurationProfileDefinitionStatus, s conversion.Scope) error {
+	*out = *(*hco.ConfigurationProfileDefinitionStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ConfigurationProfileDefinitionStatus_To_hco_ConfigurationProfileDefinitionStatus is an autogenerated conversion function.
+func Convert_v1alpha1_ConfigurationProfileDefinitionStatus_To_hco_ConfigurationProfileDefinitionStatus(in *ConfigurationProfileDefinitionStatus, out *hco.ConfigurationProfileDefinitionStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConfigurationProfileDefinitionStatus_To_hco_ConfigurationProfileDefinitionStatus(in, out, s)
+}
+
+func autoConvert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus(in *hco.ConfigurationProfileDefinitionStatus, out *ConfigurationProfileDefinitionStatus, s conversion.Scope) error {
+	*out = *(*ConfigurationProfileDefinitionStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus is an autogenerated conversion function.
+func Convert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus(in *hco.ConfigurationProfileDefinitionStatus, out *ConfigurationProfileDefinitionStatus, s conversion.Scope) error {
+	return autoConvert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus(in, out, s)
 }
 
 func autoConvert_v1alpha1_ConfigurationProfileList_To_hco_ConfigurationProfileList(in *ConfigurationProfileList, out *hco.ConfigurationProfileList, s conversion.Scope) error {
@@ -509,6 +845,246 @@ func Convert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStat
 	return autoConvert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStatus(in, out, s)
 }
 
+func autoConvert_v1alpha1_DeclaredAccess_To_hco_DeclaredAccess(in *DeclaredAccess, out *hco.DeclaredAccess, s conversion.Scope) error {
+	*out = *(*hco.DeclaredAccess)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DeclaredAccess_To_hco_DeclaredAccess is an autogenerated conversion function.
+func Convert_v1alpha1_DeclaredAccess_To_hco_DeclaredAccess(in *DeclaredAccess, out *hco.DeclaredAccess, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DeclaredAccess_To_hco_DeclaredAccess(in, out, s)
+}
+
+func autoConvert_hco_DeclaredAccess_To_v1alpha1_DeclaredAccess(in *hco.DeclaredAccess, out *DeclaredAccess, s conversion.Scope) error {
+	*out = *(*DeclaredAccess)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DeclaredAccess_To_v1alpha1_DeclaredAccess is an autogenerated conversion function.
+func Convert_hco_DeclaredAccess_To_v1alpha1_DeclaredAccess(in *hco.DeclaredAccess, out *DeclaredAccess, s conversion.Scope) error {
+	return autoConvert_hco_DeclaredAccess_To_v1alpha1_DeclaredAccess(in, out, s)
+}
+
+func autoConvert_v1alpha1_DefinitionBlastRadius_To_hco_DefinitionBlastRadius(in *DefinitionBlastRadius, out *hco.DefinitionBlastRadius, s conversion.Scope) error {
+	*out = *(*hco.DefinitionBlastRadius)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionBlastRadius_To_hco_DefinitionBlastRadius is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionBlastRadius_To_hco_DefinitionBlastRadius(in *DefinitionBlastRadius, out *hco.DefinitionBlastRadius, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionBlastRadius_To_hco_DefinitionBlastRadius(in, out, s)
+}
+
+func autoConvert_hco_DefinitionBlastRadius_To_v1alpha1_DefinitionBlastRadius(in *hco.DefinitionBlastRadius, out *DefinitionBlastRadius, s conversion.Scope) error {
+	*out = *(*DefinitionBlastRadius)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DefinitionBlastRadius_To_v1alpha1_DefinitionBlastRadius is an autogenerated conversion function.
+func Convert_hco_DefinitionBlastRadius_To_v1alpha1_DefinitionBlastRadius(in *hco.DefinitionBlastRadius, out *DefinitionBlastRadius, s conversion.Scope) error {
+	return autoConvert_hco_DefinitionBlastRadius_To_v1alpha1_DefinitionBlastRadius(in, out, s)
+}
+
+func autoConvert_v1alpha1_DefinitionCheck_To_hco_DefinitionCheck(in *DefinitionCheck, out *hco.DefinitionCheck, s conversion.Scope) error {
+	*out = *(*hco.DefinitionCheck)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionCheck_To_hco_DefinitionCheck is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionCheck_To_hco_DefinitionCheck(in *DefinitionCheck, out *hco.DefinitionCheck, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionCheck_To_hco_DefinitionCheck(in, out, s)
+}
+
+func autoConvert_hco_DefinitionCheck_To_v1alpha1_DefinitionCheck(in *hco.DefinitionCheck, out *DefinitionCheck, s conversion.Scope) error {
+	*out = *(*DefinitionCheck)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DefinitionCheck_To_v1alpha1_DefinitionCheck is an autogenerated conversion function.
+func Convert_hco_DefinitionCheck_To_v1alpha1_DefinitionCheck(in *hco.DefinitionCheck, out *DefinitionCheck, s conversion.Scope) error {
+	return autoConvert_hco_DefinitionCheck_To_v1alpha1_DefinitionCheck(in, out, s)
+}
+
+func autoConvert_v1alpha1_DefinitionField_To_hco_DefinitionField(in *DefinitionField, out *hco.DefinitionField, s conversion.Scope) error {
+	*out = *(*hco.DefinitionField)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionField_To_hco_DefinitionField is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionField_To_hco_DefinitionField(in *DefinitionField, out *hco.DefinitionField, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionField_To_hco_DefinitionField(in, out, s)
+}
+
+func autoConvert_hco_DefinitionField_To_v1alpha1_DefinitionField(in *hco.DefinitionField, out *DefinitionField, s conversion.Scope) error {
+	*out = *(*DefinitionField)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DefinitionField_To_v1alpha1_DefinitionField is an autogenerated conversion function.
+func Convert_hco_DefinitionField_To_v1alpha1_DefinitionField(in *hco.DefinitionField, out *DefinitionField, s conversion.Scope) error {
+	return autoConvert_hco_DefinitionField_To_v1alpha1_DefinitionField(in, out, s)
+}
+
+func autoConvert_v1alpha1_DefinitionItem_To_hco_DefinitionItem(in *DefinitionItem, out *hco.DefinitionItem, s conversion.Scope) error {
+	*out = *(*hco.DefinitionItem)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionItem_To_hco_DefinitionItem is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionItem_To_hco_DefinitionItem(in *DefinitionItem, out *hco.DefinitionItem, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionItem_To_hco_DefinitionItem(in, out, s)
+}
+
+func autoConvert_hco_DefinitionItem_To_v1alpha1_DefinitionItem(in *hco.DefinitionItem, out *DefinitionItem, s conversion.Scope) error {
+	*out = *(*DefinitionItem)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DefinitionItem_To_v1alpha1_DefinitionItem is an autogenerated conversion function.
+func Convert_hco_DefinitionItem_To_v1alpha1_DefinitionItem(in *hco.DefinitionItem, out *DefinitionItem, s conversion.Scope) error {
+	return autoConvert_hco_DefinitionItem_To_v1alpha1_DefinitionItem(in, out, s)
+}
+
+func autoConvert_v1alpha1_DefinitionRequirement_To_hco_DefinitionRequirement(in *DefinitionRequirement, out *hco.DefinitionRequirement, s conversion.Scope) error {
+	*out = *(*hco.DefinitionRequirement)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionRequirement_To_hco_DefinitionRequirement is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionRequirement_To_hco_DefinitionRequirement(in *DefinitionRequirement, out *hco.DefinitionRequirement, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionRequirement_To_hco_DefinitionRequirement(in, out, s)
+}
+
+func autoConvert_hco_DefinitionRequirement_To_v1alpha1_DefinitionRequirement(in *hco.DefinitionRequirement, out *DefinitionRequirement, s conversion.Scope) error {
+	*out = *(*DefinitionRequirement)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DefinitionRequirement_To_v1alpha1_DefinitionRequirement is an autogenerated conversion function.
+func Convert_hco_DefinitionRequirement_To_v1alpha1_DefinitionRequirement(in *hco.DefinitionRequirement, out *DefinitionRequirement, s conversion.Scope) error {
+	return autoConvert_hco_DefinitionRequirement_To_v1alpha1_DefinitionRequirement(in, out, s)
+}
+
+func autoConvert_v1alpha1_DefinitionTarget_To_hco_DefinitionTarget(in *DefinitionTarget, out *hco.DefinitionTarget, s conversion.Scope) error {
+	*out = *(*hco.DefinitionTarget)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionTarget_To_hco_DefinitionTarget is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionTarget_To_hco_DefinitionTarget(in *DefinitionTarget, out *hco.DefinitionTarget, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionTarget_To_hco_DefinitionTarget(in, out, s)
+}
+
+func autoConvert_hco_DefinitionTarget_To_v1alpha1_DefinitionTarget(in *hco.DefinitionTarget, out *DefinitionTarget, s conversion.Scope) error {
+	*out = *(*DefinitionTarget)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DefinitionTarget_To_v1alpha1_DefinitionTarget is an autogenerated conversion function.
+func Convert_hco_DefinitionTarget_To_v1alpha1_DefinitionTarget(in *hco.DefinitionTarget, out *DefinitionTarget, s conversion.Scope) error {
+	return autoConvert_hco_DefinitionTarget_To_v1alpha1_DefinitionTarget(in, out, s)
+}
+
+func autoConvert_v1alpha1_DefinitionVariable_To_hco_DefinitionVariable(in *DefinitionVariable, out *hco.DefinitionVariable, s conversion.Scope) error {
+	*out = *(*hco.DefinitionVariable)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionVariable_To_hco_DefinitionVariable is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionVariable_To_hco_DefinitionVariable(in *DefinitionVariable, out *hco.DefinitionVariable, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionVariable_To_hco_DefinitionVariable(in, out, s)
+}
+
+func autoConvert_hco_DefinitionVariable_To_v1alpha1_DefinitionVariable(in *hco.DefinitionVariable, out *DefinitionVariable, s conversion.Scope) error {
+	*out = *(*DefinitionVariable)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DefinitionVariable_To_v1alpha1_DefinitionVariable is an autogenerated conversion function.
+func Convert_hco_DefinitionVariable_To_v1alpha1_DefinitionVariable(in *hco.DefinitionVariable, out *DefinitionVariable, s conversion.Scope) error {
+	return autoConvert_hco_DefinitionVariable_To_v1alpha1_DefinitionVariable(in, out, s)
+}
+
+func autoConvert_v1alpha1_DefinitionWait_To_hco_DefinitionWait(in *DefinitionWait, out *hco.DefinitionWait, s conversion.Scope) error {
+	*out = *(*hco.DefinitionWait)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionWait_To_hco_DefinitionWait is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionWait_To_hco_DefinitionWait(in *DefinitionWait, out *hco.DefinitionWait, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionWait_To_hco_DefinitionWait(in, out, s)
+}
+
+func autoConvert_hco_DefinitionWait_To_v1alpha1_DefinitionWait(in *hco.DefinitionWait, out *DefinitionWait, s conversion.Scope) error {
+	*out = *(*DefinitionWait)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_DefinitionWait_To_v1alpha1_DefinitionWait is an autogenerated conversion function.
+func Convert_hco_DefinitionWait_To_v1alpha1_DefinitionWait(in *hco.DefinitionWait, out *DefinitionWait, s conversion.Scope) error {
+	return autoConvert_hco_DefinitionWait_To_v1alpha1_DefinitionWait(in, out, s)
+}
+
+func autoConvert_v1alpha1_EvaluatedItem_To_hco_EvaluatedItem(in *EvaluatedItem, out *hco.EvaluatedItem, s conversion.Scope) error {
+	*out = *(*hco.EvaluatedItem)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_EvaluatedItem_To_hco_EvaluatedItem is an autogenerated conversion function.
+func Convert_v1alpha1_EvaluatedItem_To_hco_EvaluatedItem(in *EvaluatedItem, out *hco.EvaluatedItem, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EvaluatedItem_To_hco_EvaluatedItem(in, out, s)
+}
+
+func autoConvert_hco_EvaluatedItem_To_v1alpha1_EvaluatedItem(in *hco.EvaluatedItem, out *EvaluatedItem, s conversion.Scope) error {
+	*out = *(*EvaluatedItem)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_EvaluatedItem_To_v1alpha1_EvaluatedItem is an autogenerated conversion function.
+func Convert_hco_EvaluatedItem_To_v1alpha1_EvaluatedItem(in *hco.EvaluatedItem, out *EvaluatedItem, s conversion.Scope) error {
+	return autoConvert_hco_EvaluatedItem_To_v1alpha1_EvaluatedItem(in, out, s)
+}
+
+func autoConvert_v1alpha1_HighDensitySwapOptions_To_hco_HighDensitySwapOptions(in *HighDensitySwapOptions, out *hco.HighDensitySwapOptions, s conversion.Scope) error {
+	*out = *(*hco.HighDensitySwapOptions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_HighDensitySwapOptions_To_hco_HighDensitySwapOptions is an autogenerated conversion function.
+func Convert_v1alpha1_HighDensitySwapOptions_To_hco_HighDensitySwapOptions(in *HighDensitySwapOptions, out *hco.HighDensitySwapOptions, s conversion.Scope) error {
+	return autoConvert_v1alpha1_HighDensitySwapOptions_To_hco_HighDensitySwapOptions(in, out, s)
+}
+
+func autoConvert_hco_HighDensitySwapOptions_To_v1alpha1_HighDensitySwapOptions(in *hco.HighDensitySwapOptions, out *HighDensitySwapOptions, s conversion.Scope) error {
+	*out = *(*HighDensitySwapOptions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_HighDensitySwapOptions_To_v1alpha1_HighDensitySwapOptions is an autogenerated conversion function.
+func Convert_hco_HighDensitySwapOptions_To_v1alpha1_HighDensitySwapOptions(in *hco.HighDensitySwapOptions, out *HighDensitySwapOptions, s conversion.Scope) error {
+	return autoConvert_hco_HighDensitySwapOptions_To_v1alpha1_HighDensitySwapOptions(in, out, s)
+}
+
+func autoConvert_v1alpha1_JSONObject_To_hco_JSONObject(in *JSONObject, out *hco.JSONObject, s conversion.Scope) error {
+	out.Raw = *(*[]byte)(unsafe.Pointer(&in.Raw))
+	return nil
+}
+
+// Convert_v1alpha1_JSONObject_To_hco_JSONObject is an autogenerated conversion function.
+func Convert_v1alpha1_JSONObject_To_hco_JSONObject(in *JSONObject, out *hco.JSONObject, s conversion.Scope) error {
+	return autoConvert_v1alpha1_JSONObject_To_hco_JSONObject(in, out, s)
+}
+
+func autoConvert_hco_JSONObject_To_v1alpha1_JSONObject(in *hco.JSONObject, out *JSONObject, s conversion.Scope) error {
+	out.Raw = *(*[]byte)(unsafe.Pointer(&in.Raw))
+	return nil
+}
+
+// Convert_hco_JSONObject_To_v1alpha1_JSONObject is an autogenerated conversion function.
+func Convert_hco_JSONObject_To_v1alpha1_JSONObject(in *hco.JSONObject, out *JSONObject, s conversion.Scope) error {
+	return autoConvert_hco_JSONObject_To_v1alpha1_JSONObject(in, out, s)
+}
+
 func autoConvert_v1alpha1_LoadAwareRebalancingOptions_To_hco_LoadAwareRebalancingOptions(in *LoadAwareRebalancingOptions, out *hco.LoadAwareRebalancingOptions, s conversion.Scope) error {
 	*out = *(*hco.LoadAwareRebalancingOptions)(unsafe.Pointer(in))
 	return nil
@@ -527,6 +1103,26 @@ func autoConvert_hco_LoadAwareRebalancingOptions_To_v1alpha1_LoadAwareRebalancin
 // Convert_hco_LoadAwareRebalancingOptions_To_v1alpha1_LoadAwareRebalancingOptions is an autogenerated conversion function.
 func Convert_hco_LoadAwareRebalancingOptions_To_v1alpha1_LoadAwareRebalancingOptions(in *hco.LoadAwareRebalancingOptions, out *LoadAwareRebalancingOptions, s conversion.Scope) error {
 	return autoConvert_hco_LoadAwareRebalancingOptions_To_v1alpha1_LoadAwareRebalancingOptions(in, out, s)
+}
+
+func autoConvert_v1alpha1_NodeHealthRemediationOptions_To_hco_NodeHealthRemediationOptions(in *NodeHealthRemediationOptions, out *hco.NodeHealthRemediationOptions, s conversion.Scope) error {
+	*out = *(*hco.NodeHealthRemediationOptions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_NodeHealthRemediationOptions_To_hco_NodeHealthRemediationOptions is an autogenerated conversion function.
+func Convert_v1alpha1_NodeHealthRemediationOptions_To_hco_NodeHealthRemediationOptions(in *NodeHealthRemediationOptions, out *hco.NodeHealthRemediationOptions, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NodeHealthRemediationOptions_To_hco_NodeHealthRemediationOptions(in, out, s)
+}
+
+func autoConvert_hco_NodeHealthRemediationOptions_To_v1alpha1_NodeHealthRemediationOptions(in *hco.NodeHealthRemediationOptions, out *NodeHealthRemediationOptions, s conversion.Scope) error {
+	*out = *(*NodeHealthRemediationOptions)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_NodeHealthRemediationOptions_To_v1alpha1_NodeHealthRemediationOptions is an autogenerated conversion function.
+func Convert_hco_NodeHealthRemediationOptions_To_v1alpha1_NodeHealthRemediationOptions(in *hco.NodeHealthRemediationOptions, out *NodeHealthRemediationOptions, s conversion.Scope) error {
+	return autoConvert_hco_NodeHealthRemediationOptions_To_v1alpha1_NodeHealthRemediationOptions(in, out, s)
 }
 
 func autoConvert_v1alpha1_PlanApproval_To_hco_PlanApproval(in *PlanApproval, out *hco.PlanApproval, s conversion.Scope) error {
@@ -615,6 +1211,26 @@ func autoConvert_hco_PlanApprover_To_v1alpha1_PlanApprover(in *hco.PlanApprover,
 // Convert_hco_PlanApprover_To_v1alpha1_PlanApprover is an autogenerated conversion function.
 func Convert_hco_PlanApprover_To_v1alpha1_PlanApprover(in *hco.PlanApprover, out *PlanApprover, s conversion.Scope) error {
 	return autoConvert_hco_PlanApprover_To_v1alpha1_PlanApprover(in, out, s)
+}
+
+func autoConvert_v1alpha1_PlanDefinition_To_hco_PlanDefinition(in *PlanDefinition, out *hco.PlanDefinition, s conversion.Scope) error {
+	*out = *(*hco.PlanDefinition)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PlanDefinition_To_hco_PlanDefinition is an autogenerated conversion function.
+func Convert_v1alpha1_PlanDefinition_To_hco_PlanDefinition(in *PlanDefinition, out *hco.PlanDefinition, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PlanDefinition_To_hco_PlanDefinition(in, out, s)
+}
+
+func autoConvert_hco_PlanDefinition_To_v1alpha1_PlanDefinition(in *hco.PlanDefinition, out *PlanDefinition, s conversion.Scope) error {
+	*out = *(*PlanDefinition)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_PlanDefinition_To_v1alpha1_PlanDefinition is an autogenerated conversion function.
+func Convert_hco_PlanDefinition_To_v1alpha1_PlanDefinition(in *hco.PlanDefinition, out *PlanDefinition, s conversion.Scope) error {
+	return autoConvert_hco_PlanDefinition_To_v1alpha1_PlanDefinition(in, out, s)
 }
 
 func autoConvert_v1alpha1_PlanDiff_To_hco_PlanDiff(in *PlanDiff, out *hco.PlanDiff, s conversion.Scope) error {
@@ -891,6 +1507,78 @@ func Convert_hco_PlanWindowStatus_To_v1alpha1_PlanWindowStatus(in *hco.PlanWindo
 	return autoConvert_hco_PlanWindowStatus_To_v1alpha1_PlanWindowStatus(in, out, s)
 }
 
+func autoConvert_v1alpha1_ProfileEvaluation_To_hco_ProfileEvaluation(in *ProfileEvaluation, out *hco.ProfileEvaluation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ProfileEvaluationSpec_To_hco_ProfileEvaluationSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_ProfileEvaluationStatus_To_hco_ProfileEvaluationStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_ProfileEvaluation_To_hco_ProfileEvaluation is an autogenerated conversion function.
+func Convert_v1alpha1_ProfileEvaluation_To_hco_ProfileEvaluation(in *ProfileEvaluation, out *hco.ProfileEvaluation, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ProfileEvaluation_To_hco_ProfileEvaluation(in, out, s)
+}
+
+func autoConvert_hco_ProfileEvaluation_To_v1alpha1_ProfileEvaluation(in *hco.ProfileEvaluation, out *ProfileEvaluation, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_hco_ProfileEvaluationSpec_To_v1alpha1_ProfileEvaluationSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_hco_ProfileEvaluation_To_v1alpha1_ProfileEvaluation is an autogenerated conversion function.
+func Convert_hco_ProfileEvaluation_To_v1alpha1_ProfileEvaluation(in *hco.ProfileEvaluation, out *ProfileEvaluation, s conversion.Scope) error {
+	return autoConvert_hco_ProfileEvaluation_To_v1alpha1_ProfileEvaluation(in, out, s)
+}
+
+func autoConvert_v1alpha1_ProfileEvaluationSpec_To_hco_ProfileEvaluationSpec(in *ProfileEvaluationSpec, out *hco.ProfileEvaluationSpec, s conversion.Scope) error {
+	*out = *(*hco.ProfileEvaluationSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ProfileEvaluationSpec_To_hco_ProfileEvaluationSpec is an autogenerated conversion function.
+func Convert_v1alpha1_ProfileEvaluationSpec_To_hco_ProfileEvaluationSpec(in *ProfileEvaluationSpec, out *hco.ProfileEvaluationSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ProfileEvaluationSpec_To_hco_ProfileEvaluationSpec(in, out, s)
+}
+
+func autoConvert_hco_ProfileEvaluationSpec_To_v1alpha1_ProfileEvaluationSpec(in *hco.ProfileEvaluationSpec, out *ProfileEvaluationSpec, s conversion.Scope) error {
+	*out = *(*ProfileEvaluationSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_ProfileEvaluationSpec_To_v1alpha1_ProfileEvaluationSpec is an autogenerated conversion function.
+func Convert_hco_ProfileEvaluationSpec_To_v1alpha1_ProfileEvaluationSpec(in *hco.ProfileEvaluationSpec, out *ProfileEvaluationSpec, s conversion.Scope) error {
+	return autoConvert_hco_ProfileEvaluationSpec_To_v1alpha1_ProfileEvaluationSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_ProfileEvaluationStatus_To_hco_ProfileEvaluationStatus(in *ProfileEvaluationStatus, out *hco.ProfileEvaluationStatus, s conversion.Scope) error {
+	*out = *(*hco.ProfileEvaluationStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ProfileEvaluationStatus_To_hco_ProfileEvaluationStatus is an autogenerated conversion function.
+func Convert_v1alpha1_ProfileEvaluationStatus_To_hco_ProfileEvaluationStatus(in *ProfileEvaluationStatus, out *hco.ProfileEvaluationStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ProfileEvaluationStatus_To_hco_ProfileEvaluationStatus(in, out, s)
+}
+
+func autoConvert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus(in *hco.ProfileEvaluationStatus, out *ProfileEvaluationStatus, s conversion.Scope) error {
+	*out = *(*ProfileEvaluationStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus is an autogenerated conversion function.
+func Convert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus(in *hco.ProfileEvaluationStatus, out *ProfileEvaluationStatus, s conversion.Scope) error {
+	return autoConvert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus(in, out, s)
+}
+
 func autoConvert_v1alpha1_ProfileItem_To_hco_ProfileItem(in *ProfileItem, out *hco.ProfileItem, s conversion.Scope) error {
 	*out = *(*hco.ProfileItem)(unsafe.Pointer(in))
 	return nil
@@ -909,6 +1597,26 @@ func autoConvert_hco_ProfileItem_To_v1alpha1_ProfileItem(in *hco.ProfileItem, ou
 // Convert_hco_ProfileItem_To_v1alpha1_ProfileItem is an autogenerated conversion function.
 func Convert_hco_ProfileItem_To_v1alpha1_ProfileItem(in *hco.ProfileItem, out *ProfileItem, s conversion.Scope) error {
 	return autoConvert_hco_ProfileItem_To_v1alpha1_ProfileItem(in, out, s)
+}
+
+func autoConvert_v1alpha1_ProfileOption_To_hco_ProfileOption(in *ProfileOption, out *hco.ProfileOption, s conversion.Scope) error {
+	*out = *(*hco.ProfileOption)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ProfileOption_To_hco_ProfileOption is an autogenerated conversion function.
+func Convert_v1alpha1_ProfileOption_To_hco_ProfileOption(in *ProfileOption, out *hco.ProfileOption, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ProfileOption_To_hco_ProfileOption(in, out, s)
+}
+
+func autoConvert_hco_ProfileOption_To_v1alpha1_ProfileOption(in *hco.ProfileOption, out *ProfileOption, s conversion.Scope) error {
+	*out = *(*ProfileOption)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_ProfileOption_To_v1alpha1_ProfileOption is an autogenerated conversion function.
+func Convert_hco_ProfileOption_To_v1alpha1_ProfileOption(in *hco.ProfileOption, out *ProfileOption, s conversion.Scope) error {
+	return autoConvert_hco_ProfileOption_To_v1alpha1_ProfileOption(in, out, s)
 }
 
 func autoConvert_v1alpha1_ProfileRequirement_To_hco_ProfileRequirement(in *ProfileRequirement, out *hco.ProfileRequirement, s conversion.Scope) error {
@@ -969,4 +1677,44 @@ func autoConvert_hco_TargetRef_To_v1alpha1_TargetRef(in *hco.TargetRef, out *Tar
 // Convert_hco_TargetRef_To_v1alpha1_TargetRef is an autogenerated conversion function.
 func Convert_hco_TargetRef_To_v1alpha1_TargetRef(in *hco.TargetRef, out *TargetRef, s conversion.Scope) error {
 	return autoConvert_hco_TargetRef_To_v1alpha1_TargetRef(in, out, s)
+}
+
+func autoConvert_v1alpha1_TemplateReference_To_hco_TemplateReference(in *TemplateReference, out *hco.TemplateReference, s conversion.Scope) error {
+	*out = *(*hco.TemplateReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_TemplateReference_To_hco_TemplateReference is an autogenerated conversion function.
+func Convert_v1alpha1_TemplateReference_To_hco_TemplateReference(in *TemplateReference, out *hco.TemplateReference, s conversion.Scope) error {
+	return autoConvert_v1alpha1_TemplateReference_To_hco_TemplateReference(in, out, s)
+}
+
+func autoConvert_hco_TemplateReference_To_v1alpha1_TemplateReference(in *hco.TemplateReference, out *TemplateReference, s conversion.Scope) error {
+	*out = *(*TemplateReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_TemplateReference_To_v1alpha1_TemplateReference is an autogenerated conversion function.
+func Convert_hco_TemplateReference_To_v1alpha1_TemplateReference(in *hco.TemplateReference, out *TemplateReference, s conversion.Scope) error {
+	return autoConvert_hco_TemplateReference_To_v1alpha1_TemplateReference(in, out, s)
+}
+
+func autoConvert_v1alpha1_UnhealthyCondition_To_hco_UnhealthyCondition(in *UnhealthyCondition, out *hco.UnhealthyCondition, s conversion.Scope) error {
+	*out = *(*hco.UnhealthyCondition)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_UnhealthyCondition_To_hco_UnhealthyCondition is an autogenerated conversion function.
+func Convert_v1alpha1_UnhealthyCondition_To_hco_UnhealthyCondition(in *UnhealthyCondition, out *hco.UnhealthyCondition, s conversion.Scope) error {
+	return autoConvert_v1alpha1_UnhealthyCondition_To_hco_UnhealthyCondition(in, out, s)
+}
+
+func autoConvert_hco_UnhealthyCondition_To_v1alpha1_UnhealthyCondition(in *hco.UnhealthyCondition, out *UnhealthyCondition, s conversion.Scope) error {
+	*out = *(*UnhealthyCondition)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_hco_UnhealthyCondition_To_v1alpha1_UnhealthyCondition is an autogenerated conversion function.
+func Convert_hco_UnhealthyCondition_To_v1alpha1_UnhealthyCondition(in *hco.UnhealthyCondition, out *UnhealthyCondition, s conversion.Scope) error {
+	return autoConvert_hco_UnhealthyCondition_To_v1alpha1_UnhealthyCondition(in, out, s)
 }

@@ -19,6 +19,12 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&ConfigurationPlan{}, func(obj interface{}) { SetObjectDefaults_ConfigurationPlan(obj.(*ConfigurationPlan)) })
 	scheme.AddTypeDefaultingFunc(&ConfigurationPlanList{}, func(obj interface{}) { SetObjectDefaults_ConfigurationPlanList(obj.(*ConfigurationPlanList)) })
+	scheme.AddTypeDefaultingFunc(&ConfigurationProfileDefinition{}, func(obj interface{}) {
+		SetObjectDefaults_ConfigurationProfileDefinition(obj.(*ConfigurationProfileDefinition))
+	})
+	scheme.AddTypeDefaultingFunc(&ConfigurationProfileDefinitionList{}, func(obj interface{}) {
+		SetObjectDefaults_ConfigurationProfileDefinitionList(obj.(*ConfigurationProfileDefinitionList))
+	})
 	return nil
 }
 
@@ -48,5 +54,21 @@ func SetObjectDefaults_ConfigurationPlanList(in *ConfigurationPlanList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_ConfigurationPlan(a)
+	}
+}
+
+func SetObjectDefaults_ConfigurationProfileDefinition(in *ConfigurationProfileDefinition) {
+	for i := range in.Spec.Requirements {
+		a := &in.Spec.Requirements[i]
+		if a.Access == "" {
+			a.Access = "Schema"
+		}
+	}
+}
+
+func SetObjectDefaults_ConfigurationProfileDefinitionList(in *ConfigurationProfileDefinitionList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_ConfigurationProfileDefinition(a)
 	}
 }

@@ -38,6 +38,26 @@ func (in ConfigurationProfile) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConfigurationProfileDefinition) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinition"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConfigurationProfileDefinitionList) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinitionList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConfigurationProfileDefinitionSpec) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinitionSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConfigurationProfileDefinitionStatus) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinitionStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ConfigurationProfileList) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileList"
 }
@@ -48,8 +68,73 @@ func (in ConfigurationProfileStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DeclaredAccess) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DeclaredAccess"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionBlastRadius) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionBlastRadius"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionCheck) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionCheck"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionField) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionField"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionItem) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionItem"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionRequirement) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionRequirement"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionTarget) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionTarget"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionVariable) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionVariable"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionWait) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionWait"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EvaluatedItem) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.EvaluatedItem"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HighDensitySwapOptions) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.HighDensitySwapOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JSONObject) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.JSONObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LoadAwareRebalancingOptions) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.LoadAwareRebalancingOptions"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NodeHealthRemediationOptions) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.NodeHealthRemediationOptions"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -70,6 +155,11 @@ func (in PlanApprovalRequestSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PlanApprover) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanApprover"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PlanDefinition) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanDefinition"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -138,8 +228,28 @@ func (in PlanWindowStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProfileEvaluation) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ProfileEvaluation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProfileEvaluationSpec) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ProfileEvaluationSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProfileEvaluationStatus) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ProfileEvaluationStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ProfileItem) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ProfileItem"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ProfileOption) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ProfileOption"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -155,4 +265,14 @@ func (in TakenFields) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in TargetRef) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TargetRef"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TemplateReference) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TemplateReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in UnhealthyCondition) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.UnhealthyCondition"
 }

@@ -34,6 +34,7 @@ const (
 const (
 	maxApprovals     = 5
 	maxScheduleBytes = 256
+	maxRequires      = 8
 )
 
 // ValidatePlan says what is wrong with a new plan, after defaults. It may be of some
@@ -73,10 +74,12 @@ func ValidatePlanStatusUpdate(plan, old *hco.ConfigurationPlan) field.ErrorList 
 
 func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path, profiles []hco.ProfileName) field.ErrorList {
 	if len(profiles) == 0 {
-		profiles = []hco.ProfileName{hco.ProfileLoadAwareRebalancing}
+		profiles = []hco.ProfileName{hco.ProfileLoadAwareRebalancing, hco.ProfileHighDensitySwap, hco.ProfileNodeHealthRemediation}
 	}
 	var errs field.ErrorList
-	errs = append(errs, oneOf(path.Child("profile"), spec.Profile, profiles...)...)
+	if !hco.IsOwn(spec.Profile) {
+		errs = append(errs, oneOf(path.Child("profile"), spec.Profile, profiles...)...)
+	}
 	errs = append(errs, oneOf(path.Child("action"), spec.Action, hco.ActionDryRun, hco.ActionApply, hco.ActionIgnore)...)
 	errs = append(errs, oneOf(path.Child("failurePolicy"), spec.FailurePolicy, hco.FailurePolicyAbort, hco.FailurePolicyContinue)...)
 	errs = append(errs, oneOf(path.Child("onConflict"), spec.OnConflict, hco.OnConflictBlock, hco.OnConflictTake)...)
@@ -88,6 +91,7 @@ func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path, profiles []
 	if spec.Approvals != 0 {
 		errs = append(errs, between(path.Child("approvals"), &spec.Approvals, 1, maxApprovals)...)
 	}
+	errs = append(errs, validateRequires(spec, path.Child("requires"), profiles)...)
 	if spec.ApprovedPlanHash != "" {
 		errs = append(errs, ValidatePlanHash(spec.ApprovedPlanHash, path.Child("approvedPlanHash"))...)
 	}
@@ -96,6 +100,26 @@ func validateSpec(spec *hco.ConfigurationPlanSpec, path *field.Path, profiles []
 	}
 	if spec.Options != nil {
 		errs = append(errs, validateOptions(spec, path.Child("options"))...)
+	}
+	return errs
+}
+
+// validateRequires says what is wrong with the profiles that a plan requires. Whether they
+// have plans is for the controller to say, and changes with time.
+func validateRequires(spec *hco.ConfigurationPlanSpec, path *field.Path, profiles []hco.ProfileName) field.ErrorList {
+	if len(spec.Requires) > maxRequires {
+		return field.ErrorList{field.TooMany(path, len(spec.Requires), maxRequires)}
+	}
+	var errs field.ErrorList
+	for i, name := range spec.Requires {
+		switch at := path.Index(i); {
+		case name == spec.Profile:
+			errs = append(errs, field.Invalid(at, name, "must be another profile than that of the plan"))
+		case slices.Contains(spec.Requires[:i], name):
+			errs = append(errs, field.Duplicate(at, name))
+		case !hco.IsOwn(name):
+			errs = append(errs, oneOf(at, name, profiles...)...)
+		}
 	}
 	return errs
 }
@@ -148,36 +172,6 @@ func ValidateApprovalRequest(request *hco.PlanApprovalRequest) field.ErrorList {
 		errs = append(errs, field.TooLong(spec.Child("comment"), field.OmitValueType{}, v1alpha1.MaxCommentBytes))
 	case !utf8.ValidString(comment):
 		errs = append(errs, field.Invalid(spec.Child("comment"), field.OmitValueType{}, "must be valid UTF-8"))
-	}
-	return errs
-}
-
-func validateOptions(spec *hco.ConfigurationPlanSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if options := spec.Options.LoadAwareRebalancing; options != nil {
-		member := path.Child("loadAwareRebalancing")
-		if spec.Profile != hco.ProfileLoadAwareRebalancing {
-			errs = append(errs, field.Forbidden(member, "belongs to profile LoadAwareRebalancing, and this is a plan of "+string(spec.Profile)))
-		}
-		errs = append(errs, validateLoadAware(options, member)...)
-	}
-	return errs
-}
-
-func validateLoadAware(options *hco.LoadAwareRebalancingOptions, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, between(path.Child("deschedulingIntervalSeconds"), options.DeschedulingIntervalSeconds, 60, 86400)...)
-	errs = append(errs, between(path.Child("evictionLimitTotal"), options.EvictionLimitTotal, 1, 1000)...)
-	errs = append(errs, between(path.Child("evictionLimitNode"), options.EvictionLimitNode, 1, 100)...)
-	if options.Mode != "" {
-		errs = append(errs, oneOf(path.Child("mode"), options.Mode, hco.DeschedulerAutomatic, hco.DeschedulerPredictive)...)
-	}
-	if options.DeviationThresholds != "" {
-		errs = append(errs, oneOf(path.Child("deviationThresholds"), options.DeviationThresholds, hco.DeviationLow, hco.DeviationMedium, hco.DeviationHigh,
-			hco.DeviationAsymmetricLow, hco.DeviationAsymmetricMedium, hco.DeviationAsymmetricHigh)...)
-	}
-	if total, node := options.EvictionLimitTotal, options.EvictionLimitNode; total != nil && node != nil && *node > *total {
-		errs = append(errs, field.Invalid(path.Child("evictionLimitNode"), *node, "must not be above evictionLimitTotal"))
 	}
 	return errs
 }

@@ -1,12 +1,14 @@
 package validation_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
@@ -80,7 +82,11 @@ func TestValidatePlan(t *testing.T) {
 		"expires":      {"whether it is over is no question of spelling", func(p *hco.ConfigurationPlan) { p.Spec.Expires = &metav1.Time{Time: time.Unix(1, 0)} }, nil},
 		"two people":   {"", func(p *hco.ConfigurationPlan) { p.Spec.Approvals = 2 }, nil},
 		"six people":   {"", func(p *hco.ConfigurationPlan) { p.Spec.Approvals = 6 }, []string{"spec.approvals"}},
-		"minus one":    {"", func(p *hco.ConfigurationPlan) { p.Spec.Approvals = -1 }, []string{"spec.approvals"}},
+		"after itself": {"it would wait for ever", func(p *hco.ConfigurationPlan) { p.Spec.Requires = []hco.ProfileName{p.Spec.Profile} }, []string{"spec.requires[0]"}},
+		"after a typo": {"it would wait for ever", func(p *hco.ConfigurationPlan) { p.Spec.Requires = []hco.ProfileName{"Fast", ""} },
+			[]string{"spec.requires[0]", "spec.requires[1]"}},
+		"after too many": {"", func(p *hco.ConfigurationPlan) { p.Spec.Requires = make([]hco.ProfileName, 9) }, []string{"spec.requires"}},
+		"minus one":      {"", func(p *hco.ConfigurationPlan) { p.Spec.Approvals = -1 }, []string{"spec.approvals"}},
 		"all options": {"", options(func(o *hco.LoadAwareRebalancingOptions) {
 			*o = hco.LoadAwareRebalancingOptions{EnablePSIMetrics: ptr.To(false), DeschedulingIntervalSeconds: ptr.To[int32](60), Mode: hco.DeschedulerPredictive,
 				DeviationThresholds: hco.DeviationHigh, EvictionLimitTotal: ptr.To[int32](10), EvictionLimitNode: ptr.To[int32](10)}
@@ -153,6 +159,81 @@ func TestValidateApprovalRequest(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("fields with errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func swap(change func(*hco.HighDensitySwapOptions)) func(*hco.ConfigurationPlan) {
+	return func(p *hco.ConfigurationPlan) {
+		p.Spec.Profile, p.Spec.Options = hco.ProfileHighDensitySwap, &hco.PlanOptions{HighDensitySwap: &hco.HighDensitySwapOptions{}}
+		change(p.Spec.Options.HighDensitySwap)
+	}
+}
+
+func nodeHealth(change func(*hco.NodeHealthRemediationOptions)) func(*hco.ConfigurationPlan) {
+	return func(p *hco.ConfigurationPlan) {
+		p.Spec.Profile, p.Spec.Options = hco.ProfileNodeHealthRemediation, &hco.PlanOptions{NodeHealthRemediation: &hco.NodeHealthRemediationOptions{}}
+		change(p.Spec.Options.NodeHealthRemediation)
+	}
+}
+
+// Options are judged beside each other, and a refusal names the field.
+func TestValidateOptions(t *testing.T) {
+	const inSwap, inHealth = "spec.options.highDensitySwap.", "spec.options.nodeHealthRemediation."
+	minutes := metav1.Duration{Duration: 5 * time.Minute}
+	for name, c := range map[string]struct {
+		change func(*hco.ConfigurationPlan)
+		want   []string
+	}{
+		"swap": {swap(func(*hco.HighDensitySwapOptions) {}), nil},
+		"swap, all of it": {swap(func(o *hco.HighDensitySwapOptions) {
+			*o = hco.HighDensitySwapOptions{EnableSwap: ptr.To(true), SwapSource: hco.SwapSourceFile, FileSizeMiB: ptr.To[int32](16384), MemoryToRequestRatio: ptr.To[int32](200), EnableKSM: ptr.To(false)}
+		}), nil},
+		"ratio without swap": {swap(func(o *hco.HighDensitySwapOptions) {
+			o.EnableSwap, o.MemoryToRequestRatio = ptr.To(false), ptr.To[int32](121)
+		}), []string{inSwap + "memoryToRequestRatio"}},
+		"small ratio without swap": {swap(func(o *hco.HighDensitySwapOptions) {
+			o.EnableSwap, o.MemoryToRequestRatio = ptr.To(false), ptr.To[int32](120)
+		}), nil},
+		"no swap, where": {swap(func(o *hco.HighDensitySwapOptions) {
+			o.EnableSwap, o.SwapSource, o.PartitionLabel, o.FileSizeMiB = ptr.To(false), hco.SwapSourcePartition, "SWAP", ptr.To[int32](2048)
+		}), []string{inSwap + "fileSizeMiB", inSwap + "partitionLabel", inSwap + "swapSource"}},
+		"file of no size":   {swap(func(o *hco.HighDensitySwapOptions) { o.SwapSource = hco.SwapSourceFile }), []string{inSwap + "fileSizeMiB"}},
+		"size of partition": {swap(func(o *hco.HighDensitySwapOptions) { o.FileSizeMiB = ptr.To[int32](2048) }), []string{inSwap + "fileSizeMiB"}},
+		"label of file": {swap(func(o *hco.HighDensitySwapOptions) {
+			o.SwapSource, o.FileSizeMiB, o.PartitionLabel = hco.SwapSourceFile, ptr.To[int32](2048), "SWAP"
+		}), []string{inSwap + "partitionLabel"}},
+		"label that is a path":   {swap(func(o *hco.HighDensitySwapOptions) { o.PartitionLabel = "../../sda1" }), []string{inSwap + "partitionLabel"}},
+		"label with a specifier": {swap(func(o *hco.HighDensitySwapOptions) { o.PartitionLabel = "a%H" }), []string{inSwap + "partitionLabel"}},
+		"out of range":           {swap(func(o *hco.HighDensitySwapOptions) { o.MemoryToRequestRatio, o.SwapSource = ptr.To[int32](99), "Tape" }), []string{inSwap + "memoryToRequestRatio", inSwap + "swapSource"}},
+		"health": {nodeHealth(func(o *hco.NodeHealthRemediationOptions) {
+			*o = hco.NodeHealthRemediationOptions{Remediator: hco.RemediatorSelfNode, Template: &hco.TemplateReference{Namespace: "a", Name: "b"}, NodeSelector: map[string]string{"rack": "a"},
+				MinHealthy: ptr.To(intstr.FromString("51%")), UnhealthyConditions: []hco.UnhealthyCondition{{Type: "Ready", Status: "False", Duration: minutes}}, IncludeControlPlane: ptr.To(true)}
+		}), nil},
+		"health, nothing of it": {nodeHealth(func(o *hco.NodeHealthRemediationOptions) {
+			*o = hco.NodeHealthRemediationOptions{Remediator: "Hammer", Template: &hco.TemplateReference{}, NodeSelector: map[string]string{"node-role.kubernetes.io/master": "", "b c": ""},
+				MinHealthy: ptr.To(intstr.FromString("0%")), UnhealthyConditions: []hco.UnhealthyCondition{{}}}
+		}), []string{inHealth + "minHealthy", inHealth + "nodeSelector", inHealth + "nodeSelector[node-role.kubernetes.io/master]", inHealth + "remediator", inHealth + "template.name", inHealth + "template.namespace",
+			inHealth + "unhealthyConditions[0].duration", inHealth + "unhealthyConditions[0].status", inHealth + "unhealthyConditions[0].type"}},
+		"every healthy node": {nodeHealth(func(o *hco.NodeHealthRemediationOptions) {
+			o.UnhealthyConditions = []hco.UnhealthyCondition{{Type: "Ready", Status: "True", Duration: minutes}, {Type: "Ready", Status: "True", Duration: minutes}}
+		}), []string{inHealth + "unhealthyConditions[0].status", inHealth + "unhealthyConditions[1]", inHealth + "unhealthyConditions[1].status"}},
+		"all at once": {nodeHealth(func(o *hco.NodeHealthRemediationOptions) { o.MinHealthy = ptr.To(intstr.FromInt32(0)) }), []string{inHealth + "minHealthy"}},
+		"none, ever":  {nodeHealth(func(o *hco.NodeHealthRemediationOptions) { o.MinHealthy = ptr.To(intstr.FromString("100%")) }), []string{inHealth + "minHealthy"}},
+		"other profile": {func(p *hco.ConfigurationPlan) {
+			swap(func(*hco.HighDensitySwapOptions) {})(p)
+			p.Spec.Profile = hco.ProfileNodeHealthRemediation
+		}, []string{"spec.options.highDensitySwap"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, err := range validation.ValidatePlan(plan(c.change)) {
+				got = append(got, err.Field)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

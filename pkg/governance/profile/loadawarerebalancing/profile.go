@@ -111,24 +111,15 @@ func psi(facts profile.Facts) profile.Item {
 	}
 	switch {
 	case len(pools) == 0:
-		item.Impact, item.Reason = v1alpha1.ImpactLow, "no MachineConfigPool takes it in"
+		item.Impact, item.Reason, _ = profile.RebootImpact(nil, "")
 		item.Notes = append(item.Notes, "no MachineConfigPool selects MachineConfigs of role worker: nothing happens until there is one")
 	case len(lacking) == 0:
 		item.Impact, item.Reason = v1alpha1.ImpactLow, "psi=1 is in effect on all nodes already"
 		item.Blast = profile.BlastOf(pools, false)
 	default:
-		item.Blast = profile.BlastOf(lacking, true)
-		item.Impact = v1alpha1.ImpactHigh
-		item.Reason = fmt.Sprintf("kernel arguments change: %d nodes reboot, pool by pool, in %d waves", item.Blast.Nodes, item.Blast.Waves)
-		if item.Blast.Nodes == 0 {
-			item.Impact, item.Reason = v1alpha1.ImpactLow, "the pools have no nodes"
-		}
+		item.Impact, item.Reason, item.Blast = profile.RebootImpact(lacking, "kernel arguments change")
 	}
-	for _, pool := range pools {
-		if paused, _, _ := unstructured.NestedBool(pool.Object, "spec", "paused"); paused {
-			item.Notes = append(item.Notes, fmt.Sprintf("pool %s is paused: the plan waits until somebody unpauses it", pool.GetName()))
-		}
-	}
+	item.Notes = append(item.Notes, profile.PausedNotes(pools)...)
 	return item
 }
 

@@ -256,6 +256,11 @@ func TestImpactOfPSI(t *testing.T) {
 			}
 		})
 	}
+	silent := parse(t, worker)
+	unstructured.RemoveNestedField(silent.Object, "status", "machineCount")
+	if item := items(t, cluster(t, current, silent, rendered(t)), nil)[loadawarerebalancing.ItemPSI]; item.Impact != v1alpha1.ImpactHigh || !item.Blast.Reboot || !strings.Contains(item.Reason, "is not known") {
+		t.Errorf("of a pool that does not say how many nodes it has: %s (%s), %+v", item.Impact, item.Reason, item.Blast)
+	}
 	if item := items(t, cluster(t, current), nil)[loadawarerebalancing.ItemPSI]; item.Impact != v1alpha1.ImpactLow {
 		t.Errorf("without pools the impact is %s", item.Impact)
 	}

@@ -39,13 +39,21 @@ func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedO
 
 // newPacks are those that a plan comes to refer to.
 func newPacks(updated, old *hco.ConfigurationPlan) []string {
-	known := map[string]bool{"": true, old.Status.Manifests: true, old.Status.Captured: true}
+	known := map[string]bool{"": true, old.Status.Manifests: true, old.Status.Captured: true, definitionOf(old): true}
 	var roots []string
-	for _, root := range []string{updated.Status.Manifests, updated.Status.Captured} {
+	for _, root := range []string{updated.Status.Manifests, updated.Status.Captured, definitionOf(updated)} {
 		if !known[root] {
 			known[root] = true
 			roots = append(roots, root)
 		}
 	}
 	return roots
+}
+
+// definitionOf is where the definition is stored that a plan was computed from.
+func definitionOf(plan *hco.ConfigurationPlan) string {
+	if plan.Status.Definition == nil {
+		return ""
+	}
+	return plan.Status.Definition.Manifest
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store/claim"
@@ -59,9 +60,12 @@ type Deps struct {
 	OptsGetter generic.RESTOptionsGetter
 	// Profiles are those that plans can be of; none stands for those of the API.
 	Profiles []hco.ProfileName
-	Packs    Packs
-	Claims   Claims
-	Runs     Runs
+	// Definitions finds the profile that users define under a name, nil when there is none;
+	// nil knows none.
+	Definitions func(ctx context.Context, name string) (*cel.Profile, error)
+	Packs       Packs
+	Claims      Claims
+	Runs        Runs
 	// Differ computes diffs now; nil serves none.
 	Differ Differ
 	// Approvers judges who approves; nil leaves that to the controller.
@@ -89,7 +93,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	if deps.Clock == nil {
 		deps.Clock = clock.RealClock{}
 	}
-	main := &strategy{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator, clock: deps.Clock, profiles: deps.Profiles}
+	main := &strategy{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator, clock: deps.Clock, profiles: deps.Profiles, definitions: deps.Definitions}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &hco.ConfigurationPlan{} },
 		NewListFunc:               func() runtime.Object { return &hco.ConfigurationPlanList{} },

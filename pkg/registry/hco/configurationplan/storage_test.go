@@ -360,7 +360,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []any{"a", "LoadAwareRebalancing", "Apply", "ReviewRequired", "High", "1/1", "", "90m", "0/1", hash("a"), "approve it"}
+	want := []any{"a", "LoadAwareRebalancing", "Apply", "ReviewRequired", "High", "1/1", "", "", "90m", "0/1", hash("a"), "approve it"}
 	if diff := cmp.Diff(want, out.Rows[0].Cells); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
@@ -405,8 +405,40 @@ func TestTableOfTerms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if cells := out.Rows[0].Cells; cells[6] != c.begins || cells[8] != c.approve {
-				t.Errorf("%s: begins %q, approvals %q, want %q and %q", c.reason, cells[6], cells[8], c.begins, c.approve)
+			if cells := out.Rows[0].Cells; cells[7] != c.begins || cells[9] != c.approve {
+				t.Errorf("%s: begins %q, approvals %q, want %q and %q", c.reason, cells[7], cells[9], c.begins, c.approve)
+			}
+		})
+	}
+}
+
+// A watch of plans tells what goes on in its columns, from the review to the end.
+func TestTableTellsWhatGoesOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase           hco.Phase
+		reason, current string
+	}{
+		"review":      {hco.PhaseReviewRequired, "ReviewRequired", ""},
+		"conflict":    {hco.PhaseReviewRequired, "FieldConflict", "FieldConflict"},
+		"window":      {hco.PhaseScheduled, "WaitingForWindow", ""},
+		"stale":       {hco.PhaseScheduled, "PlanStale", "PlanStale"},
+		"an item":     {hco.PhaseInProgress, "InProgress", "second"},
+		"frozen":      {hco.PhaseInProgress, "Frozen", "Frozen"},
+		"for others":  {hco.PhaseInProgress, "WaitingForProfile", "WaitingForProfile"},
+		"item failed": {hco.PhaseFailed, "ItemFailed", "ItemFailed"},
+		"completed":   {hco.PhaseCompleted, "Completed", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := blank(hco.ActionApply)
+			plan.Status = waiting()
+			plan.Status.Phase, plan.Status.Conditions = c.phase, []metav1.Condition{{Type: "Ready", Reason: c.reason}}
+			plan.Status.Items = []hco.PlanItem{{Name: "first", State: hco.ItemCompleted}, {Name: "second", State: hco.ItemInProgress}}
+			out, err := table{clock: testingclock.NewFakePassiveClock(noon())}.ConvertToTable(t.Context(), plan, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cells := out.Rows[0].Cells; cells[5] != "1/2" || cells[6] != c.current {
+				t.Errorf("items %q, current %q, want %q", cells[5], cells[6], c.current)
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/validation"
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
 // strategy says what a well-formed plan is and what the server adds to it: nobody
@@ -26,6 +27,8 @@ type strategy struct {
 	names.NameGenerator
 	clock    clock.PassiveClock
 	profiles []hco.ProfileName
+	// definitions finds profiles that users define; nil knows none.
+	definitions func(ctx context.Context, name string) (*cel.Profile, error)
 }
 
 var (
@@ -87,20 +90,26 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 }
 
 // Validate says what is wrong with a new plan.
-func (s *strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return objectmeta.Bounded(validation.ValidatePlan(obj.(*hco.ConfigurationPlan), s.profiles...))
+func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	plan := obj.(*hco.ConfigurationPlan)
+	return objectmeta.Bounded(append(validation.ValidatePlan(plan, s.profiles...), s.validateValues(ctx, plan)...))
 }
 
 // ValidateUpdate says what an update may not change.
-func (s *strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return objectmeta.Bounded(validation.ValidatePlanUpdate(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan), s.profiles...))
+func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
+	errs := validation.ValidatePlanUpdate(plan, stored, s.profiles...)
+	if !apiequality.Semantic.DeepEqual(plan.Spec.Options, stored.Spec.Options) {
+		errs = append(errs, s.validateValues(ctx, plan)...)
+	}
+	return objectmeta.Bounded(errs)
 }
 
 // WarningsOnCreate tells who creates a plan with Apply that they do not approve it, and of
 // a plan that can never be executed.
 func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	plan := obj.(*hco.ConfigurationPlan)
-	warnings := s.neverBegins(plan)
+	warnings := append(s.neverBegins(plan), s.unknownProfile(ctx, plan)...)
 	if plan.Spec.Action == hco.ActionApply && excluded(ctx, plan) {
 		warnings = append(warnings, notAnApprover)
 	}

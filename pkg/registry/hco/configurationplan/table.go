@@ -30,7 +30,8 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Phase", Type: "string", Description: "Where the plan is, and which run it undoes."},
 		{Name: "Impact", Type: "string", Description: "The highest impact of its items."},
 		{Name: "Items", Type: "string", Description: "Items that are done, of all."},
-		{Name: "Begins", Type: "string", Description: "When a plan that waits for its window may begin: its next window, in UTC, or now."},
+		{Name: "Current", Type: "string", Description: "The item that runs, or why the plan does not go on: FieldConflict, PlanStale, Frozen and other reasons."},
+		{Name: "Begins", Type: "string", Description: "When a plan that waits may begin: after the profiles that it requires, or in its next window, in UTC, or now."},
 		{Name: "Age", Type: "string", Description: "Time since the plan was created."},
 		{Name: "Approvals", Type: "string", Priority: wide, Description: "People who approved the plan that is shown, of those that it needs."},
 		{Name: "Hash", Type: "string", Priority: wide, Description: "Hash of the plan, by which it is approved."},
@@ -48,17 +49,21 @@ func (t table) cells(plan *hco.ConfigurationPlan) []any {
 	if plan.DeletionTimestamp != nil {
 		phase = "Deleting"
 	}
-	done := 0
+	done, running := 0, ""
 	for _, item := range plan.Status.Items {
 		if governance.Done(v1alpha1.ItemState(item.State)) {
 			done++
+		}
+		if item.State == hco.ItemInProgress {
+			running = item.Name
 		}
 	}
 	items, impact := "", string(plan.Status.ImpactSeverity)
 	if all := len(plan.Status.Items); all > 0 {
 		items = fmt.Sprintf("%d/%d", done, all)
 	}
-	return []any{plan.Name, string(plan.Spec.Profile), string(plan.Spec.Action), phase, impact, items, t.begins(plan), printing.Age(t.clock, plan.CreationTimestamp),
+	return []any{plan.Name, string(plan.Spec.Profile), string(plan.Spec.Action), phase, impact, items,
+		v1alpha1.CurrentText(string(plan.Status.Phase), reasonOf(plan), running), t.begins(plan), printing.Age(t.clock, plan.CreationTimestamp),
 		approvals(plan), plan.Status.PlanHash, plan.Status.Message}
 }
 
@@ -68,6 +73,8 @@ func (t table) begins(plan *hco.ConfigurationPlan) string {
 	waits := plan.Status.Phase == hco.PhaseReviewRequired || plan.Status.Phase == hco.PhaseScheduled ||
 		plan.Status.Phase == hco.PhaseInProgress && reasonOf(plan) == governance.ReasonWaitingForWindow
 	switch {
+	case reasonOf(plan) == governance.ReasonWaitingForProfile:
+		return v1alpha1.AfterText(plan.Spec.Requires)
 	case window == nil || !waits:
 		return ""
 	case !window.OpensAt.After(t.clock.Now()):

@@ -20,7 +20,7 @@ import (
 // Surveyor tells how the cluster is, as a *survey.Surveyor.
 type Surveyor interface {
 	// Names of all profiles.
-	Names() []string
+	Names(ctx context.Context) ([]string, error)
 	// Survey returns the profiles of these names, in their order. What cannot be
 	// read of the cluster is said in them and is no error.
 	Survey(ctx context.Context, names []string) ([]hco.ConfigurationProfile, error)
@@ -66,9 +66,13 @@ func (*REST) ShortNames() []string { return []string{"configprofile", "cfgprofil
 
 // Get returns the profile of that name.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	if !slices.Contains(r.surveyor.Names(), name) {
+	names, err := r.surveyor.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(names, name) {
 		missing := apierrors.NewNotFound(v1alpha1.Resource("configurationprofiles"), name)
-		missing.ErrStatus.Message += "; there are " + strings.Join(r.surveyor.Names(), ", ")
+		missing.ErrStatus.Message += "; there are " + strings.Join(names, ", ")
 		return nil, missing
 	}
 	found, err := r.surveyor.Survey(ctx, []string{name})
@@ -81,7 +85,11 @@ func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runt
 // List returns all profiles that are selected, all at once: there are few. They can
 // be selected by name; they have no labels.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	names := slices.DeleteFunc(r.surveyor.Names(), func(name string) bool { return !selected(options, name) })
+	names, err := r.surveyor.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !selected(options, name) })
 	list := &hco.ConfigurationProfileList{Items: []hco.ConfigurationProfile{}}
 	if len(names) == 0 {
 		return list, nil

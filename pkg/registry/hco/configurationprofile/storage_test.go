@@ -20,7 +20,7 @@ import (
 // surveyor knows two profiles.
 type surveyor struct{ asked *[]string }
 
-func (surveyor) Names() []string { return []string{"Dense", "Tuning"} }
+func (surveyor) Names(context.Context) ([]string, error) { return []string{"Dense", "Tuning"}, nil }
 
 func (s surveyor) Survey(_ context.Context, names []string) ([]hco.ConfigurationProfile, error) {
 	*s.asked = append(*s.asked, names...)

@@ -13,19 +13,36 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
 // pageSize is how many objects are read in one request: MachineConfigs are large.
 const pageSize = 100
 
-// facts reads what profiles look at. What could not be read is not in the facts; the
+// factsOf reads what a profile looks at: in its own name, when users define it.
+func (s *Surveyor) factsOf(ctx context.Context, p profile.Profile) (profile.Facts, map[string]error) {
+	client := s.Client
+	if _, own := p.(*cel.Profile); own && s.ClientOf != nil {
+		var err error
+		if client, err = s.ClientOf(string(p.Name())); err != nil {
+			unread := map[string]error{}
+			for _, requirement := range p.Requires() {
+				unread[requirement.Definition] = err
+			}
+			return profile.NewFacts(), unread
+		}
+	}
+	return Facts(ctx, client, p.Requires())
+}
+
+// Facts reads what a profile looks at. What could not be read is not in the facts; the
 // reason is in unread, by the name of the definition.
-func (s *Surveyor) facts(ctx context.Context, requirements []profile.Requirement) (facts profile.Facts, unread map[string]error) {
+func Facts(ctx context.Context, client dynamic.Interface, requirements []profile.Requirement) (facts profile.Facts, unread map[string]error) {
 	facts, unread = profile.NewFacts(), map[string]error{}
 	findings, errs := make([]profile.Finding, len(requirements)), make([]error, len(requirements))
 	var reading sync.WaitGroup
 	for i, requirement := range requirements {
-		reading.Go(func() { findings[i], errs[i] = profile.Find(ctx, requested{s.Client}, requirement) })
+		reading.Go(func() { findings[i], errs[i] = profile.Find(ctx, requested{client}, requirement) })
 	}
 	reading.Wait()
 	for i, requirement := range requirements {

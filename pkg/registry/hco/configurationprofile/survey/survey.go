@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/redact"
@@ -40,6 +41,10 @@ type Deps struct {
 	Profiles []profile.Profile
 	// Client reads what the profiles name. It needs get and list.
 	Client dynamic.Interface
+	// Definitions are the profiles that users define, and ClientOf reads what one of them
+	// names. Nil are none.
+	Definitions func(ctx context.Context) ([]*cel.Profile, error)
+	ClientOf    func(name string) (dynamic.Interface, error)
 	// Previewer tries items.
 	Previewer Previewer
 	Plans     Plans
@@ -58,14 +63,34 @@ func New(deps Deps) *Surveyor {
 	return &Surveyor{deps}
 }
 
+// all are the profiles of this program, and those that users define.
+func (s *Surveyor) all(ctx context.Context) ([]profile.Profile, error) {
+	profiles := slices.Clone(s.Profiles)
+	if s.Definitions == nil {
+		return profiles, nil
+	}
+	own, err := s.Definitions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading definitions of profiles: %w", err)
+	}
+	for _, one := range own {
+		profiles = append(profiles, one)
+	}
+	return profiles, nil
+}
+
 // Names of all profiles, sorted.
-func (s *Surveyor) Names() []string {
-	names := make([]string, 0, len(s.Profiles))
-	for _, p := range s.Profiles {
+func (s *Surveyor) Names(ctx context.Context) ([]string, error) {
+	profiles, err := s.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(profiles))
+	for _, p := range profiles {
 		names = append(names, string(p.Name()))
 	}
 	slices.Sort(names)
-	return names
+	return names, nil
 }
 
 // Survey returns the profiles of these names, in their order:
@@ -81,17 +106,21 @@ func (s *Surveyor) Survey(ctx context.Context, names []string) ([]hco.Configurat
 	if err != nil {
 		return nil, fmt.Errorf("reading plans: %w", err)
 	}
+	profiles, err := s.all(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	var found []hco.ConfigurationProfile
 	for _, name := range names {
-		i := slices.IndexFunc(s.Profiles, func(p profile.Profile) bool { return string(p.Name()) == name })
+		i := slices.IndexFunc(profiles, func(p profile.Profile) bool { return string(p.Name()) == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no profile %s", name)
 		}
-		one := hco.ConfigurationProfile{Description: s.Profiles[i].Description()}
+		one := hco.ConfigurationProfile{Description: profiles[i].Description(), Options: optionsIn(profiles[i])}
 		one.Name = name
-		one.Status = s.look(ctx, s.Profiles[i], holder(plans, name))
+		one.Status = s.look(ctx, profiles[i], holder(plans, name))
 		found = append(found, one)
 	}
 	return found, nil
@@ -110,7 +139,7 @@ func holder(plans []hco.ConfigurationPlan, name string) *hco.ConfigurationPlan {
 // look is how the cluster is with regard to one profile.
 func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.ConfigurationPlan) hco.ConfigurationProfileStatus {
 	seen := findings{profile: p, plan: plan}
-	seen.facts, seen.unread = s.facts(ctx, p.Requires())
+	seen.facts, seen.unread = s.factsOf(ctx, p)
 	seen.lacks = profile.Missing(p, seen.facts)
 	if len(seen.unread) == 0 && seen.lacks == nil {
 		var items []profile.Item

@@ -20,7 +20,7 @@ func (v *visit) watch(ctx context.Context) error {
 	if v.changed() && v.reconsider() {
 		return v.move(governance.EventDraft, "", "")
 	}
-	facts, err := v.Watched.Facts()
+	facts, err := v.factsNow()
 	if err != nil {
 		return nil //nolint:nilerr // what is not known changes nothing, and is told when it is
 	}
@@ -72,6 +72,10 @@ func (v *visit) reconsider() bool {
 func (v *visit) upgrade(ctx context.Context) {
 	status := &v.plan.Status
 	if v.plan.Spec.RestoreRun != 0 {
+		return
+	}
+	if v.edited() {
+		v.outdated = true // also where only what is waited for is another
 		return
 	}
 	targets, err := v.wanted(ctx, v.facts)

@@ -23,14 +23,15 @@ func (r *reconciler) neighbours(ctx context.Context, plan *v1alpha1.Configuratio
 	if err := r.Client.List(ctx, &all); err != nil {
 		return nil, fmt.Errorf("listing the plans that plan %s shares targets with: %w", plan.Name, err)
 	}
-	mine := map[v1alpha1.TargetRef]bool{}
-	for _, item := range plan.Status.Items {
-		mine[item.TargetRef] = true
-	}
-	return slices.DeleteFunc(all.Items, func(other v1alpha1.ConfigurationPlan) bool {
-		return other.Name == plan.Name || other.Spec.Profile == plan.Spec.Profile ||
-			!slices.ContainsFunc(other.Status.Items, func(item v1alpha1.PlanItem) bool { return mine[item.TargetRef] })
-	}), nil
+	return slices.DeleteFunc(all.Items, func(other v1alpha1.ConfigurationPlan) bool { return !shares(plan, &other) }), nil
+}
+
+// shares tells whether two plans of different profiles have a target in common.
+func shares(plan, other *v1alpha1.ConfigurationPlan) bool {
+	return other.Name != plan.Name && other.Spec.Profile != plan.Spec.Profile &&
+		slices.ContainsFunc(other.Status.Items, func(theirs v1alpha1.PlanItem) bool {
+			return slices.ContainsFunc(plan.Status.Items, func(mine v1alpha1.PlanItem) bool { return mine.TargetRef == theirs.TargetRef })
+		})
 }
 
 // rivals says which plans of other profiles set fields of this one to other values, and
@@ -105,21 +106,23 @@ func (v *visit) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (
 	return out, nil
 }
 
-// neighboursOf has the plans looked at that share targets with one that changed: what they
-// wait for may have changed with it. It is called when the cache has the change, so that
+// neighboursOf has the plans looked at that share targets with one that changed, or require
+// its profile: what they wait for may have changed with it. It is called when the cache has the change, so that
 // they see it.
 func (r *reconciler) neighboursOf(ctx context.Context, changed client.Object) []reconcile.Request {
 	plan, ok := changed.(*v1alpha1.ConfigurationPlan)
 	if !ok {
 		return nil
 	}
-	others, err := r.neighbours(ctx, plan)
-	if err != nil {
+	var all v1alpha1.ConfigurationPlanList
+	if err := r.Client.List(ctx, &all); err != nil {
 		return nil // the cache is gone, and so is this process' term
 	}
 	var requests []reconcile.Request
-	for i := range others {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&others[i])})
+	for i := range all.Items {
+		if other := &all.Items[i]; shares(plan, other) || slices.Contains(other.Spec.Requires, plan.Spec.Profile) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
+		}
 	}
 	return requests
 }

@@ -1,0 +1,240 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// Identities are what plans of profiles are executed with that users define: each profile
+// has an identity of its own.
+type Identities interface {
+	// Engine of a profile. It is the same one for as long as the profile is known.
+	Engine(name v1alpha1.ProfileName) (*rollout.Engine, error)
+	// Facts of some definitions of a profile, by their digest. What is not among them is not
+	// watched any more.
+	Facts(name v1alpha1.ProfileName, definitions ...*cel.Profile) (map[string]Facts, error)
+}
+
+// own is what a pass knows of the definition of its plan.
+type own struct {
+	// current is the definition as it is, pinned the one that the plan was computed from;
+	// nil when there is none. problem says why there is no current one.
+	current, pinned *cel.Profile
+	problem         string
+	// granted tells whether the identity has what the current one declares.
+	granted bool
+	facts   map[string]Facts
+}
+
+// find finds the definition of a plan, and the identity that it is executed with.
+func (v *visit) find(ctx context.Context) error {
+	v.Engine = v.reconciler.Engine
+	name := v.plan.Spec.Profile
+	if !v1alpha1.IsOwn(name) {
+		return nil
+	}
+	v.own = &own{problem: "profiles that users define are not known here"}
+	if v.Identities == nil {
+		return nil
+	}
+	var err error
+	if v.own.current, err = v.currentDefinition(ctx, name); err != nil {
+		return err
+	}
+	if v.own.pinned, err = v.pinnedDefinition(ctx); err != nil {
+		return err
+	}
+	var known []*cel.Profile
+	for _, one := range []*cel.Profile{v.own.current, v.own.pinned} {
+		if one == v.own.current && !v.own.granted {
+			continue // it could not be used yet
+		}
+		if one != nil && (len(known) == 0 || known[0].Digest() != one.Digest()) {
+			known = append(known, one)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	if v.Engine, err = v.Identities.Engine(name); err != nil {
+		return err
+	}
+	v.own.facts, err = v.Identities.Facts(name, known...)
+	return err
+}
+
+// currentDefinition is the one that is stored now, nil when there is none that can be used.
+func (v *visit) currentDefinition(ctx context.Context, name v1alpha1.ProfileName) (*cel.Profile, error) {
+	definition := &v1alpha1.ConfigurationProfileDefinition{}
+	err := v.Client.Get(ctx, client.ObjectKey{Name: string(name)}, definition)
+	switch {
+	case apierrors.IsNotFound(err):
+		v.own.problem = fmt.Sprintf("there is no ConfigurationProfileDefinition %s: create it, or make a plan of another profile", name)
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading ConfigurationProfileDefinition %s: %w", name, err)
+	case objectmeta.IsUnreadable(definition):
+		v.own.problem = fmt.Sprintf("the record of ConfigurationProfileDefinition %s cannot be read", name)
+		return nil, nil
+	}
+	found, err := v.compiled(string(name), &definition.Spec)
+	if err != nil {
+		v.own.problem = err.Error()
+		return nil, nil //nolint:nilerr // it is told, and a change of the definition brings another pass
+	}
+	granted := meta.FindStatusCondition(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
+	v.own.granted = granted != nil && granted.Status == metav1.ConditionTrue && granted.ObservedGeneration == definition.Generation
+	if !v.own.granted {
+		v.own.problem = fmt.Sprintf("the ServiceAccount of ConfigurationProfileDefinition %s does not have the rights that it declares yet", name)
+		if granted != nil && granted.Message != "" {
+			v.own.problem += ": " + granted.Message
+		}
+	}
+	return found, nil
+}
+
+// pinnedDefinition is the one that the plan was computed from, as it was then.
+func (v *visit) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
+	pinned := v.plan.Status.Definition
+	if pinned == nil {
+		return nil, nil
+	}
+	if current := v.own.current; current != nil && v.own.granted && current.Digest() == pinned.Digest {
+		return current, nil
+	}
+	kept, err := v.Packs.Read(ctx, pinned.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("reading the definition that plan %s was computed from: %w", v.plan.Name, err)
+	}
+	for _, raw := range kept {
+		definition, err := cel.OfManifest(raw)
+		if err != nil {
+			return nil, err
+		}
+		return v.compiled(definition.Name, &definition.Spec)
+	}
+	return nil, fmt.Errorf("the definition that plan %s was computed from is not stored", v.plan.Name)
+}
+
+// mostCompiled bounds the definitions that are kept.
+const mostCompiled = 100
+
+// compiled is a definition that is compiled once.
+func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*cel.Profile, error) {
+	key := name + "/" + cel.Digest(spec) + "/" + spec.Description
+	r.mu.Lock()
+	found := r.definitions[key]
+	r.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	made, err := cel.New(name, spec)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.definitions) >= mostCompiled || r.definitions == nil {
+		r.definitions = map[string]*cel.Profile{}
+	}
+	r.definitions[key] = made
+	return made, nil
+}
+
+// definition is the one that counts in the phase of the plan: what is computed is computed
+// from the current one, and what was computed goes on with the one that it was computed from.
+func (v *visit) definition() *cel.Profile {
+	switch v.plan.Status.Phase {
+	case "", v1alpha1.PhasePending, v1alpha1.PhaseDrafting, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseIgnored, v1alpha1.PhaseFailed, v1alpha1.PhaseExpired:
+		if !v.own.granted {
+			return nil
+		}
+		return v.own.current
+	default:
+		return v.own.pinned
+	}
+}
+
+// factsNow are what is known of the cluster now, for the profile of the plan.
+func (v *visit) factsNow() (profile.Facts, error) {
+	if v.own == nil {
+		return v.Watched.Facts()
+	}
+	definition := v.definition()
+	if definition == nil {
+		return profile.NewFacts(), nil
+	}
+	facts := v.own.facts[definition.Digest()]
+	if facts == nil {
+		return profile.NewFacts(), errors.New("reading the cluster")
+	}
+	return facts.Facts()
+}
+
+// pin stores the definition that the plan is computed from, as it is.
+func (v *visit) pin(ctx context.Context) error {
+	status := &v.plan.Status
+	if v.own == nil || v.own.current == nil {
+		return nil
+	}
+	current := v.own.current
+	kept, err := cel.Manifest(string(v.plan.Spec.Profile), current.Spec())
+	if err != nil {
+		return err
+	}
+	root, err := v.Packs.Put(ctx, []manifest.Object{kept})
+	if err != nil {
+		return fmt.Errorf("storing the definition of plan %s: %w", v.plan.Name, err)
+	}
+	status.Definition = &v1alpha1.PlanDefinition{Digest: current.Digest(), Manifest: root, Requirements: cel.Declared(current.Spec())}
+	v.own.pinned = current
+	return nil
+}
+
+// edited tells whether the definition is another one than the plan was computed from.
+func (v *visit) edited() bool {
+	return v.own != nil && v.own.current != nil && v.own.pinned != nil && v.own.current.Digest() != v.own.pinned.Digest()
+}
+
+// plansOfDefinition are the plans of a definition that changed.
+func (r *reconciler) plansOfDefinition(ctx context.Context, definition client.Object) []reconcile.Request {
+	return r.plansOf(ctx, definition.GetName())
+}
+
+// engineOf a profile, nil when there is none.
+func (r *reconciler) engineOf(name v1alpha1.ProfileName) *rollout.Engine {
+	if !v1alpha1.IsOwn(name) {
+		return r.Engine
+	}
+	if r.Identities == nil {
+		return nil
+	}
+	engine, err := r.Identities.Engine(name)
+	if err != nil {
+		return nil
+	}
+	return engine
+}
+
+// pinnedDigest is the digest of the definition that the plan is computed from, empty for a
+// profile of this program.
+func (v *visit) pinnedDigest() string {
+	if v.own == nil || v.plan.Status.Definition == nil {
+		return ""
+	}
+	return v.plan.Status.Definition.Digest
+}

@@ -1,0 +1,182 @@
+// Package profiledefinition is the loop that gives the ServiceAccount of each definition of a
+// profile the rights that the definition declares, and takes them back when it is gone.
+package profiledefinition
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+)
+
+// Identities are those of profiles.
+type Identities interface {
+	// Grant makes the identity of a profile have some rights and no others.
+	Grant(ctx context.Context, name string, rules []rbacv1.PolicyRule) error
+	// Withdraw removes the identity of a profile, and Granted are those that there are.
+	Withdraw(ctx context.Context, name string) error
+	Granted(ctx context.Context) ([]string, error)
+	// Account is the ServiceAccount of a profile, as namespace/name.
+	Account(name string) string
+}
+
+// Options of the controller. All are required.
+type Options struct {
+	// Client for our own API; it reads from a cache.
+	Client     client.Client
+	Identities Identities
+	// Gone is told of a profile whose definition is gone.
+	Gone func(name string)
+}
+
+// Reasons of the condition AccessGranted.
+const (
+	reasonGranted    = "Granted"
+	reasonNotGranted = "NotGranted"
+)
+
+// sweepRetry is how long to wait after it could not be told which identities there are, at
+// first, and sweepRetryMost later: with another cluster as target, the host need not have the
+// engine's identity, which is asked by.
+const (
+	sweepRetry     = 10 * time.Second
+	sweepRetryMost = time.Hour
+)
+
+// Add registers the controller with a manager.
+func Add(mgr manager.Manager, options Options) error {
+	r := &reconciler{Options: options}
+	err := builder.ControllerManagedBy(mgr).
+		Named("profiledefinition").
+		For(&v1alpha1.ConfigurationProfileDefinition{}).
+		Watches(&v1alpha1.ConfigurationPlan{}, handler.EnqueueRequestsFromMapFunc(definitionOf)).
+		WatchesRawSource(source.Func(r.sweep)).
+		WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the controller of profile definitions: %w", err)
+	}
+	return nil
+}
+
+type reconciler struct{ Options }
+
+// definitionOf a plan: what a plan declares that is in effect, its identity keeps.
+func definitionOf(_ context.Context, object client.Object) []reconcile.Request {
+	plan, isPlan := object.(*v1alpha1.ConfigurationPlan)
+	if !isPlan || !v1alpha1.IsOwn(plan.Spec.Profile) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: string(plan.Spec.Profile)}}}
+}
+
+// Reconcile gives a definition its rights:
+//
+//  1. what it declares, and what plans declare that were computed from it before it was
+//     edited and are active: nothing of those changes by the edit,
+//  2. status says so.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	definition := &v1alpha1.ConfigurationProfileDefinition{}
+	err := r.Client.Get(ctx, request.NamespacedName, definition)
+	if apierrors.IsNotFound(err) {
+		r.Gone(request.Name)
+		return ctrl.Result{}, r.Identities.Withdraw(ctx, request.Name)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading ConfigurationProfileDefinition %s: %w", request.Name, err)
+	}
+	if objectmeta.IsUnreadable(definition) || definition.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	declared, err := r.declared(ctx, definition)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	condition := metav1.Condition{Type: v1alpha1.ConditionAccessGranted, Status: metav1.ConditionTrue, Reason: reasonGranted,
+		Message: "its ServiceAccount has the rights that it declares", ObservedGeneration: definition.Generation}
+	granting := r.Identities.Grant(ctx, definition.Name, cel.Rules(declared))
+	if granting != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reasonNotGranted, governance.Clip(granting.Error())
+	}
+	if err := r.report(ctx, definition, condition); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, granting
+}
+
+// declared is what the identity of a definition is for.
+func (r *reconciler) declared(ctx context.Context, definition *v1alpha1.ConfigurationProfileDefinition) ([]v1alpha1.DeclaredAccess, error) {
+	declared := cel.Declared(&definition.Spec)
+	var plans v1alpha1.ConfigurationPlanList
+	if err := r.Client.List(ctx, &plans); err != nil {
+		return nil, fmt.Errorf("listing plans: %w", err)
+	}
+	for _, plan := range plans.Items {
+		if string(plan.Spec.Profile) == definition.Name && plan.Status.Definition != nil && governance.Active(plan.Status.Phase) {
+			declared = append(declared, plan.Status.Definition.Requirements...)
+		}
+	}
+	return declared, nil
+}
+
+// report writes status when it says something else than what is stored.
+func (r *reconciler) report(ctx context.Context, definition *v1alpha1.ConfigurationProfileDefinition, condition metav1.Condition) error {
+	updated := definition.DeepCopy()
+	updated.Status.ObservedGeneration, updated.Status.Digest = definition.Generation, cel.Digest(&definition.Spec)
+	updated.Status.ServiceAccount = r.Identities.Account(definition.Name)
+	meta.SetStatusCondition(&updated.Status.Conditions, condition)
+	if apiequality.Semantic.DeepEqual(updated.Status, definition.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Update(ctx, updated); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("writing status of ConfigurationProfileDefinition %s: %w", definition.Name, err)
+	}
+	return nil
+}
+
+// sweep has every definition looked at, once at the start of a term, that has an identity:
+// one that was deleted while nobody led brings no event.
+func (r *reconciler) sweep(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	go func() {
+		delay := wait.Backoff{Duration: sweepRetry, Factor: 2, Cap: sweepRetryMost, Steps: math.MaxInt32}.DelayFunc()
+		// The error is the context's: the term is over.
+		_ = delay.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+			names, err := r.Identities.Granted(ctx)
+			if err != nil {
+				log.FromContext(ctx).Error(err, "Looking for identities of definitions that were deleted while nobody led")
+				return false, nil
+			}
+			for _, name := range slices.Compact(names) {
+				queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+			}
+			return true, nil
+		})
+	}()
+	return nil
+}

@@ -1,0 +1,56 @@
+// Package definition knows CustomResourceDefinitions that Penstock installs where they are
+// absent: what a package brings, and whether what is in a cluster is still ours.
+package definition
+
+import (
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// The label of a definition that we installed.
+const (
+	managedByLabel = "app.kubernetes.io/managed-by"
+	managedByUs    = "penstock"
+)
+
+// Definition is a CustomResourceDefinition that we bring.
+type Definition struct {
+	// Name is that of the CustomResourceDefinition.
+	Name string
+	// Resource is what it defines, and Kind how people call it.
+	Resource schema.GroupVersionResource
+	Kind     string
+	// Manifest is the CustomResourceDefinition as YAML. It has the label by which it is
+	// ours.
+	Manifest []byte
+}
+
+// YAML is the CustomResourceDefinition as a manifest.
+func (d Definition) YAML() []byte { return slices.Clone(d.Manifest) }
+
+// Decode reads the CustomResourceDefinition.
+func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) {
+	read := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(d.Manifest, read); err != nil {
+		return nil, fmt.Errorf("reading customresourcedefinition %s: %w", d.Name, err)
+	}
+	return read, nil
+}
+
+// Ours tells whether we installed a definition, and nobody else has applied one of theirs
+// over it since: then we may change and remove it. Manager is the field manager by which we
+// write.
+func Ours(found metav1.Object, manager string) bool {
+	if found.GetLabels()[managedByLabel] != managedByUs {
+		return false
+	}
+	return !slices.ContainsFunc(found.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		// kube-apiserver writes the status.
+		return entry.Manager != manager && entry.Subresource == ""
+	})
+}

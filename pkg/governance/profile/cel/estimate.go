@@ -1,0 +1,86 @@
+package cel
+
+import (
+	"fmt"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
+)
+
+// What the estimate takes for granted of what only the cluster knows: so many values in a
+// list or a map, and so much text. The budget of an evaluation holds whatever there is.
+const (
+	assumedValues = 50
+	assumedText   = 256
+)
+
+// sizes are those assumptions, for the estimator of Kubernetes.
+type sizes struct{}
+
+var _ checker.CostEstimator = sizes{}
+
+// EstimateSize implements checker.CostEstimator.
+func (sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
+	if kind := element.Type(); kind != nil && (kind.IsExactType(celgo.StringType) || kind.IsExactType(celgo.BytesType)) {
+		return &checker.SizeEstimate{Min: 0, Max: assumedText}
+	}
+	return &checker.SizeEstimate{Min: 0, Max: assumedValues}
+}
+
+// EstimateCallCost implements checker.CostEstimator.
+func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+	return nil
+}
+
+// estimate refuses expressions that would cost more than ValidatingAdmissionPolicies may: a
+// bomb is told when it is written, and not when somebody's plan is computed.
+func (d *Definition) estimate() field.ErrorList {
+	var errs field.ErrorList
+	var total uint64
+	for _, role := range roles(d.spec) {
+		env, err := untyped(role.names)
+		if err != nil {
+			return field.ErrorList{field.InternalError(role.path, err)}
+		}
+		ast, issues := env.Compile(role.text)
+		if issues.Err() != nil {
+			continue // it was said
+		}
+		cost, err := env.EstimateCost(ast, &library.CostEstimator{SizeEstimator: sizes{}})
+		if err != nil {
+			errs = append(errs, field.Invalid(role.path, clip(role.text), fmt.Sprintf("its cost cannot be estimated: %s", err)))
+			continue
+		}
+		if cost.Max > celconfig.PerCallLimit {
+			errs = append(errs, field.Forbidden(role.path, fmt.Sprintf("may cost %s units with %d values in each list, must cost at most %d: make loops within loops fewer, or loop over less", units(cost.Max), assumedValues, celconfig.PerCallLimit)))
+			continue
+		}
+		total += cost.Max
+	}
+	if total > celconfig.RuntimeCELCostBudget {
+		errs = append(errs, field.Forbidden(field.NewPath("items"), fmt.Sprintf("all expressions together may cost %d units, must cost at most %d", total, celconfig.RuntimeCELCostBudget)))
+	}
+	return errs
+}
+
+// units is a cost in words.
+func units(cost uint64) string {
+	if cost > 1e15 {
+		return "more than 10^15"
+	}
+	return fmt.Sprint(cost)
+}
+
+// untyped is the environment of some variables whose types are not known.
+func untyped(names []string) (*celgo.Env, error) {
+	options := expression.Functions()
+	for _, name := range names {
+		options = append(options, celgo.Variable(name, celgo.DynType))
+	}
+	return celgo.NewEnv(options...)
+}

@@ -1,0 +1,70 @@
+package cel
+
+import (
+	"slices"
+	"strings"
+)
+
+// Forbidden says why no profile may declare a kind, by the plural name and the group of its
+// definition; empty when it may.
+//
+// A definition gives rights to an identity that acts for whoever approves a plan. Kinds by
+// which somebody could come to have more than that, or to hide what is done, are left out,
+// although the author has the rights: what Kubernetes itself serves, which is Secrets,
+// roles, webhooks, policies, definitions, APIServices and workloads; what others serve of the
+// same sort; and our own.
+func Forbidden(plural, group string) string {
+	if !strings.Contains(group, ".") || slices.Contains(kubernetesGroups(), group) {
+		return "a kind of Kubernetes itself: Secrets, roles, webhooks, policies, definitions, APIServices and workloads are nothing for a profile"
+	}
+	if ours := group == "hco.kubevirt.io" && strings.HasPrefix(plural, "configuration"); ours || within(group, "penstock.dev") || group == "olm.operatorframework.io" {
+		return "a kind of Penstock: no profile changes what governs it"
+	}
+	for _, other := range others() {
+		if within(group, other.group) && (len(other.plurals) == 0 || slices.Contains(other.plurals, plural)) {
+			return other.reason
+		}
+	}
+	return ""
+}
+
+// within tells whether a group is another one, or below it.
+func within(group, domain string) bool {
+	return group == domain || strings.HasSuffix(group, "."+domain)
+}
+
+// kubernetesGroups are the groups with a dot that kube-apiserver and its aggregator serve.
+func kubernetesGroups() []string {
+	return []string{
+		"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
+		"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io",
+		"networking.k8s.io", "node.k8s.io", "policy", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io",
+		"storagemigration.k8s.io", "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io",
+	}
+}
+
+// other is what is of the same sort, and not of Kubernetes itself.
+type other struct {
+	group   string
+	plurals []string
+	reason  string
+}
+
+func others() []other {
+	const (
+		secrets   = "it has or makes Secrets"
+		rights    = "it says who may do what"
+		policies  = "it says what others may write"
+		workloads = "it is a workload, or makes workloads and roles"
+	)
+	return []other{
+		{"external-secrets.io", nil, secrets}, {"bitnami.com", []string{"sealedsecrets"}, secrets}, {"secrets-store.csi.x-k8s.io", nil, secrets},
+		{"authorization.openshift.io", nil, rights}, {"security.openshift.io", nil, rights}, {"user.openshift.io", nil, rights}, {"oauth.openshift.io", nil, rights},
+		{"config.openshift.io", []string{"oauths", "authentications", "apiservers"}, rights},
+		{"kyverno.io", nil, policies}, {"gatekeeper.sh", nil, policies}, {"policies.kubewarden.io", nil, policies},
+		{"apps.openshift.io", nil, workloads}, {"build.openshift.io", nil, workloads}, {"operators.coreos.com", nil, workloads}, {"argoproj.io", nil, workloads},
+		{"fluxcd.io", nil, workloads}, {"toolkit.fluxcd.io", nil, workloads}, {"serving.knative.dev", nil, workloads}, {"tekton.dev", nil, workloads},
+		{"kubevirt.io", []string{"virtualmachines", "virtualmachineinstances", "virtualmachineinstancereplicasets"}, workloads},
+		{"crossplane.io", nil, workloads}, {"cluster.x-k8s.io", nil, workloads},
+	}
+}

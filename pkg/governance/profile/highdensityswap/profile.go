@@ -1,0 +1,290 @@
+// Package highdensityswap is the profile HighDensitySwap: worker nodes have swap, and virtual
+// machines more memory than is requested for them.
+// docs/reference/profiles/high-density-swap.md says why each value.
+package highdensityswap
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+)
+
+// Names that are fixed by the operators, or by us.
+const (
+	machineConfigs     = "machineconfigs.machineconfiguration.openshift.io"
+	machineConfigPools = "machineconfigpools.machineconfiguration.openshift.io"
+	kubeletConfigs     = "kubeletconfigs.machineconfiguration.openshift.io"
+	hyperConvergeds    = "hyperconvergeds.hco.kubevirt.io"
+	healthChecks       = "nodehealthchecks.remediation.medik8s.io"
+
+	machineConfigName = "90-worker-penstock-swap"
+	kubeletConfigName = "penstock-swap"
+	roleLabel         = "machineconfiguration.openshift.io/role"
+
+	defaultLabel = "CNV_SWAP"
+	defaultRatio = 150
+	plainRatio   = 100
+)
+
+// Names of the items.
+const (
+	ItemKubelet = "allow-swap"
+	ItemSwap    = "enable-swap"
+	ItemDensity = "configure-density"
+)
+
+func hyperConverged() schema.GroupKind {
+	return schema.GroupKind{Group: "hco.kubevirt.io", Kind: "HyperConverged"}
+}
+
+// Profile implements profile.Profile.
+type Profile struct{}
+
+var _ profile.Profile = Profile{}
+
+// Name is HighDensitySwap.
+func (Profile) Name() v1alpha1.ProfileName { return v1alpha1.ProfileHighDensitySwap }
+
+// Description says what it is for.
+func (Profile) Description() string {
+	return "Worker nodes have swap, and virtual machines more memory than is requested for them, so that more of them fit."
+}
+
+// Requires lists what it looks at.
+func (Profile) Requires() []profile.Requirement {
+	const mco = "the Machine Config Operator, which is part of OpenShift"
+	return []profile.Requirement{
+		{Definition: machineConfigs, Kind: profile.MachineConfigKind(), Install: mco, Objects: true},
+		{Definition: machineConfigPools, Kind: profile.MachineConfigPoolKind(), Install: mco, Objects: true},
+		{Definition: kubeletConfigs, Kind: profile.KubeletConfigKind(), Install: mco, Optional: true, Objects: true},
+		{Definition: hyperConvergeds, Kind: hyperConverged(), Install: "the HyperConverged Cluster Operator", Objects: true},
+		{Definition: healthChecks, Kind: schema.GroupKind{Group: "remediation.medik8s.io", Kind: "NodeHealthCheck"}, Install: "the Node Health Check Operator", Optional: true, Objects: true},
+	}
+}
+
+// Items are the swap first: until nodes have it, more memory than they have must not be
+// promised. Before that, kubelets that would not start beside swap are told to.
+func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
+	options := defaulted(all)
+	var items []profile.Item
+	if *options.EnableSwap {
+		pools := profile.PoolsOf(facts, map[string]string{roleLabel: "worker"})
+		way, err := wayOf(facts, pools)
+		if err != nil {
+			return nil, err
+		}
+		if way.kubeletConfig {
+			item, err := allow(facts, pools)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+		items = append(items, swap(facts, options, pools, way))
+	}
+	item, err := density(facts, options)
+	if err != nil {
+		return nil, err
+	}
+	return append(items, item), nil
+}
+
+func defaulted(all *v1alpha1.PlanOptions) v1alpha1.HighDensitySwapOptions {
+	var options v1alpha1.HighDensitySwapOptions
+	if all != nil && all.HighDensitySwap != nil {
+		options = *all.HighDensitySwap
+	}
+	options.EnableSwap = ptr.To(ptr.Deref(options.EnableSwap, true))
+	options.EnableKSM = ptr.To(ptr.Deref(options.EnableKSM, true))
+	options.SwapSource = cmp.Or(options.SwapSource, v1alpha1.SwapSourcePartition)
+	options.PartitionLabel = cmp.Or(options.PartitionLabel, defaultLabel)
+	if options.MemoryToRequestRatio == nil {
+		options.MemoryToRequestRatio = ptr.To[int32](plainRatio)
+		if *options.EnableSwap {
+			options.MemoryToRequestRatio = ptr.To[int32](defaultRatio)
+		}
+	}
+	return options
+}
+
+// way is how kubelets are told to work beside swap.
+type way struct {
+	// dropIns: by a file that they read besides their configuration.
+	dropIns bool
+	// kubeletConfig: by a KubeletConfig, which the Machine Config Operator makes files of.
+	kubeletConfig bool
+}
+
+// wayOf is what nodes have in common, by the configuration that is rendered for them: kubelets
+// that read drop-ins, or tolerate swap as they are. Only where neither is so a KubeletConfig
+// says it, and there the operator takes it: the versions that refuse the field set it
+// themselves.
+func wayOf(facts profile.Facts, pools []*unstructured.Unstructured) (way, error) {
+	if len(pools) == 0 {
+		return way{dropIns: true}, nil
+	}
+	chosen := way{dropIns: true}
+	tolerates := true
+	for _, pool := range pools {
+		rendered := profile.NodeConfigOf(profile.Rendered(facts, pool, "spec"))
+		if !rendered.Known {
+			return way{}, &profile.MissingError{Message: fmt.Sprintf(
+				"what the kubelets of pool %s are configured with is not known: its rendered MachineConfig is missing, or has neither kubelet.service nor %s", pool.GetName(), profile.KubeletConfigFile)}
+		}
+		chosen.dropIns = chosen.dropIns && rendered.DropIns
+		tolerates = tolerates && rendered.ToleratesSwap
+	}
+	chosen.kubeletConfig = !chosen.dropIns && !tolerates
+	return chosen, nil
+}
+
+// allow has kubelets start on nodes with swap, where only a KubeletConfig can say so.
+func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Item, error) {
+	definition, served := facts.Definitions[kubeletConfigs]
+	if !served || !definition.Preferred().Has("spec", "machineConfigPoolSelector") {
+		return profile.Item{}, &profile.MissingError{Message: "the kubelets do not start beside swap, read no drop-ins, and there is no KubeletConfig (CustomResourceDefinition " + kubeletConfigs + "): update the cluster"}
+	}
+	const poolLabel = "pools.operator.machineconfiguration.openshift.io/worker"
+	for _, pool := range pools {
+		if _, labelled := pool.GetLabels()[poolLabel]; !labelled {
+			return profile.Item{}, fmt.Errorf("MachineConfigPool %s takes MachineConfigs of workers in, and lacks the label %s, by which a KubeletConfig selects it: its nodes would not start beside swap", pool.GetName(), poolLabel)
+		}
+	}
+	// The operator renders each KubeletConfig by itself, and the last one of a pool wins
+	// with all that it leaves out.
+	for _, other := range facts.Objects[profile.KubeletConfigKind()] {
+		for _, pool := range profile.PoolsOfKubeletConfig(facts, other) {
+			if _, worker := pool.GetLabels()[poolLabel]; worker && other.GetName() != kubeletConfigName {
+				return profile.Item{}, fmt.Errorf("KubeletConfig %s configures pool %s already, and a second one would replace what it sets: set kubeletConfig.failSwapOn to false there", other.GetName(), pool.GetName())
+			}
+		}
+	}
+	item := profile.Item{Name: ItemKubelet, Object: map[string]any{
+		"apiVersion": profile.KubeletConfigKind().Group + "/" + definition.Preferred().Name, "kind": profile.KubeletConfigKind().Kind,
+		"metadata": map[string]any{"name": kubeletConfigName},
+		"spec": map[string]any{
+			"machineConfigPoolSelector": map[string]any{"matchLabels": map[string]any{poolLabel: ""}},
+			"kubeletConfig":             map[string]any{"failSwapOn": false},
+		},
+	}}
+	item.Impact, item.Reason, item.Blast = profile.RebootImpact(pools, "the kubelet's configuration changes")
+	item.Notes = append([]string{"nodes reboot twice in this plan: kubelets of this version have to be told to start beside swap before there is any"}, profile.PausedNotes(pools)...)
+	return item, nil
+}
+
+// swap gives nodes swap.
+func swap(facts profile.Facts, options v1alpha1.HighDensitySwapOptions, pools []*unstructured.Unstructured, way way) profile.Item {
+	config := ignition(options, way.dropIns)
+	item := profile.Item{Name: ItemSwap, Object: map[string]any{
+		"apiVersion": profile.MachineConfigKind().Group + "/" + facts.Definitions[machineConfigs].Preferred().Name,
+		"kind":       profile.MachineConfigKind().Kind,
+		"metadata":   map[string]any{"name": machineConfigName, "labels": map[string]any{roleLabel: "worker"}},
+		"spec":       map[string]any{"config": config},
+	}}
+	wanted := profile.NodeConfigOf(&unstructured.Unstructured{Object: item.Object})
+	var lacking []*unstructured.Unstructured
+	for _, pool := range pools {
+		if !profile.NodeConfigOf(profile.Rendered(facts, pool, "status")).Has(wanted) {
+			lacking = append(lacking, pool)
+		}
+	}
+	if len(lacking) == 0 && len(pools) > 0 {
+		item.Impact, item.Reason, item.Blast = v1alpha1.ImpactLow, "all nodes have these files and units already", profile.BlastOf(pools, false)
+	} else {
+		item.Impact, item.Reason, item.Blast = profile.RebootImpact(lacking, "files and units of nodes change")
+	}
+	item.Notes = append(item.Notes, diskNote(options, item.Blast.Nodes))
+	if way.dropIns {
+		item.Notes = append(item.Notes, "kubelets have pods of the Burstable class use swap (LimitedSwap), in proportion to the memory that they request; services of the system use none")
+	} else {
+		item.Notes = append(item.Notes, "kubelets of this version read no drop-ins: which pods use swap is for wasp-agent to say, which HyperConverged deploys")
+	}
+	item.Notes = append(item.Notes, profile.PausedNotes(pools)...)
+	if checks := facts.Objects[schema.GroupKind{Group: "remediation.medik8s.io", Kind: "NodeHealthCheck"}]; len(checks) > 0 {
+		var names []string
+		for _, check := range checks {
+			names = append(names, check.GetName())
+		}
+		item.Notes = append(item.Notes, fmt.Sprintf("NodeHealthCheck %s may take a node that reboots for one that failed: add to its spec.pauseRequests for the time of this plan", strings.Join(names, ", ")))
+	}
+	return item
+}
+
+// diskNote is what swap costs of disks, and what happens at boot.
+func diskNote(options v1alpha1.HighDensitySwapOptions, nodes int64) string {
+	if options.SwapSource == v1alpha1.SwapSourceFile {
+		return fmt.Sprintf("disk: each node gives up %d MiB of the file system of /var (%d MiB on %d nodes); one where less than a fifth would stay free goes without swap. The file is made when the node boots first, which takes seconds",
+			*options.FileSizeMiB, int64(*options.FileSizeMiB)*nodes, nodes)
+	}
+	return fmt.Sprintf("disk: each node uses the partition with label %s, if it is formatted as swap (mkswap); nothing formats it. A node without that boots and goes without swap", options.PartitionLabel)
+}
+
+// density has virtual machines get more memory than is requested for them, where HyperConverged
+// has a field for that.
+func density(facts profile.Facts, options v1alpha1.HighDensitySwapOptions) (profile.Item, error) {
+	definition := facts.Definitions[hyperConvergeds]
+	if len(facts.Objects[hyperConverged()]) == 0 {
+		return profile.Item{}, &profile.MissingError{Message: "there is no HyperConverged: make it first, as the HyperConverged Cluster Operator asks for"}
+	}
+	live := facts.Objects[hyperConverged()][0] // there is one in a cluster
+	version := definition.Preferred()
+	path := []string{"spec", "virtualization"}
+	if !version.Has("spec", "virtualization", "higherWorkloadDensity", "memoryOvercommitPercentage") {
+		path = path[:1]
+	}
+	if !version.Has(append(path, "higherWorkloadDensity", "memoryOvercommitPercentage")...) {
+		return profile.Item{}, &profile.MissingError{Message: "the HyperConverged has no field higherWorkloadDensity.memoryOvercommitPercentage: update the HyperConverged Cluster Operator"}
+	}
+	ratio := int64(*options.MemoryToRequestRatio)
+	item := profile.Item{Name: ItemDensity, Impact: v1alpha1.ImpactMedium,
+		Reason: fmt.Sprintf("virtual machines have %d%% of the memory that is requested for them, once they are started anew or live-migrated", ratio),
+		Waits:  []profile.Wait{{Expression: reconciled, Message: "waiting for HyperConverged to be available, and done with the change"}},
+	}
+	fields := map[string]any{"higherWorkloadDensity": map[string]any{"memoryOvercommitPercentage": ratio}}
+	item.Notes = append(item.Notes, memoryNote(ratio, *options.EnableSwap))
+	switch {
+	case *options.EnableKSM && version.Has(append(path, "ksmConfiguration", "nodeLabelSelector")...):
+		fields["ksmConfiguration"] = map[string]any{"nodeLabelSelector": map[string]any{}}
+		item.Notes = append(item.Notes, "nodes merge equal pages of memory (KSM) under pressure, which takes processor time, and lets virtual machines of a node learn of each other's pages by timing")
+	case *options.EnableKSM:
+		item.Notes = append(item.Notes, "enableKSM has no effect: this HyperConverged has no field for it")
+	}
+	if ratio > plainRatio {
+		item.Notes = append(item.Notes, "above 100% HyperConverged deploys wasp-agent on worker nodes, which is privileged, and evicts virtual machines from nodes that swap too much")
+	}
+	spec := fields
+	if len(path) > 1 {
+		spec = map[string]any{path[1]: fields}
+	}
+	item.Object = map[string]any{
+		"apiVersion": hyperConverged().Group + "/" + version.Name, "kind": hyperConverged().Kind,
+		"metadata": map[string]any{"name": live.GetName(), "namespace": live.GetNamespace()},
+		"spec":     spec,
+	}
+	return item, nil
+}
+
+// reconciled is a HyperConverged that its operator has seen, and whose components are as it
+// says.
+const reconciled = `has(self.status) && has(self.status.conditions) && ` +
+	`(!has(self.status.observedGeneration) || self.status.observedGeneration >= self.metadata.generation) && ` +
+	`self.status.conditions.exists(c, c.type == "Available" && c.status == "True") && ` +
+	`!self.status.conditions.exists(c, (c.type == "Progressing" || c.type == "Degraded") && c.status == "True")`
+
+func memoryNote(ratio int64, swap bool) string {
+	switch {
+	case ratio <= plainRatio:
+		return "memory: virtual machines have what is requested for them, and no more"
+	case swap:
+		return fmt.Sprintf("memory: when all virtual machines of a node use all they have, %d%% of that is in swap, which is slow; memory that is missing even so ends virtual machines", (ratio-100)*100/ratio)
+	default:
+		return fmt.Sprintf("memory: without swap, a node whose virtual machines use more than %d%% of what they have runs out of memory, which ends some of them", 100*100/ratio)
+	}
+}

@@ -1,0 +1,164 @@
+package profile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// Files of nodes that tell what their kubelet does.
+const (
+	// KubeletConfigFile is the configuration of the kubelet.
+	KubeletConfigFile = "/etc/kubernetes/kubelet.conf"
+	// KubeletDropIns is where files are that add to it, for kubelets that are told so.
+	KubeletDropIns = "/etc/openshift/kubelet.conf.d"
+	kubeletUnit    = "kubelet.service"
+	// summaryField, below spec.config, has what Summarize keeps.
+	summaryField = "summary"
+	// maxFileBytes bounds what is unpacked of a file: those of nodes are small.
+	maxFileBytes = 4 << 20
+)
+
+// NodeConfig is what of a MachineConfig tells whether nodes have what a plan asks for.
+type NodeConfig struct {
+	// Files by path, and Units by name, as digests of what they hold.
+	Files map[string]string `json:"files,omitempty"`
+	Units map[string]string `json:"units,omitempty"`
+	// DropIns tells that the kubelet reads KubeletDropIns.
+	DropIns bool `json:"dropIns,omitempty"`
+	// ToleratesSwap tells that the kubelet starts on a node with swap.
+	ToleratesSwap bool `json:"toleratesSwap,omitempty"`
+	// Known tells that the MachineConfig has the kubelet's unit or configuration: those of
+	// one purpose do not, and rendered ones do.
+	Known bool `json:"known,omitempty"`
+}
+
+// Summarize replaces the files and units of a MachineConfig, which are nearly all of it, by
+// what NodeConfigOf says of them.
+func Summarize(config *unstructured.Unstructured) {
+	if _, found, _ := unstructured.NestedFieldNoCopy(config.Object, "spec", "config"); !found {
+		return
+	}
+	summary, err := json.Marshal(NodeConfigOf(config))
+	if err != nil {
+		return // strings and maps of them
+	}
+	_ = unstructured.SetNestedField(config.Object, map[string]any{summaryField: string(summary)}, "spec", "config")
+}
+
+// NodeConfigOf reads a MachineConfig, whole or summarized. What cannot be read is not in it.
+func NodeConfigOf(config *unstructured.Unstructured) NodeConfig {
+	out := NodeConfig{Files: map[string]string{}, Units: map[string]string{}}
+	if config == nil {
+		return out
+	}
+	if summary, found, _ := unstructured.NestedString(config.Object, "spec", "config", summaryField); found {
+		_ = json.Unmarshal([]byte(summary), &out)
+		return out
+	}
+	files, _, _ := unstructured.NestedSlice(config.Object, "spec", "config", "storage", "files")
+	for _, item := range files {
+		file, _ := item.(map[string]any)
+		path, _ := file["path"].(string)
+		content, err := contentOf(file)
+		if path == "" || err != nil {
+			continue
+		}
+		out.Files[path] = digestOf(content, file["mode"])
+		if path == KubeletConfigFile {
+			out.Known, out.ToleratesSwap = true, toleratesSwap(content)
+		}
+	}
+	units, _, _ := unstructured.NestedSlice(config.Object, "spec", "config", "systemd", "units")
+	for _, item := range units {
+		unit, _ := item.(map[string]any)
+		name, _ := unit["name"].(string)
+		content, _ := unit["contents"].(string)
+		if name == kubeletUnit && content != "" {
+			out.Known, out.DropIns = true, strings.Contains(content, "--config-dir="+KubeletDropIns) || strings.Contains(content, "--config-dir "+KubeletDropIns)
+		}
+		enabled, _ := unit["enabled"].(bool)
+		out.Units[name] = digestOf([]byte(content), enabled)
+		dropIns, _, _ := unstructured.NestedSlice(unit, "dropins")
+		for _, item := range dropIns {
+			dropIn, _ := item.(map[string]any)
+			text, _ := dropIn["contents"].(string)
+			out.Units[fmt.Sprintf("%s.d/%v", name, dropIn["name"])] = digestOf([]byte(text), nil)
+		}
+		if len(dropIns) > 0 && content == "" {
+			delete(out.Units, name) // the unit is another's, and only added to
+		}
+	}
+	return out
+}
+
+// Has tells whether a configuration has all files and units of another, as they are there.
+func (n NodeConfig) Has(other NodeConfig) bool {
+	for path, digest := range other.Files {
+		if n.Files[path] != digest {
+			return false
+		}
+	}
+	for name, digest := range other.Units {
+		if n.Units[name] != digest {
+			return false
+		}
+	}
+	return true
+}
+
+// toleratesSwap reads failSwapOn, which is true where it is not set.
+func toleratesSwap(kubelet []byte) bool {
+	var config struct {
+		FailSwapOn *bool `json:"failSwapOn"`
+	}
+	return yaml.Unmarshal(kubelet, &config) == nil && config.FailSwapOn != nil && !*config.FailSwapOn
+}
+
+// contentOf unpacks a file of Ignition: a data URL, perhaps compressed.
+func contentOf(file map[string]any) ([]byte, error) {
+	source, _, _ := unstructured.NestedString(file, "contents", "source")
+	head, data, found := strings.Cut(strings.TrimPrefix(source, "data:"), ",")
+	if !found {
+		return nil, nil // an empty file, or one from elsewhere
+	}
+	var content []byte
+	if strings.HasSuffix(head, ";base64") {
+		decoded, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			return nil, fmt.Errorf("reading a data URL: %w", err)
+		}
+		content = decoded
+	} else {
+		decoded, err := url.PathUnescape(data)
+		if err != nil {
+			return nil, fmt.Errorf("reading a data URL: %w", err)
+		}
+		content = []byte(decoded)
+	}
+	if compression, _, _ := unstructured.NestedString(file, "contents", "compression"); compression == "gzip" {
+		unpacked, err := gzip.NewReader(bytes.NewReader(content))
+		if err != nil {
+			return nil, fmt.Errorf("unpacking a file: %w", err)
+		}
+		return io.ReadAll(io.LimitReader(unpacked, maxFileBytes))
+	}
+	return content, nil
+}
+
+func digestOf(content []byte, more any) string {
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%v\n", more)
+	_, _ = sum.Write(content)
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}

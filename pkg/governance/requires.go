@@ -1,0 +1,98 @@
+package governance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// InEffect tells whether a plan has its profile in effect, as far as is known: it is
+// Completed, for the spec that it has, and did not restore what was there before it.
+func InEffect(plan *v1alpha1.ConfigurationPlan) bool {
+	return plan.Status.Phase == v1alpha1.PhaseCompleted && plan.Status.ObservedGeneration == plan.Generation &&
+		plan.Spec.RestoreRun == 0 && plan.DeletionTimestamp == nil
+}
+
+// Unmet says in words what has to happen before each of the profiles that a plan requires is
+// in effect, given all plans; it is empty when all of them are.
+func Unmet(plan *v1alpha1.ConfigurationPlan, all []v1alpha1.ConfigurationPlan) string {
+	var said []string
+	for _, name := range plan.Spec.Requires {
+		of := plansOf(name, all)
+		if slices.ContainsFunc(of, func(other *v1alpha1.ConfigurationPlan) bool { return InEffect(other) }) {
+			continue
+		}
+		text := fmt.Sprintf("profile %s is in effect, %s", name, found(of))
+		if requiresBack(of, plan.Spec.Profile, all, nil) {
+			text += fmt.Sprintf("; that requires profile %s in turn, so neither begins: change spec.requires of one", plan.Spec.Profile)
+		}
+		said = append(said, text)
+	}
+	return strings.Join(said, ", and ")
+}
+
+// found says what plans of a profile that is not in effect there are. The one that holds the
+// profile is the one that counts.
+func found(plans []*v1alpha1.ConfigurationPlan) string {
+	if len(plans) == 0 {
+		return "of which there is no plan"
+	}
+	plan := plans[0]
+	for _, other := range plans {
+		if Active(other.Status.Phase) {
+			plan = other
+			break
+		}
+	}
+	text := fmt.Sprintf("whose plan %q is %s", plan.Name, v1alpha1.PhaseText(string(phaseOf(plan)), plan.Spec.RestoreRun))
+	if plan.Status.ObservedGeneration != plan.Generation {
+		text += " and has changed since"
+	}
+	return text
+}
+
+// requiresBack tells whether plans that are not in effect require a profile, by themselves or
+// by what they require. Seen are the profiles that were looked at on the way.
+func requiresBack(plans []*v1alpha1.ConfigurationPlan, profile v1alpha1.ProfileName, all []v1alpha1.ConfigurationPlan, seen []v1alpha1.ProfileName) bool {
+	for _, plan := range plans {
+		for _, next := range plan.Spec.Requires {
+			switch {
+			case InEffect(plan) || plan.Spec.Action == v1alpha1.ActionIgnore || slices.Contains(seen, next):
+			case next == profile:
+				return true
+			case requiresBack(plansOf(next, all), profile, all, append(slices.Clone(seen), next)):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func plansOf(name v1alpha1.ProfileName, all []v1alpha1.ConfigurationPlan) []*v1alpha1.ConfigurationPlan {
+	var of []*v1alpha1.ConfigurationPlan
+	for i := range all {
+		if all[i].Spec.Profile == name {
+			of = append(of, &all[i])
+		}
+	}
+	return of
+}
+
+func phaseOf(plan *v1alpha1.ConfigurationPlan) v1alpha1.Phase {
+	if plan.Status.Phase == "" {
+		return v1alpha1.PhasePending
+	}
+	return plan.Status.Phase
+}
+
+// required are the profiles that a plan requires, as one text. Their order means nothing.
+func required(spec v1alpha1.ConfigurationPlanSpec) string {
+	names := make([]string, len(spec.Requires))
+	for i, name := range spec.Requires {
+		names[i] = string(name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ",")
+}

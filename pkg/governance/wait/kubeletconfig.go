@@ -1,0 +1,95 @@
+package wait
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+)
+
+// kubeletConfig waits until the operator has taken a KubeletConfig, which its last condition
+// says, until it has made files of it, and until every pool that it selects has them.
+func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+	if live == nil {
+		return Verdict{State: Waiting, Message: "waiting to see its state"}
+	}
+	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+	kind, status, message := lastCondition(live)
+	switch {
+	case observed < live.GetGeneration() || kind == "":
+		return Verdict{State: Waiting, Message: "waiting for the Machine Config Operator to look at the KubeletConfig"}
+	case kind == "Failure" || status != "True":
+		return Verdict{State: Failed, Message: "the Machine Config Operator refuses the KubeletConfig: " + message}
+	}
+	all := profile.PoolsOfKubeletConfig(facts, target)
+	if len(all) == 0 {
+		return Verdict{State: Done, Message: "it selects no MachineConfigPool: nothing changes on any node"}
+	}
+	made := madeOf(live.GetName(), facts)
+	return worst(all, func(pool *unstructured.Unstructured) Verdict {
+		if verdict := unrendered(live, pool); verdict.State == Failed {
+			return verdict
+		}
+		rendered := profile.Rendered(facts, pool, "spec")
+		if !slices.ContainsFunc(made, func(config *unstructured.Unstructured) bool {
+			return rendered != nil && sourceOf(config, pool) && profile.NodeConfigOf(rendered).Has(profile.NodeConfigOf(config))
+		}) {
+			return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for KubeletConfig %s to be rendered into MachineConfigPool %q", live.GetName(), pool.GetName())}
+		}
+		return rolled(pool, now)
+	})
+}
+
+// kubeletConfigGone waits until what was made of a KubeletConfig is gone from every pool that
+// it selected.
+func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+	if made := madeOf(target.GetName(), facts); len(made) > 0 {
+		return Verdict{State: Waiting, Message: fmt.Sprintf("waiting for MachineConfig %s to be deleted, which was made of it", made[0].GetName())}
+	}
+	all := profile.PoolsOfKubeletConfig(facts, target)
+	if len(all) == 0 {
+		return Verdict{State: Done, Message: "deleted"}
+	}
+	return worst(all, func(pool *unstructured.Unstructured) Verdict {
+		sources, _, _ := unstructured.NestedSlice(pool.Object, "spec", "configuration", "source")
+		for _, item := range sources {
+			source, _ := item.(map[string]any)
+			name, _ := source["name"].(string)
+			known := slices.ContainsFunc(facts.Objects[profile.MachineConfigKind()], func(config *unstructured.Unstructured) bool { return config.GetName() == name })
+			if strings.Contains(name, "-generated-kubelet") && !known {
+				return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for MachineConfigPool %q to be rendered without %s", pool.GetName(), name)}
+			}
+		}
+		return rolled(pool, now)
+	})
+}
+
+// madeOf are the MachineConfigs that the operator made of a KubeletConfig.
+func madeOf(name string, facts profile.Facts) []*unstructured.Unstructured {
+	var made []*unstructured.Unstructured
+	for _, config := range facts.Objects[profile.MachineConfigKind()] {
+		for _, owner := range config.GetOwnerReferences() {
+			if owner.Kind == profile.KubeletConfigKind().Kind && owner.Name == name {
+				made = append(made, config)
+			}
+		}
+	}
+	return made
+}
+
+// lastCondition is what a KubeletConfig says now: its conditions are a log.
+func lastCondition(object *unstructured.Unstructured) (kind, status, message string) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	if len(conditions) == 0 {
+		return "", "", ""
+	}
+	last, _ := conditions[len(conditions)-1].(map[string]any)
+	kind, _ = last["type"].(string)
+	status, _ = last["status"].(string)
+	message, _ = last["message"].(string)
+	return kind, status, message
+}

@@ -1,0 +1,49 @@
+package livediff
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
+)
+
+// Item says what an item would do that is in no plan, for the caller of a request, as far as
+// they may read and change its target. Shown tells whether they may.
+func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item profile.Item) (out hco.PlanDiffItem, shown bool, err error) {
+	object, err := manifest.Digester{}.New(item.Object)
+	if err != nil {
+		return out, false, apierrors.NewBadRequest(fmt.Sprintf("item %s: %s", item.Name, err))
+	}
+	out = hco.PlanDiffItem{Name: item.Name, TargetRef: hco.TargetRef{
+		APIVersion: object.GroupVersionKind().GroupVersion().String(), Kind: object.Kind, Namespace: object.Namespace, Name: object.Name,
+	}}
+	lacks, err := d.lacks(ctx, object.Ref, "get", "patch")
+	switch {
+	case meta.IsNoMatchError(err):
+		out.Message = "its kind is not served"
+		return out, true, nil
+	case err != nil:
+		return out, false, err
+	case lacks != "":
+		out.Message = "you may not " + lacks
+		return out, false, nil
+	}
+	work := planwork.Alone(owner, "evaluate", item.Name, object.Ref, false, planwork.Bodies{object.Digest: object.JSON})
+	found, err := d.Previewer.Preview(ctx, work, nil)
+	if err != nil {
+		return out, false, apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
+	}
+	for _, seen := range found.Items {
+		if err := d.show(ctx, &out, hco.PlanItem{}, seen); err != nil {
+			return out, false, apierrors.NewInternalError(err)
+		}
+	}
+	return out, true, nil
+}

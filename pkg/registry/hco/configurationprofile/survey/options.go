@@ -1,0 +1,88 @@
+package survey
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+)
+
+// optionsIn documents the options of a profile: as its definition has them, or, of a profile
+// of this program, as its type of the API says.
+func optionsIn(p profile.Profile) []hco.ProfileOption {
+	documented := ofType(string(p.Name()))
+	if own, isOwn := p.(*cel.Profile); isOwn {
+		documented = own.Documented()
+	}
+	var options []hco.ProfileOption
+	for _, one := range documented {
+		options = append(options, hco.ProfileOption(one))
+	}
+	return options
+}
+
+// ofType reads the schema of the options of a profile, which is the source of kubectl
+// explain too.
+func ofType(name string) []v1alpha1.ProfileOption {
+	definitions := generatedopenapi.GetOpenAPIDefinitions(func(path string) spec.Ref { return spec.MustCreateRef(path) })
+	i := slices.IndexFunc(keys(definitions), func(model string) bool {
+		return strings.HasSuffix(model, "hco.v1alpha1."+name+"Options")
+	})
+	if i < 0 {
+		return nil
+	}
+	properties := definitions[keys(definitions)[i]].Schema.Properties
+	names := make([]string, 0, len(properties))
+	for name := range properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	options := make([]v1alpha1.ProfileOption, 0, len(names))
+	for _, name := range names {
+		options = append(options, option(name, properties[name]))
+	}
+	return options
+}
+
+func keys(definitions map[string]common.OpenAPIDefinition) []string {
+	models := make([]string, 0, len(definitions))
+	for model := range definitions {
+		models = append(models, model)
+	}
+	slices.Sort(models)
+	return models
+}
+
+// option reads one. Its default is in what it says of itself: the server does not set it, so
+// that a plan follows when the default becomes another one.
+func option(name string, schema spec.Schema) v1alpha1.ProfileOption {
+	out := v1alpha1.ProfileOption{Name: name, Description: strings.Join(strings.Fields(schema.Description), " ")}
+	if len(schema.Type) > 0 {
+		out.Type = schema.Type[0]
+	}
+	if found := regexp.MustCompile(`\bDefault: (\S+?)\.(?:\s|$)`).FindStringSubmatch(out.Description); found != nil {
+		out.Default = found[1]
+		if out.Type == "string" {
+			out.Default = `"` + found[1] + `"`
+		}
+	}
+	values := make([]string, 0, len(schema.Enum))
+	for _, value := range schema.Enum {
+		if text, isText := value.(string); isText {
+			values = append(values, `"`+text+`"`)
+		}
+	}
+	if len(values) > 0 {
+		slices.Sort(values)
+		out.Allowed = "one of " + strings.Join(values, ", ")
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package configurationprofiledefinition
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/registry/status"
+)
+
+const (
+	resource         = "configurationprofiledefinitions"
+	singularResource = "configurationprofiledefinition"
+)
+
+// Schemas reads the definitions of some requirements in the cluster. What cannot be read is
+// not there.
+type Schemas func(ctx context.Context, requirements []v1alpha1.DefinitionRequirement) profile.Facts
+
+// Deps is what NewStorage needs.
+type Deps struct {
+	Scheme *runtime.Scheme
+	// OptsGetter leads to etcd.
+	OptsGetter generic.RESTOptionsGetter
+	// Schemas are for warnings; nil gives none.
+	Schemas Schemas
+	// Users are the active plans of a profile, by name: while there are some, the definition
+	// cannot be deleted. Nil is none.
+	Users func(ctx context.Context, profile string) ([]string, error)
+	// Evaluator says what a plan would do; nil serves no evaluate.
+	Evaluator Evaluator
+}
+
+// Storage is every endpoint of the resource.
+type Storage struct {
+	Definition *REST
+	Status     *status.REST
+	// Evaluate is nil when there is no Evaluator.
+	Evaluate *EvaluateREST
+}
+
+// REST serves definitions.
+type REST struct {
+	*genericregistry.Store
+	users func(ctx context.Context, profile string) ([]string, error)
+}
+
+var _ rest.ShortNamesProvider = &REST{}
+
+// ShortNames are what people type.
+func (*REST) ShortNames() []string { return []string{"configprofiledef", "cfgprofiledef"} }
+
+// NewStorage returns the endpoints over a generic store.
+func NewStorage(deps Deps) (*Storage, error) {
+	main := &strategy{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator, schemas: deps.Schemas}
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &hco.ConfigurationProfileDefinition{} },
+		NewListFunc:               func() runtime.Object { return &hco.ConfigurationProfileDefinitionList{} },
+		DefaultQualifiedResource:  v1alpha1.Resource(resource),
+		SingularQualifiedResource: v1alpha1.Resource(singularResource),
+		PredicateFunc: func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: getAttrs}
+		},
+		CreateStrategy:      main,
+		UpdateStrategy:      main,
+		DeleteStrategy:      main,
+		ResetFieldsStrategy: main,
+		TableConvertor:      table{clock: clock.RealClock{}},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: deps.OptsGetter, AttrFunc: getAttrs}); err != nil {
+		return nil, fmt.Errorf("completing the store of %s: %w", resource, err)
+	}
+	out := &Storage{Definition: &REST{Store: store, users: deps.Users}, Status: status.New(store, statusStrategy{main})}
+	if deps.Evaluator != nil {
+		out.Evaluate = &EvaluateREST{store: store, evaluator: deps.Evaluator}
+	}
+	return out, nil
+}
+
+// Delete deletes a definition that no plan is active by: the plans would lose the identity
+// that watches their targets.
+func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	if r.users != nil {
+		users, err := r.users(ctx, name)
+		if err != nil {
+			return nil, false, apierrors.NewInternalError(fmt.Errorf("looking for plans of profile %s: %w", name, err))
+		}
+		if len(users) > 0 {
+			return nil, false, apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf(
+				"ConfigurationPlan %s is active and was computed from it: set its spec.action to Ignore, or delete it, first", strings.Join(users, ", ")))
+		}
+	}
+	return r.Store.Delete(ctx, name, validate, options)
+}
+
+// DeleteCollection deletes one after the other.
+func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, which *metainternalversion.ListOptions) (runtime.Object, error) {
+	found, err := r.List(ctx, which)
+	if err != nil {
+		return nil, err
+	}
+	deleted := &hco.ConfigurationProfileDefinitionList{}
+	for _, one := range found.(*hco.ConfigurationProfileDefinitionList).Items {
+		if _, _, err := r.Delete(ctx, one.Name, validate, options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		deleted.Items = append(deleted.Items, one)
+	}
+	return deleted, nil
+}
+
+func getAttrs(obj runtime.Object) (labels.Set, fields.Set, error) {
+	definition, ok := obj.(*hco.ConfigurationProfileDefinition)
+	if !ok {
+		return nil, nil, fmt.Errorf("selecting definitions: got a %T", obj)
+	}
+	return definition.Labels, generic.ObjectMetaFieldsSet(&definition.ObjectMeta, false), nil
+}
+
+// Unreadable is the definition that lists and watches have in the place of one whose record
+// cannot be read.
+func Unreadable(name string, why error) runtime.Object {
+	return &hco.ConfigurationProfileDefinition{ObjectMeta: objectmeta.Unreadable(name, why)}
+}

@@ -1,0 +1,178 @@
+package configurationprofiledefinition
+
+import (
+	"context"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apimachineryvalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+)
+
+// strategy says what a well-formed definition is.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	schemas Schemas
+}
+
+var (
+	_ rest.RESTCreateStrategy  = &strategy{}
+	_ rest.RESTUpdateStrategy  = &strategy{}
+	_ rest.RESTDeleteStrategy  = &strategy{}
+	_ rest.ResetFieldsStrategy = &strategy{}
+)
+
+// NamespaceScoped is false: profiles configure what is cluster-wide.
+func (*strategy) NamespaceScoped() bool { return false }
+
+// AllowCreateOnUpdate is false, as for most kinds.
+func (*strategy) AllowCreateOnUpdate(context.Context) bool { return false }
+
+// AllowUnconditionalUpdate lets a PUT without resourceVersion pass.
+func (*strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
+
+// Canonicalize does nothing.
+func (*strategy) Canonicalize(runtime.Object) {}
+
+// GetResetFields names what writes of the main resource cannot set.
+func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("status")
+}
+
+func resetFields(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, path := range paths {
+		set.Insert(fieldpath.MakePathOrDie(path))
+	}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): set}
+}
+
+// PrepareForCreate begins without a status.
+func (*strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	definition := obj.(*hco.ConfigurationProfileDefinition)
+	definition.Generation = 1
+	definition.Status = hco.ConfigurationProfileDefinitionStatus{
+		Conditions: []metav1.Condition{objectmeta.Unobserved(v1alpha1.ConditionAccessGranted, definition.CreationTimestamp)},
+	}
+}
+
+// PrepareForUpdate keeps status, and counts changes of spec.
+func (*strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	definition, stored := obj.(*hco.ConfigurationProfileDefinition), old.(*hco.ConfigurationProfileDefinition)
+	definition.Status = *stored.Status.DeepCopy()
+	if !apiequality.Semantic.DeepEqual(definition.Spec, stored.Spec) {
+		definition.Generation = stored.Generation + 1
+	}
+}
+
+// Validate says what is wrong with a new definition.
+func (*strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	definition := obj.(*hco.ConfigurationProfileDefinition)
+	if errs := objectmeta.ValidateSize(&definition.ObjectMeta, nil, field.NewPath("metadata")); len(errs) > 0 {
+		return errs
+	}
+	errs := apimachineryvalidation.ValidateObjectMeta(&definition.ObjectMeta, false, nameIsLabel, field.NewPath("metadata"))
+	errs = append(errs, objectmeta.ValidateFinalizers(definition.Finalizers, field.NewPath("metadata", "finalizers"))...)
+	return objectmeta.Bounded(append(errs, validateSpec(definition)...))
+}
+
+// nameIsLabel: the name is part of those of ServiceAccounts and field managers.
+func nameIsLabel(name string, prefix bool) []string {
+	return apimachineryvalidation.NameIsDNSLabel(name, prefix)
+}
+
+// validateSpec compiles what was changed.
+func validateSpec(definition *hco.ConfigurationProfileDefinition) field.ErrorList {
+	spec, err := External(&definition.Spec)
+	if err != nil {
+		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+	}
+	return cel.Validate(spec, field.NewPath("spec"))
+}
+
+// ValidateUpdate says what an update may not change. A spec that stays is not compiled
+// again: what was stored once stays valid.
+func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	definition, stored := obj.(*hco.ConfigurationProfileDefinition), old.(*hco.ConfigurationProfileDefinition)
+	if errs := objectmeta.ValidateSize(&definition.ObjectMeta, &stored.ObjectMeta, field.NewPath("metadata")); len(errs) > 0 {
+		return errs
+	}
+	errs := apimachineryvalidation.ValidateObjectMetaUpdate(&definition.ObjectMeta, &stored.ObjectMeta, field.NewPath("metadata"))
+	if !apiequality.Semantic.DeepEqual(definition.Spec, stored.Spec) {
+		errs = append(errs, validateSpec(definition)...)
+	}
+	return objectmeta.Bounded(errs)
+}
+
+// maxWarnings are told.
+const maxWarnings = 10
+
+// WarningsOnCreate tell where expressions do not fit the schemas of the cluster.
+func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
+	definition := obj.(*hco.ConfigurationProfileDefinition)
+	spec, err := External(&definition.Spec)
+	if err != nil || s.schemas == nil {
+		return nil
+	}
+	compiled, err := cel.Compile(spec)
+	if err != nil {
+		return nil // validation says so
+	}
+	warnings := compiled.Warnings(s.schemas(ctx, spec.Requirements))
+	return warnings[:min(len(warnings), maxWarnings)]
+}
+
+// WarningsOnUpdate are those of a new definition.
+func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	if apiequality.Semantic.DeepEqual(obj.(*hco.ConfigurationProfileDefinition).Spec, old.(*hco.ConfigurationProfileDefinition).Spec) {
+		return nil
+	}
+	return s.WarningsOnCreate(ctx, obj)
+}
+
+// statusStrategy is for writes of the subresource status: nothing but status changes.
+// Admission lets no one but this process write it.
+type statusStrategy struct{ *strategy }
+
+var (
+	_ rest.RESTUpdateStrategy  = statusStrategy{}
+	_ rest.ResetFieldsStrategy = statusStrategy{}
+)
+
+// GetResetFields names what writes of status cannot set.
+func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("spec", "metadata")
+}
+
+// PrepareForUpdate keeps everything but status.
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	definition, stored := obj.(*hco.ConfigurationProfileDefinition), old.(*hco.ConfigurationProfileDefinition)
+	definition.Spec = stored.Spec
+	metav1.ResetObjectMetaForStatus(&definition.ObjectMeta, &stored.ObjectMeta)
+}
+
+// ValidateUpdate says what is wrong with a status.
+func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return objectmeta.ValidateSize(&obj.(*hco.ConfigurationProfileDefinition).ObjectMeta, &old.(*hco.ConfigurationProfileDefinition).ObjectMeta, field.NewPath("metadata"))
+}
+
+// WarningsOnUpdate has none.
+func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// External is a spec as others see it.
+func External(spec *hco.ConfigurationProfileDefinitionSpec) (*v1alpha1.ConfigurationProfileDefinitionSpec, error) {
+	out := &v1alpha1.ConfigurationProfileDefinitionSpec{}
+	return out, v1alpha1.Convert_hco_ConfigurationProfileDefinitionSpec_To_v1alpha1_ConfigurationProfileDefinitionSpec(spec.DeepCopy(), out, nil)
+}
