@@ -106,29 +106,38 @@ func (r *resolver) whyNone(refused []Refusal) (string, []string) {
 // whyNotSuccessor is about a version that exists and is wanted, and that no upgrade leads to
 // in one step.
 func (r *resolver) whyNotSuccessor(nearest Refusal) (string, []string) {
-	installed, err := r.installed()
-	if err != nil || installed == nil {
+	helps, path := r.whatHelps(nearest)
+	if helps == "" {
 		return nearest.Why, nil
 	}
 	where := ""
 	if channels := r.askedChannels(nearest.node); len(channels) > 0 {
 		where = " in " + channelList(channels)
 	}
-	said := fmt.Sprintf("%s exists%s but %s; ", cmp.Or(nearest.Version, nearest.Bundle), where, nearest.Why)
+	return fmt.Sprintf("%s exists%s but %s; %s", cmp.Or(nearest.Version, nearest.Bundle), where, nearest.Why, helps), path
+}
+
+// whatHelps says how a version comes into reach that is no successor, and by which versions.
+// It is empty when what is installed does not matter.
+func (r *resolver) whatHelps(nearest Refusal) (string, []string) {
+	installed, err := r.installed()
+	if err != nil || installed == nil {
+		return "", nil
+	}
 	if path := nearest.own.graph.Path(*installed, nearest.Bundle); len(path) > 1 {
-		return said + "go to " + nearest.own.graph.PathText(path[:len(path)-1]) + " first", versions(nearest.own.graph, path)
+		return "go to " + nearest.own.graph.PathText(path[:len(path)-1]) + " first", versions(nearest.own.graph, path)
 	}
 	if nearest.node.Readable && nearest.node.Version.Compare(installed.Version) < 0 {
-		return said + "it is lower, and only upgradeConstraintPolicy SelfCertified goes back", nil
+		return "it is lower, and only upgradeConstraintPolicy SelfCertified goes back", nil
 	}
 	if path := graph.New(nearest.own.catalog.Config, nil).Path(*installed, nearest.Bundle); len(r.request.Channels) > 0 && len(path) > 0 {
 		there := channelsOf(path)
 		if len(there) > 1 {
-			return said + fmt.Sprintf("%s lead there from %s: add them to channels", channelList(there), r.request.Installed.Version), nil
+			return fmt.Sprintf("%s lead there from %s: add them to channels", channelList(there), r.request.Installed.Version), nil
 		}
-		return said + fmt.Sprintf("%s leads there from %s: add it to channels", channelList(there), r.request.Installed.Version), nil
+		return fmt.Sprintf("%s leads there from %s: add it to channels", channelList(there), r.request.Installed.Version), nil
 	}
-	return said + fmt.Sprintf("no upgrade path leads there from %s", r.request.Installed.Name), nil
+	return fmt.Sprintf("no upgrade path leads there from %s", r.request.Installed.Name), nil
 }
 
 func (r *resolver) askedChannels(node *graph.Node) []string {

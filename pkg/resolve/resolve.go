@@ -78,6 +78,15 @@ type Deprecation struct {
 // text; when the rules leave no bundle, or more than one, the error is of type *Error and
 // says why.
 func Resolve(request Request, catalogs []Catalog) (*Resolution, error) {
+	r, err := narrowed(request, catalogs)
+	if err != nil {
+		return nil, err
+	}
+	return r.answer()
+}
+
+// narrowed puts all bundles through the rules.
+func narrowed(request Request, catalogs []Catalog) (*resolver, error) {
 	r := &resolver{request: request, counts: map[Rule]int{}}
 	asked, err := r.asked(catalogs)
 	if err != nil {
@@ -95,6 +104,10 @@ func Resolve(request Request, catalogs []Catalog) (*Resolution, error) {
 	}
 	r.dropDeprecated()
 	r.dropLowerPriority()
+	return r, nil
+}
+
+func (r *resolver) answer() (*Resolution, error) {
 	if len(r.found) != 1 {
 		return nil, r.unresolved()
 	}
@@ -108,6 +121,7 @@ type resolver struct {
 	// looked are the catalogs that have the package, and found those of them that have a
 	// candidate.
 	looked, found []*view
+	selector      labels.Selector
 	catalogs      int
 	refused       []Refusal
 	counts        map[Rule]int
@@ -125,22 +139,27 @@ func (v *view) best() *graph.Node { return v.candidates[0] }
 
 // asked are the catalogs that count, by name.
 func (r *resolver) asked(catalogs []Catalog) ([]Catalog, error) {
-	selector := labels.Everything()
+	r.selector = labels.Everything()
 	if r.request.Selector != nil && (len(r.request.Selector.MatchLabels) > 0 || len(r.request.Selector.MatchExpressions) > 0) {
 		var err error
-		if selector, err = metav1.LabelSelectorAsSelector(r.request.Selector); err != nil {
+		if r.selector, err = metav1.LabelSelectorAsSelector(r.request.Selector); err != nil {
 			return nil, fmt.Errorf("desired catalog selector is invalid: %w", err)
 		}
 	}
 	var asked []Catalog
-	for _, catalog := range catalogs {
-		if !catalog.Unavailable && selector.Matches(labels.Set(catalog.Labels)) {
-			asked = append(asked, catalog)
+	for i := range catalogs {
+		if !catalogs[i].Unavailable && r.chooses(&catalogs[i]) {
+			asked = append(asked, catalogs[i])
 		}
 	}
 	slices.SortFunc(asked, func(a, b Catalog) int { return cmp.Compare(a.Name, b.Name) })
 	r.catalogs = len(asked)
 	return asked, nil
+}
+
+// chooses tells whether the selector chooses a catalog.
+func (r *resolver) chooses(catalog *Catalog) bool {
+	return r.selector.Matches(labels.Set(catalog.Labels))
 }
 
 // look puts the bundles of one catalog through the rules.
@@ -197,6 +216,20 @@ func (r *resolver) refuses(own *view, node *graph.Node, installed *graph.Install
 		return ""
 	}
 	return NotSuccessor
+}
+
+// InRange is whether a version is in a range, in the grammar of Request.Version. Every version
+// is in an empty one, and what cannot be read is in none but itself.
+func InRange(version, wanted string) bool {
+	if wanted == "" || wanted == version {
+		return true
+	}
+	allowed, err := semver.NewConstraint(wanted)
+	if err != nil {
+		return false
+	}
+	parsed, err := fbc.ParseVersion(version)
+	return err == nil && allowed.Check(masterminds(parsed))
 }
 
 // masterminds is the version in the other library, whose ranges users write.

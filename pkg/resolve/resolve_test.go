@@ -239,3 +239,18 @@ func TestDependencies(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
+
+// TestInRange: a range is satisfied by what the resolver would choose.
+func TestInRange(t *testing.T) {
+	for _, tc := range []struct {
+		version, wanted string
+		want            bool
+	}{
+		{"1.2.0", "", true}, {"1.2.0", "1.2.0", true}, {"1.2.0", ">=1.0.0 <2.0.0", true}, {"1.2.0", "1.x", true}, {"1.2.0", "=1.2", true},
+		{"1.2.0", "1.3.x", false}, {"1.2.0", "no range", false}, {"no version", "1.x", false}, {"1.2.0-rc1", "1.x", false}, {"1.2.0-rc1", "1.2.0-rc1", true},
+	} {
+		if got := InRange(tc.version, tc.wanted); got != tc.want {
+			t.Errorf("%q in %q: %t", tc.version, tc.wanted, got)
+		}
+	}
+}

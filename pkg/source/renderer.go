@@ -20,6 +20,8 @@ type Rendered struct {
 	// Package is the name of what was rendered, and Version its version; empty when the
 	// input does not say.
 	Package, Version string
+	// Notes are for people, as the input words them; empty when it has none.
+	Notes string
 	// Properties that the input declares of itself, in its order.
 	Properties []Property
 	// Warnings tell what was changed, left out or may be refused.

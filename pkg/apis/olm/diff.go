@@ -102,6 +102,8 @@ type DiffSummary struct {
 	// RemovedDigest names the set of the objects that are removed, for whoever
 	// acknowledges their deletion when they let the revision go on.
 	RemovedDigest string
+	// ApprovalDigest names this diff, for whoever approves the proposed revision.
+	ApprovalDigest string
 }
 
 // ObjectChange is what happens to one object.

@@ -53,9 +53,11 @@ type RevisionRecord struct {
 	CreatedAt *metav1.Time
 	// CompletedAt is when its rollout was complete for the first time.
 	CompletedAt *metav1.Time
+	// ApprovedAt is when a proposal was approved, by RequestedBy.
+	ApprovedAt *metav1.Time
 	// DeletedAt is when its deletion was asked for.
 	DeletedAt *metav1.Time
-	// RequestedBy is the user who created it.
+	// RequestedBy is the user who created it; of a proposal, who approved it.
 	RequestedBy string
 	// RollbackOf is the revision whose content it brought back.
 	RollbackOf string

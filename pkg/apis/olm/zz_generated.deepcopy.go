@@ -1019,6 +1019,10 @@ func (in *RevisionRecord) DeepCopyInto(out *RevisionRecord) {
 		in, out := &in.CompletedAt, &out.CompletedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.ApprovedAt != nil {
+		in, out := &in.ApprovedAt, &out.ApprovedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.DeletedAt != nil {
 		in, out := &in.DeletedAt, &out.DeletedAt
 		*out = (*in).DeepCopy()

@@ -18,8 +18,11 @@ var Resource = schema.GroupVersionResource{Group: "olm.operatorframework.io", Ve
 const NameLabel = "olm.operatorframework.io/metadata.name"
 
 // CatalogdLease is the name of the lease that OLM's catalogd takes, in the namespace where it
-// is installed: olmv1-system, or openshift-catalogd.
+// is installed.
 const CatalogdLease = "catalogd-operator-lock"
+
+// CatalogdNamespaces are where it is installed as a rule: by OLM v1, and in OpenShift.
+func CatalogdNamespaces() []string { return []string{"olmv1-system", "openshift-catalogd"} }
 
 // CatalogdFinalizer is set by OLM's catalogd. Who takes catalogs over has to remove it.
 const CatalogdFinalizer = "olm.operatorframework.io/delete-server-cache"

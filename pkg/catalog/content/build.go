@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/penstock-project/penstock/pkg/catalog/digestfolder"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
@@ -36,7 +37,7 @@ type builder struct {
 }
 
 // build writes a content into an empty folder.
-func build(ctx context.Context, folder string, documents Documents) error {
+func build(ctx context.Context, folder string, documents fbc.Documents) error {
 	b := &builder{}
 	for name, file := range map[string]**os.File{plainFile: &b.plain, compressedFile: &b.compressed, sectionsFile: &b.sections} {
 		var err error
@@ -59,7 +60,7 @@ func build(ctx context.Context, folder string, documents Documents) error {
 	if err := errors.Join(b.plain.Sync(), b.compressed.Sync(), b.sections.Sync()); err != nil {
 		return err
 	}
-	return syncFolder(folder)
+	return digestfolder.Sync(folder)
 }
 
 // keep writes one document as a line, as it is but for the space between its tokens.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/penstock-project/penstock/pkg/catalog/digestfolder"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
@@ -34,7 +35,7 @@ name: b
 {"name": "nothing"}
 `
 
-func documents(text string) Documents {
+func documents(text string) fbc.Documents {
 	return func(ctx context.Context, found func(*fbc.Document) error) error {
 		return fbc.Read(ctx, strings.NewReader(text), "catalog.yaml", fbc.DefaultLimits(), found)
 	}
@@ -144,7 +145,7 @@ func TestStore(t *testing.T) {
 		t.Error("a content that cannot be read is there")
 	}
 	// A restart finds it, and removes what was half made.
-	if err := os.Mkdir(filepath.Join(root, buildPrefix+"x"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(root, digestfolder.Unfinished+"x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if store, err = Open(root); err != nil || store.Find(one) == nil {
@@ -154,7 +155,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("the folder has %v", entries)
 	}
 	// One that was cut short is none.
-	short := filepath.Join(store.folder(one), plainFile)
+	short := filepath.Join(store.root.Folder(one), plainFile)
 	content, err := os.ReadFile(short)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +163,7 @@ func TestStore(t *testing.T) {
 	if _, err := store.Ensure(t.Context(), two, documents(catalog)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(store.folder(two), plainFile), content[:10], 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(store.root.Folder(two), plainFile), content[:10], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if store.Find(two) != nil {

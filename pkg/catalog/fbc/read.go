@@ -50,6 +50,9 @@ func checkValues(document []byte) error {
 // reserved for any file.
 const windowBytes = 32 << 20
 
+// Documents is how a catalog is read: Read or ReadDirectory with what it reads.
+type Documents func(ctx context.Context, found func(*Document) error) error
+
 // Read calls found for every document of a stream: JSON objects, in lines or not, or YAML
 // documents; as they are, or compressed by gzip or zstd. It ends with the first error. What
 // found returns is returned as it is; other errors are of type Error, or that of the

@@ -45,7 +45,7 @@ func plainHub(b *testing.B) string {
 	return name
 }
 
-func documentsOf(name string) Documents {
+func documentsOf(name string) fbc.Documents {
 	return func(ctx context.Context, found func(*fbc.Document) error) error {
 		file, err := os.Open(name)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/penstock-project/penstock/pkg/catalog/digestfolder"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 )
 
@@ -41,7 +42,7 @@ type piece struct {
 }
 
 // build writes an index into an empty folder.
-func build(ctx context.Context, folder string, documents Documents) error {
+func build(ctx context.Context, folder string, documents fbc.Documents) error {
 	b := &builder{kept: map[string][]piece{}}
 	var err error
 	if b.spool, err = os.Create(filepath.Join(folder, "spool")); err != nil {
@@ -70,7 +71,7 @@ func build(ctx context.Context, folder string, documents Documents) error {
 	if err := b.writeTable(folder); err != nil {
 		return err
 	}
-	return syncFolder(folder)
+	return digestfolder.Sync(folder)
 }
 
 // keep writes a document to the spool.

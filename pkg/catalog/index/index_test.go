@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/penstock-project/penstock/pkg/catalog/digestfolder"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 )
@@ -32,7 +33,7 @@ const lamp = `
 // digest makes one of a number.
 func digest(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
-func documents(content string) Documents {
+func documents(content string) fbc.Documents {
 	return func(ctx context.Context, found func(*fbc.Document) error) error {
 		return fbc.Read(ctx, strings.NewReader(content), "c", fbc.DefaultLimits(), found)
 	}
@@ -52,7 +53,7 @@ func opened(t *testing.T, root string) *Store {
 	return store
 }
 
-func updated(t *testing.T, store *Store, catalog string, n int, read Documents) *Index {
+func updated(t *testing.T, store *Store, catalog string, n int, read fbc.Documents) *Index {
 	t.Helper()
 	found, err := store.Update(t.Context(), catalog, digest(n), read)
 	if err != nil {
@@ -111,14 +112,14 @@ func TestIndex(t *testing.T) {
 func TestRestart(t *testing.T) {
 	root := t.TempDir()
 	updated(t, opened(t, root), "c", 1, documents(lamp))
-	if err := os.Mkdir(filepath.Join(root, buildPrefix+"x"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(root, digestfolder.Unfinished+"x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	store := opened(t, root)
 	if found := store.Current("c"); found == nil || found.Digest() != digest(1) {
 		t.Errorf("after a restart the catalog uses %+v", found)
 	}
-	if left, err := filepath.Glob(filepath.Join(root, buildPrefix+"*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(root, digestfolder.Unfinished+"*")); err != nil || len(left) > 0 {
 		t.Errorf("half-built indexes stay: %v, %v", left, err)
 	}
 	updated(t, store, "c", 1, never)
@@ -155,14 +156,17 @@ func TestCollect(t *testing.T) {
 	old := updated(t, store, "c", 1, documents(lamp))
 	updated(t, store, "d", 2, documents(lamp))
 	updated(t, store, "c", 3, documents(lamp))
-	store.need(digest(2), 1)
+	done, err := store.folders.Take(t.Context(), digest(2))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := errors.Join(store.Remove("d"), store.Remove("nobody")); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := store.Collect(); n != 1 || err != nil {
 		t.Errorf("collected %d, %v; want 1: somebody is about to use another", n, err)
 	}
-	store.need(digest(2), -1)
+	done()
 	if n, err := store.Collect(); n != 1 || err != nil {
 		t.Errorf("collected %d, %v; want 1", n, err)
 	}
@@ -172,7 +176,7 @@ func TestCollect(t *testing.T) {
 	if config, err := store.Current("c").Package("lamp"); err != nil || len(config.Bundles) != 2 {
 		t.Errorf("a reader of the new index: %v", err)
 	}
-	if _, err := os.Stat(store.folder(digest(1))); !os.IsNotExist(err) {
+	if _, err := os.Stat(store.folders.Folder(digest(1))); !os.IsNotExist(err) {
 		t.Errorf("the old index is still there: %v", err)
 	}
 }
@@ -188,7 +192,7 @@ func TestDamaged(t *testing.T) {
 		} {
 			root := t.TempDir()
 			updated(t, opened(t, root), "c", 1, documents(lamp))
-			file := filepath.Join(root, indexPrefix+strings.ReplaceAll(digest(1), ":", "-"), name)
+			file := filepath.Join(root, format+strings.ReplaceAll(digest(1), ":", "-"), name)
 			content, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -214,7 +218,7 @@ func TestDamaged(t *testing.T) {
 func TestDamagedIcon(t *testing.T) {
 	store := opened(t, t.TempDir())
 	i := updated(t, store, "c", 1, documents(lamp))
-	file := filepath.Join(store.folder(digest(1)), packagesFile)
+	file := filepath.Join(store.folders.Folder(digest(1)), packagesFile)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -67,12 +67,13 @@ func installed(chains map[string][]olm.ClusterExtensionRevision) map[string][]ca
 	return out
 }
 
-// newestSucceeded is nil when no revision has succeeded that is still there.
+// newestSucceeded is nil when no revision has succeeded that still has its objects: archived
+// ones have none.
 func newestSucceeded(revisions []olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision {
 	var newest *olm.ClusterExtensionRevision
 	for i := range revisions {
 		one := &revisions[i]
-		counts := one.DeletionTimestamp == nil && meta.IsStatusConditionTrue(one.Status.Conditions, v1alpha1.ConditionSucceeded)
+		counts := one.IsLayer() && meta.IsStatusConditionTrue(one.Status.Conditions, v1alpha1.ConditionSucceeded)
 		if counts && (newest == nil || one.Spec.Revision > newest.Spec.Revision) {
 			newest = one
 		}

@@ -32,17 +32,25 @@ func leaving(one olm.ClusterExtensionRevision) olm.ClusterExtensionRevision {
 	return one
 }
 
+func archived(one olm.ClusterExtensionRevision) olm.ClusterExtensionRevision {
+	one.Spec.LifecycleState = olm.LifecycleStateArchived
+	return one
+}
+
 func TestInstalled(t *testing.T) {
 	got := installed(map[string][]olm.ClusterExtensionRevision{
 		"b":       {revision(1, "lamp", "1.0.0", true), revision(3, "lamp", "3.0.0", false), revision(2, "lamp", "2.0.0", true)},
 		"a":       {revision(1, "lamp", "1.0.0\x1b[2J", true)},
 		"new":     {revision(1, "rope", "1.0.0", false)},
 		"leaving": {revision(1, "axe", "1.0.0", true), leaving(revision(2, "axe", "2.0.0", true))},
+		"gone":    {archived(revision(1, "saw", "1.0.0", true)), archived(revision(2, "saw", "2.0.0", true))},
+		"stuck":   {archived(revision(1, "awl", "1.0.0", true)), revision(2, "awl", "2.0.0", true), revision(3, "awl", "3.0.0", false)},
 		"other":   {revision(1, "", "1.0.0", true)},
 		"empty":   nil,
 	})
 	want := map[string][]catalog.InstalledVersion{
 		"lamp": {{Extension: "a", Version: "1.0.0[2J"}, {Extension: "b", Version: "2.0.0"}},
+		"awl":  {{Extension: "stuck", Version: "2.0.0"}},
 		"axe":  {{Extension: "leaving", Version: "1.0.0"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

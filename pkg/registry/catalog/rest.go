@@ -18,8 +18,9 @@ type Deps struct {
 	Scheme *runtime.Scheme
 	// Catalogs is where the catalogs are.
 	Catalogs catalogpackage.Inventory
-	// Installed tells what is installed.
+	// Installed tells what is installed, and Asking who asks for a package.
 	Installed catalogpackage.Installed
+	Asking    catalogpackage.Asking
 }
 
 // NewAPIGroupInfo returns the group's endpoints and how they are reached. Nothing of it is
@@ -33,6 +34,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) *genericapiserve
 		"catalogpackages/versions": storage.Versions,
 		"catalogpackages/graph":    storage.Graph,
 		"catalogpackages/icon":     storage.Icon,
+		"catalogpackages/upgrades": catalogpackage.NewUpgrades(deps.Catalogs, deps.Asking),
 	}
 	return &info
 }

@@ -19,7 +19,7 @@ const (
 	SecretType = "helm.sh/release.v1"
 	// DataKey is where such a Secret has it.
 	DataKey = "release"
-	// maxReleaseBytes bounds what one Secret of at most 1 MiB unpacks to.
+	// maxReleaseBytes bounds what a release unpacks to.
 	maxReleaseBytes = 128 << 20
 )
 
@@ -44,6 +44,8 @@ type Release struct {
 	Chart    Chart  `json:"chart"`
 	// ApplyMethod is "ssa" for server-side apply, and else client-side.
 	ApplyMethod string `json:"apply_method"`
+	// Labels are those that whoever installed it gave it, none for most.
+	Labels map[string]string `json:"labels"`
 }
 
 // Info says what became of a revision.
@@ -90,6 +92,13 @@ func Decode(data []byte) (Release, error) {
 	if err != nil {
 		return Release{}, fmt.Errorf("reading a Helm release: %w", err)
 	}
+	return DecodeJSON(raw)
+}
+
+// DecodeJSON reads the JSON of a release, which may be compressed with gzip. It is what is
+// left of a Secret of Helm's without base64.
+func DecodeJSON(raw []byte) (Release, error) {
+	var err error
 	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b, 0x08}) {
 		if raw, err = unpack(raw); err != nil {
 			return Release{}, fmt.Errorf("unpacking a Helm release: %w", err)

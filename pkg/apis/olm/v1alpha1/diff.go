@@ -123,6 +123,12 @@ type DiffSummary struct {
 	// removed, and when the answer does not show all that is.
 	// +optional
 	RemovedDigest string `json:"removedDigest,omitempty"`
+	// approvalDigest names this diff, when it is between what is rolled out now and a
+	// revision that is proposed. Whoever approves the proposal sets the annotation
+	// penstock.dev/approve to it when they set lifecycleState to Active, so that what
+	// they have read is what they approve.
+	// +optional
+	ApprovalDigest string `json:"approvalDigest,omitempty"`
 }
 
 // ObjectChange is what happens to one object.

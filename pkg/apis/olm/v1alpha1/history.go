@@ -90,10 +90,14 @@ type RevisionRecord struct {
 	// completedAt is when its rollout was complete for the first time.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
+	// approvedAt is when a proposal was approved, by requestedBy. It is absent when the
+	// revision was deleted, and of all others.
+	// +optional
+	ApprovedAt *metav1.Time `json:"approvedAt,omitempty"`
 	// deletedAt is when its deletion was asked for.
 	// +optional
 	DeletedAt *metav1.Time `json:"deletedAt,omitempty"`
-	// requestedBy is the user who created it.
+	// requestedBy is the user who created it; of a proposal, who approved it.
 	// +optional
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// rollbackOf is the revision whose content it brought back.

@@ -98,6 +98,21 @@ const (
 	// several separated by commas. It is refused before status asks for it; but whoever
 	// lets a paused revision go on may set it to summary.removedDigest of its diff.
 	AcknowledgeDeletionAnnotation = "penstock.dev/acknowledge-deletion"
+	// ProposedAnnotation, on a paused revision, is "true" while somebody has to approve it
+	// before it is rolled out. The server sets it on revisions that it makes in nobody's
+	// name, and removes it when somebody approves; no client can.
+	ProposedAnnotation = "penstock.dev/proposed"
+	// LifecycleReasonAnnotation says why somebody has paused, resumed or archived a revision,
+	// or why a proposal waits for somebody.
+	LifecycleReasonAnnotation = "penstock.dev/lifecycle-reason"
+	// ApproveAnnotation, set on a proposed revision in the update that sets lifecycleState
+	// to Active, approves it. Its value is summary.approvalDigest of the diff with what is
+	// rolled out.
+	ApproveAnnotation = "penstock.dev/approve"
+	// ApprovedByAnnotation and ApprovedAtAnnotation, on a revision that was proposed, tell
+	// who approved it, and when (RFC 3339). The server sets them; no client can.
+	ApprovedByAnnotation = "penstock.dev/approved-by"
+	ApprovedAtAnnotation = "penstock.dev/approved-at"
 	// DeletedByAnnotation, on a revision that is being deleted, names the user who deleted
 	// it, or is DeletedByRetention. The server sets it; no client can.
 	DeletedByAnnotation = "penstock.dev/deleted-by"

@@ -65,6 +65,13 @@ func Unpauses(updated, old *olm.ClusterExtensionRevision) bool {
 	return old.Spec.LifecycleState == olm.LifecycleStatePaused && updated.Spec.LifecycleState == olm.LifecycleStateActive
 }
 
+// WaitsForApproval tells whether Penstock has made a revision that somebody has to approve, and
+// nobody has. It was never let go on, so that nothing of it is in the cluster, whatever else
+// of its spec somebody has changed.
+func WaitsForApproval(revision *olm.ClusterExtensionRevision) bool {
+	return revision.Annotations[v1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == olm.LifecycleStatePaused
+}
+
 // answersIn returns the answers in the value of an annotation.
 func answersIn(value string) []string {
 	var answers []string

@@ -60,7 +60,7 @@ func FromDirectory(t testing.TB, name string, folder fs.FS) inventory.Catalog {
 	})
 }
 
-func indexed(t testing.TB, name, digest string, documents index.Documents) inventory.Catalog {
+func indexed(t testing.TB, name, digest string, documents fbc.Documents) inventory.Catalog {
 	t.Helper()
 	store, err := index.Open(t.TempDir())
 	if err != nil {

@@ -78,7 +78,7 @@ func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object
 		ObjectMeta: named(from), Catalog: from.Catalog.Name, DefaultChannel: from.Package.DefaultChannel,
 		Entries: []catalog.GraphEntry{}, Installed: r.installedNow(ctx)[name],
 	}
-	upgrades(drawn, out)
+	listUpgrades(drawn, out)
 	beginnings, err := beginningsOf(drawn, query, out.Installed)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object
 	return out, paths(drawn, query, beginnings, out)
 }
 
-func upgrades(drawn *graph.Graph, out *catalog.CatalogPackageGraph) {
+func listUpgrades(drawn *graph.Graph, out *catalog.CatalogPackageGraph) {
 	all, more := drawn.Upgrades(mostUpgrades)
 	out.Omitted = int32(more)
 	out.Upgrades = make([]catalog.GraphUpgrade, 0, len(all))

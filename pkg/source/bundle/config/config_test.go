@@ -102,3 +102,29 @@ func TestSchema(t *testing.T) {
 		t.Errorf("got %v, %v; want watchNamespace and deploymentConfig", schema.Properties, err)
 	}
 }
+
+// TestInWordsOfOLM: OLM v1's messages, to the letter where a scenario of it compares them.
+func TestInWordsOfOLM(t *testing.T) {
+	for name, tc := range map[string]struct {
+		modes        InstallModes
+		config, want string
+	}{
+		"Missing": {own, `{}`, `required field "watchNamespace" is missing`},
+		"Other":   {own, `{"watchNamespace":"some-ns"}`, `invalid value "some-ns": must be "light" (the namespace where the operator is installed) because this operator only supports OwnNamespace install mode`},
+		"Unknown": {all, `{"watchNamespace":"a"}`, `unknown field "watchNamespace"`},
+		"Pattern": {single, `{"watchNamespace":"A_B"}`, `must match pattern`},
+		"Several": {all, `{"a":1,"b":2}`, "multiple errors found:\n  - unknown field \"a\"\n  - unknown field \"b\""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(tc.config), tc.modes, "light")
+			var found *Errors
+			if !errors.As(err, &found) {
+				t.Fatalf("the error is %v", err)
+			}
+			got := found.InWordsOfOLM()
+			if !strings.HasPrefix(got, "invalid ClusterExtension configuration: invalid configuration: ") || !strings.Contains(got, tc.want) {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -19,6 +19,8 @@ type Error struct {
 	Path string
 	// Message says what was found and what is allowed.
 	Message string
+	// olm is what OLM v1 says of the same.
+	olm string
 }
 
 func (e Error) Error() string {
@@ -38,6 +40,19 @@ func (e *Errors) Error() string {
 		lines[i] = "configuration: " + one.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// InWordsOfOLM is the message that OLM v1 has for the same: people search for it.
+func (e *Errors) InWordsOfOLM() string {
+	const begin = "invalid ClusterExtension configuration: invalid configuration: "
+	lines := make([]string, len(e.List))
+	for i, one := range e.List {
+		lines[i] = cmp.Or(one.olm, one.Error())
+	}
+	if len(lines) == 1 {
+		return begin + lines[0]
+	}
+	return begin + "multiple errors found:\n  - " + strings.Join(lines, "\n  - ")
 }
 
 // newErrors takes the leaves of what the validator found: they say what is wrong, and all
@@ -63,24 +78,32 @@ func newErrors(found *jsonschema.ValidationError) *Errors {
 
 func describe(found *jsonschema.ValidationError) []Error {
 	path := pathName(found.InstanceLocation)
-	at := func(message string, args ...any) []Error { return []Error{{path, fmt.Sprintf(message, args...)}} }
+	at := func(message string, args ...any) []Error {
+		return []Error{{Path: path, Message: fmt.Sprintf(message, args...)}}
+	}
 	switch why := found.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		var errs []Error
 		for _, name := range why.Properties {
-			errs = append(errs, Error{join(path, name), "unknown field"})
+			errs = append(errs, Error{Path: join(path, name), Message: "unknown field", olm: fmt.Sprintf("unknown field %q", join(path, name))})
 		}
 		return errs
 	case *kind.Required:
 		var errs []Error
 		for _, name := range why.Missing {
-			errs = append(errs, Error{join(path, name), "is missing, and is required"})
+			errs = append(errs, Error{Path: join(path, name), Message: "is missing, and is required", olm: fmt.Sprintf("required field %q is missing", join(path, name))})
 		}
 		return errs
 	case *kind.Type:
-		return at("is %s, want %s", why.Got, strings.Join(why.Want, " or "))
+		return []Error{{
+			Path: path, Message: fmt.Sprintf("is %s, want %s", why.Got, strings.Join(why.Want, " or ")),
+			olm: fmt.Sprintf("invalid type for field %q: got %s, want %s", path, why.Got, strings.Join(why.Want, " or ")),
+		}}
 	case *kind.Const:
-		return at("is %q, must be %q: the operator can watch no namespace but its own", why.Got, why.Want)
+		return []Error{{
+			Path: path, Message: fmt.Sprintf("is %q, must be %q: the operator can watch no namespace but its own", why.Got, why.Want),
+			olm: fmt.Sprintf("invalid value %q: must be %q (the namespace where the operator is installed) because this operator only supports OwnNamespace install mode", why.Got, why.Want),
+		}}
 	case *kind.Not:
 		return at("must be another namespace than that of the operator, which cannot watch its own")
 	case *kind.Pattern:

@@ -42,13 +42,17 @@ func render(request Request) (Answer, error) {
 		answer.Definitions = append(answer.Definitions, File{Name: name, Data: definition.File.Data})
 	}
 	functions := newFunctions(request)
-	if answer.Manifests, err = execute(chart, request, capabilities, functions); err != nil {
+	if answer.Manifests, answer.Notes, err = execute(chart, request, capabilities, functions); err != nil {
 		return Answer{}, err
 	}
 	if request.Generate {
 		functions.again()
-		if answer.Again, err = execute(chart, request, capabilities, functions); err != nil {
+		notes := ""
+		if answer.Again, notes, err = execute(chart, request, capabilities, functions); err != nil {
 			return Answer{}, err
+		}
+		if notes != answer.Notes {
+			answer.Notes = "" // with a generated value, which is for nobody to read
 		}
 	}
 	return answer, nil
@@ -110,33 +114,32 @@ func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capa
 	return warnings, nil
 }
 
-// execute runs all templates, and returns what they made, by name.
-func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabilities, functions *functions) ([]File, error) {
+// execute runs all templates, and returns what they made, by name, and the notes.
+func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabilities, functions *functions) (files []File, notes string, err error) {
 	// Nothing of the revision, and nothing of what was there before: the same chart and
 	// values make the same manifests in each revision.
 	release := common.ReleaseOptions{Name: request.Release, Namespace: request.Namespace, Revision: 1, IsInstall: true}
 	values, err := util.ToRenderValuesWithSchemaValidation(chart, request.Values, release, capabilities, true)
 	if err != nil {
-		return nil, fmt.Errorf("reading the values: %w", err)
+		return nil, "", fmt.Errorf("reading the values: %w", err)
 	}
 	coalesced, err := values.Table("Values")
 	if err != nil {
-		return nil, fmt.Errorf("reading the values: %w", err)
+		return nil, "", fmt.Errorf("reading the values: %w", err)
 	}
 	if err := validate(chart, coalesced); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	// The time is limited by the parent, who ends this process.
 	made, err := engine.Engine{CustomTemplateFuncs: functions.all()}.RenderWithContext(context.Background(), chart, values)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var files []File
 	for _, name := range slices.Sorted(maps.Keys(made)) {
 		if path.Base(name) == "NOTES.txt" || strings.TrimSpace(made[name]) == "" {
 			continue
 		}
 		files = append(files, File{Name: strings.TrimPrefix(name, chart.Name()+"/"), Data: []byte(made[name])})
 	}
-	return files, nil
+	return files, strings.TrimSpace(made[chart.Name()+"/templates/NOTES.txt"]), nil
 }

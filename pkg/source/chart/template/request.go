@@ -92,10 +92,13 @@ type Answer struct {
 	Version string `json:"version"`
 	// Definitions are the files of the folder crds, and Manifests what templates made, by
 	// name. Again is the same from the second time.
-	Definitions []File   `json:"definitions,omitempty"`
-	Manifests   []File   `json:"manifests,omitempty"`
-	Again       []File   `json:"again,omitempty"`
-	Warnings    []string `json:"warnings,omitempty"`
+	Definitions []File `json:"definitions,omitempty"`
+	Manifests   []File `json:"manifests,omitempty"`
+	Again       []File `json:"again,omitempty"`
+	// Notes are what the chart says in NOTES.txt, without that of the charts in it. They are
+	// empty when they are others each time.
+	Notes    string   `json:"notes,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 	// Error says why there is nothing else.
 	Error string `json:"error,omitempty"`
 }

@@ -1,0 +1,139 @@
+// Package digestfolder keeps what was made of catalogs on disk, by the digest of the
+// catalog: a folder for each, which is there as a whole or not at all, also after a crash.
+package digestfolder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Unfinished begins the names of files and folders that are being made.
+const Unfinished = "build-"
+
+// Root is a folder with a folder for each digest. One process has it at a time.
+type Root struct {
+	// path is the folder, and format what the names of the folders in it begin with: one of
+	// another format is none, and is collected.
+	path, format string
+	// slot is taken by whoever makes one: one at a time bounds memory.
+	slot chan struct{}
+
+	mu sync.Mutex
+	// needed counts who is about to use a digest.
+	needed map[string]int
+}
+
+// Open makes or opens a root, and removes what a crash left half-made.
+func Open(path, format string) (*Root, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	half, err := filepath.Glob(filepath.Join(path, Unfinished+"*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range half {
+		if err := os.RemoveAll(folder); err != nil {
+			return nil, fmt.Errorf("removing what is half-made: %w", err)
+		}
+	}
+	return &Root{path: path, format: format, slot: make(chan struct{}, 1), needed: map[string]int{}}, nil
+}
+
+var digestPattern = regexp.MustCompile(`^[a-z0-9]+:[a-f0-9]{32,128}$`)
+
+// IsDigest is whether a text is <algorithm>:<hex>, and can be in the name of a folder.
+func IsDigest(text string) bool { return digestPattern.MatchString(text) }
+
+// Folder is where a digest is, or would be.
+func (r *Root) Folder(digest string) string {
+	return filepath.Join(r.path, r.format+strings.ReplaceAll(digest, ":", "-"))
+}
+
+// Take waits until nobody else makes anything, and keeps a digest from being collected,
+// until done is called.
+func (r *Root) Take(ctx context.Context, digest string) (done func(), err error) {
+	r.need(digest, 1)
+	select {
+	case r.slot <- struct{}{}:
+		return func() { <-r.slot; r.need(digest, -1) }, nil
+	case <-ctx.Done():
+		r.need(digest, -1)
+		return nil, ctx.Err()
+	}
+}
+
+func (r *Root) need(digest string, by int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.needed[digest] += by; r.needed[digest] == 0 {
+		delete(r.needed, digest)
+	}
+}
+
+// Make has build fill a new folder, and puts it in the place of what there is of the
+// digest, which is not whole, or nobody would make it. It is for whoever has taken the digest.
+func (r *Root) Make(digest string, build func(folder string) error) error {
+	building, err := os.MkdirTemp(r.path, Unfinished)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(building)
+	if err := build(building); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(r.Folder(digest)); err != nil {
+		return err
+	}
+	if err := os.Rename(building, r.Folder(digest)); err != nil {
+		return err
+	}
+	return Sync(r.path)
+}
+
+// Collect removes the folders whose digest is not named, except those that somebody is
+// about to use, and returns how many. Entries of other names stay when they are listed.
+func (r *Root) Collect(digests []string, others ...string) (removed int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := map[string]bool{}
+	for _, digest := range digests {
+		kept[r.Folder(digest)] = true
+	}
+	for digest := range r.needed {
+		kept[r.Folder(digest)] = true
+	}
+	entries, err := os.ReadDir(r.path)
+	if err != nil {
+		return 0, err
+	}
+	var failed []error
+	for _, entry := range entries {
+		name := filepath.Join(r.path, entry.Name())
+		if slices.Contains(others, entry.Name()) || strings.HasPrefix(entry.Name(), Unfinished) || kept[name] {
+			continue
+		}
+		if err := os.RemoveAll(name); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		removed++
+	}
+	return removed, errors.Join(failed...)
+}
+
+// Sync makes renames in a folder outlive a crash of the machine.
+func Sync(folder string) error {
+	opened, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(opened.Sync(), opened.Close())
+}

@@ -1,0 +1,235 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/crdsafety"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/source/bundle"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// FieldManager writes revisions and the status of ClusterExtensions.
+const FieldManager = "penstock-extensions"
+
+const (
+	// workers is how many extensions are looked at at a time; how many images are unpacked is
+	// for the store of images to bound.
+	workers = 8
+	// retryFirst and retryMost bound the time between two attempts.
+	retryFirst = 500 * time.Millisecond
+	retryMost  = 5 * time.Minute
+)
+
+// Revisions writes revisions in somebody's name; the generated client does.
+type Revisions interface {
+	Create(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*olmv1alpha1.ClusterExtensionRevision, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// Manifests reads the manifests of a revision, in the order of rollout.
+type Manifests func(ctx context.Context, revision string) ([][]byte, error)
+
+// Heads reads the memories of chains.
+type Heads interface {
+	Get(ctx context.Context, name string) (head chain.Head, found bool, err error)
+}
+
+// Images pulls what is installed. An error of type *image.Refused will be the same next time.
+type Images interface {
+	Pull(ctx context.Context, reference string) (*Pulled, error)
+}
+
+// Pulled is an image on disk, until it is closed.
+type Pulled struct {
+	// Reference has the digest.
+	Reference string
+	Kind      image.Kind
+	FS        fs.FS
+	Close     func()
+}
+
+// Metrics are told how long things take, and why they failed.
+type Metrics interface {
+	Resolved(took time.Duration, err error)
+	Pulled(took time.Duration, err error)
+}
+
+// Definitions reads CustomResourceDefinitions of the cluster that a target names, the one of
+// all others when it is empty. It returns nil for one that does not exist.
+type Definitions interface {
+	Definition(ctx context.Context, target, name string) (*apiextensionsv1.CustomResourceDefinition, error)
+}
+
+// Rights asks the host, now, whether somebody has a right.
+type Rights interface {
+	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
+}
+
+// Clients are those of the host.
+type Clients struct {
+	Extensions  dynamic.Interface
+	Definitions metadata.Interface
+	// Leases is nil when this process may not watch leases.
+	Leases kubernetes.Interface
+}
+
+// Options of a Controller; all are required, but for Certificates. Metrics begins to measure
+// the extensions that a function returns.
+type Options struct {
+	Clients
+	// Informer is that of revisions, and Reader reads them from it; Live reads past it.
+	Informer interface {
+		AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+	}
+	Reader, Live client.Reader
+	Heads        Heads
+	// Own writes in the name of this process, and As in that of somebody.
+	Own Revisions
+	As  func(user.Info) (Revisions, error)
+	// Manifests reads in the name of this process.
+	Manifests Manifests
+	// Key verifies the stamps of authors.
+	Key    author.Key
+	Rights Rights
+	// OperatorControllerNamespaces are where a lease of OLM's operator-controller counts.
+	OperatorControllerNamespaces []string
+	// Target names the cluster of extensions that name none, empty for the host.
+	Target    string
+	Inventory *inventory.Inventory
+	Images    Images
+	// Definitions are compared by Safety.
+	Definitions Definitions
+	Safety      *crdsafety.Checker
+	// Digester makes digests of manifests that are comparable with those of revisions.
+	Digester manifest.Digester
+	// Certificates says who makes those of webhooks; empty refuses bundles with webhooks.
+	Certificates bundle.CertificateProvider
+	// Releases are those of Helm, and Objects are in the cluster where they are applied. Both
+	// are nil where extensions are not rolled out into the host.
+	Releases Releases
+	Objects  Objects
+	// ByHelm has Helm apply extensions (the feature gate BoxcutterRuntime is off), and
+	// KeepReleases keeps the Secrets of releases whose objects were taken back.
+	ByHelm, KeepReleases bool
+	// Freezes is asked before Helm writes; nil for never frozen.
+	Freezes Freezes
+	// Events is where people are told.
+	Events  record.EventRecorder
+	Metrics func(all func() []*unstructured.Unstructured) (Metrics, error)
+	Clock   clock.WithTicker
+}
+
+// Controller is safe for concurrent use.
+type Controller struct {
+	Options
+	queue    workqueue.TypedRateLimitingInterface[string]
+	rendered renderings
+	measured Metrics
+
+	mu sync.Mutex
+	// extensions is nil while the host has no ClusterExtensions, or that is not known.
+	extensions cache.SharedIndexInformer
+	leases     *objectwatch.Watch[*coordinationv1.Lease]
+	// waiting are the extensions whose last pass waits for catalogs, whatever package changes.
+	waiting map[string]bool
+	// orphaning are the names of extensions that are being deleted and leave their revisions.
+	orphaning map[types.UID]string
+	// leftAlone are the uids of the extensions of which people were told that
+	// operator-controller has them, by name.
+	leftAlone map[string]types.UID
+}
+
+// New returns a controller that sends no request before Run.
+func New(o Options) *Controller {
+	return &Controller{
+		Options: o, rendered: newRenderings(), waiting: map[string]bool{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryMost),
+			workqueue.TypedRateLimitingQueueConfig[string]{Clock: o.Clock}),
+	}
+}
+
+// Run follows extensions until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("extensions"))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer c.queue.ShutDown() // the workers wait for it
+	var err error
+	if c.measured, err = c.Metrics(c.all); err != nil {
+		return err
+	}
+	if c.Releases != nil {
+		klog.FromContext(ctx).Info("ClusterExtensions are applied by this replica while it leads, as its feature gate says. Replicas with another gate move all of them when they lead",
+			"BoxcutterRuntime", !c.ByHelm)
+	}
+	if c.Leases != nil {
+		running.Go(func() { c.watchLeases(ctx) })
+	}
+	if err := c.watchRevisions(); err != nil {
+		return err
+	}
+	running.Go(func() { c.watchDefinition(ctx) })
+	running.Go(func() { c.watchCatalogs(ctx) })
+	for range workers {
+		running.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// next looks at one extension.
+func (c *Controller) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	err := c.reconcile(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, errAgain), apierrors.IsConflict(err):
+		c.queue.AddRateLimited(name)
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "A ClusterExtension could not be brought up to date; trying again", "extension", name)
+		c.queue.AddRateLimited(name)
+	default:
+		c.queue.Forget(name)
+	}
+	return true
+}
+
+// errAgain asks for another pass, a while later. What is wrong is in status already.
+var errAgain = errors.New("to be tried again")

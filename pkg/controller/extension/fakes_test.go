@@ -1,0 +1,229 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// AddEventHandler is that of the informer of revisions.
+func (p *plane) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.handlers = append(p.handlers, handler)
+	return nil, nil
+}
+
+// Get implements Heads.
+func (p *plane) Get(context.Context, string) (chain.Head, bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.head, true, nil
+}
+
+// May implements Rights.
+func (p *plane) May(_ context.Context, who user.Info, asked right.Right) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reviews++
+	return !p.lacks[asked.Verb] && (asked.Verb != "impersonate" || p.impersonators[who.GetName()]), nil
+}
+
+// Pull implements Images.
+func (p *plane) Pull(_ context.Context, reference string) (*Pulled, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pulls++
+	if p.pullErr != nil {
+		return nil, p.pullErr
+	}
+	tagged, _, _ := strings.Cut(reference, "@")
+	return &Pulled{Reference: tagged + "@sha256:" + strings.Repeat("a", 64), Kind: image.Bundle, FS: p.images[tagged], Close: func() {}}, nil
+}
+
+// Definition implements Definitions.
+func (p *plane) Definition(context.Context, string, string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	return p.live, nil
+}
+
+// Resolved and Pulled implement Metrics.
+func (p *plane) Resolved(time.Duration, error) {
+	if p.resolved != nil {
+		p.resolved()
+	}
+}
+func (p *plane) Pulled(time.Duration, error) {}
+
+// reader reads revisions.
+type reader struct{ *plane }
+
+func (r reader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("only lists are read")
+}
+
+func (r reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := list.(*olmv1alpha1.ClusterExtensionRevisionList)
+	for _, one := range r.revisions {
+		out.Items = append(out.Items, *one.DeepCopy())
+	}
+	return nil
+}
+
+// writer writes revisions in somebody's name, as our API does.
+type writer struct {
+	*plane
+	who string
+}
+
+func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	resource := olmv1alpha1.Resource("clusterextensionrevisions")
+	w.mu.Lock()
+	denied := w.denied[w.who]
+	w.mu.Unlock()
+	if denied {
+		return nil, apierrors.NewForbidden(resource, revision.Name, errors.New("a revision may only do what its requester may do: "+w.who+" may not create configmaps lamp"))
+	}
+	if len(options.DryRun) > 0 {
+		return revision, nil
+	}
+	if w.who == "penstock" && revision.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStatePaused {
+		w.Errorf("%s is rolled out in nobody's name", revision.Name)
+	}
+	if err := w.write(); err != nil {
+		return nil, err
+	}
+	r := revision.DeepCopy()
+	w.mu.Lock()
+	if w.revisions[r.Name] != nil || r.Spec.Revision <= w.head.Highest {
+		w.mu.Unlock()
+		return nil, apierrors.NewAlreadyExists(resource, r.Name)
+	}
+	w.head.Highest, w.head.Confirmed = r.Spec.Revision, true
+	w.made[r.Name] = w.who
+	w.mu.Unlock()
+	r.UID, r.Generation, r.Labels[olmv1alpha1.ChainLabel] = types.UID(r.Name), 1, "lamp"
+	for i, phase := range r.Spec.Phases {
+		for j := range phase.Objects {
+			entry := &r.Spec.Phases[i].Objects[j]
+			sealed, err := digester().FromJSON(entry.Object.Raw)
+			if err != nil {
+				return nil, err
+			}
+			if w.releases != nil {
+				w.releases.keep(r.Name, entry.Object.Raw)
+			}
+			*entry = olmv1alpha1.RevisionObject{APIVersion: "v1", Kind: sealed.ID.Kind, Namespace: sealed.ID.Namespace, Name: sealed.ID.Name, Digest: string(sealed.Digest)}
+		}
+	}
+	w.put(r)
+	return r, nil
+}
+
+func (w writer) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	if err := w.write(); err != nil {
+		return nil, err
+	}
+	var change struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     *settings         `json:"spec"`
+	}
+	if err := json.Unmarshal(patch, &change); err != nil {
+		return nil, err
+	}
+	w.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
+		for key, value := range change.Metadata.Annotations {
+			metav1.SetMetaDataAnnotation(&r.ObjectMeta, key, value)
+		}
+		if change.Metadata.OwnerReferences != nil {
+			r.OwnerReferences = change.Metadata.OwnerReferences
+		}
+		if change.Spec != nil {
+			change.Spec.into(&r.Spec)
+			r.Generation++
+		}
+		if r.Annotations[olmv1alpha1.HandedToHelmAnnotation] != "" {
+			// The engine gives the objects up, and says so.
+			meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{Type: olmv1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: status.ReasonHandedToHelm})
+		}
+	})
+	return nil, nil
+}
+
+func (w writer) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {
+	if err := w.write(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	r := w.revisions[name]
+	if r == nil || *options.Preconditions.ResourceVersion != r.ResourceVersion {
+		w.mu.Unlock()
+		return apierrors.NewConflict(olmv1alpha1.Resource("clusterextensionrevisions"), name, errors.New("it is another version"))
+	}
+	delete(w.revisions, name)
+	handlers := w.handlers
+	w.mu.Unlock()
+	for _, handler := range handlers {
+		handler.OnDelete(r)
+	}
+	return nil
+}
+
+// dyingHost counts writes of status.
+type dyingHost struct {
+	*dynamicfake.FakeDynamicClient
+	plane *plane
+}
+
+func (h *dyingHost) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	return dyingResource{h.FakeDynamicClient.Resource(resource), h.plane}
+}
+
+type dyingResource struct {
+	dynamic.NamespaceableResourceInterface
+	plane *plane
+}
+
+func (r dyingResource) UpdateStatus(ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions) (*unstructured.Unstructured, error) {
+	if err := r.plane.write(); err != nil {
+		return nil, err
+	}
+	r.plane.writing.Lock()
+	defer r.plane.writing.Unlock()
+	now, err := r.Get(ctx, object.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	// The tracker has no versions.
+	if now.GetGeneration() != object.GetGeneration() || !maps.Equal(now.GetAnnotations(), object.GetAnnotations()) {
+		return nil, apierrors.NewConflict(extension.Resource.GroupResource(), object.GetName(), errors.New("it is another version"))
+	}
+	return r.NamespaceableResourceInterface.UpdateStatus(ctx, object, options)
+}
+
+func digester() manifest.Digester { return manifest.Digester{SecretKey: []byte("secret")} }

@@ -1,0 +1,437 @@
+package extension
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory/inventorytest"
+	"github.com/penstock-project/penstock/pkg/crdsafety"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+var began = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
+
+// errDied is what a process sees of a write after which it is gone.
+var errDied = errors.New("the process was killed by the test")
+
+// plane is a host and our API without a cluster. It outlives the processes that run on it.
+type plane struct {
+	*testing.T
+	clock     *testclock.FakeClock
+	host      *dynamicfake.FakeDynamicClient
+	metadata  *metadatafake.FakeMetadataClient
+	leases    *fake.Clientset
+	inventory *inventory.Inventory
+	key       author.Key
+
+	mu sync.Mutex
+	// revisions are our API; handlers are told of what changes there.
+	revisions map[string]*olmv1alpha1.ClusterExtensionRevision
+	handlers  []cache.ResourceEventHandler
+	head      chain.Head
+	// made are who made which revision, and version counts writes.
+	made    map[string]string
+	version int
+	// denied are users who may create nothing, and impersonators those who may impersonate.
+	denied, impersonators map[string]bool
+	// lacks are verbs that nobody has.
+	lacks  map[string]bool
+	images map[string]fs.FS
+	// pulls and reviews count images and questions about rights.
+	pulls, reviews int
+	pullErr        error
+	// live is the definition that the cluster has; nil for none.
+	live *apiextensionsv1.CustomResourceDefinition
+	// left is how many writes the process has before it dies; negative for as many as it likes.
+	left int
+	died chan struct{}
+	// resolved is called when a pass has asked the catalogs; it may be nil.
+	resolved func()
+	// created counts extensions.
+	created int
+	// byHelm is whether the next process has the gate off, and releases is what Helm keeps; nil
+	// where there is none.
+	byHelm, keepReleases bool
+	releases             *releases
+	// writing is held during a write to the extension.
+	writing sync.Mutex
+}
+
+func newPlane(t *testing.T) *plane {
+	scheme := runtime.NewScheme()
+	lists := map[schema.GroupVersionResource]string{extension.Resource: "ClusterExtensionList"}
+	metascheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(metascheme); err != nil {
+		t.Fatal(err)
+	}
+	definition := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}, ObjectMeta: metav1.ObjectMeta{Name: definitionName(), UID: "crd"}}
+	return &plane{
+		T: t, clock: testclock.NewFakeClock(began), host: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, lists),
+		metadata: metadatafake.NewSimpleMetadataClient(metascheme, definition), leases: fake.NewClientset(),
+		inventory: inventorytest.Of(), key: author.NewKey([]byte("secret")),
+		revisions: map[string]*olmv1alpha1.ClusterExtensionRevision{}, made: map[string]string{}, denied: map[string]bool{}, impersonators: map[string]bool{}, lacks: map[string]bool{},
+		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: chain.Head{Name: "lamp"},
+	}
+}
+
+// controller is one that does not run.
+func (p *plane) controller() *Controller {
+	p.Helper()
+	safety, err := crdsafety.New(nil)
+	if err != nil {
+		p.Fatal(err)
+	}
+	host := &dyingHost{p.host, p}
+	options := Options{
+		Clients:  Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
+		Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
+		As:                           func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
+		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, Inventory: p.inventory, Images: p, Definitions: p, Safety: safety, Digester: digester(), Clock: p.clock,
+		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
+	}
+	if p.releases != nil {
+		options.Releases, options.Objects, options.ByHelm, options.KeepReleases, options.Manifests, options.Freezes = p.releases, p.releases, p.byHelm, p.keepReleases, p.releases.manifests, p.releases
+	}
+	return New(options)
+}
+
+// process runs a controller until it is stopped, or dies.
+func (p *plane) process() (stop func()) {
+	p.mu.Lock()
+	p.handlers, p.died = nil, make(chan struct{})
+	p.mu.Unlock()
+	c := p.controller()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			p.Error(err)
+		}
+	})
+	// Retries wait by the clock.
+	running.Go(func() {
+		for ctx.Err() == nil {
+			if p.clock.HasWaiters() {
+				p.clock.Step(10 * time.Millisecond)
+			}
+			select {
+			case <-ctx.Done():
+			case <-p.died:
+				cancel()
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+	stopped := func() { cancel(); running.Wait() }
+	p.Cleanup(stopped)
+	return stopped
+}
+
+// write counts a write: landed is whether it happens, and err what the process sees.
+func (p *plane) write() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.left < 0:
+		return nil
+	case p.left == 0:
+		return errDied
+	}
+	if p.left--; p.left == 0 {
+		close(p.died)
+	}
+	return nil
+}
+
+// bundleOf is an image of a bundle whose only object of its own is a ConfigMap.
+func bundleOf(pkg, version, text string) fs.FS {
+	file := func(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content)} }
+	return fstest.MapFS{
+		"metadata/annotations.yaml": file("annotations: {operators.operatorframework.io.bundle.mediatype.v1: registry+v1, operators.operatorframework.io.bundle.manifests.v1: manifests/, operators.operatorframework.io.bundle.metadata.v1: metadata/, operators.operatorframework.io.bundle.package.v1: " + pkg + "}\n"),
+		"manifests/config.yaml":     file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + pkg + "}\ndata: {text: " + strconv.Quote(text) + "}\n"),
+		"manifests/csv.yaml": file(`apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {name: lamp}
+spec:
+  version: ` + version + `
+  installModes: [{type: AllNamespaces, supported: true}]
+  install:
+    strategy: deployment
+    spec:
+      deployments:
+      - name: lamp
+        spec:
+          selector: {matchLabels: {a: b}}
+          template: {metadata: {labels: {a: b}}, spec: {containers: [{name: main, image: x}]}}
+`),
+	}
+}
+
+// publish has the one catalog offer versions of the package lamp, each the successor of the
+// one before it.
+func (p *plane) publish(versions ...string) {
+	p.Helper()
+	var names []string
+	for _, version := range versions {
+		version, content, _ := strings.Cut(version, "=")
+		p.mu.Lock()
+		p.images["r.example/lamp:v"+version] = bundleOf("lamp", version, cmp.Or(content, version))
+		p.mu.Unlock()
+		names = append(names, version)
+	}
+	p.offer(names...)
+}
+
+// offer has the one catalog offer versions whose images are there.
+func (p *plane) offer(versions ...string) {
+	p.Helper()
+	text := "---\n{schema: olm.package, name: lamp, defaultChannel: stable}\n"
+	var entries []string
+	for i, version := range versions {
+		entry := "{name: lamp.v" + version
+		if i > 0 {
+			entry += ", replaces: lamp.v" + versions[i-1]
+		}
+		entries = append(entries, entry+"}")
+		text += fmt.Sprintf("---\n{schema: olm.bundle, package: lamp, name: lamp.v%[1]s, image: \"r.example/lamp:v%[1]s\", properties: [{type: olm.package, value: {packageName: lamp, version: %[1]s}}]}\n", version)
+	}
+	text += "---\n{schema: olm.channel, package: lamp, name: stable, entries: [" + strings.Join(entries, ", ") + "]}\n"
+	p.inventory.Put(inventorytest.FromText(p, "hub", text))
+}
+
+// apply writes the extension lamp as alice, and stamps it.
+func (p *plane) apply(change func(*unstructured.Unstructured)) {
+	p.Helper()
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	objects := p.host.Resource(extension.Resource)
+	object, err := objects.Get(p.Context(), "lamp", metav1.GetOptions{})
+	create := apierrors.IsNotFound(err)
+	if create {
+		object = &unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{"namespace": "lamps", "source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": "lamp"}}},
+		}}
+		object.SetGroupVersionKind(extension.Kind)
+		object.SetName("lamp")
+		p.created++
+		object.SetUID(types.UID(fmt.Sprintf("lamp-uid-%d", p.created)))
+		object.SetCreationTimestamp(metav1.Time{Time: p.clock.Now()})
+	}
+	object = object.DeepCopy()
+	object.SetGeneration(object.GetGeneration() + 1)
+	if change != nil {
+		change(object)
+	}
+	of := object.GetUID()
+	if create {
+		of = "" // who reviews a creation does not know it
+	}
+	p.stamp(object, of)
+	if create {
+		_, err = objects.Create(p.Context(), object, metav1.CreateOptions{})
+	} else {
+		_, err = objects.Update(p.Context(), object, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *plane) stamp(object *unstructured.Unstructured, of types.UID) {
+	p.Helper()
+	digest, err := author.ClusterExtensions().Digest(object)
+	if err != nil {
+		p.Fatal(err)
+	}
+	stamp := &author.Stamp{User: "alice", Time: p.clock.Now().UTC().Truncate(time.Second), Extension: string(of), Name: object.GetName(), Generation: object.GetGeneration(), Digest: digest}
+	if err := p.key.Sign(stamp); err != nil {
+		p.Fatal(err)
+	}
+	value, err := stamp.Encode()
+	if err != nil {
+		p.Fatal(err)
+	}
+	annotate(object, extension.AuthorAnnotation, value)
+}
+
+func annotate(object *unstructured.Unstructured, key, value string) {
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	object.SetAnnotations(annotations)
+}
+
+func version(of string) func(*unstructured.Unstructured) {
+	return func(object *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(object.Object, of, "spec", "source", "catalog", "version")
+	}
+}
+
+// await waits until something is so.
+func (p *plane) await(what string, is func() bool) {
+	p.Helper()
+	limit := time.Now().Add(30 * time.Second)
+	for {
+		p.mu.Lock()
+		done := is()
+		p.mu.Unlock()
+		if done {
+			return
+		}
+		if time.Now().After(limit) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			object, _ := p.host.Tracker().Get(extension.Resource, "", "lamp")
+			content, _ := json.Marshal(object)
+			p.Fatalf("%s: it does not come: %s; the extension is %s", what, p.shown(), content)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// shown are all revisions in words: "1 Active 1.0.0 alice".
+func (p *plane) shown() string {
+	var out []string
+	for number := int64(1); number <= p.head.Highest; number++ {
+		r := p.revisions[fmt.Sprintf("lamp-%d", number)]
+		if r == nil || r.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%d %s %s %s", number, r.Spec.LifecycleState, r.Annotations[olmv1alpha1.VersionAnnotation], p.made[r.Name]))
+	}
+	return strings.Join(out, ", ")
+}
+
+// awaitRevisions waits until the revisions are as in words, by shown.
+func (p *plane) awaitRevisions(want string) {
+	p.Helper()
+	p.await("the revisions are "+want, func() bool { return p.shown() == want })
+}
+
+// succeed has a revision be rolled out, and those before it archived.
+func (p *plane) succeed(name string) {
+	p.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
+		r.Status.Conditions = []metav1.Condition{{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Succeeded"}, {Type: olmv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Available"}}
+	})
+	number := p.revisions[name].Spec.Revision
+	for other, r := range p.revisions {
+		if r.Spec.Revision < number {
+			p.change(other, func(r *olmv1alpha1.ClusterExtensionRevision) {
+				r.Spec.LifecycleState = olmv1alpha1.LifecycleStateArchived
+			})
+		}
+	}
+}
+
+// change changes a revision as others do.
+func (p *plane) change(name string, change func(*olmv1alpha1.ClusterExtensionRevision)) {
+	p.mu.Lock()
+	r := p.revisions[name].DeepCopy()
+	change(r)
+	p.mu.Unlock()
+	p.put(r)
+}
+
+// put stores a revision, and tells.
+func (p *plane) put(r *olmv1alpha1.ClusterExtensionRevision) {
+	p.mu.Lock()
+	p.version++
+	r.ResourceVersion = strconv.Itoa(p.version)
+	p.revisions[r.Name] = r
+	handlers := p.handlers
+	p.mu.Unlock()
+	for _, handler := range handlers {
+		handler.OnAdd(r, false)
+	}
+}
+
+// survive runs a process, and another one when that has died. It returns at once.
+func (p *plane) survive() bool {
+	stop := p.process()
+	p.mu.Lock()
+	died, left := p.died, p.left
+	p.mu.Unlock()
+	go func() {
+		<-died
+		stop()
+		p.mu.Lock()
+		p.left = -1
+		p.mu.Unlock()
+		p.process()
+	}()
+	return left <= 12
+}
+
+// newest is the newest revision in words.
+func (p *plane) newest() string {
+	shown := p.shown()
+	last := shown[strings.LastIndex(", "+shown, ", "):]
+	_, words, _ := strings.Cut(last, " ")
+	return words
+}
+
+// message is that of a condition of the extension.
+func (p *plane) message(kind string) string {
+	found, err := p.host.Tracker().Get(extension.Resource, "", "lamp")
+	if err != nil {
+		return ""
+	}
+	read, err := extension.From(found.(*unstructured.Unstructured))
+	if err != nil {
+		return ""
+	}
+	if one := meta.FindStatusCondition(read.Status.Conditions, kind); one != nil {
+		return one.Message
+	}
+	return ""
+}
+
+// condition is "status/reason" of the extension, for its generation.
+func (p *plane) condition(kind string) string {
+	found, err := p.host.Tracker().Get(extension.Resource, "", "lamp")
+	if err != nil {
+		return ""
+	}
+	read, err := extension.From(found.(*unstructured.Unstructured))
+	if err != nil {
+		return ""
+	}
+	for _, one := range read.Status.Conditions {
+		if one.Type == kind && one.ObservedGeneration == read.Generation {
+			return string(one.Status) + "/" + one.Reason
+		}
+	}
+	return ""
+}

@@ -1,0 +1,119 @@
+package extension
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+)
+
+// watchLeases follows the lease of OLM's operator-controller.
+func (c *Controller) watchLeases(ctx context.Context) {
+	var mu sync.Mutex
+	before, elsewhere := otherUnknown, ""
+	watching := objectwatch.New(c.Leases, c.Leases.CoordinationV1().Leases(metav1.NamespaceAll), &coordinationv1.Lease{},
+		objectwatch.Options{Name: extension.OperatorControllerLease, Changed: func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if namesake := c.namesake(); namesake != elsewhere {
+				if elsewhere = namesake; namesake != "" {
+					klog.FromContext(ctx).Info("A lease has the name of that of OLM's operator-controller, in a namespace where that is not expected: it does not count. If it is installed there, name the namespace in --operator-controller-namespaces",
+						"lease", namesake)
+				}
+			}
+			now := c.other()
+			if now == before {
+				return
+			}
+			before = now
+			if now == otherThere {
+				klog.FromContext(ctx).Info("ClusterExtensions are left alone: OLM's operator-controller has a lease in this cluster. Remove it, and its lease, to have Penstock take over",
+					"lease", extension.OperatorControllerLease)
+			}
+			for _, object := range c.all() {
+				c.queue.Add(object.GetName())
+			}
+		}})
+	c.mu.Lock()
+	c.leases = watching
+	c.mu.Unlock()
+	watching.Run(ctx)
+}
+
+// reportLeftAlone tells people of an extension, once, that operator-controller has it: its status
+// is not ours to write then.
+func (c *Controller) reportLeftAlone(object *unstructured.Unstructured) {
+	c.mu.Lock()
+	told := c.leftAlone[object.GetName()] == object.GetUID()
+	c.leftAlone[object.GetName()] = object.GetUID()
+	c.mu.Unlock()
+	if !told {
+		c.Events.Event(object, corev1.EventTypeNormal, eventLeftAlone, "OLM's operator-controller has its lease ("+extension.OperatorControllerLease+
+			") in this cluster: Penstock leaves ClusterExtensions alone until it is removed, with its lease")
+	}
+}
+
+// forgetLeftAlone has people told again when it comes to that.
+func (c *Controller) forgetLeftAlone(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.leftAlone, name)
+}
+
+// eventLeftAlone is the reason of that event.
+const eventLeftAlone = "LeftAlone"
+
+// other is whether OLM's operator-controller is there.
+type other int
+
+const (
+	otherUnknown other = iota
+	otherThere
+	otherAbsent
+)
+
+// other says whether there is an operator-controller. One that restarts gives its lease back
+// for a while: a lease without a holder is no proof that it is gone. In namespaces where it is
+// not installed whoever may create a lease could stop us with one.
+func (c *Controller) other() other {
+	found, err := c.knownLeases()
+	if err != nil {
+		return otherUnknown
+	}
+	for _, lease := range found {
+		if slices.Contains(c.OperatorControllerNamespaces, lease.Namespace) {
+			return otherThere
+		}
+	}
+	return otherAbsent
+}
+
+// namesake is a lease of the name that does not count, as namespace/name, "" for none.
+func (c *Controller) namesake() string {
+	found, _ := c.knownLeases()
+	for _, lease := range found {
+		if !slices.Contains(c.OperatorControllerNamespaces, lease.Namespace) {
+			return lease.Namespace + "/" + lease.Name
+		}
+	}
+	return ""
+}
+
+// knownLeases are those of the name, in all namespaces.
+func (c *Controller) knownLeases() ([]*coordinationv1.Lease, error) {
+	c.mu.Lock()
+	leases := c.leases
+	c.mu.Unlock()
+	if leases == nil {
+		return nil, objectwatch.ErrUnknown
+	}
+	return leases.List()
+}

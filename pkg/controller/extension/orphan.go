@@ -1,0 +1,77 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/bychain"
+)
+
+// Whoever deletes an extension with --cascade=orphan leaves it to the garbage collector of the
+// host to take it away as the owner of its revisions. The collector learns of new kinds twice a
+// minute: until then it sees no revisions, lets the extension go, and deletes them when it gets
+// to know them, since their owner is gone. So the loop takes the owner away, too, from when it
+// sees that finalizer, and also when the extension has gone meanwhile.
+
+// noteOrphaning remembers an extension that is being deleted and leaves its revisions.
+func (c *Controller) noteOrphaning(object any) {
+	found, ok := object.(*unstructured.Unstructured)
+	if !ok || found.GetDeletionTimestamp() == nil || !slices.Contains(found.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.orphaning[found.GetUID()] = found.GetName()
+}
+
+// orphan takes extensions of a name away as owners of their revisions.
+func (c *Controller) orphan(ctx context.Context, name string) error {
+	var owners []types.UID
+	c.mu.Lock()
+	for owner, of := range c.orphaning {
+		if of == name {
+			owners = append(owners, owner)
+		}
+	}
+	c.mu.Unlock()
+	if len(owners) == 0 {
+		return nil
+	}
+	revisions, err := bychain.List(ctx, c.Live, name)
+	if err != nil {
+		return fmt.Errorf("reading the revisions of %s, which ClusterExtension %s leaves: %w", name, name, err)
+	}
+	for i := range revisions {
+		if err := c.disown(ctx, &revisions[i], owners); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, owner := range owners {
+		delete(c.orphaning, owner)
+	}
+	return nil
+}
+
+// disown takes owners away from a revision, as it was read: the collector may do the same.
+func (c *Controller) disown(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, owners []types.UID) error {
+	left := slices.DeleteFunc(slices.Clone(revision.OwnerReferences), func(owner metav1.OwnerReference) bool {
+		return slices.Contains(owners, owner.UID)
+	})
+	if len(left) == len(revision.OwnerReferences) {
+		return nil
+	}
+	err := patch(ctx, c.Own, revision, map[string]any{"metadata": map[string]any{"ownerReferences": left, "resourceVersion": revision.ResourceVersion}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("leaving %s without its owner, which is deleted: %w", revision.Name, err)
+	}
+	return nil
+}

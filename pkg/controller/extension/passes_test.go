@@ -1,0 +1,296 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// watching returns a controller that watches extensions and leases, and makes no pass by itself.
+func (p *plane) watching() *Controller {
+	p.Helper()
+	c := p.controller()
+	c.measured = p
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{}, 2)
+	go func() { c.watchLeases(ctx); ended <- struct{}{} }()
+	p.await("it is known that there is no operator-controller", func() bool { return c.other() == otherAbsent })
+	go func() { c.watchExtensions(ctx); ended <- struct{}{} }()
+	p.Cleanup(func() { cancel(); <-ended; <-ended; c.queue.ShutDown() })
+	return c
+}
+
+// pass makes a pass over the extension lamp, and says whether another one was asked for
+// meanwhile.
+func (p *plane) pass(c *Controller) bool {
+	p.Helper()
+	p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
+	name, _ := c.queue.Get()
+	err := c.reconcile(p.Context(), name)
+	if err != nil && !errors.Is(err, errAgain) {
+		p.Error(err)
+	}
+	c.queue.Done(name)
+	return c.queue.Len() > 0
+}
+
+// TestBegin: of the extensions that are there when a process begins, each gets a pass when they
+// are known, and not only before.
+func TestBegin(t *testing.T) {
+	const count = 500
+	p := newPlane(t)
+	for i := range count {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetGroupVersionKind(extension.Kind)
+		object.SetName(fmt.Sprintf("lamp-%d", i))
+		if _, err := p.host.Resource(extension.Resource).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := p.watching()
+	limit := time.AfterFunc(20*time.Second, c.queue.ShutDown)
+	defer limit.Stop()
+	looked := map[string]bool{}
+	for len(looked) < count {
+		name, down := c.queue.Get()
+		if down {
+			t.Fatalf("%d of %d got a pass", len(looked), count)
+		}
+		if object, known := c.find(name); known && object != nil {
+			looked[name] = true
+		}
+		c.queue.Done(name)
+	}
+}
+
+// TestOvertaken: catalogs that change during a pass that ends waiting for them bring another one.
+func TestOvertaken(t *testing.T) {
+	p := newPlane(t)
+	p.inventory.Put(inventory.Catalog{Name: "other", Err: errors.New("it is not read yet")})
+	p.publish("1.0.0")
+	p.apply(nil)
+	first := p.watching()
+	p.pass(first) // it writes status, which brings another pass
+	p.pass(first)
+	c := p.watching()
+	p.resolved = func() { p.inventory.Remove("other") }
+	if !p.pass(c) {
+		t.Fatal("no other pass was asked for")
+	}
+	p.resolved = nil
+	p.pass(c)
+	p.awaitRevisions("1 Active 1.0.0 alice")
+}
+
+// TestOtherError: an error that is another one each time is tried again by the clock, and not by
+// the status that it is told in.
+func TestOtherError(t *testing.T) {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.pullErr = &numbered{}
+	p.apply(nil)
+	c := p.watching()
+	create := func(name string) {
+		object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"source": map[string]any{"sourceType": "None"}}}}
+		object.SetGroupVersionKind(extension.Kind)
+		object.SetName(name)
+		if _, err := p.host.Resource(extension.Resource).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 6 {
+		// Events come in order: what happened to lamp was told before this one.
+		marker := fmt.Sprintf("marker-%d", i)
+		create(marker)
+		for told := false; !told; {
+			p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
+			c.next(t.Context())
+			object, err := p.host.Resource(extension.Resource).Get(t.Context(), marker, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, told = object.Object["status"]
+		}
+	}
+	if p.pulls == 0 || p.pulls > 2 {
+		t.Errorf("%d attempts, and no time has passed", p.pulls)
+	}
+	p.apply(version("1.0.0"))
+	before := p.pulls
+	for p.pulls == before || c.queue.Len() > 0 {
+		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
+		c.next(t.Context())
+	}
+	if p.pulls != before+1 {
+		t.Errorf("an edit brings %d attempts, want 1 at once", p.pulls-before)
+	}
+}
+
+// numbered is an error that is another one each time.
+type numbered struct{ count int }
+
+func (n *numbered) Error() string { n.count++; return fmt.Sprintf("request %d failed", n.count) }
+
+// TestAtRest: a pass over what is installed, or proposed, sends nothing and pulls nothing.
+func TestAtRest(t *testing.T) {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.apply(nil)
+	stop := p.process()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
+	for _, state := range []string{"1 Active 1.0.0 alice", "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock"} {
+		if strings.Contains(state, "Paused") {
+			stop = p.process()
+			p.publish("1.0.0", "1.1.0")
+			p.awaitRevisions(state)
+			p.await("it is told", func() bool { return p.condition("UpgradeAvailable") == "True/Proposed" })
+		}
+		stop()
+		c := p.watching()
+		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
+		p.host.ClearActions()
+		p.mu.Lock()
+		version, pulls, reviews := p.version, p.pulls, p.reviews
+		p.pullErr = errors.New("the registry is down")
+		p.mu.Unlock()
+		for range 3 {
+			c.queue.Add("lamp")
+			p.pass(c)
+		}
+		var actions []string
+		for _, action := range p.host.Actions() {
+			if verb := action.GetVerb(); verb != "list" && verb != "watch" { // those of the informer
+				actions = append(actions, verb)
+			}
+		}
+		if len(actions) > 0 || p.version != version || p.pulls != pulls || p.reviews != reviews || len(c.rendered.kept) > 0 {
+			t.Errorf("%s: requests %v, %d writes of revisions, %d pulls, %d questions, %d renderings kept", state, actions, p.version-version, p.pulls-pulls, p.reviews-reviews, len(c.rendered.kept))
+		}
+		p.mu.Lock()
+		p.pullErr = nil
+		p.mu.Unlock()
+	}
+}
+
+// TestDeleting: while an extension is being deleted, its status says what is left, and nothing
+// is made.
+func TestDeleting(t *testing.T) {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.apply(nil)
+	p.process()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
+	p.apply(func(object *unstructured.Unstructured) {
+		now := metav1.Now()
+		object.SetDeletionTimestamp(&now)
+		object.SetFinalizers([]string{metav1.FinalizerDeleteDependents})
+	})
+	p.await("it is being deleted", func() bool { return p.condition("Ready") == "False/Deleting" })
+	p.change("lamp-1", func(r *olmv1alpha1.ClusterExtensionRevision) {
+		now := metav1.Now()
+		r.DeletionTimestamp = &now
+	})
+	p.await("status says what is left", func() bool {
+		return strings.Contains(p.message("Ready"), "1 revision with objects are left") && p.condition("Installed") == "False/Absent" &&
+			p.condition("Progressing") == "True/Deleting"
+	})
+	p.mu.Lock()
+	highest := p.head.Highest
+	p.mu.Unlock()
+	if highest != 1 {
+		t.Errorf("%d revisions were made", highest)
+	}
+}
+
+// TestOrphaning: who deletes an extension and leaves its revisions has them left, although the
+// collector of the host does not know revisions yet and lets the extension go at once. What
+// others own stays theirs.
+func TestOrphaning(t *testing.T) {
+	for name, gone := range map[string]bool{"Going": false, "Gone": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			p.publish("1.0.0")
+			p.apply(nil)
+			stop := p.process()
+			p.awaitRevisions("1 Active 1.0.0 alice")
+			p.succeed("lamp-1")
+			p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
+			other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "other"}
+			p.change("lamp-1", func(r *olmv1alpha1.ClusterExtensionRevision) { r.OwnerReferences = append(r.OwnerReferences, other) })
+			stop()
+			c := p.watching()
+			p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
+			p.apply(func(object *unstructured.Unstructured) {
+				now := metav1.Now()
+				object.SetDeletionTimestamp(&now)
+				object.SetFinalizers([]string{metav1.FinalizerOrphanDependents})
+			})
+			if gone {
+				if err := p.host.Resource(extension.Resource).Delete(t.Context(), "lamp", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.await("the deletion is known", func() bool {
+				object, _ := c.find("lamp")
+				return gone && object == nil || object != nil && object.GetDeletionTimestamp() != nil
+			})
+			c.queue.Add("lamp")
+			p.pass(c)
+			p.await("it has no owner", func() bool {
+				owners := p.revisions["lamp-1"].OwnerReferences
+				return len(owners) == 1 && owners[0].UID == other.UID
+			})
+			// One that is still there is noted again with each change of it.
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if gone && len(c.orphaning) > 0 {
+				t.Errorf("%v are to be left once more", c.orphaning)
+			}
+		})
+	}
+}
+
+// TestNoCatalog: without a catalog, an edit that the installed version satisfies is done, with
+// its settings; one that it does not is told.
+func TestNoCatalog(t *testing.T) {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.apply(nil)
+	p.process()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
+	p.inventory.Remove("hub")
+	p.await("it is told", func() bool { return strings.Contains(p.message("Ready"), "NoCatalog") })
+	for _, wanted := range []string{">=1.0.0 <2.0.0", "1.0.0", "1.0.x"} {
+		p.clock.Step(time.Second) // another stamp
+		p.apply(func(object *unstructured.Unstructured) {
+			version(wanted)(object)
+			annotate(object, extension.SuccessDelayAnnotation, fmt.Sprint(len(wanted)))
+		})
+		p.await(wanted+" is installed", func() bool {
+			return p.condition("Ready") == "True/Succeeded" && p.condition("Progressing") == "True/Succeeded" &&
+				p.revisions["lamp-1"].Spec.SuccessDelaySeconds == int32(len(wanted))
+		})
+	}
+	p.clock.Step(time.Second)
+	p.apply(version(">=2.0.0"))
+	p.await("it cannot come", func() bool {
+		return p.condition("Ready") == "False/NoCatalog" && p.condition("Progressing") == "True/Retrying" && strings.Contains(p.message("Ready"), `unable to upgrade to version ">=2.0.0"`)
+	})
+	p.awaitRevisions("1 Active 1.0.0 alice")
+}

@@ -1,0 +1,153 @@
+package extension
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// proposed is a plane whose package is installed, and whose next version waits for approval.
+func proposed(t *testing.T) *plane {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.apply(nil)
+	p.process()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+	return p
+}
+
+// deny has somebody create nothing from now on, or create again.
+func (p *plane) deny(who string, denied bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.denied[who] = denied
+}
+
+// TestDeniedReplacement: a proposal waits until something has come in its place; what is denied
+// has not.
+func TestDeniedReplacement(t *testing.T) {
+	p := proposed(t)
+	p.deny("alice", true)
+	p.clock.Step(time.Second) // another stamp
+	p.apply(version("1.1.0"))
+	p.await("it is denied", func() bool { return p.condition("Progressing") == "False/Blocked" })
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+	p.deny("alice", false)
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 alice")
+}
+
+// TestRefusedProposal: a newer proposal that a policy refuses takes the older one from nobody.
+func TestRefusedProposal(t *testing.T) {
+	p := proposed(t)
+	p.deny("penstock", true)
+	p.publish("1.0.0", "1.2.0")
+	p.await("it is refused", func() bool { return strings.Contains(p.message("Progressing"), "lamp-3") })
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+	p.deny("penstock", false)
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
+}
+
+// TestTwoProposals: where a process died between a newer proposal and the end of the older one,
+// the newer one stays.
+func TestTwoProposals(t *testing.T) {
+	p := proposed(t)
+	p.mu.Lock()
+	older := p.revisions["lamp-2"].DeepCopy()
+	p.mu.Unlock()
+	p.publish("1.0.0", "1.2.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
+	p.put(older)
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
+}
+
+// TestEditedProposal: who changes the deadline of a proposal has not let it go on: it is none that
+// was rolled out, and it is replaced as others are.
+func TestEditedProposal(t *testing.T) {
+	p := proposed(t)
+	p.change("lamp-2", func(r *olmv1alpha1.ClusterExtensionRevision) {
+		r.Spec.ProgressDeadlineMinutes, r.Generation = 5, 2
+	})
+	p.publish("1.0.0", "1.2.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
+}
+
+// TestDeclined: who archives a proposal declines it: it is not made again until somebody writes
+// the extension, and what is installed is as before.
+func TestDeclined(t *testing.T) {
+	p := proposed(t)
+	p.change("lamp-2", func(r *olmv1alpha1.ClusterExtensionRevision) {
+		r.Spec.LifecycleState, r.Generation = olmv1alpha1.LifecycleStateArchived, 2
+	})
+	p.await("what is installed is well", func() bool {
+		return p.condition("Ready") == "True/Succeeded" && p.condition("UpgradeAvailable") != "True/Proposed"
+	})
+	// The same version again, with another note: a pass is made and ends.
+	p.inventory.Remove("hub")
+	p.await("it is told", func() bool { return strings.Contains(p.message("Ready"), "NoCatalog") })
+	p.publish("1.0.0", "1.1.0")
+	p.await("it is told", func() bool { return !strings.Contains(p.message("Ready"), "NoCatalog") })
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.mu.Lock()
+	highest := p.head.Highest
+	p.mu.Unlock()
+	if highest != 2 {
+		t.Errorf("%d revisions were made", highest)
+	}
+	p.clock.Step(time.Second) // another stamp
+	p.apply(version("1.1.0"))
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 alice")
+}
+
+// TestAskedBeforeThePull: no image is pulled for who may create no revision. What a catalog brings
+// is proposed all the same.
+func TestAskedBeforeThePull(t *testing.T) {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.mu.Lock()
+	p.lacks["create"] = true
+	p.mu.Unlock()
+	p.apply(nil)
+	p.process()
+	p.await("it is denied", func() bool {
+		return p.condition("Progressing") == "False/Blocked" && strings.Contains(p.message("Progressing"), "alice may not create clusterextensionrevisions.olm.operatorframework.io") &&
+			strings.Contains(p.message("Ready"), "kubectl create clusterrolebinding install-lamp")
+	})
+	p.mu.Lock()
+	pulls := p.pulls
+	clear(p.lacks)
+	p.mu.Unlock()
+	if pulls != 0 {
+		t.Errorf("%d images were pulled", pulls)
+	}
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	p.mu.Lock()
+	p.lacks["create"] = true
+	p.mu.Unlock()
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+}
+
+// TestMayPull: who is asked before an image is pulled for a proposal.
+func TestMayPull(t *testing.T) {
+	p := newPlane(t)
+	p.lacks["create"] = true
+	alice := name{author: &user.DefaultInfo{Name: "alice"}}
+	for source, want := range map[string]bool{extension.SourceCatalog: true, extension.SourceImage: false, extension.SourceChart: false} {
+		v := &visit{Controller: p.controller(), extension: &extension.Extension{Spec: extension.Spec{Source: extension.Source{SourceType: source}}}}
+		if stopped := v.mayPull(t.Context(), alice); (stopped == nil) != want {
+			t.Errorf("a proposal from a %s: %+v", source, stopped)
+		}
+		if stopped := v.mayPull(t.Context(), name{author: &user.DefaultInfo{Name: "alice"}, as: &user.DefaultInfo{Name: "alice"}}); stopped == nil {
+			t.Errorf("a revision from a %s: an image is pulled", source)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package extension
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/bundle"
+	"github.com/penstock-project/penstock/pkg/source/bundle/config"
+	"github.com/penstock-project/penstock/pkg/source/chart"
+	"github.com/penstock-project/penstock/pkg/source/packed"
+)
+
+// content is what an image has become. Nobody changes it.
+type content struct {
+	source.Rendered
+	// reference has the digest of the image.
+	reference string
+	refs      []phaseRefs
+}
+
+// phaseRefs are the objects of a phase by identity and digest.
+type phaseRefs struct {
+	name string
+	refs []manifest.Ref
+}
+
+// render pulls an image for somebody and makes objects of it. What was made last for the same wish is used
+// again: a revision that was refused is tried again without a pull.
+func (v *visit) render(ctx context.Context, name name, wish *wish) (*content, *halt) {
+	digest := wish.digest()
+	if known := v.rendered.find(v.extension.Name, digest); known != nil {
+		return known, nil
+	}
+	if stopped := v.mayPull(ctx, name); stopped != nil {
+		return nil, stopped
+	}
+	began := v.Clock.Now()
+	pulled, err := v.Images.Pull(ctx, wish.ref)
+	v.measured.Pulled(v.Clock.Since(began), err)
+	if err != nil {
+		var refused *image.Refused
+		if errors.As(err, &refused) {
+			return nil, stop(status.Unsupported, err.Error(), "")
+		}
+		return nil, retry(status.PullFailed, err)
+	}
+	defer pulled.Close()
+	format, err := packed.FormatOf(pulled.Kind, pulled.FS)
+	if err == nil && !slices.Contains(wish.formats, format) {
+		err = fmt.Errorf("it is a %s, and a %s is expected", format, inWords(wish.formats))
+	}
+	if err != nil {
+		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
+	}
+	made, stopped := v.renderAs(ctx, wish, format, pulled)
+	if stopped != nil {
+		return nil, stopped
+	}
+	if made.refs, err = v.digests(made.Phases); err != nil {
+		return nil, stop(status.InvalidManifests, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
+	}
+	v.rendered.keep(v.extension.Name, digest, made)
+	return made, nil
+}
+
+func inWords(formats []packed.Format) string {
+	words := make([]string, len(formats))
+	for i, format := range formats {
+		words[i] = string(format)
+	}
+	return strings.Join(words, " or ")
+}
+
+func (v *visit) renderAs(ctx context.Context, wish *wish, format packed.Format, pulled *Pulled) (*content, *halt) {
+	renderer := packed.Renderer{Format: format}
+	switch format {
+	case packed.Bundle:
+		renderer.Bundle = bundle.Options{
+			InstallNamespace: wish.Namespace, Config: wish.Config, Certificates: wish.Certificates,
+			Providers: func(required bundle.Requirement) []string {
+				return v.catalogs.ProviderNames(required.Package, required.Kind)
+			},
+		}
+	case packed.Chart:
+		renderer.Chart = chart.Options{Release: wish.Name, Namespace: wish.Namespace}
+		if len(wish.Config) > 0 {
+			if err := json.Unmarshal(wish.Config, &renderer.Chart.Values); err != nil {
+				return nil, stop(status.InvalidConfiguration, fmt.Sprintf("spec.config.inline must be an object with the values of the chart: %s", err), "")
+			}
+		}
+	case packed.Manifests:
+		if len(wish.Config) > 0 {
+			return nil, stop(status.InvalidConfiguration, "spec.config does nothing for plain manifests", "")
+		}
+	}
+	rendered, err := renderer.Render(ctx, pulled.FS)
+	var configuration *config.Errors
+	switch {
+	case ctx.Err() != nil:
+		return nil, retry(status.Failed, ctx.Err())
+	case errors.As(err, &configuration):
+		return nil, stop(status.InvalidConfiguration, configuration.InWordsOfOLM(), err.Error())
+	case err != nil:
+		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
+	}
+	if stopped := wish.check(rendered, pulled.Reference); stopped != nil {
+		return nil, stopped
+	}
+	return &content{Rendered: rendered, reference: pulled.Reference}, nil
+}
+
+// check compares what an image has with what the catalog says of it.
+func (w *wish) check(rendered source.Rendered, reference string) *halt {
+	switch {
+	case w.bundle == nil || rendered.Package == "":
+	case rendered.Package != w.pkg:
+		return stop(status.Unsupported, fmt.Sprintf("image %s is package %s, and catalog %s says that it is package %s", reference, rendered.Package, w.bundle.Catalog, w.pkg), "")
+	case rendered.Version != w.bundle.Version:
+		return stop(status.Unsupported, fmt.Sprintf("image %s is version %s, and catalog %s says that it is version %s", reference, rendered.Version, w.bundle.Catalog, w.bundle.Version), "")
+	}
+	return nil
+}
+
+// digests are those that the objects have in a revision.
+func (v *visit) digests(phases []source.Phase) ([]phaseRefs, error) {
+	out := make([]phaseRefs, 0, len(phases))
+	for _, phase := range phases {
+		refs := phaseRefs{name: phase.Name}
+		for _, object := range phase.Objects {
+			sealed, err := v.Digester.FromJSON(object.JSON)
+			if err != nil {
+				return nil, err
+			}
+			refs.refs = append(refs.refs, sealed.Ref)
+		}
+		out = append(out, refs)
+	}
+	return out, nil
+}
+
+// size is that of the manifests, in bytes.
+func (c *content) size() int {
+	size := 0
+	for _, phase := range c.Phases {
+		for _, object := range phase.Objects {
+			size += len(object.JSON)
+		}
+	}
+	return size
+}
+
+// isIn is whether a revision has the same objects in the same phases.
+func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return slices.EqualFunc(c.refs, revision.Spec.Phases, func(want phaseRefs, has olmv1alpha1.RevisionPhase) bool {
+		return want.name == has.Name && slices.EqualFunc(want.refs, has.Objects, func(ref manifest.Ref, entry olmv1alpha1.RevisionObject) bool {
+			return ref.ID.Kind == entry.Kind && ref.ID.Namespace == entry.Namespace && ref.ID.Name == entry.Name && string(ref.Digest) == entry.Digest
+		})
+	})
+}
+
+// renderings are what was made last for some extensions: those whose revision is refused again
+// and again.
+type renderings struct {
+	mu   *sync.Mutex
+	kept map[string]rendering
+}
+
+type rendering struct {
+	digest  string
+	content *content
+	size    int
+}
+
+// mostRendered bounds what is kept, in bytes of manifests: those of one extension are mostly
+// 0.1 MB, and at most 16.
+const mostRendered = 32 << 20
+
+func newRenderings() renderings { return renderings{mu: &sync.Mutex{}, kept: map[string]rendering{}} }
+
+func (r renderings) find(name, digest string) *content {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.kept[name]; known.digest == digest {
+		return known.content
+	}
+	return nil
+}
+
+func (r renderings) keep(name, digest string, made *content) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.kept, name)
+	size, all := made.size(), 0
+	for _, one := range r.kept {
+		all += one.size
+	}
+	for other, one := range r.kept {
+		if all+size <= mostRendered {
+			break
+		}
+		delete(r.kept, other) // whichever: it is rendered again
+		all -= one.size
+	}
+	r.kept[name] = rendering{digest: digest, content: made, size: size}
+}
+
+func (r renderings) forget(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.kept, name)
+}

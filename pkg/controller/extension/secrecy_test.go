@@ -1,0 +1,144 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/source"
+)
+
+// putSecret puts an image of a version with a Secret where images are pulled.
+func (p *plane) putSecret(version, text string) {
+	made := bundleOf("lamp", version, text).(fstest.MapFS)
+	made["manifests/secret.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: pin}\nstringData: {pin: \"1234\"}\n")}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.images["r.example/lamp:v"+version] = made
+}
+
+// lack takes rights away from everybody, and gives all others.
+func (p *plane) lack(verbs ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.lacks)
+	for _, verb := range verbs {
+		p.lacks[verb] = true
+	}
+}
+
+// TestGuessedSecret: nobody has a Secret that they may not know proposed, whose digest could be
+// compared with others, or compared with what is installed.
+func TestGuessedSecret(t *testing.T) {
+	for name, tc := range map[string]struct{ text, after string }{
+		"Other": {"other", "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock"},
+		"Same":  {"same", "1 Active 1.1.0 alice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			p.putSecret("1.0.0", "same")
+			p.putSecret("1.1.0", tc.text)
+			p.lack("bypass", "get", "patch")
+			p.offer("1.0.0")
+			p.apply(nil)
+			p.process()
+			p.awaitRevisions("1 Active 1.0.0 alice") // our API asks whoever creates
+			p.succeed("lamp-1")
+			p.offer("1.0.0", "1.1.0")
+			p.await("it is denied", func() bool { return p.condition("Progressing") == "False/Blocked" })
+			p.mu.Lock()
+			shown := p.shown()
+			p.mu.Unlock()
+			if shown != "1 Active 1.0.0 alice" {
+				t.Errorf("there is %s", shown)
+			}
+			p.lack("bypass", "get")
+			p.awaitRevisions(tc.after)
+		})
+	}
+}
+
+// TestNobodysRevision: a revision that belongs to no ClusterExtension is not written to while
+// nobody takes it over.
+func TestNobodysRevision(t *testing.T) {
+	p := newPlane(t)
+	p.apply(nil)
+	p.clock.Step(author.Lifetime)
+	found, err := p.host.Tracker().Get(extension.Resource, "", "lamp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := found.(*unstructured.Unstructured)
+	e, err := extension.From(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision := &olmv1alpha1.ClusterExtensionRevision{}
+	revision.Name = "lamp-1"
+	p.put(revision)
+	v := &visit{Controller: &Controller{Options: Options{Key: p.key, Clock: p.clock, Own: writer{p, "penstock"}}}, object: object, extension: e,
+		revisions: []olmv1alpha1.ClusterExtensionRevision{*revision}}
+	before := p.version
+	if stopped := v.keep(t.Context(), revision, &wish{pinned: "x", bundle: &status.Bundle{Version: "9.9.9"}}); stopped.Result != status.Settled || p.version != before {
+		t.Errorf("%s after %d writes: %v", stopped.Result, p.version-before, p.revisions["lamp-1"].Annotations)
+	}
+}
+
+// readDefinitions notes of which clusters CustomResourceDefinitions are read.
+type readDefinitions struct{ targets []string }
+
+func (d *readDefinitions) Definition(_ context.Context, target, _ string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	d.targets = append(d.targets, target)
+	return nil, errors.New("what the other cluster says")
+}
+
+// TestTargetUnread: nothing of another cluster is read for somebody who may not use it, not
+// even the Secret that leads there.
+func TestTargetUnread(t *testing.T) {
+	definition := phasesOf(t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"lamps.example.com"},"spec":{"group":"example.com"}}`)
+	alice := &user.DefaultInfo{Name: "alice"}
+	for name, tc := range map[string]struct {
+		annotated, usual string
+		lacks            []string
+		name             name
+		read             []string
+	}{
+		"Annotated":   {"other", "", []string{"use", "bypass"}, name{as: alice, author: alice}, nil},
+		"Proposal":    {"other", "", []string{"use", "bypass"}, name{author: alice}, nil},
+		"OfTheServer": {"", "usual", []string{"use", "bypass"}, name{as: alice, author: alice}, nil},
+		"MayUse":      {"other", "", []string{"bypass"}, name{as: alice, author: alice}, []string{"other"}},
+		"MayPropose":  {"other", "", []string{"bypass"}, name{author: alice}, []string{"other"}},
+		"MayBypass":   {"other", "", []string{"use"}, name{as: alice, author: alice}, []string{"other"}},
+		"Host":        {"", "", []string{"use", "bypass"}, name{as: alice, author: alice}, []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			p.lack(tc.lacks...)
+			read, e := &readDefinitions{}, &extension.Extension{}
+			e.Name, e.Annotations = "lamp", map[string]string{}
+			if tc.annotated != "" {
+				e.Annotations[extension.TargetAnnotation] = tc.annotated
+			}
+			v := &visit{Controller: &Controller{Options: Options{Rights: p, Definitions: read, Target: tc.usual}}, extension: e}
+			stopped := v.judge(t.Context(), tc.name, &content{Rendered: source.Rendered{Phases: definition}})
+			if stopped == nil {
+				t.Fatal("what cannot be read is taken for safe")
+			}
+			told := strings.Contains(stopped.Message, "what the other cluster says")
+			if !slices.Equal(read.targets, tc.read) || told != (tc.read != nil) || (stopped.Result == status.Denied) == told {
+				t.Errorf("it is read of %q, and %s: %s", read.targets, stopped.Result, stopped.Message)
+			}
+		})
+	}
+}

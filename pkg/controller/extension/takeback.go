@@ -1,0 +1,270 @@
+package extension
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/helm"
+)
+
+// States of ReleaseSecretsAnnotation.
+const (
+	secretsKept    = "kept"
+	secretsRemoved = "removed"
+)
+
+// takeBack makes the next revision of what Helm has applied, and is nil when there is no such
+// thing, or when it was taken back. The release is asked for only when there are no revisions,
+// or when the newest one was handed to Helm.
+func (v *visit) takeBack(ctx context.Context) *halt {
+	live := v.live()
+	if len(live) > 0 && !isHanded(live[0]) {
+		return v.finish(ctx, live[0])
+	}
+	history, stopped := v.history(ctx)
+	if stopped != nil {
+		return stopped
+	}
+	chosen, why := helmapplier.Choose(history)
+	switch {
+	case why != nil:
+		return blocked(why.Message, why.Help)
+	case chosen == nil && len(live) > 0:
+		return blocked(fmt.Sprintf("%s was handed to the Helm release %s, which is gone", live[0].Name, live[0].Annotations[olmv1alpha1.HandedToHelmAnnotation]),
+			"restore its Secrets from a backup; or delete the revisions, and set the annotation "+extension.CollisionProtectionAnnotation+" to None")
+	case chosen == nil:
+		return nil
+	}
+	return v.adopt(ctx, chosen)
+}
+
+// adopt makes a revision of one of a release, in the name of this process: its objects are in
+// the cluster, and whoever brought them was judged then. It takes them over from anybody, so it
+// has none that belong to somebody else.
+func (v *visit) adopt(ctx context.Context, one *helmapplier.Revision) *halt {
+	if stopped := v.isCurrent(ctx); stopped != nil {
+		return stopped
+	}
+	objects, err := objectsOf(one)
+	if err != nil {
+		return blocked(fmt.Sprintf("revision %d of its Helm release: %s", one.Version, err), "")
+	}
+	taken, left, stopped := v.sort(ctx, objects)
+	if stopped != nil {
+		return stopped
+	}
+	phases, err := source.Sort(taken)
+	if err != nil {
+		return blocked(fmt.Sprintf("revision %d of its Helm release: %s", one.Version, err), "")
+	}
+	head, _, err := v.Heads.Get(ctx, v.extension.Name)
+	if err != nil {
+		return retry(status.Failed, fmt.Errorf("reading which number the next revision of %s has: %w", v.extension.Name, err))
+	}
+	revision := v.adopted(head.Next(), one, phases, left)
+	if _, err := v.Own.Create(ctx, revision, metav1.CreateOptions{FieldManager: FieldManager}); err != nil {
+		return v.refused(revision.Name, name{}, err)
+	}
+	return &halt{Outcome: status.Outcome{Result: status.Pending}, quiet: true} // the watch brings it
+}
+
+// adopted is the revision of one of a release.
+func (v *visit) adopted(number int64, one *helmapplier.Revision, phases []source.Phase, left []manifest.ID) *olmv1alpha1.ClusterExtensionRevision {
+	annotations := maps.Clone(one.Labels)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, ofAnnotation)
+	cause := cmp.Or(annotations[olmv1alpha1.VersionAnnotation], "what it has") + " taken over from revision " + strconv.Itoa(one.Version) + " of its Helm release (" + one.Status + ")"
+	if len(left) > 0 {
+		cause += fmt.Sprintf(", without %s, whose kind is gone", left[0])
+		if len(left) > 1 {
+			cause += fmt.Sprintf(" and %d others", len(left)-1)
+		}
+	}
+	if one.Status != helmapplier.Deployed {
+		// Nobody knows how much of it is there: what is asked for comes next.
+		delete(annotations, extension.MadeOfAnnotation)
+	}
+	annotations[olmv1alpha1.AdoptedReleaseAnnotation] = v.releaseName(one.Version)
+	annotations[olmv1alpha1.ChangeCauseAnnotation] = cause
+	revision := &olmv1alpha1.ClusterExtensionRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        fmt.Sprintf("%s-%d", v.extension.Name, number),
+			Labels:      map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: v.extension.Name},
+			Annotations: annotations, OwnerReferences: []metav1.OwnerReference{v.owner()},
+		},
+		Spec: olmv1alpha1.ClusterExtensionRevisionSpec{
+			LifecycleState: olmv1alpha1.LifecycleStateActive, Revision: number,
+			CollisionProtection: olmv1alpha1.CollisionProtectionNone, AdoptedTeardownPolicy: olmv1alpha1.TeardownPolicyDelete,
+		},
+	}
+	settingsOf(v.extension).into(&revision.Spec)
+	for _, phase := range phases {
+		rendered := olmv1alpha1.RevisionPhase{Name: phase.Name}
+		for _, object := range phase.Objects {
+			rendered.Objects = append(rendered.Objects, olmv1alpha1.RevisionObject{Object: &olmv1alpha1.Manifest{Raw: object.JSON}})
+		}
+		revision.Spec.Phases = append(revision.Spec.Phases, rendered)
+	}
+	return revision
+}
+
+// objectsOf are the objects of a release, without the labels that OLM's appliers add: so they
+// are what the bundle makes.
+func objectsOf(one *helmapplier.Revision) ([]manifest.Object, error) {
+	var objects []manifest.Object
+	stream := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(one.Manifest)), 4096)
+	for {
+		var raw json.RawMessage
+		err := stream.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading its manifest: %w", err)
+		}
+		if len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" {
+			continue
+		}
+		object, err := manifest.Parse(raw)
+		if err != nil {
+			return nil, err
+		}
+		if object, err = withoutLabels(object, ownerKindLabel, ownerNameLabel); err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+}
+
+// sort tells the objects that are taken over from those whose kind is gone, which cannot be
+// there. It stops when one of them belongs to somebody else.
+func (v *visit) sort(ctx context.Context, objects []manifest.Object) (taken []manifest.Object, left []manifest.ID, stopped *halt) {
+	defined := map[string]bool{}
+	for _, object := range objects {
+		if !object.IsDefinition() {
+			continue
+		}
+		kind, err := object.DefinedKind()
+		if err != nil {
+			return nil, nil, blocked(err.Error(), "")
+		}
+		defined[kind.String()] = true
+	}
+	for _, object := range objects {
+		live, served, err := v.Objects.Metadata(ctx, object.Ref)
+		switch {
+		case err != nil:
+			return nil, nil, retry(status.Failed, fmt.Errorf("looking at the objects of its Helm release: %w", err))
+		case !served && !defined[object.GroupKind().String()]:
+			left = append(left, object.ID)
+			continue
+		case live != nil:
+			if owner := v.foreign(live); owner != "" {
+				return nil, nil, blocked(fmt.Sprintf("%s is in its Helm release, and %s: neither takes it from the other", object.ID, owner),
+					"remove the object from one of the two")
+			}
+		}
+		taken = append(taken, object)
+	}
+	return taken, left, nil
+}
+
+// foreign says in words whose an object is, empty for nobody's and ours.
+func (v *visit) foreign(live *metav1.PartialObjectMetadata) string {
+	if chain := live.Labels[olmv1alpha1.ChainLabel]; chain != "" && chain != v.extension.Name {
+		return fmt.Sprintf("belongs to the extension %s", chain)
+	}
+	if owner := metav1.GetControllerOf(live); owner != nil && owner.UID != v.extension.UID {
+		return fmt.Sprintf("is controlled by %s %s", owner.Kind, owner.Name)
+	}
+	release, namespace := live.Annotations[helm.NameAnnotation], live.Annotations[helm.NamespaceAnnotation]
+	if release != "" && (release != v.extension.Name || namespace != v.extension.Spec.Namespace) {
+		return fmt.Sprintf("belongs to the Helm release %s/%s", namespace, release)
+	}
+	return ""
+}
+
+// finish ends what revisions that were made of a release began, when the newest one has
+// succeeded:
+//
+//  1. The extension does not own the objects any more: the engine deletes them. The Secrets of
+//     the release are labelled.
+//  2. When the newest one is an upgrade, and not itself made of a release, the Secrets go,
+//     unless they are to be kept.
+func (v *visit) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *halt {
+	if !hasSucceeded(newest) {
+		return nil
+	}
+	for i := range v.revisions {
+		one := &v.revisions[i]
+		if one.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" || one.DeletionTimestamp != nil {
+			continue
+		}
+		var stopped *halt
+		switch one.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] {
+		case "":
+			stopped = v.supersede(ctx, one)
+		case secretsKept:
+			stopped = v.discard(ctx, one, newest)
+		}
+		if stopped != nil {
+			return stopped
+		}
+	}
+	return nil
+}
+
+// supersede is the first step of finish.
+func (v *visit) supersede(ctx context.Context, one *olmv1alpha1.ClusterExtensionRevision) *halt {
+	if stopped := v.disown(ctx, one); stopped != nil {
+		return stopped
+	}
+	if err := v.Releases.Supersede(ctx, v.extension.Name); err != nil {
+		return retry(status.Failed, fmt.Errorf("labelling the Helm release that %s was made of: %w", one.Name, err))
+	}
+	return v.annotate(ctx, one, map[string]any{olmv1alpha1.ReleaseSecretsAnnotation: secretsKept})
+}
+
+// discard is the second step of finish.
+func (v *visit) discard(ctx context.Context, one, newest *olmv1alpha1.ClusterExtensionRevision) *halt {
+	if v.KeepReleases || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != "" {
+		return nil
+	}
+	if err := v.Releases.Delete(ctx, v.extension.Name); err != nil {
+		return retry(status.Failed, fmt.Errorf("removing the Helm release that %s was made of: %w", one.Name, err))
+	}
+	return v.annotate(ctx, one, map[string]any{olmv1alpha1.ReleaseSecretsAnnotation: secretsRemoved})
+}
+
+// disown removes the extension from the owners of the objects of a revision.
+func (v *visit) disown(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) *halt {
+	for _, ref := range rev.Refs(revision) {
+		live, _, err := v.Objects.Metadata(ctx, ref)
+		if err == nil && live != nil {
+			err = v.Objects.Disown(ctx, ref, live, v.owner())
+		}
+		if err != nil {
+			return retry(status.Failed, fmt.Errorf("removing the extension from the owners of %s: %w", ref.ID, err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+)
+
+// definitionName is that of the definition of ClusterExtensions.
+func definitionName() string { return extension.Resource.GroupResource().String() }
+
+// watchDefinition watches ClusterExtensions for as long as the host has such a kind.
+func (c *Controller) watchDefinition(ctx context.Context) {
+	objectwatch.WhileDefined(ctx, c.Clients.Definitions, definitionName(), func() { c.setExtensions(nil) }, c.watchExtensions)
+}
+
+func (c *Controller) setExtensions(informer cache.SharedIndexInformer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.extensions = informer
+}
+
+// watchExtensions asks for a pass over each extension that comes, changes or goes.
+func (c *Controller) watchExtensions(ctx context.Context) {
+	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Extensions, c.Extensions.Resource(extension.Resource), ""),
+		&unstructured.Unstructured{}, 0, cache.Indexers{})
+	// An informer that has not run takes all of this.
+	_ = informer.SetTransform(func(object any) (any, error) {
+		if found, ok := object.(*unstructured.Unstructured); ok {
+			found.SetManagedFields(nil)
+		}
+		return object, nil
+	})
+	// The kind is served some moments after its definition is there.
+	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
+	add := func(object any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && ctx.Err() == nil {
+			c.queue.Add(key)
+		}
+	}
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			c.noteOrphaning(object)
+			if !initial {
+				add(object)
+			}
+		},
+		UpdateFunc: func(before, now any) {
+			c.noteOrphaning(now)
+			if !c.isToBeTriedAgain(before, now) {
+				add(now)
+			}
+		},
+		DeleteFunc: add,
+	})
+	c.setExtensions(informer)
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { informer.RunWithContext(ctx) })
+	// A pass before all are known would find nothing out, and be the last one.
+	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		for _, object := range informer.GetStore().List() {
+			add(object)
+		}
+	}
+}
+
+// isToBeTriedAgain is whether nothing but the status of an extension has changed for which an
+// attempt failed, so that the next one is on its way. An error that is another one each time,
+// for instance with the number of a request, would otherwise be an attempt without end: each
+// writes the status, and that write brings the next.
+func (c *Controller) isToBeTriedAgain(before, now any) bool {
+	was, ok := before.(*unstructured.Unstructured)
+	is, also := now.(*unstructured.Unstructured)
+	return ok && also && c.queue.NumRequeues(is.GetName()) > 0 && was.GetUID() == is.GetUID() && was.GetGeneration() == is.GetGeneration() &&
+		maps.Equal(was.GetAnnotations(), is.GetAnnotations()) && (was.GetDeletionTimestamp() == nil) == (is.GetDeletionTimestamp() == nil)
+}
+
+// find returns an extension, nil when there is none. known is false when that is not known.
+func (c *Controller) find(name string) (object *unstructured.Unstructured, known bool) {
+	c.mu.Lock()
+	informer := c.extensions
+	c.mu.Unlock()
+	if informer == nil || !informer.HasSynced() {
+		return nil, false
+	}
+	found, exists, err := informer.GetStore().GetByKey(name)
+	if err != nil || !exists {
+		return nil, err == nil
+	}
+	object, ok := found.(*unstructured.Unstructured)
+	return object, ok
+}
+
+// all returns the extensions that are known.
+func (c *Controller) all() []*unstructured.Unstructured {
+	c.mu.Lock()
+	informer := c.extensions
+	c.mu.Unlock()
+	if informer == nil {
+		return nil
+	}
+	var out []*unstructured.Unstructured
+	for _, kept := range informer.GetStore().List() {
+		if object, ok := kept.(*unstructured.Unstructured); ok {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// watchRevisions asks for a pass over the extension of each revision that comes, changes or
+// goes.
+func (c *Controller) watchRevisions() error {
+	add := func(object any) {
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision)
+		if !ok {
+			return
+		}
+		name := revision.Labels[olmv1alpha1.ChainLabel]
+		if found, known := c.find(name); known && found != nil {
+			c.queue.Add(name)
+		}
+	}
+	_, err := c.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: add, UpdateFunc: func(_, now any) { add(now) }, DeleteFunc: add,
+	})
+	if err != nil {
+		return fmt.Errorf("watching revisions for ClusterExtensions: %w", err)
+	}
+	return nil
+}
+
+// watchCatalogs asks for a pass over the extensions whose package is another one in the
+// catalogs, and over those that wait for catalogs.
+func (c *Controller) watchCatalogs(ctx context.Context) {
+	before := c.Inventory.Snapshot()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-before.Outdated():
+		}
+		now := c.Inventory.Snapshot()
+		packages := map[string]bool{}
+		for _, name := range inventory.Changed(before, now) {
+			packages[name] = true
+		}
+		for _, object := range c.all() {
+			if packages[packageOf(object)] || c.waits(object.GetName()) || now.Complete() != before.Complete() {
+				c.queue.Add(object.GetName())
+			}
+		}
+		before = now
+	}
+}
+
+// packageOf is the package that an extension names, "" for none.
+func packageOf(object *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(object.Object, "spec", "source", "catalog", "packageName")
+	return name
+}
+
+// wait notes whether an extension waits for catalogs.
+func (c *Controller) wait(name string, waits bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if waits {
+		c.waiting[name] = true
+		return
+	}
+	delete(c.waiting, name)
+}
+
+// waitFor is wait after a pass that knew a snapshot. What became another one during the pass
+// was told before anybody knew that the extension waits.
+func (c *Controller) waitFor(name string, known *inventory.Snapshot, waits bool) {
+	c.wait(name, waits)
+	if !waits {
+		return
+	}
+	select {
+	case <-known.Outdated():
+		c.queue.Add(name)
+	default:
+	}
+}
+
+func (c *Controller) waits(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting[name]
+}

@@ -1,0 +1,68 @@
+package extension
+
+import "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+
+// AnnotationPrefix begins the annotations that are ours.
+const AnnotationPrefix = "penstock.dev/"
+
+// Annotations of ClusterExtensions. OLM's definition has no fields for what they say, and
+// prunes no annotations.
+const (
+	// ApprovalAnnotation is Automatic, the default, or Manual: an upgrade, and an
+	// installation, waits as a Paused revision until somebody approves it.
+	ApprovalAnnotation = "penstock.dev/upgrade-approval"
+	// ProgressDeadlineAnnotation is how long a rollout may take, in minutes, 0 to 10080;
+	// spec.progressDeadlineMinutes counts more.
+	ProgressDeadlineAnnotation = "penstock.dev/progress-deadline-minutes"
+	// SuccessDelayAnnotation is how long all objects must stay available before a revision
+	// has succeeded, in seconds, 0 to 86400.
+	SuccessDelayAnnotation = "penstock.dev/success-delay-seconds"
+	// OnFailureAnnotation is None, the default, or Rollback.
+	OnFailureAnnotation = "penstock.dev/on-failure"
+	// CollisionProtectionAnnotation is Prevent, the default, IfNoController or None.
+	CollisionProtectionAnnotation = "penstock.dev/collision-protection"
+	// TeardownPolicyAnnotation is Delete, the default, or Orphan.
+	TeardownPolicyAnnotation = "penstock.dev/teardown-policy"
+	// TargetAnnotation names the Secret with the kubeconfig of another cluster, in the
+	// namespace of Penstock. It is for new extensions: it does not change.
+	TargetAnnotation = "penstock.dev/target"
+	// AuthorAnnotation is who changed the spec or one of these annotations last, signed by
+	// the server. Only the server writes it.
+	AuthorAnnotation = "penstock.dev/author"
+)
+
+// Annotations of revisions that were made of a ClusterExtension. Only Penstock writes them, see
+// Notes.
+const (
+	// GenerationAnnotation is the generation of the ClusterExtension that the revision
+	// was made of.
+	GenerationAnnotation = "penstock.dev/extension-generation"
+	// ChannelAnnotation is the channel that led to the bundle, absent without one.
+	ChannelAnnotation = "penstock.dev/channel"
+	// CatalogAnnotation is the ClusterCatalog that has the bundle.
+	CatalogAnnotation = "penstock.dev/catalog"
+	// MadeOfAnnotation is a digest of what the revision was made of: the reference of the
+	// image, and all of the ClusterExtension that its content depends on. As long as it would
+	// be the same, nothing is pulled.
+	MadeOfAnnotation = "penstock.dev/made-of"
+	// StampAnnotation names the stamp of the author that was there when the revision was
+	// made, or was found to be what is asked for. A stamp decides one revision.
+	StampAnnotation = "penstock.dev/author-stamp"
+	// ReleaseAnnotation is that of OLM v1 for the release of a bundle beside its version.
+	ReleaseAnnotation = "olm.operatorframework.io/bundle-release"
+	// ProposedAnnotation is "true" on a revision that was made Paused, and that nobody has
+	// approved yet.
+	ProposedAnnotation = v1alpha1.ProposedAnnotation
+)
+
+// Notes are the annotations by which Penstock knows what it has made of a ClusterExtension. No
+// client sets or changes them.
+func Notes() []string {
+	return []string{GenerationAnnotation, ChannelAnnotation, CatalogAnnotation, MadeOfAnnotation, StampAnnotation}
+}
+
+// BundleNotes are those that anybody writes on a revision of their own. On one that has
+// MadeOfAnnotation they are Penstock's: what it upgrades from is what they say.
+func BundleNotes() []string {
+	return []string{v1alpha1.PackageAnnotation, v1alpha1.BundleAnnotation, v1alpha1.VersionAnnotation, v1alpha1.ReferenceAnnotation, ReleaseAnnotation}
+}

@@ -1,0 +1,112 @@
+package author
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// purpose keeps the key of stamps apart from other keys of the same secret.
+const purpose = "penstock.dev/author v1"
+
+// Key signs stamps. All replicas of a store have the same. It prints as a placeholder.
+type Key struct{ bytes [sha256.Size]byte }
+
+// NewKey returns the key that belongs to the secret of a store.
+func NewKey(secret []byte) Key {
+	mac := hmac.New(sha256.New, secret)
+	_, _ = io.WriteString(mac, purpose)
+	return Key{bytes: [sha256.Size]byte(mac.Sum(nil))}
+}
+
+// Format implements fmt.Formatter, for every verb.
+func (Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[redacted]") }
+
+// Sign puts the signature into a stamp.
+func (k Key) Sign(stamp *Stamp) error {
+	signature, err := k.signature(stamp)
+	if err != nil {
+		return err
+	}
+	stamp.Signature = signature
+	return nil
+}
+
+func (k Key) signature(stamp *Stamp) (string, error) {
+	unsigned := *stamp
+	unsigned.Signature = ""
+	content, err := json.Marshal(unsigned)
+	if err != nil {
+		return "", fmt.Errorf("encoding a stamp: %w", err)
+	}
+	mac := hmac.New(sha256.New, k.bytes[:])
+	mac.Write(content)
+	return hex.EncodeToString(mac.Sum(nil)), nil
+}
+
+// Verify returns the stamp of an object as it is stored, or an Error: there is no
+// author for what stands in it. A stamp that is returned is signed by this key, for this
+// object, its generation and its content. Whether it is Fresh is for the caller to ask.
+func (s Subject) Verify(key Key, object *unstructured.Unstructured) (*Stamp, error) {
+	stamp, err := s.Written(key, object)
+	if err != nil {
+		return nil, err
+	}
+	created := object.GetCreationTimestamp().Time
+	switch {
+	case stamp.Extension == "" && (stamp.Time.Sub(created).Abs() > CreationSkew):
+		return nil, &Error{OtherExtension, fmt.Sprintf("its stamp was made for a creation at %s, and it was created at %s",
+			stamp.Time.UTC().Format("2006-01-02T15:04:05Z"), created.UTC().Format("2006-01-02T15:04:05Z"))}
+	case s.Spec && stamp.Generation != object.GetGeneration():
+		return nil, &Error{OtherContent, fmt.Sprintf("its stamp was made for generation %d, and it has generation %d", stamp.Generation, object.GetGeneration())}
+	}
+	return stamp, nil
+}
+
+// Written is Verify for an object that is being written: it does not look at what
+// kube-apiserver sets last, the time of creation and the generation.
+func (s Subject) Written(key Key, object *unstructured.Unstructured) (*Stamp, error) {
+	value, found := object.GetAnnotations()[extension.AuthorAnnotation]
+	if !found {
+		return nil, &Error{Missing, "nobody wrote it since Penstock notes who does"}
+	}
+	stamp, err := parse(value)
+	if err != nil {
+		return nil, &Error{Unreadable, fmt.Sprintf("annotation %s is no stamp: %s", extension.AuthorAnnotation, err)}
+	}
+	signature, err := key.signature(stamp)
+	if err != nil {
+		return nil, err
+	}
+	if !hmac.Equal([]byte(signature), []byte(stamp.Signature)) {
+		return nil, &Error{Unsigned, "its stamp has no signature of this Penstock: somebody made it up, or the store is another one"}
+	}
+	digest, err := s.Digest(object)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case stamp.Kind != s.Mark() || stamp.Namespace != object.GetNamespace():
+		return nil, &Error{OtherExtension, fmt.Sprintf("its stamp was made for an object of kind %q in namespace %q", stamp.Kind, stamp.Namespace)}
+	case stamp.Extension != "" && stamp.Extension != string(object.GetUID()):
+		return nil, &Error{OtherExtension, fmt.Sprintf("its stamp was made for an object with uid %s", stamp.Extension)}
+	case stamp.Name != object.GetName() && (stamp.Extension != "" || !generated(stamp.Name, object)):
+		return nil, &Error{OtherExtension, fmt.Sprintf("its stamp was made for %q", stamp.Name)}
+	case stamp.Digest != digest:
+		return nil, &Error{OtherContent, "the spec, or an annotation of Penstock, is not what its stamp was made for"}
+	}
+	return stamp, nil
+}
+
+// generated tells whether an object has its name of a prefix.
+func generated(prefix string, object *unstructured.Unstructured) bool {
+	return prefix != "" && object.GetGenerateName() == prefix && strings.HasPrefix(object.GetName(), prefix)
+}

@@ -1,0 +1,146 @@
+package extension
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Values of ApprovalAnnotation.
+const (
+	ApprovalAutomatic = "Automatic"
+	ApprovalManual    = "Manual"
+)
+
+// Bounds of the annotations with numbers; the lowest is 0.
+const (
+	// MaxProgressDeadline is a week, in minutes.
+	MaxProgressDeadline = 10080
+	// MaxSuccessDelay is a day, in seconds.
+	MaxSuccessDelay = 86400
+)
+
+// Policy is what the annotations of a ClusterExtension say.
+type Policy struct {
+	// Approval is ApprovalAutomatic or ApprovalManual.
+	Approval string
+	// ProgressDeadlineMinutes is nil when no annotation gives it.
+	ProgressDeadlineMinutes *int32
+	// SuccessDelaySeconds is 0 without an annotation.
+	SuccessDelaySeconds int32
+	// OnFailure is None or Rollback.
+	OnFailure string
+	// CollisionProtection is Prevent, IfNoController or None.
+	CollisionProtection string
+	// TeardownPolicy is Delete or Orphan.
+	TeardownPolicy string
+	// Target is the name of a Secret, empty for the cluster that Penstock is in.
+	Target string
+}
+
+// defaults is what an extension without annotations has.
+func defaults() Policy {
+	return Policy{Approval: ApprovalAutomatic, OnFailure: "None", CollisionProtection: "Prevent", TeardownPolicy: "Delete"}
+}
+
+// annotationsPath is where they are.
+func annotationsPath() *field.Path { return field.NewPath("metadata", "annotations") }
+
+// ParsePolicy reads the annotations of a ClusterExtension. Each error names the annotation,
+// what it has, and what is allowed. What is wrong has its default.
+func ParsePolicy(annotations map[string]string) (Policy, field.ErrorList) {
+	policy := defaults()
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		if err := policy.set(name, annotations[name]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return policy, errs
+}
+
+// ValidateAnnotations returns what is wrong with annotations that are set or changed. What was
+// there before stays: an object must not become one that nobody can write. Old is nil for a
+// creation.
+func ValidateAnnotations(annotations, old map[string]string, creation bool) field.ErrorList {
+	var errs field.ErrorList
+	policy := defaults()
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		if before, found := old[name]; found && before == annotations[name] {
+			continue
+		}
+		if err := policy.set(name, annotations[name]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if target := annotations[TargetAnnotation]; !creation && target != old[TargetAnnotation] {
+		errs = append(errs, field.Invalid(annotationsPath().Key(TargetAnnotation), target,
+			"the cluster of an extension does not change: it was "+strconv.Quote(old[TargetAnnotation])+"; delete the extension, and create it for the other cluster"))
+	}
+	return errs
+}
+
+// set reads one annotation. Annotations of others are not looked at.
+func (p *Policy) set(name, value string) *field.Error {
+	path := annotationsPath().Key(name)
+	choice := func(into *string, allowed ...string) *field.Error {
+		if !slices.Contains(allowed, value) {
+			return field.NotSupported(path, value, allowed)
+		}
+		*into = value
+		return nil
+	}
+	switch name {
+	case ApprovalAnnotation:
+		return choice(&p.Approval, ApprovalAutomatic, ApprovalManual)
+	case OnFailureAnnotation:
+		return choice(&p.OnFailure, "None", "Rollback")
+	case CollisionProtectionAnnotation:
+		return choice(&p.CollisionProtection, "Prevent", "IfNoController", "None")
+	case TeardownPolicyAnnotation:
+		return choice(&p.TeardownPolicy, "Delete", "Orphan")
+	case ProgressDeadlineAnnotation:
+		minutes, err := number(path, value, MaxProgressDeadline, "minutes")
+		if err == nil {
+			p.ProgressDeadlineMinutes = &minutes
+		}
+		return err
+	case SuccessDelayAnnotation:
+		seconds, err := number(path, value, MaxSuccessDelay, "seconds")
+		p.SuccessDelaySeconds = seconds
+		return err
+	case TargetAnnotation:
+		if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
+			return field.Invalid(path, value, "it must be the name of a Secret: "+strings.Join(problems, "; "))
+		}
+		p.Target = value
+		return nil
+	}
+	if strings.HasPrefix(name, AnnotationPrefix) && name != AuthorAnnotation {
+		return field.Invalid(path, value, "Penstock knows no such annotation of a ClusterExtension; there are "+strings.Join(annotationNames(), ", "))
+	}
+	return nil
+}
+
+// decimal is how numbers are written.
+var decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+
+func number(path *field.Path, value string, most int32, unit string) (int32, *field.Error) {
+	if decimal.MatchString(value) {
+		if n, err := strconv.ParseInt(value, 10, 32); err == nil && n <= int64(most) {
+			return int32(n), nil
+		}
+	}
+	return 0, field.Invalid(path, value, "it must be a number of "+unit+" from 0 to "+strconv.Itoa(int(most))+`, such as "30"`)
+}
+
+// annotationNames are those that people set.
+func annotationNames() []string {
+	return []string{ApprovalAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
+		CollisionProtectionAnnotation, TeardownPolicyAnnotation, TargetAnnotation}
+}

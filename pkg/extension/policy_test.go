@@ -1,0 +1,71 @@
+package extension
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+)
+
+func TestParsePolicy(t *testing.T) {
+	all := map[string]string{
+		ApprovalAnnotation: "Manual", ProgressDeadlineAnnotation: "30", SuccessDelayAnnotation: "60", OnFailureAnnotation: "Rollback",
+		CollisionProtectionAnnotation: "IfNoController", TeardownPolicyAnnotation: "Orphan", TargetAnnotation: "edge-1",
+		AuthorAnnotation: "me", "example.com/other": "x",
+	}
+	got, errs := ParsePolicy(all)
+	want := Policy{Approval: "Manual", ProgressDeadlineMinutes: ptr.To[int32](30), SuccessDelaySeconds: 60, OnFailure: "Rollback",
+		CollisionProtection: "IfNoController", TeardownPolicy: "Orphan", Target: "edge-1"}
+	if len(errs) > 0 || !cmp.Equal(got, want) {
+		t.Errorf("%v %s", errs, cmp.Diff(want, got))
+	}
+	got, errs = ParsePolicy(nil)
+	if want := (Policy{Approval: "Automatic", OnFailure: "None", CollisionProtection: "Prevent", TeardownPolicy: "Delete"}); len(errs) > 0 || !cmp.Equal(got, want) {
+		t.Errorf("%v %s", errs, cmp.Diff(want, got))
+	}
+}
+
+func TestValidateAnnotations(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason     string
+		key, value string
+		old        map[string]string
+		updated    bool
+		wants      string
+	}{
+		"Approval":      {reason: "allowed", key: ApprovalAnnotation, value: "Automatic"},
+		"OtherApproval": {reason: "not allowed", key: ApprovalAnnotation, value: "manual", wants: `metadata.annotations[penstock.dev/upgrade-approval]: Unsupported value: "manual": supported values: "Automatic", "Manual"`},
+		"EmptyApproval": {reason: "not allowed", key: ApprovalAnnotation, value: "", wants: `supported values: "Automatic", "Manual"`},
+		"NoDeadline":    {reason: "zero is none", key: ProgressDeadlineAnnotation, value: "0"},
+		"Deadline":      {reason: "the longest", key: ProgressDeadlineAnnotation, value: "10080"},
+		"LongDeadline":  {reason: "longer", key: ProgressDeadlineAnnotation, value: "10081", wants: `metadata.annotations[penstock.dev/progress-deadline-minutes]: Invalid value: "10081": it must be a number of minutes from 0 to 10080`},
+		"Duration":      {reason: "no number", key: ProgressDeadlineAnnotation, value: "30m", wants: "number of minutes"},
+		"Plus":          {reason: "no number", key: SuccessDelayAnnotation, value: "+1", wants: "number of seconds from 0 to 86400"},
+		"Negative":      {reason: "no number", key: SuccessDelayAnnotation, value: "-1", wants: "number of seconds"},
+		"Zeroes":        {reason: "written in one way", key: SuccessDelayAnnotation, value: "007", wants: "number of seconds"},
+		"Huge":          {reason: "no number", key: SuccessDelayAnnotation, value: strings.Repeat("9", 40), wants: "number of seconds"},
+		"OnFailure":     {reason: "not allowed", key: OnFailureAnnotation, value: "Retry", wants: `supported values: "None", "Rollback"`},
+		"Collision":     {reason: "not allowed", key: CollisionProtectionAnnotation, value: "Force", wants: `supported values: "Prevent", "IfNoController", "None"`},
+		"Teardown":      {reason: "not allowed", key: TeardownPolicyAnnotation, value: "Keep", wants: `supported values: "Delete", "Orphan"`},
+		"Target":        {reason: "no name", key: TargetAnnotation, value: "Edge 1", wants: "the name of a Secret"},
+		"NewTarget":     {reason: "it does not change", key: TargetAnnotation, value: "edge-2", old: map[string]string{TargetAnnotation: "edge-1"}, updated: true, wants: `it was "edge-1"`},
+		"LateTarget":    {reason: "it does not change", key: TargetAnnotation, value: "edge-2", updated: true, wants: `it was ""`},
+		"SameTarget":    {reason: "as it was", key: TargetAnnotation, value: "edge-1", old: map[string]string{TargetAnnotation: "edge-1"}, updated: true},
+		"Misspelt":      {reason: "it would have no effect", key: "penstock.dev/upgrade-aproval", value: "Manual", wants: "there are penstock.dev/upgrade-approval,"},
+		"WrongBefore":   {reason: "an object must not become one that nobody can write", key: ApprovalAnnotation, value: "x", old: map[string]string{ApprovalAnnotation: "x"}, updated: true},
+		"WrongAgain":    {reason: "it is changed", key: ApprovalAnnotation, value: "y", old: map[string]string{ApprovalAnnotation: "x"}, updated: true, wants: "Unsupported value"},
+		"Others":        {reason: "not ours", key: "example.com/penstock.dev", value: "x"},
+		"Author":        {reason: "stamps are checked elsewhere", key: AuthorAnnotation, value: "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errs := ValidateAnnotations(map[string]string{tc.key: tc.value}, tc.old, !tc.updated)
+			if (len(errs) == 0) != (tc.wants == "") || tc.wants != "" && !strings.Contains(errs.ToAggregate().Error(), tc.wants) {
+				t.Errorf("%s: %v, want %q", tc.reason, errs.ToAggregate(), tc.wants)
+			}
+		})
+	}
+	if errs := ValidateAnnotations(nil, map[string]string{TargetAnnotation: "edge-1"}, false); len(errs) != 1 {
+		t.Errorf("the target is taken away: %v", errs)
+	}
+}

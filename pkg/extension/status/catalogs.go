@@ -1,0 +1,114 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// Reasons of UpgradeAvailable.
+const (
+	reasonUpgradeAllowed = "Allowed"
+	reasonUpgradeBlocked = "Blocked"
+	reasonNewest         = "NewestInstalled"
+	reasonNoCatalogData  = "CatalogDataUnavailable"
+	reasonNoUpgrades     = "NotFromCatalog"
+)
+
+// mostBlocked is how many versions a message names.
+const mostBlocked = 3
+
+// deprecations says what the catalog says of the package, of the channels, and of the bundle
+// that is installed, in the words of OLM v1.
+func (w *writer) deprecations(found *Deprecations, v view) {
+	if found == nil {
+		w.deprecationsUnknown(v)
+		return
+	}
+	w.deprecation(Deprecated, slices.Concat(found.Package, found.Channels, found.Installed), "not deprecated")
+	w.deprecation(PackageDeprecated, found.Package, "package not deprecated")
+	w.deprecation(ChannelDeprecated, found.Channels, "channel not deprecated")
+	if v.installed == nil {
+		w.set(BundleDeprecated, said{metav1.ConditionUnknown, ReasonAbsent, "no bundle installed yet"})
+		return
+	}
+	w.deprecation(BundleDeprecated, found.Installed, "bundle not deprecated")
+}
+
+func (w *writer) deprecation(kind string, messages []string, not string) {
+	messages = slices.DeleteFunc(slices.Clone(messages), func(message string) bool { return message == "" })
+	if len(messages) == 0 {
+		w.set(kind, said{metav1.ConditionFalse, ReasonNotDeprecated, not})
+		return
+	}
+	w.set(kind, said{metav1.ConditionTrue, ReasonDeprecated, strings.Join(messages, "\n")})
+}
+
+func (w *writer) deprecationsUnknown(v view) {
+	unknown := said{metav1.ConditionUnknown, ReasonDeprecationStatusUnknown, "deprecation status unknown: catalog data unavailable"}
+	for _, kind := range []string{Deprecated, PackageDeprecated, ChannelDeprecated, BundleDeprecated} {
+		w.set(kind, unknown)
+	}
+	if v.installed == nil {
+		w.set(BundleDeprecated, said{metav1.ConditionUnknown, ReasonAbsent, "no bundle installed yet"})
+	}
+}
+
+// upgrade is the condition UpgradeAvailable.
+func upgrade(facts Facts, v view) said {
+	found := facts.Upgrades
+	switch {
+	case v.installed == nil:
+		return said{metav1.ConditionUnknown, ReasonAbsent, "no bundle installed yet"}
+	case v.proposal != nil:
+		return said{metav1.ConditionTrue, reasonProposed, proposal(v)}
+	case facts.Extension.Spec.Source.SourceType != extension.SourceCatalog:
+		return said{metav1.ConditionFalse, reasonNoUpgrades, "the source is no catalog"}
+	case found == nil || found.Newest == "" && found.Allowed == "" && len(found.Blocked) == 0:
+		return said{metav1.ConditionUnknown, reasonNoCatalogData, "no catalog says which versions there are"}
+	case found.Allowed != "" && !older(found.Allowed, v.installed.version()):
+		message := fmt.Sprintf("%s is newer than %s, and allowed", found.Allowed, v.installed.version())
+		if _, failed := verdicts()[facts.Outcome.Result]; failed {
+			message += fmt.Sprintf("; it does not come (%s): %s", facts.Outcome.Result, joined(facts.Outcome))
+		}
+		return said{metav1.ConditionTrue, reasonUpgradeAllowed, message + blocked(found, "; ")}
+	case len(found.Blocked) > 0:
+		return said{metav1.ConditionTrue, reasonUpgradeBlocked, strings.TrimPrefix(blocked(found, ""), " ")}
+	}
+	message := v.installed.version() + " is the newest version"
+	if catalog := facts.Extension.Spec.Source.Catalog; catalog != nil && len(catalog.Channels) > 0 {
+		message += " in the channels that are asked for"
+	}
+	return said{metav1.ConditionFalse, reasonNewest, message}
+}
+
+// older is whether a version is below another one: a spec may ask to go back, which is no
+// upgrade. What cannot be read is not.
+func older(version, than string) bool {
+	one, err := semver.Parse(version)
+	if err != nil {
+		return false
+	}
+	other, err := semver.Parse(than)
+	return err == nil && one.LT(other)
+}
+
+// blocked names newer versions that do not come, and why.
+func blocked(found *Upgrades, separator string) string {
+	if len(found.Blocked) == 0 {
+		return ""
+	}
+	lines := make([]string, 0, mostBlocked+1)
+	for _, one := range found.Blocked[:min(len(found.Blocked), mostBlocked)] {
+		lines = append(lines, one.Version+" is newer, and blocked: "+one.Why)
+	}
+	if more := len(found.Blocked) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more are blocked", more))
+	}
+	return separator + strings.Join(lines, "; ")
+}

@@ -1,0 +1,72 @@
+package status
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// longestNote is what the API takes for the note of an event, in bytes.
+const longestNote = 1024
+
+// Reasons of events that are no reasons of conditions.
+const (
+	eventInstalled        = "Installed"
+	eventUpgradeAvailable = "UpgradeAvailable"
+)
+
+// Event tells people that something has become another one.
+type Event struct {
+	// Warning is whether somebody should look.
+	Warning bool
+	// Reason is one word, and Note at most 1024 bytes.
+	Reason, Note string
+}
+
+// Events are what happened between two statuses, nothing when both say the same. Messages
+// that only count on are no news.
+func Events(before, after extension.Status) []Event {
+	var events []Event
+	add := func(warning bool, reason, note string) {
+		events = append(events, Event{Warning: warning, Reason: reason, Note: text.Clip(note, longestNote)})
+	}
+	told := false // that all is well
+	if was, is := versionOf(before), versionOf(after); is != "" && is != was {
+		told = meta.IsStatusConditionTrue(after.Conditions, Ready)
+		note := is + " is installed"
+		if was != "" {
+			note = fmt.Sprintf("%s is installed, after %s", is, was)
+		}
+		add(false, eventInstalled, note)
+	}
+	if now := turned(before, after, Ready); now != nil && !told {
+		add(now.Status != metav1.ConditionTrue && meta.IsStatusConditionTrue(after.Conditions, Stalled), now.Reason, now.Message)
+	}
+	if now := turned(before, after, Deprecated); now != nil && now.Status == metav1.ConditionTrue {
+		add(true, ReasonDeprecated, now.Message)
+	}
+	if now := turned(before, after, UpgradeAvailable); now != nil && now.Status == metav1.ConditionTrue {
+		add(false, eventUpgradeAvailable, now.Message)
+	}
+	return events
+}
+
+// turned is a condition whose status or reason is another one now, nil when it is not.
+func turned(before, after extension.Status, kind string) *metav1.Condition {
+	was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+		return nil
+	}
+	return is
+}
+
+func versionOf(status extension.Status) string {
+	if status.Install == nil {
+		return ""
+	}
+	return status.Install.Bundle.Version
+}

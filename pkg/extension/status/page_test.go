@@ -1,0 +1,28 @@
+package status
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestPage: each reason of Ready and of UpgradeAvailable is on the page that says who has to
+// do what.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/reference/clusterextension-status.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := []string{
+		ReasonSucceeded, ReasonRollingOut, string(Pending), reasonRevisionsUnknown, reasonDeleting, reasonProposed, reasonPaused, reasonUnavailable,
+		reasonUpgradeAllowed, reasonUpgradeBlocked, reasonNewest, reasonNoCatalogData, reasonNoUpgrades, ReasonAbsent,
+	}
+	for result := range verdicts() {
+		reasons = append(reasons, string(result))
+	}
+	for _, reason := range reasons {
+		if !strings.Contains(string(page), "| `"+reason+"` |") {
+			t.Errorf("the page has no row for %s", reason)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package status
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/resolve"
+)
+
+// reached is what OLM v1 says of an extension with nothing left to do.
+const reached = "Desired state reached"
+
+// progress is the condition Progressing: that of the pass when it failed, and otherwise that
+// of the newest revision.
+func progress(facts Facts, v view) said {
+	if verdict, failed := verdicts()[facts.Outcome.Result]; failed && !keeps(facts, v) {
+		message := facts.Outcome.Message
+		if bundle := facts.Outcome.Bundle; verdict.resolved && bundle != nil {
+			message = fmt.Sprintf("error for resolved bundle %q with version %q: %s", bundle.Name, bundle.Version, message)
+		}
+		return said{verdict.progressing, verdict.reason, message}
+	}
+	switch latest := v.latest(); {
+	case latest != nil:
+		return latest.progressing()
+	case v.proposal != nil && !settled(facts, v):
+		return v.proposal.progressing()
+	case held(v) != nil:
+		return said{metav1.ConditionFalse, ReasonBlocked, held(v).Message}
+	case v.installed != nil && (facts.Outcome.Result == Settled || keeps(facts, v) || settled(facts, v)):
+		return said{metav1.ConditionTrue, ReasonSucceeded, reached}
+	}
+	message := facts.Outcome.Message
+	if message == "" {
+		message = "it has not been found out yet what to install"
+	}
+	return said{metav1.ConditionTrue, ReasonRetrying, message}
+}
+
+// keeps is whether what is installed stays without an error although the catalogs are gone:
+// OLM v1 asks whether another version is wanted.
+func keeps(facts Facts, v view) bool {
+	if facts.Outcome.Result != NoCatalog || v.installed == nil || v.latest() != nil {
+		return false
+	}
+	catalog := facts.Extension.Spec.Source.Catalog
+	return catalog == nil || resolve.InRange(v.installed.version(), catalog.Version)
+}
+
+// settled is whether what is installed is what the spec, as it is now, led to once. What
+// catalogs bring later may be missing.
+func settled(facts Facts, v view) bool {
+	if v.installed == nil || v.latest() != nil || held(v) != nil {
+		return false
+	}
+	generation := facts.Extension.Generation
+	if v.installed.Annotations[extension.GenerationAnnotation] == strconv.FormatInt(generation, 10) {
+		return true
+	}
+	// The same content makes no revision. The last pass told of this generation, and of what is
+	// installed.
+	told := meta.FindStatusCondition(facts.Extension.Status.Conditions, Ready)
+	return told != nil && told.ObservedGeneration == generation && tellsInstalled(told.Reason)
+}
+
+// tellsInstalled is whether a reason of Ready is about what is installed.
+func tellsInstalled(reason string) bool {
+	switch reason {
+	case string(Pending), ReasonRollingOut, reasonProposed, reasonRevisionsUnknown, reasonDeleting:
+		return false
+	}
+	_, failed := verdicts()[Result(reason)]
+	return !failed
+}
+
+// held is why a rollback keeps the extension from making revisions, nil when it does not.
+func held(v view) *metav1.Condition {
+	if v.newest == nil {
+		return nil
+	}
+	condition := v.newest.condition(olmv1alpha1.ConditionHeld)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return condition
+}

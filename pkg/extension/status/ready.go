@@ -1,0 +1,203 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Reasons of the condition Ready besides the results and the reasons of revisions.
+const (
+	reasonRevisionsUnknown = "RevisionsUnknown"
+	reasonNotStalled       = "NotStalled"
+	reasonDeleting         = "Deleting"
+	reasonProposed         = "Proposed"
+	reasonPaused           = "Paused"
+	reasonUnavailable      = "Unavailable"
+)
+
+// mostObjects is how many failing objects a message names.
+const mostObjects = 5
+
+// readiness is the condition Ready, and whether a person has to act. What matters most is
+// told:
+//
+//  1. The pass failed, and what the spec asks for was never reached.
+//  2. The newest revision: held, being rolled out, proposed.
+//  3. What is installed.
+func readiness(facts Facts, v view) (said, bool) {
+	outcome := facts.Outcome
+	verdict, failed := verdicts()[outcome.Result]
+	switch {
+	case failed && !settled(facts, v):
+		return said{metav1.ConditionFalse, string(outcome.Result), joined(outcome)}, verdict.person
+	case held(v) != nil:
+		return said{metav1.ConditionFalse, string(Held), held(v).Message}, true
+	case v.latest() != nil:
+		return v.latest().readiness()
+	case v.proposal != nil && !settled(facts, v):
+		return said{metav1.ConditionFalse, reasonProposed, proposal(v)}, false
+	case v.installed == nil:
+		return said{metav1.ConditionFalse, string(Pending), cmp.Or(joined(outcome), "it has not been found out yet what to install")}, false
+	}
+	said, person := v.installed.readiness()
+	switch {
+	case failed:
+		said.message += fmt.Sprintf("; no other version can come (%s): %s", outcome.Result, joined(outcome))
+	case v.proposal != nil:
+		said.message += "; " + proposal(v)
+	}
+	return said, person
+}
+
+// joined is what is known of an outcome.
+func joined(outcome Outcome) string {
+	if outcome.Message == "" || outcome.Why == "" {
+		return outcome.Message + outcome.Why
+	}
+	return outcome.Message + ": " + outcome.Why
+}
+
+// readiness is what a revision says of itself, in its own words.
+func (r revision) readiness() (said, bool) {
+	title := r.title()
+	stalled, failing, available := r.condition(olmv1alpha1.ConditionStalled), r.condition(olmv1alpha1.ConditionFailing), r.condition(olmv1alpha1.ConditionAvailable)
+	person := r.is(olmv1alpha1.ConditionStalled)
+	progressing := r.condition(olmv1alpha1.ConditionProgressing)
+	switch {
+	case r.is(olmv1alpha1.ConditionFailing):
+		return said{metav1.ConditionFalse, failing.Reason, title + ": " + cmp.Or(r.objects(), failing.Message)}, person
+	case person:
+		return said{metav1.ConditionFalse, stalled.Reason, title + ": " + withObjects(stalled.Message, r.objects())}, true
+	case r.paused():
+		return said{metav1.ConditionFalse, reasonPaused, title + " is paused; it goes on with: kubectl penstock resume " + r.Name}, false
+	case progressing != nil && progressing.Reason == revisionFrozen:
+		return said{metav1.ConditionFalse, revisionFrozen, title + ": " + progressing.Message}, false
+	case !r.is(olmv1alpha1.ConditionSucceeded):
+		return said{metav1.ConditionFalse, ReasonRollingOut, title + " is rolling out" + after(": ", cmp.Or(r.objects(), messageOf(progressing)))}, false
+	case available == nil || available.Status == metav1.ConditionUnknown:
+		return said{metav1.ConditionUnknown, reasonOf(available), title + " is installed, and whether it is available is not known" + after(": ", messageOf(available))}, false
+	case available.Status == metav1.ConditionFalse:
+		return said{metav1.ConditionFalse, reasonUnavailable, title + " is installed, and not available: " + cmp.Or(r.objects(), available.Message)}, false
+	}
+	return said{metav1.ConditionTrue, ReasonSucceeded, title + " is installed and available"}, false
+}
+
+// objects names the phase that is held back, and the objects that do it, each with its reason.
+// It is empty when no phase is.
+func (r revision) objects() string {
+	for i, phase := range r.Status.Phases {
+		if len(phase.Failing) == 0 {
+			continue
+		}
+		lines := make([]string, 0, mostObjects)
+		for _, object := range phase.Failing[:min(len(phase.Failing), mostObjects)] {
+			lines = append(lines, fmt.Sprintf("%s (%s): %s", objectOf(object), cmp.Or(cause(object), object.Reason), object.Message))
+		}
+		more := len(phase.Failing) - len(lines) + int(phase.FailingOmitted)
+		if more > 0 {
+			lines = append(lines, text.Count(more, "more object"))
+		}
+		return fmt.Sprintf("phase %s (%d of %d, %d of %d objects available): %s", phase.Name, i+1, len(r.Status.Phases), phase.Available, phase.Objects, strings.Join(lines, "; "))
+	}
+	return ""
+}
+
+// cause is why an object is not ready, when that is known: ProbeFailed, ImagePullBackOff.
+func cause(object olmv1alpha1.ObjectFailure) string {
+	if object.Cause == nil || object.Cause.Reason == "" {
+		return ""
+	}
+	return object.Reason + ", " + object.Cause.Reason
+}
+
+// withObjects adds the objects when the message does not name the phase already.
+func withObjects(message, objects string) string {
+	if objects == "" {
+		return message
+	}
+	said, _, _ := strings.Cut(message, "; ")
+	return said + "; " + objects
+}
+
+func after(separator, message string) string {
+	if message == "" {
+		return ""
+	}
+	return separator + message
+}
+
+func messageOf(condition *metav1.Condition) string {
+	if condition == nil {
+		return ""
+	}
+	return condition.Message
+}
+
+func reasonOf(condition *metav1.Condition) string {
+	if condition == nil {
+		return string(Pending)
+	}
+	return condition.Reason
+}
+
+// proposal says what waits for approval, and how to review and approve it.
+func proposal(v view) string {
+	r := v.proposal
+	what := "an installation"
+	against := ""
+	if v.installed != nil {
+		what, against = "an upgrade", fmt.Sprintf("kubectl get revisiondiff %s..%s", v.installed.Name, r.Name)
+	}
+	where := ""
+	if channel := r.Annotations[extension.ChannelAnnotation]; channel != "" {
+		where = ", from channel " + channel
+	}
+	message := fmt.Sprintf("%s%s is proposed as %s and waits for approval", r.title(), where, what)
+	if why := r.Annotations[olmv1alpha1.LifecycleReasonAnnotation]; why != "" {
+		message += ": " + why
+	}
+	if against != "" {
+		message += "; it is reviewed with: " + against
+	}
+	return message + "; it is approved with: kubectl penstock resume " + r.Name
+}
+
+// deleting is the status of an extension that is being deleted: what is left. What catalogs
+// say of it stays as it was.
+func (w *writer) deleting(v view) {
+	w.installed(v, Outcome{})
+	w.set(Available, availability(v))
+	w.activeRevisions(v)
+	left := deleting(v)
+	w.set(Progressing, said{metav1.ConditionTrue, left.reason, left.message})
+	w.set(Ready, left)
+	w.stalled(left, false)
+	if meta.FindStatusCondition(w.status.Conditions, Deprecated) == nil {
+		w.deprecationsUnknown(v)
+	}
+	if meta.FindStatusCondition(w.status.Conditions, UpgradeAvailable) == nil {
+		w.set(UpgradeAvailable, said{metav1.ConditionUnknown, reasonNoCatalogData, "the extension is being deleted"})
+	}
+}
+
+// deleting says what is left of an extension that is being deleted.
+func deleting(v view) said {
+	message := "the extension is being deleted"
+	if v.leaving > 0 {
+		message += "; " + text.Count(v.leaving, "revision") + " with objects are left"
+	}
+	if v.newest != nil {
+		if objects := (revision{v.newest.ClusterExtensionRevision}).objects(); objects != "" {
+			message += ": " + objects
+		}
+	}
+	return said{metav1.ConditionFalse, reasonDeleting, message}
+}

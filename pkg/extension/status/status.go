@@ -1,0 +1,138 @@
+package status
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// longestMessage bounds the message of a condition, in bytes. The definition allows 32768: that
+// is more than anybody reads, and an object with fourteen of them does not fit into etcd.
+const longestMessage = 4096
+
+// Of returns the status that follows from facts. It is equal to the one before when nothing
+// has changed, and when the pass is Pending without a message.
+func Of(facts Facts) extension.Status {
+	if facts.RevisionsErr == nil && facts.Outcome.Message == "" && (facts.Outcome.Result == "" || facts.Outcome.Result == Pending) {
+		// Something is on its way, and brings another pass.
+		return facts.Extension.Status
+	}
+	w := &writer{generation: facts.Extension.Generation, now: facts.Now, status: copied(facts.Extension.Status)}
+	if facts.RevisionsErr != nil {
+		w.unknownRevisions(facts.RevisionsErr)
+		return w.status
+	}
+	v := look(facts.Revisions)
+	if facts.Extension.DeletionTimestamp != nil {
+		w.deleting(v)
+		return w.status
+	}
+	w.installed(v, facts.Outcome)
+	w.set(Available, availability(v))
+	w.activeRevisions(v)
+	w.set(Progressing, progress(facts, v))
+	if !w.knowsCatalogs(facts) {
+		w.deprecations(facts.Deprecations, v)
+		w.set(UpgradeAvailable, upgrade(facts, v))
+	}
+	ready, person := readiness(facts, v)
+	w.set(Ready, ready)
+	w.stalled(ready, person)
+	return w.status
+}
+
+// knowsCatalogs is whether what was said of catalogs stays: they are not known yet, because the
+// process has just begun, and were when the same spec was looked at.
+func (w *writer) knowsCatalogs(facts Facts) bool {
+	said := meta.FindStatusCondition(w.status.Conditions, Deprecated)
+	return facts.Outcome.Result == Pending && facts.Upgrades == nil && facts.Deprecations == nil && said != nil && said.ObservedGeneration == w.generation
+}
+
+// Same is whether two statuses say the same, whatever the time zone.
+func Same(a, b extension.Status) bool { return equality.Semantic.DeepEqual(a, b) }
+
+// copied lets conditions be set without a change of the object.
+func copied(status extension.Status) extension.Status {
+	status.Conditions = append([]metav1.Condition(nil), status.Conditions...)
+	return status
+}
+
+// writer sets conditions.
+type writer struct {
+	generation int64
+	now        time.Time
+	status     extension.Status
+}
+
+func (w *writer) set(kind string, s said) { w.setIn(&w.status.Conditions, kind, s) }
+
+// setIn sets a condition. Its time is when the status became another one. Fractions of a
+// second are not stored.
+func (w *writer) setIn(conditions *[]metav1.Condition, kind string, s said) {
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: kind, Status: s.status, Reason: s.reason, Message: text.Clip(s.message, longestMessage),
+		ObservedGeneration: w.generation, LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second)),
+	})
+}
+
+// unknownRevisions says that nothing can be said.
+func (w *writer) unknownRevisions(err error) {
+	w.set(Installed, said{metav1.ConditionUnknown, ReasonFailed, err.Error()})
+	w.set(Progressing, said{metav1.ConditionTrue, ReasonRetrying, "retrying to get installed bundle"})
+	w.set(Ready, said{metav1.ConditionUnknown, reasonRevisionsUnknown, "the revisions of this extension cannot be read: " + err.Error()})
+	w.stalled(said{}, false)
+}
+
+// installed says which bundle is. OLM v1 calls it a failure when nothing is installed and
+// nothing is on its way, or when what is on its way meets errors.
+func (w *writer) installed(v view, outcome Outcome) {
+	w.status.Install = nil
+	if v.installed != nil {
+		w.status.Install = v.installed.bundle()
+		w.set(Installed, said{metav1.ConditionTrue, ReasonSucceeded,
+			"Installed bundle " + imageOf(*v.installed) + " successfully"})
+		return
+	}
+	reason := ReasonFailed
+	switch latest := v.latest(); {
+	case latest != nil && latest.progressing().reason != ReasonRetrying:
+		reason = ReasonAbsent
+	case latest == nil && (v.proposal != nil || outcome.Result == Pending || outcome.Result == ""):
+		reason = ReasonAbsent
+	}
+	w.set(Installed, said{metav1.ConditionFalse, reason, "No bundle installed"})
+}
+
+// imageOf is the image of a revision, and its name when it was not made of one.
+func imageOf(r revision) string {
+	if image := r.Annotations[olmv1alpha1.ReferenceAnnotation]; image != "" {
+		return image
+	}
+	return "of " + r.Name
+}
+
+// availability is that of what is installed, or else of what is on its way.
+func availability(v view) said {
+	switch {
+	case v.installed != nil:
+		return v.installed.available()
+	case v.latest() != nil:
+		return v.latest().available()
+	}
+	return said{metav1.ConditionFalse, ReasonAbsent, "No bundle installed"}
+}
+
+// stalled says whether a person has to act.
+func (w *writer) stalled(ready said, person bool) {
+	if !person {
+		w.set(Stalled, said{metav1.ConditionFalse, reasonNotStalled, "nothing waits for a person"})
+		return
+	}
+	w.set(Stalled, said{metav1.ConditionTrue, ready.reason, ready.message})
+}

@@ -1,0 +1,105 @@
+package status
+
+import (
+	"fmt"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// revision is one that counts, with what is often asked of it.
+type revision struct {
+	*olmv1alpha1.ClusterExtensionRevision
+}
+
+func (r revision) version() string { return r.Annotations[olmv1alpha1.VersionAnnotation] }
+
+// title names the revision for people: argocd-2 (1.4.2).
+func (r revision) title() string {
+	if version := r.version(); version != "" {
+		return fmt.Sprintf("%s (%s)", r.Name, version)
+	}
+	return r.Name
+}
+
+func (r revision) condition(kind string) *metav1.Condition {
+	return meta.FindStatusCondition(r.Status.Conditions, kind)
+}
+
+func (r revision) is(kind string) bool {
+	return meta.IsStatusConditionTrue(r.Status.Conditions, kind)
+}
+
+func (r revision) paused() bool { return r.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused }
+
+// bundle is what the definition of ClusterExtensions takes in status, nil when the revision
+// names none that it would take.
+func (r revision) bundle() *extension.InstallStatus {
+	name, version := r.Annotations[olmv1alpha1.BundleAnnotation], r.version()
+	if name == "" {
+		return nil
+	}
+	if _, err := semver.Parse(version); err != nil {
+		return nil
+	}
+	bundle := extension.Bundle{Name: name, Version: version}
+	if release, ok := r.Annotations[extension.ReleaseAnnotation]; ok && release != "" {
+		bundle.Release = &release
+	}
+	return &extension.InstallStatus{Bundle: bundle}
+}
+
+// view is what the revisions of an extension say, sorted as OLM v1 does.
+type view struct {
+	// installed is the newest that has succeeded and is neither archived nor being deleted.
+	installed *revision
+	// rolling are the others that count, the oldest first.
+	rolling []revision
+	// proposal is the newest of all when it was made Paused for approval, and still is.
+	proposal *revision
+	// newest is that of the highest number, archived ones included.
+	newest *revision
+	// leaving is how many are being deleted.
+	leaving int
+}
+
+func look(revisions []*olmv1alpha1.ClusterExtensionRevision) view {
+	var v view
+	for i, one := range revisions {
+		r := revision{one}
+		if i == 0 {
+			v.newest = &r
+		}
+		switch {
+		case one.DeletionTimestamp != nil:
+			v.leaving++
+		case one.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived:
+		case proposed(r):
+			// An older proposal that nobody approved says nothing beside a newer revision.
+			if i == 0 {
+				v.proposal = &r
+			}
+		case !r.is(olmv1alpha1.ConditionSucceeded):
+			v.rolling = append([]revision{r}, v.rolling...)
+		case v.installed == nil:
+			v.installed = &r
+		}
+	}
+	return v
+}
+
+func proposed(r revision) bool {
+	return r.paused() && r.Annotations[extension.ProposedAnnotation] == "true" && !r.is(olmv1alpha1.ConditionSucceeded)
+}
+
+// latest is the newest revision that is being rolled out, nil for none.
+func (v view) latest() *revision {
+	if len(v.rolling) == 0 {
+		return nil
+	}
+	return &v.rolling[len(v.rolling)-1]
+}

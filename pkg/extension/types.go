@@ -1,0 +1,184 @@
+package extension
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resource is that of ClusterExtensions. The group and version are OLM's.
+var Resource = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
+
+// Kind is that of ClusterExtensions.
+var Kind = Resource.GroupVersion().WithKind("ClusterExtension")
+
+// OperatorControllerLease is the name of the lease that OLM's operator-controller takes, in
+// the namespace where it is installed.
+const OperatorControllerLease = "9c4404e7.operatorframework.io"
+
+// OperatorControllerNamespaces are where it is installed as a rule: by OLM v1, and in OpenShift.
+func OperatorControllerNamespaces() []string {
+	return []string{"olmv1-system", "openshift-operator-controller"}
+}
+
+// Where the content of an extension comes from.
+const (
+	// SourceCatalog is a package of ClusterCatalogs.
+	SourceCatalog = "Catalog"
+	// SourceImage is an image: a bundle, or manifests. OLM does not have it.
+	SourceImage = "Image"
+	// SourceChart is a Helm chart in a registry. OLM does not have it.
+	SourceChart = "Chart"
+)
+
+// Policies of upgrades between versions of a catalog.
+const (
+	// FromCatalog allows the upgrades that the catalog has.
+	FromCatalog = "CatalogProvided"
+	// SelfCertified allows every version.
+	SelfCertified = "SelfCertified"
+)
+
+// Enforcement of CRD upgrade safety.
+const (
+	EnforcementStrict = "Strict"
+	EnforcementNone   = "None"
+)
+
+// Extension is a ClusterExtension.
+type Extension struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   Spec   `json:"spec"`
+	Status Status `json:"status,omitempty,omitzero"`
+}
+
+// Spec says what shall be installed.
+type Spec struct {
+	// Namespace is where the objects of the extension are; it exists already. Immutable.
+	Namespace string `json:"namespace"`
+	// ServiceAccount is in Namespace. OLM ignores it; here, automatic upgrades are made in
+	// its name.
+	ServiceAccount *ServiceAccount `json:"serviceAccount,omitempty"`
+	Source         Source          `json:"source"`
+	Install        *Install        `json:"install,omitempty"`
+	Config         *Config         `json:"config,omitempty"`
+	// ProgressDeadlineMinutes is how long a rollout may take, 10 to 720; 0 is no deadline.
+	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
+}
+
+// ServiceAccount is named by an extension.
+type ServiceAccount struct {
+	Name string `json:"name"`
+}
+
+// Source is one of its fields, the one that SourceType names.
+type Source struct {
+	SourceType string       `json:"sourceType"`
+	Catalog    *Catalog     `json:"catalog,omitempty"`
+	Image      *ImageSource `json:"image,omitempty"`
+	Chart      *ChartSource `json:"chart,omitempty"`
+}
+
+// Catalog asks for a package.
+type Catalog struct {
+	// PackageName is immutable.
+	PackageName string `json:"packageName"`
+	// Version is a range in the grammar of Masterminds/semver; empty is any version.
+	Version string `json:"version,omitempty"`
+	// Channels limit bundles and upgrades; empty are all.
+	Channels []string `json:"channels,omitempty"`
+	// Selector chooses ClusterCatalogs by their labels; nil is all.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// UpgradeConstraintPolicy is CatalogProvided, the default, or SelfCertified.
+	UpgradeConstraintPolicy string `json:"upgradeConstraintPolicy,omitempty"`
+}
+
+// ImageSource is a bundle, or manifests, by reference.
+type ImageSource struct {
+	// Ref is an image reference with a tag or a digest.
+	Ref string `json:"ref"`
+}
+
+// ChartSource is a Helm chart by reference.
+type ChartSource struct {
+	// Ref is an image reference with a tag or a digest.
+	Ref string `json:"ref"`
+}
+
+// Install says how.
+type Install struct {
+	Preflight *Preflight `json:"preflight,omitempty"`
+}
+
+// Preflight is what is checked before.
+type Preflight struct {
+	CRDUpgradeSafety *CRDUpgradeSafety `json:"crdUpgradeSafety,omitempty"`
+}
+
+// CRDUpgradeSafety is Strict, the default, or None.
+type CRDUpgradeSafety struct {
+	Enforcement string `json:"enforcement"`
+}
+
+// Config is what the bundle or chart is given.
+type Config struct {
+	// ConfigType is Inline.
+	ConfigType string `json:"configType"`
+	// Inline is an object: the values of a chart, or the configuration of a bundle.
+	Inline json.RawMessage `json:"inline,omitempty"`
+}
+
+// Status says what is installed, and what is being done.
+type Status struct {
+	// Conditions are a map by type.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Install is nil while nothing is installed.
+	Install *InstallStatus `json:"install,omitempty"`
+	// ActiveRevisions are the installed one and those that are being rolled out.
+	ActiveRevisions []ActiveRevision `json:"activeRevisions,omitempty"`
+}
+
+// InstallStatus names what is installed.
+type InstallStatus struct {
+	Bundle Bundle `json:"bundle"`
+}
+
+// Bundle is one version of a package.
+type Bundle struct {
+	Name    string  `json:"name"`
+	Version string  `json:"version"`
+	Release *string `json:"release,omitempty"`
+}
+
+// ActiveRevision is a revision that is not archived. Only those that have not succeeded have
+// conditions.
+type ActiveRevision struct {
+	Name       string             `json:"name"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// From reads a ClusterExtension.
+func From(object *unstructured.Unstructured) (*Extension, error) {
+	extension := &Extension{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, extension); err != nil {
+		return nil, fmt.Errorf("reading ClusterExtension %s: %w", object.GetName(), err)
+	}
+	return extension, nil
+}
+
+// WithStatus returns a copy of an object with another status, for a write to its subresource.
+func WithStatus(object *unstructured.Unstructured, status Status) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status of ClusterExtension %s: %w", object.GetName(), err)
+	}
+	changed := object.DeepCopy()
+	changed.Object["status"] = fields
+	return changed, nil
+}

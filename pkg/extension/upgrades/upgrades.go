@@ -1,0 +1,206 @@
+// Package upgrades says what the catalogs have beyond what an extension has installed: what
+// comes, what is newer and does not come, and why. It is pure, and what it says of what comes
+// is what the resolver chooses.
+package upgrades
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/resolve"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// MaxBlocked is how many versions are listed that do not come.
+const MaxBlocked = 10
+
+// longestWhy bounds what is said of one of them, in bytes: catalogs come from others.
+const longestWhy = 500
+
+// Upgrades is what the catalogs have for an extension. Versions are empty where there is none.
+type Upgrades struct {
+	// Installed is the version that is installed.
+	Installed string `json:"installed,omitempty"`
+	// Allowed is the version that the spec leads to now, which may be the installed one. With
+	// manual approval it comes as a proposal. AllowedChannel and AllowedCatalog lead there.
+	Allowed        string `json:"allowed,omitempty"`
+	AllowedChannel string `json:"allowedChannel,omitempty"`
+	AllowedCatalog string `json:"allowedCatalog,omitempty"`
+	// Newest is the highest version in the channels and catalogs that the spec asks for.
+	Newest string `json:"newest,omitempty"`
+	// Blocked are versions above both the installed and the allowed one, the newest first, and
+	// why they do not come. BlockedMore is how many others there are.
+	Blocked     []Blocked `json:"blocked,omitempty"`
+	BlockedMore int       `json:"blockedMore,omitempty"`
+	// None says why the spec leads to no version. It is empty when it does.
+	None string `json:"none,omitempty"`
+}
+
+// Blocked is a version that does not come.
+type Blocked struct {
+	Version string `json:"version"`
+	Catalog string `json:"catalog"`
+	Cause   Cause  `json:"cause"`
+	// Why says it in words, and what helps.
+	Why string `json:"why"`
+}
+
+// Cause is what keeps a version from coming.
+type Cause string
+
+// Causes, the one that is nearest to coming last.
+const (
+	// OtherCatalog: only catalogs that spec.source.catalog.selector does not choose have it.
+	OtherCatalog Cause = "OtherCatalog"
+	// Channel: it is in none of spec.source.catalog.channels.
+	Channel Cause = "Channel"
+	// Range: spec.source.catalog.version leaves it out.
+	Range Cause = "Range"
+	// NotSuccessor: the catalog has no upgrade to it from what is installed, and
+	// spec.source.catalog.upgradeConstraintPolicy asks for one.
+	NotSuccessor Cause = "NotSuccessor"
+	// Deprecated: the catalog says that it should not be used, and has another one.
+	Deprecated Cause = "Deprecated"
+	// Priority: another catalog has a higher priority.
+	Priority Cause = "Priority"
+	// Tie: several catalogs of the same priority might be meant.
+	Tie Cause = "Tie"
+	// Unsupported: it was chosen and cannot be installed.
+	Unsupported Cause = "Unsupported"
+)
+
+// standing is a cause, with the rules of the resolver that it stands for.
+type standing struct {
+	cause Cause
+	rules []resolve.Rule
+}
+
+// causes has them in order.
+func causes() []standing {
+	return []standing{
+		{OtherCatalog, nil},
+		{Channel, []resolve.Rule{resolve.NotInChannel}},
+		{Range, []resolve.Rule{resolve.OutsideRange}},
+		{NotSuccessor, []resolve.Rule{resolve.NotSuccessor}},
+		{Deprecated, []resolve.Rule{resolve.DeprecatedBundle, resolve.DeprecatedInCatalog}},
+		{Priority, []resolve.Rule{resolve.LowerPriority}},
+		{Tie, nil},
+		{Unsupported, nil},
+	}
+}
+
+// Available is whether there is a newer version than the installed one, whether it may come
+// or not.
+func (u *Upgrades) Available() bool { return u.Comes() || len(u.Blocked) > 0 }
+
+// Comes is whether the spec leads to another version than the installed one.
+func (u *Upgrades) Comes() bool { return u.Allowed != "" && u.Allowed != u.Installed }
+
+// Request is what an extension asks the catalogs for; installed is nil when nothing is.
+func Request(source extension.Catalog, installed *resolve.Installed) resolve.Request {
+	return resolve.Request{
+		Package: source.PackageName, Version: source.Version, Channels: source.Channels, Selector: source.Selector,
+		SelfCertified: source.UpgradeConstraintPolicy == extension.SelfCertified, Installed: installed,
+	}
+}
+
+// Of returns what there is. Its errors are the resolver's about the request and about
+// catalogs that cannot be read: then it is not known.
+func Of(request resolve.Request, catalogs []resolve.Catalog) (*Upgrades, error) {
+	survey, err := resolve.Look(request, catalogs)
+	if err != nil {
+		return nil, err
+	}
+	out := &Upgrades{}
+	var above []fbc.Version
+	if request.Installed != nil {
+		out.Installed = text.Line(request.Installed.Version, longestWhy)
+		if version, err := fbc.ParseVersion(request.Installed.Version); err == nil {
+			above = append(above, version)
+		}
+	}
+	if chosen := survey.Resolution; chosen != nil {
+		out.Allowed, out.AllowedChannel, out.AllowedCatalog = chosen.Version.String(), text.Line(chosen.Channel, longestWhy), chosen.Catalog
+		above = append(above, chosen.Version)
+	}
+	if newest, found := survey.Newest(); found {
+		out.Newest = newest.String()
+	}
+	if survey.Err != nil {
+		out.None = text.Line(reasonOf(survey.Err), longestWhy)
+	}
+	out.block(survey, above)
+	return out, nil
+}
+
+// reasonOf prefers what helps to what upstream says.
+func reasonOf(err error) string {
+	if failed := (*resolve.Error)(nil); errors.As(err, &failed) && failed.Reason != "" {
+		return failed.Reason
+	}
+	return err.Error()
+}
+
+// candidate is a version that does not come.
+type candidate struct {
+	resolve.Seen
+	cause Cause
+	rank  int
+}
+
+// block lists the versions above all of these, each once: in the catalog where it is nearest
+// to coming.
+func (u *Upgrades) block(survey *resolve.Survey, above []fbc.Version) {
+	var found []candidate
+	add := func(all []resolve.Seen, cause func(resolve.Seen) Cause) {
+		for _, one := range all {
+			higher := one.Node.Readable && !slices.ContainsFunc(above, func(v fbc.Version) bool { return one.Node.Version.Compare(v) <= 0 })
+			if because := cause(one); higher && because != "" {
+				rank := slices.IndexFunc(causes(), func(known standing) bool { return known.cause == because })
+				found = append(found, candidate{Seen: one, cause: because, rank: rank})
+			}
+		}
+	}
+	add(survey.Seen, func(one resolve.Seen) Cause { return causeOf(survey, one) })
+	add(survey.Elsewhere, func(resolve.Seen) Cause { return OtherCatalog })
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(b.Node.Version.Compare(a.Node.Version), cmp.Compare(b.rank, a.rank), cmp.Compare(a.Catalog, b.Catalog))
+	})
+	found = slices.CompactFunc(found, func(a, b candidate) bool { return a.Node.Version.Compare(b.Node.Version) == 0 })
+	for _, one := range found[:min(len(found), MaxBlocked)] {
+		u.Blocked = append(u.Blocked, Blocked{Version: one.Node.Version.String(), Catalog: one.Catalog, Cause: one.cause, Why: text.Line(why(survey, one), longestWhy)})
+	}
+	u.BlockedMore = len(found) - len(u.Blocked)
+}
+
+// causeOf is "" for a bundle that nothing blocks: a better one was chosen.
+func causeOf(survey *resolve.Survey, one resolve.Seen) Cause {
+	switch {
+	case one.Rule == "" && survey.Tie() != "":
+		return Tie
+	case one.Rule == "" && survey.Err != nil:
+		return Unsupported
+	}
+	for _, known := range causes() {
+		if slices.Contains(known.rules, one.Rule) {
+			return known.cause
+		}
+	}
+	return ""
+}
+
+func why(survey *resolve.Survey, one candidate) string {
+	switch one.cause {
+	case OtherCatalog:
+		return "only catalog " + one.Catalog + " has it, which selector does not choose"
+	case Tie:
+		return survey.Tie()
+	case Unsupported:
+		return survey.Err.Error()
+	case Channel, Range, NotSuccessor, Deprecated, Priority:
+	}
+	return survey.Why(one.Seen)
+}

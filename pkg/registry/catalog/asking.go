@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/registry/catalog/catalogpackage"
+	"github.com/penstock-project/penstock/pkg/resolve"
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// mostAsked is of how many extensions of a package one is asked whether the caller may get it,
+// when they may not list them.
+const mostAsked = 100
+
+// Extensions lists the ClusterExtensions of the cluster, in the name of Penstock.
+type Extensions func(ctx context.Context) ([]extension.Extension, error)
+
+// AskingFor tells which ClusterExtensions ask for a package. Whoever may list clusterextensions
+// and clusterextensionrevisions sees all of them, anybody else those that they may get, together
+// with the revision that is installed.
+func AskingFor(extensions Extensions, revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Asking {
+	return func(ctx context.Context, name string) ([]catalogpackage.Asked, error) {
+		caller, ok := request.UserFrom(ctx)
+		if !ok {
+			return nil, errors.New("the request has no user")
+		}
+		sees := readable{by: by, caller: caller}
+		if err := sees.findAll(ctx); err != nil {
+			return nil, err
+		}
+		all, err := extensions(ctx)
+		if err != nil {
+			return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("the ClusterExtensions of the cluster cannot be listed: %v", err))
+		}
+		all = slices.DeleteFunc(all, func(one extension.Extension) bool {
+			return one.Spec.Source.Catalog == nil || one.Spec.Source.Catalog.PackageName != name
+		})
+		slices.SortFunc(all, func(a, b extension.Extension) int { return cmp.Compare(a.Name, b.Name) })
+		if !sees.all && len(all) > mostAsked {
+			return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), "", fmt.Errorf("%d of them ask for package %s: whoever may not list them is asked about %d at most", len(all), name, mostAsked))
+		}
+		chains, err := revisions(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("listing clusterextensionrevisions: %w", err)
+		}
+		return sees.of(ctx, all, chains)
+	}
+}
+
+// readable is what a caller may see.
+type readable struct {
+	by     authorizer.UnconditionalAuthorizer
+	caller user.Info
+	// all is whether they see everything.
+	all bool
+}
+
+func (s *readable) findAll(ctx context.Context) error {
+	for _, one := range []right.Right{right.On(extension.Resource, "list", "", ""), right.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "list", "", "")} {
+		may, err := s.may(ctx, one)
+		if err != nil || !may {
+			return err
+		}
+	}
+	s.all = true
+	return nil
+}
+
+func (s *readable) may(ctx context.Context, one right.Right) (bool, error) {
+	may, err := one.Has(ctx, s.by, s.caller)
+	if err != nil {
+		return false, apierrors.NewServiceUnavailable(fmt.Sprintf("whether you may %s cannot be found out: %v", one, err))
+	}
+	return may, nil
+}
+
+// of joins extensions with what they have installed.
+func (s *readable) of(ctx context.Context, all []extension.Extension, chains map[string][]olm.ClusterExtensionRevision) ([]catalogpackage.Asked, error) {
+	var out []catalogpackage.Asked
+	for i := range all {
+		one := &all[i]
+		installed := newestSucceeded(chains[one.Name])
+		if !s.all {
+			needed := []right.Right{right.On(extension.Resource, "get", "", one.Name)}
+			if installed != nil {
+				needed = append(needed, right.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "get", "", installed.Name))
+			}
+			allowed := true
+			for _, right := range needed {
+				may, err := s.may(ctx, right)
+				if err != nil {
+					return nil, err
+				}
+				allowed = allowed && may
+			}
+			if !allowed {
+				continue
+			}
+		}
+		asked := catalogpackage.Asked{Extension: one}
+		// What another package has installed has no successors in this one.
+		if installed != nil && installed.Annotations[v1alpha1.PackageAnnotation] == one.Spec.Source.Catalog.PackageName {
+			asked.Installed = &resolve.Installed{Name: installed.Annotations[v1alpha1.BundleAnnotation], Version: installed.Annotations[v1alpha1.VersionAnnotation]}
+		}
+		out = append(out, asked)
+	}
+	return out, nil
+}

@@ -1,0 +1,128 @@
+package catalogpackage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/upgrades"
+	"github.com/penstock-project/penstock/pkg/registry/printing"
+	"github.com/penstock-project/penstock/pkg/resolve"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Asked is a ClusterExtension that asks for a package, and what it has of it: nil for nothing.
+type Asked struct {
+	Extension *extension.Extension
+	Installed *resolve.Installed
+}
+
+// Asking returns the ClusterExtensions that ask for a package, by name, as far as the caller of
+// the request may know them and their revisions.
+type Asking func(ctx context.Context, name string) ([]Asked, error)
+
+// approvalAutomatic is what an extension without the annotation has.
+const approvalAutomatic = "Automatic"
+
+// UpgradesREST serves the subresource upgrades: what the extensions of a package could be
+// upgraded to. They see catalogs by their own selectors, so the package need not be in one.
+type UpgradesREST struct {
+	catalogs endpoint
+	asking   Asking
+	upgradesTable
+}
+
+var (
+	_ rest.Getter         = &UpgradesREST{}
+	_ rest.TableConvertor = &UpgradesREST{}
+)
+
+// NewUpgrades returns the endpoint.
+func NewUpgrades(catalogs Inventory, asking Asking) *UpgradesREST {
+	return &UpgradesREST{catalogs: endpoint{catalogs: catalogs}, asking: asking}
+}
+
+// New returns an empty list.
+func (*UpgradesREST) New() runtime.Object { return &catalog.CatalogPackageUpgrades{} }
+
+// Destroy does nothing: nothing is held.
+func (*UpgradesREST) Destroy() {}
+
+// Get returns what the extensions of a package could be upgraded to.
+func (r *UpgradesREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	at, err := r.catalogs.known()
+	if err != nil {
+		return nil, err
+	}
+	asked, err := r.asking(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(asked) == 0 && len(at.Offers(name)) == 0 {
+		return nil, notFound(at, name)
+	}
+	out := &catalog.CatalogPackageUpgrades{ObjectMeta: metav1.ObjectMeta{Name: name}, Extensions: []catalog.ExtensionUpgrades{}}
+	if len(asked) == 0 {
+		return out, nil
+	}
+	catalogs := at.ForResolver(name)
+	for _, one := range asked {
+		out.Extensions = append(out.Extensions, rowOf(one, catalogs))
+	}
+	return out, nil
+}
+
+func rowOf(asked Asked, catalogs []resolve.Catalog) catalog.ExtensionUpgrades {
+	row := catalog.ExtensionUpgrades{
+		Extension: asked.Extension.Name, Approval: word(cmp.Or(asked.Extension.Annotations[extension.ApprovalAnnotation], approvalAutomatic)),
+	}
+	if asked.Installed != nil {
+		row.Installed = word(asked.Installed.Version)
+	}
+	found, err := upgrades.Of(upgrades.Request(*asked.Extension.Spec.Source.Catalog, asked.Installed), catalogs)
+	if err != nil {
+		row.Message = text.Line(err.Error(), longestMessage)
+		return row
+	}
+	row.Allowed, row.Channel, row.Catalog, row.Newest = word(found.Allowed), word(found.AllowedChannel), word(found.AllowedCatalog), word(found.Newest)
+	row.Omitted, row.Message = int32(found.BlockedMore), found.None
+	for _, one := range found.Blocked {
+		row.Blocked = append(row.Blocked, catalog.BlockedVersion{Version: word(one.Version), Catalog: word(one.Catalog), Cause: string(one.Cause), Message: one.Why})
+	}
+	return row
+}
+
+// upgradesTable prints upgrades.
+type upgradesTable struct{}
+
+// ConvertToTable prints one row an extension.
+func (upgradesTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	found, ok := object.(*catalog.CatalogPackageUpgrades)
+	if !ok {
+		return nil, fmt.Errorf("printing a table of upgrades: got a %T", object)
+	}
+	out := &metav1.Table{}
+	for _, one := range found.Extensions {
+		blocked := text.Clip(one.Message, messageCell)
+		if len(one.Blocked) > 0 {
+			blocked = text.Clip(one.Blocked[0].Version+" "+one.Blocked[0].Message, messageCell)
+		}
+		out.Rows = append(out.Rows, printing.Row([]any{
+			one.Extension, one.Installed, one.Allowed, one.Approval, one.Newest, blocked,
+		}, &catalog.CatalogPackageUpgrades{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}))
+	}
+	return printing.Headed(out, options, []metav1.TableColumnDefinition{
+		{Name: "Extension", Type: "string", Description: "The ClusterExtension."},
+		{Name: "Installed", Type: "string", Description: "Version that is installed."},
+		{Name: "Allowed", Type: "string", Description: "Version that its spec leads to now."},
+		{Name: "Approval", Type: "string", Description: "Whether an upgrade waits for somebody to approve it."},
+		{Name: "Newest", Type: "string", Description: "Highest version in the channels and catalogs that it asks for."},
+		{Name: "Blocked", Type: "string", Description: "The newest version that does not come, and why."},
+	}), nil
+}

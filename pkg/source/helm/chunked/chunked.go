@@ -1,0 +1,99 @@
+// Package chunked is the format in which OLM's operator-controller keeps Helm releases: an
+// index Secret for each revision, with the first piece of the release and the names of the
+// Secrets that have the others. It knows the names, labels and pieces, for those who read
+// such Secrets and for those who write them. It is pure: who asks the cluster, others know.
+//
+// What the pieces are joined to is gzip of the JSON of one release. Unlike Helm's own
+// Secrets it has no base64 in it.
+package chunked
+
+import (
+	"encoding/base32"
+	"fmt"
+	"hash/fnv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// IndexType and ChunkType are those of the two kinds of Secrets.
+	IndexType corev1.SecretType = "operatorframework.io/index.v1"
+	ChunkType corev1.SecretType = "operatorframework.io/chunk.v1"
+	// Owner is the value of LabelOwner in all of them. Helm's own Secrets have "helm".
+	Owner = "operator-controller"
+	// DataKey is where a Secret has its piece. NamesKey is where an index has the names of
+	// the Secrets with the other pieces, as a list in JSON, in order.
+	DataKey  = "chunk"
+	NamesKey = "extraChunks"
+	// PieceBytes is how large a piece is that is written, and MostPieces how many there
+	// are of a release, the one in the index included.
+	PieceBytes = 1016 << 10
+	MostPieces = 11
+)
+
+// Labels of the Secrets. An index has all of them; a chunk has LabelOwner, LabelKey,
+// LabelType, and mostly LabelCreatedAt.
+const (
+	LabelOwner = "owner"
+	// LabelKey is Key of the release, in all its Secrets.
+	LabelKey = "key"
+	// LabelType is TypeIndex or TypeChunk.
+	LabelType = "type"
+	// LabelName, LabelVersion and LabelStatus are what Helm says of the release.
+	LabelName    = "name"
+	LabelVersion = "version"
+	LabelStatus  = "status"
+	// LabelCreatedAt and LabelModifiedAt are in Unix seconds.
+	LabelCreatedAt  = "createdAt"
+	LabelModifiedAt = "modifiedAt"
+
+	TypeIndex = "index"
+	TypeChunk = "chunk"
+)
+
+// Labels of a release, in its JSON, by which operator-controller knows what it installed.
+const (
+	BundleNameLabel      = "olm.operatorframework.io/bundle-name"
+	PackageNameLabel     = "olm.operatorframework.io/package-name"
+	BundleVersionLabel   = "olm.operatorframework.io/bundle-version"
+	BundleReferenceLabel = "olm.operatorframework.io/bundle-reference"
+	// BundleReleaseLabel is there when the bundle has a release.
+	BundleReleaseLabel = "olm.operatorframework.io/bundle-release"
+)
+
+// Labels of every object of a release, by which it belongs to a ClusterExtension.
+const (
+	OwnerKindLabel = "olm.operatorframework.io/owner-kind"
+	OwnerNameLabel = "olm.operatorframework.io/owner-name"
+)
+
+// Key is the name of the index Secret of one revision of a release.
+func Key(release string, version int) string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, version)
+}
+
+// Selector finds the index Secrets of a release by their labels, or of all releases when the
+// name is empty.
+func Selector(release string) string {
+	selector := LabelOwner + "=" + Owner + "," + LabelType + "=" + TypeIndex
+	if release != "" {
+		selector += "," + LabelName + "=" + release
+	}
+	return selector
+}
+
+// ChunkSelector finds all Secrets of one revision but its index, also those that no index
+// names.
+func ChunkSelector(key string) string {
+	return LabelOwner + "=" + Owner + "," + LabelType + "=" + TypeChunk + "," + LabelKey + "=" + key
+}
+
+// alphabet makes names that Kubernetes accepts.
+var alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz123456").WithPadding(base32.NoPadding)
+
+// chunkName is the name of the Secret of a piece: by its content.
+func chunkName(key string, piece []byte) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write(piece) // which never fails
+	return key + "-" + alphabet.EncodeToString(sum.Sum(nil))
+}
