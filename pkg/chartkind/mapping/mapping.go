@@ -1,0 +1,227 @@
+// Package mapping makes values of a chart of a custom resource: by paths, by expressions in
+// CEL, and by what always counts. It is pure, and its cost is bounded.
+package mapping
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
+)
+
+const (
+	// maxUnits is what all expressions of one custom resource may cost together: about 0.1 s
+	// (see package expression).
+	maxUnits = 1_000_000
+	// maxValues bounds what they make, in bytes of JSON.
+	maxValues = 256 << 10
+	// maxExtension is the length of the name of an extension.
+	maxExtension = 52
+)
+
+// Mapping is that of one ChartKind. It is safe for concurrent use.
+type Mapping struct {
+	spec      *chartkind.Spec
+	extension *expression.Program
+	// programs are by the index of their value.
+	programs map[int]*expression.Program
+}
+
+// New compiles a mapping that was stored: what was stored once stays valid.
+func New(spec *chartkind.Spec) (*Mapping, error) {
+	m, errs := compile(spec, false)
+	return m, errs.ToAggregate()
+}
+
+// Validate says what is wrong with a ChartKind, its expressions included.
+func Validate(spec, old *chartkind.Spec) field.ErrorList {
+	if errs := chartkind.Validate(spec, old); len(errs) > 0 {
+		return errs
+	}
+	_, errs := compile(spec, true)
+	return errs
+}
+
+func compile(spec *chartkind.Spec, checking bool) (*Mapping, field.ErrorList) {
+	m, path := &Mapping{spec: spec, programs: map[int]*expression.Program{}}, field.NewPath("spec")
+	var errs field.ErrorList
+	names := &expression.Compiler{Checking: checking, JSON: true, Variables: []string{"object"}}
+	values := &expression.Compiler{Checking: checking, JSON: true, Variables: []string{"object", "inputs"}}
+	program := func(with *expression.Compiler, text string, at *field.Path) *expression.Program {
+		if len(text) > chartkind.MaxExpression {
+			errs = append(errs, field.TooLong(at, field.OmitValueType{}, chartkind.MaxExpression))
+			return nil
+		}
+		compiled, err := with.Compile(text)
+		if err != nil {
+			errs = append(errs, field.Invalid(at, text, err.Error()))
+		}
+		return compiled
+	}
+	if spec.Extension != "" {
+		m.extension = program(names, spec.Extension, path.Child("extension"))
+	}
+	for i, value := range spec.Values {
+		if value.Expression != "" {
+			m.programs[i] = program(values, value.Expression, path.Child("values").Index(i).Child("expression"))
+		}
+	}
+	return m, errs
+}
+
+// Visible is what expressions and paths see of a custom resource: not its status, and of its
+// metadata what its author writes, with its uid.
+func Visible(resource *unstructured.Unstructured) map[string]any {
+	seen := maps.Clone(resource.Object)
+	delete(seen, "status")
+	metadata := map[string]any{"name": resource.GetName(), "uid": string(resource.GetUID())}
+	if resource.GetNamespace() != "" {
+		metadata["namespace"] = resource.GetNamespace()
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		if found, has, _ := unstructured.NestedMap(resource.Object, "metadata", name); has {
+			metadata[name] = found
+		}
+	}
+	seen["metadata"] = metadata
+	return seen
+}
+
+// Extension is the name of the extension that a custom resource becomes.
+func (m *Mapping) Extension(ctx context.Context, resource *unstructured.Unstructured) (string, error) {
+	parts := []string{strings.ToLower(m.spec.Resource.Kind)}
+	if namespace := resource.GetNamespace(); namespace != "" {
+		parts = append(parts, namespace)
+	}
+	name := strings.Join(append(parts, resource.GetName()), "-")
+	if m.extension != nil {
+		out, err := m.extension.Value(ctx, map[string]any{"object": Visible(resource)}, expression.NewCostBudget(maxUnits))
+		if err != nil {
+			return "", fmt.Errorf("spec.extension of the ChartKind: %w", err)
+		}
+		text, isText := out.(string)
+		if !isText {
+			return "", fmt.Errorf("spec.extension of the ChartKind is %v, must be text", out)
+		}
+		name = text
+	}
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 || len(name) > maxExtension {
+		return "", fmt.Errorf("the extension would be %q: it must be lower case letters, digits and hyphens, at most %d; set spec.extension of the ChartKind", name, maxExtension)
+	}
+	return name, nil
+}
+
+// Inputs are what is known of those of a ChartKind, by name. They are JSON.
+type Inputs map[string]any
+
+// Values makes the values of the chart.
+func (m *Mapping) Values(ctx context.Context, resource *unstructured.Unstructured, inputs Inputs) (map[string]any, error) {
+	object, budget, values := Visible(resource), expression.NewCostBudget(maxUnits), map[string]any{}
+	for i, value := range m.spec.Values {
+		found, has := any(nil), false
+		if program := m.programs[i]; program != nil {
+			out, err := program.Value(ctx, map[string]any{"object": object, "inputs": map[string]any(inputs)}, budget)
+			if err != nil {
+				return nil, fmt.Errorf("value %s, by spec.values[%d].expression of the ChartKind: %w", value.To, i, err)
+			}
+			found, has = out, out != nil
+		} else {
+			found, has = At(object, value.From)
+		}
+		if !has {
+			continue
+		}
+		if err := unstructured.SetNestedField(values, plain(found), strings.Split(value.To, ".")...); err != nil {
+			return nil, fmt.Errorf("value %s: %w", value.To, err)
+		}
+	}
+	values = merge(values, m.spec.Overrides)
+	content, err := json.Marshal(values)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the values: %w", err)
+	}
+	if len(content) > maxValues {
+		return nil, fmt.Errorf("the values have %d bytes, and may have %d", len(content), maxValues)
+	}
+	return values, nil
+}
+
+// At is what is at a path of an object; null is nothing.
+func At(object map[string]any, path string) (any, bool) {
+	var at any = object
+	for _, name := range strings.Split(path, ".") {
+		fields, isMap := at.(map[string]any)
+		if !isMap {
+			return nil, false
+		}
+		at = fields[name]
+	}
+	return at, at != nil
+}
+
+// plain is a copy with the types that JSON has.
+func plain(value any) any {
+	content, err := json.Marshal(value)
+	if err != nil {
+		return nil
+	}
+	var out any
+	if err := json.Unmarshal(content, &out); err != nil {
+		return nil
+	}
+	return out
+}
+
+// merge puts what counts more over values, field by field.
+func merge(values, over map[string]any) map[string]any {
+	for name, value := range over {
+		fields, isMap := value.(map[string]any)
+		below, both := values[name].(map[string]any)
+		switch {
+		case isMap && both:
+			values[name] = merge(below, fields)
+		case isMap:
+			values[name] = runtime.DeepCopyJSON(plain(fields).(map[string]any))
+		default:
+			values[name] = plain(value)
+		}
+	}
+	return values
+}
+
+// madeOfVersion changes when the same chart and values become other objects.
+const madeOfVersion = 1
+
+// MadeOf is everything that the content of a revision depends on.
+type MadeOf struct {
+	// Chart is the reference of the chart with its digest.
+	Chart              string
+	Release, Namespace string
+	Values             map[string]any
+	Inputs             Inputs
+	GeneratedSecrets   []string
+}
+
+// Digest is the same as long as the content of a revision would be.
+func (m MadeOf) Digest() (string, error) {
+	content, err := json.Marshal(struct {
+		Version int
+		MadeOf
+	}{madeOfVersion, m})
+	if err != nil {
+		return "", fmt.Errorf("encoding what a revision is made of: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Types of conditions.
+const (
+	Deployed       = "Deployed"
+	ReleaseFailed  = "ReleaseFailed"
+	Irreconcilable = "Irreconcilable"
+	Paused         = "Paused"
+	Ready          = "Ready"
+	Progressing    = "Progressing"
+)
+
+// Reasons of conditions. Those of Progressing are the names of conditions, too.
+const (
+	ReasonInstallSuccessful   = "InstallSuccessful"
+	ReasonUpgradeSuccessful   = "UpgradeSuccessful"
+	ReasonInstallError        = "InstallError"
+	ReasonUpgradeError        = "UpgradeError"
+	ReasonReconcileError      = "ReconcileError"
+	ReasonReconciling         = "Reconciling"
+	ReasonReconcileSuccessful = "ReconcileSuccessful"
+	ReasonDeleting            = "Deleting"
+	ReasonPaused              = "PausedByAnnotation"
+	ReasonNone                = "NoFailure"
+	ReasonNoWorkloads         = "NoWorkloads"
+	ReasonWorkloadsReady      = "WorkloadsReady"
+	ReasonWorkloadsNotReady   = "WorkloadsNotReady"
+	ReasonWorkloadsUnknown    = "WorkloadsUnknown"
+)
+
+// maxMessage bounds a message, in bytes.
+const maxMessage = 1024
+
+// Status is what is stored, as far as this package writes it.
+type Status struct {
+	ObservedGeneration int64  `json:"observedGeneration,omitempty"`
+	ReconciledVersion  string `json:"reconciledVersion,omitempty"`
+	// Conditions are a map by type.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// StatusOf reads what is stored. What cannot be read counts as absent; of several conditions
+// of a type the first one counts.
+func StatusOf(object *unstructured.Unstructured) Status {
+	var out Status
+	out.ObservedGeneration, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	out.ReconciledVersion, _, _ = unstructured.NestedString(object.Object, "status", "reconciledVersion")
+	list, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+	items, _ := list.([]any)
+	for _, item := range items {
+		var condition metav1.Condition
+		content, err := json.Marshal(item)
+		if err != nil || json.Unmarshal(content, &condition) != nil || condition.Type == "" {
+			continue
+		}
+		if out.find(condition.Type) == nil {
+			out.Conditions = append(out.Conditions, condition)
+		}
+	}
+	return out
+}
+
+func (s Status) find(kind string) *metav1.Condition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == kind {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Is tells whether a condition has a status.
+func (s Status) Is(kind string, status metav1.ConditionStatus) bool {
+	found := s.find(kind)
+	return found != nil && found.Status == status
+}
+
+// ProgressOf is the reason of Progressing, empty when there is none.
+func ProgressOf(object *unstructured.Unstructured) string {
+	if found := StatusOf(object).find(Progressing); found != nil {
+		return found.Reason
+	}
+	return ""
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: Clip(message)}
+}
+
+// Clip shortens a message to what a condition has room for.
+func Clip(message string) string {
+	message = strings.TrimSpace(message)
+	if len(message) <= maxMessage {
+		return message
+	}
+	cut := maxMessage - len("...")
+	for cut > 0 && !utf8.RuneStart(message[cut]) {
+		cut--
+	}
+	return message[:cut] + "..."
+}
+
+// stamped gives conditions the times at which their status changed: that of what is stored, or
+// now.
+func stamped(stored Status, now metav1.Time, wanted ...metav1.Condition) []metav1.Condition {
+	for i := range wanted {
+		wanted[i].LastTransitionTime = now.Rfc3339Copy()
+		if before := stored.find(wanted[i].Type); before != nil && before.Status == wanted[i].Status && !before.LastTransitionTime.IsZero() {
+			wanted[i].LastTransitionTime = before.LastTransitionTime
+		}
+	}
+	return wanted
+}
+
+// Same tells whether all that is wanted is stored already.
+func Same(stored Status, wanted []metav1.Condition) bool {
+	for _, one := range wanted {
+		before := stored.find(one.Type)
+		if before == nil || before.Status != one.Status || before.Reason != one.Reason || before.Message != one.Message ||
+			before.ObservedGeneration != one.ObservedGeneration {
+			return false
+		}
+	}
+	return true
+}

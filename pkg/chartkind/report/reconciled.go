@@ -1,0 +1,114 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Pass is what came of one pass over a custom resource.
+type Pass struct {
+	// Kind and Name are those of the custom resource, for people.
+	Kind, Name string
+	// Generation is metadata.generation as it was when the pass began. What has come since is
+	// not observed.
+	Generation int64
+	// Paused is whether nothing is done.
+	Paused bool
+	// Irreconcilable says why there can be no revision; empty when there is one.
+	Irreconcilable string
+	// Waiting says for what the next revision waits; empty when it waits for nothing.
+	Waiting string
+	// Rollout is that of the newest revision; nil when there is none.
+	Rollout *Rollout
+}
+
+// Rollout is that of a revision.
+type Rollout struct {
+	// Revision is its name.
+	Revision string
+	// Version is that of the chart, and Notes what the chart says.
+	Version, Notes string
+	// First is whether nothing was installed before.
+	First bool
+	// Succeeded is whether all of it was ready once.
+	Succeeded bool
+	// Failure says why it does not go on; empty when it does.
+	Failure string
+}
+
+// Reconciled is the part of the status of whoever makes revisions, after a pass.
+// observedGeneration and reconciledVersion stay as they are while a rollout goes on; a
+// generation is observed at the end of every pass, whether it came to an end well or badly.
+func Reconciled(p Pass, stored Status, now metav1.Time) Status {
+	out := Status{ObservedGeneration: stored.ObservedGeneration, ReconciledVersion: stored.ReconciledVersion}
+	deployed := p.deployed(stored)
+	failed := condition(ReleaseFailed, metav1.ConditionFalse, ReasonNone, "")
+	broken := condition(Irreconcilable, metav1.ConditionFalse, ReasonNone, "")
+	paused := condition(Paused, metav1.ConditionFalse, ReasonNone, "")
+	switch r := p.Rollout; {
+	case p.Paused:
+		paused = condition(Paused, metav1.ConditionTrue, ReasonPaused, "what is installed stays as it is until the annotation is removed")
+		failed, broken = kept(stored, failed), kept(stored, broken)
+	case p.Irreconcilable != "":
+		out.ObservedGeneration = p.Generation
+		broken = condition(Irreconcilable, metav1.ConditionTrue, ReasonReconcileError, p.Irreconcilable)
+	case p.Waiting != "" || r == nil:
+	case r.Succeeded:
+		out.ObservedGeneration, out.ReconciledVersion = p.Generation, r.Version
+	case r.Failure != "":
+		out.ObservedGeneration = p.Generation
+		failed = condition(ReleaseFailed, metav1.ConditionTrue, r.reason(ReasonInstallError, ReasonUpgradeError), r.Failure)
+	}
+	out.Conditions = stamped(stored, now, deployed, failed, broken, paused)
+	return out
+}
+
+// kept is a condition as it is stored, when it is.
+func kept(stored Status, otherwise metav1.Condition) metav1.Condition {
+	if before := stored.find(otherwise.Type); before != nil {
+		return *before
+	}
+	return otherwise
+}
+
+func (r *Rollout) reason(install, upgrade string) string {
+	if r.First {
+		return install
+	}
+	return upgrade
+}
+
+// deployed is the condition whose message is a column: what there is to say of the custom
+// resource in one line.
+func (p Pass) deployed(stored Status) metav1.Condition {
+	// What is deployed stays so while the next one is made.
+	there := metav1.ConditionFalse
+	if stored.Is(Deployed, metav1.ConditionTrue) || stored.ReconciledVersion != "" {
+		there = metav1.ConditionTrue
+	}
+	failed := ReasonInstallError
+	if there == metav1.ConditionTrue {
+		failed = ReasonUpgradeError
+	}
+	switch r := p.Rollout; {
+	case p.Paused:
+		return kept(stored, condition(Deployed, metav1.ConditionUnknown, ReasonReconciling, "paused before anything was installed"))
+	case p.Irreconcilable != "":
+		return condition(Deployed, there, failed, p.Irreconcilable)
+	case p.Waiting != "":
+		return condition(Deployed, there, ReasonReconciling, p.Waiting)
+	case r == nil:
+		return condition(Deployed, metav1.ConditionUnknown, ReasonReconciling, "nothing is installed yet")
+	case r.Succeeded:
+		return condition(Deployed, metav1.ConditionTrue, r.reason(ReasonInstallSuccessful, ReasonUpgradeSuccessful),
+			cmp.Or(r.Notes, fmt.Sprintf("%s %s is installed.", p.Kind, p.Name)))
+	case r.Failure != "":
+		return condition(Deployed, there, failed, r.Failure)
+	case r.First:
+		return condition(Deployed, metav1.ConditionUnknown, ReasonReconciling, fmt.Sprintf("being installed: %s is rolled out", r.Revision))
+	default:
+		return condition(Deployed, metav1.ConditionUnknown, ReasonReconciling, fmt.Sprintf("being upgraded: %s is rolled out", r.Revision))
+	}
+}

@@ -1,0 +1,348 @@
+package chartkind
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// Reasons of the condition Accepted.
+const (
+	reasonAccepted           = "Accepted"
+	reasonAuthorUnknown      = "AuthorUnknown"
+	reasonDenied             = "Denied"
+	reasonInvalid            = "Invalid"
+	reasonDefinitionMissing  = "DefinitionMissing"
+	reasonDefinitionRefused  = "DefinitionUnsuitable"
+	reasonChartUnavailable   = "ChartUnavailable"
+	reasonAccountUnavailable = "ServiceAccountUnavailable"
+	reasonDeleting           = "Deleting"
+)
+
+// refusal is why a ChartKind is not served.
+type refusal struct {
+	reason, message string
+	// again asks for another pass although nothing has changed.
+	again bool
+}
+
+func refuse(reason, format string, args ...any) *refusal {
+	return &refusal{reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+func (r *refusal) retry() *refusal { r.again = true; return r }
+
+// reconcileKind serves one ChartKind, or ends that:
+//
+//  1. What is asked for. Nothing is done while that is not known.
+//  2. One that is being deleted lets its custom resources go.
+//  3. Whoever wrote it may impersonate its ServiceAccount.
+//  4. Its CustomResourceDefinition is there, and has what is written into status.
+//  5. Its chart is there.
+//  6. What it serves with is that of this generation.
+//  7. The status.
+func (c *Controller) reconcileKind(ctx context.Context, name string) error {
+	object, known := c.findKind(name)
+	if !known {
+		return nil
+	}
+	if object == nil {
+		c.end(name)
+		return nil
+	}
+	kind, err := chartkind.From(object)
+	if err != nil {
+		return err
+	}
+	if kind.DeletionTimestamp != nil {
+		return c.leave(ctx, object, kind)
+	}
+	pinned, refused := c.serve(ctx, object, kind)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err := c.writeKindStatus(ctx, object, kind, pinned, refused); err != nil {
+		return err
+	}
+	if refused != nil && refused.again {
+		return errAgain
+	}
+	return nil
+}
+
+// serve is steps 3 to 6. What is served goes on as it was while a chart or a definition cannot
+// be read; nothing goes on in the name of a ServiceAccount that nobody may use.
+func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) (pinned string, refused *refusal) {
+	if refused := c.mayServe(ctx, object, kind); refused != nil {
+		c.end(kind.Name)
+		return "", refused
+	}
+	if serving := c.servedBy(kind.Name); serving != nil && serving.uid == kind.UID && serving.generation == kind.Generation {
+		return serving.chart.pinned, nil
+	}
+	made, err := mapping.New(&kind.Spec)
+	if err != nil {
+		return "", refuse(reasonInvalid, "%s", err)
+	}
+	namespaced, refused := c.fits(ctx, kind)
+	if refused != nil {
+		return "", refused
+	}
+	archive, pinned, err := c.Charts.Chart(ctx, kind.Spec.Chart.Ref)
+	if err != nil {
+		refused := refuse(reasonChartUnavailable, "%s", err)
+		if gone := (*image.Refused)(nil); !errors.As(err, &gone) {
+			return "", refused.retry()
+		}
+		return "", refused
+	}
+	account, err := c.Account(kind.Spec.ServiceAccount)
+	if err != nil {
+		return "", refuse(reasonAccountUnavailable, "%s", err).retry()
+	}
+	if refused := c.canServe(ctx, account, kind); refused != nil {
+		return "", refused
+	}
+	if refused := c.hold(ctx, object, kind); refused != nil {
+		return "", refused
+	}
+	c.end(kind.Name)
+	c.begin(ctx, &served{
+		Controller: c, name: kind.Name, uid: kind.UID, generation: kind.Generation, spec: kind.Spec, mapping: made, account: account,
+		chart: chart{archive: archive, pinned: pinned}, namespaced: namespaced,
+	})
+	return pinned, nil
+}
+
+// mayServe says why nothing is done in the name of a ServiceAccount: admission is not the only
+// guard, and rights change.
+func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *refusal {
+	stamp, err := chartkind.Author().Verify(c.Key, object)
+	if err != nil {
+		return refuse(reasonAuthorUnknown, "nobody is known to have written this ChartKind as it is: %s; write it again: kubectl annotate --overwrite chartkind %s penstock.dev/author=%s", err, kind.Name, author.Renew)
+	}
+	account := kind.Spec.ServiceAccount
+	may, err := c.Rights.May(ctx, stamp.Info(), right.On(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "impersonate", account.Namespace, account.Name))
+	if err != nil {
+		return refuse(reasonDenied, "finding out whether %s may impersonate ServiceAccount %s: %s", stamp.User, account, err).retry()
+	}
+	if !may {
+		return refuse(reasonDenied, "%s, who wrote this ChartKind, may not impersonate ServiceAccount %s", stamp.User, account).retry()
+	}
+	return nil
+}
+
+// fits says why a CustomResourceDefinition cannot be used.
+func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (namespaced bool, refused *refusal) {
+	resource := kind.Spec.Resource
+	name := resource.GVR().GroupResource().String()
+	found, err := c.Definitions.Definition(ctx, "", name)
+	if err != nil {
+		return false, refuse(reasonDefinitionMissing, "reading CustomResourceDefinition %s: %s", name, err).retry()
+	}
+	if found == nil {
+		return false, refuse(reasonDefinitionMissing, "there is no CustomResourceDefinition %s; set spec.resource.plural if it has another name", name).retry()
+	}
+	namespaced = found.Spec.Scope == apiextensionsv1.NamespaceScoped
+	i := slices.IndexFunc(found.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == resource.Version && v.Served
+	})
+	switch {
+	case found.Spec.Names.Kind != resource.Kind:
+		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s is of kind %s, not %s", name, found.Spec.Names.Kind, resource.Kind)
+	case i < 0:
+		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s does not serve version %s", name, resource.Version).retry()
+	case !namespaced && kind.Spec.Namespace == "":
+		return false, refuse(reasonDefinitionRefused, "%s are in no namespace: set spec.namespace", found.Spec.Names.Plural)
+	case found.Spec.Versions[i].Subresources == nil || found.Spec.Versions[i].Subresources.Status == nil:
+		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have the subresource status", name).retry()
+	case !hasConditions(found.Spec.Versions[i].Schema):
+		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have status.conditions with x-kubernetes-list-type: map and the key type: two managers write them", name).retry()
+	}
+	return namespaced, nil
+}
+
+func hasConditions(schema *apiextensionsv1.CustomResourceValidation) bool {
+	if schema == nil || schema.OpenAPIV3Schema == nil {
+		return false
+	}
+	conditions, has := schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]
+	return has && conditions.XListType != nil && *conditions.XListType == "map" && slices.Equal(conditions.XListMapKeys, []string{"type"})
+}
+
+// canServe says what a ServiceAccount lacks: watches that are refused are silent.
+func (c *Controller) canServe(ctx context.Context, account Account, kind *chartkind.ChartKind) *refusal {
+	resource := kind.Spec.Resource.GVR()
+	if _, err := account.Objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		return refuse(reasonAccountUnavailable, "listing %s in the name of ServiceAccount %s: %s", resource.GroupResource(), kind.Spec.ServiceAccount, err).retry()
+	}
+	status := right.On(resource, "patch", "", "")
+	status.Subresource = "status"
+	needs := []right.Right{right.On(resource, "watch", "", ""), right.On(resource, "patch", "", ""), status}
+	for _, input := range kind.Spec.Inputs {
+		needs = append(needs, right.On(input.GVR(), "list", "", ""), right.On(input.GVR(), "watch", "", ""))
+	}
+	who := serviceaccount.UserInfo(kind.Spec.ServiceAccount.Namespace, kind.Spec.ServiceAccount.Name, "")
+	for _, needed := range needs {
+		may, err := c.Rights.May(ctx, who, needed)
+		if err != nil {
+			return refuse(reasonDenied, "finding out whether ServiceAccount %s may %s: %s", kind.Spec.ServiceAccount, needed, err).retry()
+		}
+		if !may {
+			return refuse(reasonDenied, "ServiceAccount %s may not %s", kind.Spec.ServiceAccount, needed).retry()
+		}
+	}
+	return nil
+}
+
+// hold keeps a ChartKind until its custom resources are let go.
+func (c *Controller) hold(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *refusal {
+	if slices.Contains(kind.Finalizers, chartkind.Finalizer) {
+		return nil
+	}
+	err := c.setFinalizers(ctx, object, append(slices.Clone(kind.Finalizers), chartkind.Finalizer))
+	if err != nil {
+		return refuse(reasonInvalid, "keeping the ChartKind: %s", err).retry()
+	}
+	return nil
+}
+
+// setFinalizers writes those of a ChartKind, as it was read.
+func (c *Controller) setFinalizers(ctx context.Context, object *unstructured.Unstructured, finalizers []string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": finalizers, "uid": object.GetUID(), "resourceVersion": object.GetResourceVersion()}})
+	if err != nil {
+		return err
+	}
+	_, err = c.Kinds.Resource(chartkind.Resource).Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+	return err
+}
+
+// leave lets the custom resources of a ChartKind go. What is installed stays, as a chain that
+// nobody makes revisions of.
+func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) error {
+	if !slices.Contains(kind.Finalizers, chartkind.Finalizer) {
+		c.end(kind.Name)
+		return nil
+	}
+	account, err := c.Account(kind.Spec.ServiceAccount)
+	if err != nil {
+		return err
+	}
+	c.end(kind.Name)
+	if err := letGo(ctx, account, kind.Spec.Resource); err != nil {
+		refused := refuse(reasonDeleting, "letting its custom resources go: %s", err).retry()
+		return errors.Join(err, c.writeKindStatus(ctx, object, kind, "", refused))
+	}
+	err = c.setFinalizers(ctx, object, slices.DeleteFunc(slices.Clone(kind.Finalizers), func(name string) bool { return name == chartkind.Finalizer }))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// letGo removes our finalizer from all custom resources of a kind.
+func letGo(ctx context.Context, account Account, kind chartkind.ResourceKind) error {
+	all, err := account.Objects.Resource(kind.GVR()).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // there is no such kind any more
+	}
+	if err != nil {
+		return err
+	}
+	for i := range all.Items {
+		one := &all.Items[i]
+		if !slices.Contains(one.GetFinalizers(), chartkind.Finalizer) {
+			continue
+		}
+		if err := applyFinalizers(ctx, account, kind, one, nil); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeKindStatus says whether a ChartKind is served, when that is not what is said already.
+func (c *Controller) writeKindStatus(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind, pinned string, refused *refusal) error {
+	condition := metav1.Condition{Type: chartkind.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted,
+		Message: "custom resources of the kind are installed", ObservedGeneration: kind.Generation}
+	next := chartkind.Status{Conditions: slices.Clone(kind.Status.Conditions), Chart: &chartkind.ChartStatus{Reference: pinned}}
+	if refused != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused.reason, report.Clip(refused.message)
+		next.Chart = kind.Status.Chart
+	}
+	condition.LastTransitionTime = metav1.NewTime(c.Clock.Now()).Rfc3339Copy()
+	changed := meta.SetStatusCondition(&next.Conditions, condition)
+	if !changed && (next.Chart == kind.Status.Chart || kind.Status.Chart != nil && *next.Chart == *kind.Status.Chart) {
+		return nil
+	}
+	fields, err := chartkind.StatusOf(kind.Name, next)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": fields})
+	if err != nil {
+		return err
+	}
+	_, err = c.Kinds.Resource(chartkind.Resource).Patch(ctx, kind.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager}, "status")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// begin serves a ChartKind until end. It is ended, too, when ctx ends.
+func (c *Controller) begin(ctx context.Context, s *served) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	s.passes, s.looks, s.begun = newQueue[string](c.Clock), newQueue[string](c.Clock), c.Clock.Now()
+	s.prepare()
+	s.stop = func() {
+		cancel()
+		s.passes.ShutDown()
+		s.looks.ShutDown()
+		running.Wait()
+	}
+	c.mu.Lock()
+	c.running[s.name] = s
+	c.mu.Unlock()
+	c.workloads.begin()
+	running.Go(func() { s.watch(ctx) })
+	for range passWorkers {
+		running.Go(func() { work(ctx, s.passes, s.pass, "A custom resource could not be brought up to date; trying again") })
+	}
+	for range statusWorkers {
+		running.Go(func() {
+			work(ctx, s.looks, s.look, "The status of a custom resource could not be written; trying again")
+		})
+	}
+}
+
+// end ends what serves a ChartKind.
+func (c *Controller) end(name string) {
+	c.mu.Lock()
+	found := c.running[name]
+	delete(c.running, name)
+	c.mu.Unlock()
+	if found != nil {
+		found.stop()
+	}
+}

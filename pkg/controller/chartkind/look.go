@@ -1,0 +1,198 @@
+package chartkind
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/revision"
+)
+
+// expectation is which workloads a revision expects. A revision does not change.
+type expectation struct {
+	revision  string
+	workloads []report.Workload
+}
+
+// look tells of one custom resource what changes without a revision:
+//
+//  1. The custom resource.
+//  2. The workloads that its newest revision expects.
+//  3. Our part of the status, when it is not what is stored.
+func (s *served) look(ctx context.Context, key string) error {
+	object, known := find(s.resources, key)
+	if !known || object == nil {
+		return nil
+	}
+	if s.waitsForWorkloads(key) {
+		return nil
+	}
+	workloads, err := s.workloadsOf(ctx, key, object)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		// It is not known: an old answer would be a lie.
+		workloads = report.Workloads{Unknown: err.Error()}
+	}
+	if err == nil && s.waitsForSettling(key, object, workloads) {
+		return nil
+	}
+	wanted := report.Volatile(object, workloads, metav1.NewTime(s.Clock.Now()))
+	if !report.Same(report.StatusOf(object), wanted) && !s.isTold(key, object, wanted) {
+		stored, writeErr := s.applyStatus(ctx, object, StatusManager, map[string]any{"conditions": conditionFields(wanted)})
+		switch {
+		case writeErr == nil:
+			s.noteTold(key, stored, wanted)
+		case !apierrors.IsNotFound(writeErr):
+			return writeErr
+		}
+	}
+	if err != nil {
+		return errAgain
+	}
+	return nil
+}
+
+// told is what was written last, and the resourceVersion that it was stored with.
+type told struct {
+	resourceVersion string
+	conditions      []metav1.Condition
+}
+
+// isTold is whether the same was written, and the cache has not seen it yet: it may have seen
+// what was written before that.
+func (s *served) isTold(key string, object *unstructured.Unstructured, wanted []metav1.Condition) bool {
+	s.mu.Lock()
+	last, has := s.told[key]
+	s.mu.Unlock()
+	if !has || !report.Same(report.Status{Conditions: last.conditions}, wanted) {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), last.resourceVersion)
+	return err == nil && order < 0
+}
+
+func (s *served) noteTold(key, resourceVersion string, conditions []metav1.Condition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told[key] = told{resourceVersion, conditions}
+}
+
+// firstLook is how long the workloads may be unknown after a leader has begun, before that is
+// told.
+const firstLook = 30 * time.Second
+
+// waitsForWorkloads puts a look off while the workloads are not known yet: of each custom resource
+// it would say so, and take it back a moment later. When they are known, all are looked at.
+func (s *served) waitsForWorkloads(key string) bool {
+	if s.workloads.isKnown() {
+		return false
+	}
+	left := firstLook - s.Clock.Since(s.begun)
+	if left <= 0 {
+		return false
+	}
+	s.looks.AddAfter(key, left)
+	return true
+}
+
+// settle is how long a change of a workload may be unknown to its controller before that is
+// told.
+const settle = 2 * time.Second
+
+// waitsForSettling puts a look off that would say of a custom resource that is ready that it is
+// not, for a change that its workload's controller is about to look at.
+func (s *served) waitsForSettling(key string, object *unstructured.Unstructured, workloads report.Workloads) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !workloads.IsSettling() || !report.StatusOf(object).Is(report.Ready, metav1.ConditionTrue) {
+		delete(s.settling, key)
+		return false
+	}
+	since, waits := s.settling[key]
+	if !waits {
+		s.settling[key] = s.Clock.Now()
+		s.looks.AddAfter(key, settle)
+		return true
+	}
+	return s.Clock.Since(since) < settle
+}
+
+// workloadsOf are those of a custom resource.
+func (s *served) workloadsOf(ctx context.Context, key string, object *unstructured.Unstructured) (report.Workloads, error) {
+	chain, err := s.mapping.Extension(ctx, object)
+	if err != nil {
+		return report.Workloads{}, nil // it is irreconcilable, and nothing is installed
+	}
+	all, err := bychain.List(ctx, s.Reader, chain)
+	if err != nil {
+		return report.Workloads{}, fmt.Errorf("reading the revisions of %s: %w", chain, err)
+	}
+	newest := newestOf(all)
+	if newest == nil || !isOf(all, object) {
+		return report.Workloads{}, nil
+	}
+	expected, err := s.expectedOf(ctx, key, newest)
+	if err != nil {
+		return report.Workloads{}, err
+	}
+	if !s.workloads.isKnown() {
+		return report.Workloads{Unknown: "the workloads of the cluster are not known yet"}, nil
+	}
+	return report.Workloads{Installed: true, Expected: expected, Find: func(one report.Workload) *unstructured.Unstructured {
+		return s.workloads.find(chain, one)
+	}}, nil
+}
+
+// isOf is whether the revisions of a chain are those of a custom resource.
+func isOf(revisions []olmv1alpha1.ClusterExtensionRevision, object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool {
+		return one.Annotations[chartkind.UIDAnnotation] == string(object.GetUID())
+	})
+}
+
+// expectedOf are the workloads among the manifests of a revision.
+func (s *served) expectedOf(ctx context.Context, key string, newest *olmv1alpha1.ClusterExtensionRevision) ([]report.Workload, error) {
+	s.mu.Lock()
+	known := s.expected[key]
+	s.mu.Unlock()
+	if known.revision == string(newest.UID) {
+		return known.workloads, nil
+	}
+	objects, err := s.Packs.Objects(ctx, revision.PackRoot(newest))
+	if err != nil {
+		return nil, fmt.Errorf("reading which workloads %s expects: %w", newest.Name, err)
+	}
+	known = expectation{revision: string(newest.UID)}
+	for _, object := range objects {
+		if object.Group != workloadGroup || !isWorkload(object.Kind) {
+			continue
+		}
+		var manifest struct {
+			Spec struct {
+				Replicas *int64 `json:"replicas"`
+			} `json:"spec"`
+		}
+		if err := json.Unmarshal(object.JSON, &manifest); err != nil {
+			return nil, fmt.Errorf("reading %s of %s: %w", object.ID, newest.Name, err)
+		}
+		replicas := manifest.Spec.Replicas
+		known.workloads = append(known.workloads, report.Workload{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name, None: replicas != nil && *replicas == 0})
+	}
+	s.mu.Lock()
+	s.expected[key] = known
+	s.mu.Unlock()
+	return known.workloads, nil
+}

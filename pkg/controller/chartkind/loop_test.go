@@ -1,0 +1,225 @@
+package chartkind
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
+)
+
+// installed returns a plane with a Lamp that is installed.
+func installed(t *testing.T, change func(spec map[string]any)) *plane {
+	p := newPlane(t)
+	p.kind(change)
+	p.lamp("hall", 1)
+	p.stop = p.run()
+	p.await("hall", "its revision is rolled out", says(report.Deployed, "Unknown", report.ReasonReconciling))
+	p.deployment("hall", "True")
+	p.roll("lamp-house-hall-1", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+	return p
+}
+
+func (p *plane) settled(name string) *unstructured.Unstructured {
+	p.Helper()
+	return p.await(name, "it is installed", func(object *unstructured.Unstructured) bool {
+		return says(report.Progressing, "False", report.ReasonReconcileSuccessful)(object) && says(report.Ready, "True", report.ReasonWorkloadsReady)(object) &&
+			report.StatusOf(object).ObservedGeneration == object.GetGeneration()
+	})
+}
+
+func TestInstall(t *testing.T) {
+	p := installed(t, nil)
+	status := report.StatusOf(p.settled("hall"))
+	if status.ReconciledVersion != "1.2.3" || !says(report.Deployed, "True", report.ReasonInstallSuccessful)(p.settled("hall")) {
+		t.Errorf("%+v", status)
+	}
+	for _, one := range status.Conditions {
+		if one.Type == report.Deployed && one.Message != "Lamp hall burns." {
+			t.Errorf("the chart words the message: %s", one.Message)
+		}
+	}
+	if made, _, renders := p.counts(); made != 1 || renders != 1 || p.made[0] != "system:serviceaccount:lights:operator Active" {
+		t.Errorf("%v, rendered %d times", p.made, renders)
+	}
+}
+
+// Neither loop wakes the other: a workload that flaps is told, with a write for each change, and
+// makes no pass, no rendering and no revision.
+func TestFlapping(t *testing.T) {
+	p := installed(t, nil)
+	made, before, renders := p.counts()
+	const rounds = 20
+	for range rounds {
+		p.deployment("hall", "False")
+		p.roll("lamp-house-hall-1", olmv1alpha1.ConditionSucceeded, "RolledOut") // its condition Available has changed, too
+		p.await("hall", "it is not ready", says(report.Ready, "False", report.ReasonWorkloadsNotReady))
+		p.deployment("hall", "True")
+		p.settled("hall")
+	}
+	nowMade, after, nowRenders := p.counts()
+	if nowMade != made || nowRenders != renders || after[FieldManager] != before[FieldManager] {
+		t.Errorf("flapping made %d revisions, %d renderings and %d writes of the loop of revisions", nowMade-made, nowRenders-renders, after[FieldManager]-before[FieldManager])
+	}
+	if writes := after[StatusManager] - before[StatusManager]; writes != 2*rounds {
+		t.Errorf("%d changes took %d writes", 2*rounds, writes)
+	}
+}
+
+// Another leader finds what there is, and says nothing of what has not changed: not even for the
+// moment in which it does not know the workloads yet.
+func TestRestart(t *testing.T) {
+	p := installed(t, nil)
+	before := report.StatusOf(p.settled("hall"))
+	made, writes, renders := p.counts()
+	p.stop()
+	p.run()
+	p.deployment("hall", "False")
+	found := p.await("hall", "its workload is looked at again", says(report.Ready, "False", report.ReasonWorkloadsNotReady))
+	nowMade, after, nowRenders := p.counts()
+	if nowMade != made || nowRenders != renders || after[FieldManager] != writes[FieldManager] || after[StatusManager] != writes[StatusManager]+1 {
+		t.Errorf("%d revisions, %d renderings, writes before %v and now %v", nowMade-made, nowRenders-renders, writes, after)
+	}
+	for _, one := range report.StatusOf(found).Conditions {
+		i := slices.IndexFunc(before.Conditions, func(other metav1.Condition) bool { return other.Type == one.Type })
+		if one.Type != report.Ready && (i < 0 || !one.LastTransitionTime.Equal(&before.Conditions[i].LastTransitionTime)) {
+			t.Errorf("%s has another time of transition: %+v", one.Type, one)
+		}
+	}
+}
+
+// An autoscaler changes the number of replicas, and the controller of the workload looks at it a
+// moment later: that is no change of what is told.
+func TestAutoscaler(t *testing.T) {
+	p := installed(t, nil)
+	_, before, _ := p.counts()
+	for i := range int64(10) {
+		p.store(deployments, "Deployment", "hall", func(object *unstructured.Unstructured) {
+			object.SetGeneration(2 + i)
+			_ = unstructured.SetNestedField(object.Object, 2+i, "spec", "replicas")
+		})
+		p.store(deployments, "Deployment", "hall", func(object *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(object.Object, 2+i, "status", "observedGeneration")
+		})
+	}
+	p.lamp("other", 1) // its status comes after all of that was looked at, or beside it
+	p.await("other", "it is looked at", says(report.Deployed, "Unknown", report.ReasonReconciling))
+	found := p.settled("hall")
+	_, after, _ := p.counts()
+	for _, one := range report.StatusOf(found).Conditions {
+		if one.Type == report.Ready && one.Status != metav1.ConditionTrue {
+			t.Errorf("%+v", one)
+		}
+	}
+	if writes := after[StatusManager] - before[StatusManager]; writes > 2 {
+		t.Errorf("10 changes of replicas took %d writes; the other Lamp takes two at most", writes)
+	}
+}
+
+// A change of spec makes the next revision; one that cannot be is told, and repaired.
+func TestChange(t *testing.T) {
+	p := installed(t, nil)
+	p.lamp("hall", 2)
+	p.await("hall", "it is rolled out", says(report.Progressing, "True", report.ReasonReconciling))
+	p.until("the next revision is made", func() bool { return len(p.made) == 2 }, func() any { return p.made })
+	p.roll("lamp-house-hall-2", olmv1alpha1.ConditionStalled, "ProgressDeadlineExceeded")
+	p.await("hall", "its rollout has failed", says(report.Progressing, "True", report.ReleaseFailed))
+	p.lamp("hall", -1)
+	found := p.await("hall", "it cannot be", says(report.Progressing, "True", report.Irreconcilable))
+	if status := report.StatusOf(found); status.ObservedGeneration != found.GetGeneration() || status.ReconciledVersion != "1.2.3" {
+		t.Errorf("a generation is observed at the end of a bad pass, too: %+v", status)
+	}
+	p.lamp("hall", 1)
+	p.until("what was there is asked for again", func() bool { return len(p.made) == 3 }, func() any { return p.made })
+	p.roll("lamp-house-hall-3", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+	if !says(report.Irreconcilable, "False", report.ReasonNone)(p.settled("hall")) {
+		t.Error("what was wrong is said still")
+	}
+}
+
+// A generation that comes while the one before is rolled out is not observed with it.
+func TestChangeMeanwhile(t *testing.T) {
+	p := newPlane(t)
+	p.kind(nil)
+	p.lamp("hall", 1)
+	p.run()
+	p.await("hall", "it is rolled out", says(report.Deployed, "Unknown", report.ReasonReconciling))
+	p.deployment("hall", "True")
+	p.lamp("hall", 2)
+	p.until("the next revision is made", func() bool { return len(p.made) == 2 }, func() any { return p.made })
+	p.roll("lamp-house-hall-1", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.roll("lamp-house-hall-2", olmv1alpha1.ConditionAvailable, "RolledOut")
+	found := p.await("hall", "the second one is rolled out still", says(report.Progressing, "True", report.ReasonReconciling))
+	if report.StatusOf(found).ObservedGeneration == found.GetGeneration() {
+		t.Errorf("what is not rolled out is observed: %+v", report.StatusOf(found))
+	}
+	p.roll("lamp-house-hall-2", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+}
+
+func TestApproval(t *testing.T) {
+	p := installed(t, func(spec map[string]any) { spec["upgradeApproval"] = chartkind.ApprovalManual })
+	p.lamp("hall", 2)
+	p.await("hall", "the second revision waits", says(report.Deployed, "True", report.ReasonReconciling))
+	p.lamp("hall", 3)
+	p.until("the third one is in its place", func() bool {
+		return len(p.made) == 3 && p.revisions["lamp-house-hall-2"] == nil && p.revisions["lamp-house-hall-3"] != nil
+	}, func() any { return p.made })
+	if p.made[2] != "system:serviceaccount:lights:operator Paused" {
+		t.Errorf("%v", p.made)
+	}
+	p.change("lamp-house-hall-3", func(r *olmv1alpha1.ClusterExtensionRevision) {
+		r.Spec.LifecycleState, r.Generation = olmv1alpha1.LifecycleStateActive, 2
+	})
+	p.await("hall", "it goes on", says(report.Deployed, "Unknown", report.ReasonReconciling))
+	p.roll("lamp-house-hall-3", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+}
+
+func TestDeletion(t *testing.T) {
+	p := installed(t, nil)
+	p.store(lamps, "Lamp", "hall", func(object *unstructured.Unstructured) {
+		object.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		object.SetGeneration(object.GetGeneration() + 1)
+	})
+	p.await("hall", "it is gone", func(object *unstructured.Unstructured) bool { return object == nil })
+	if len(p.revisions) != 0 {
+		t.Errorf("left: %v", p.revisions)
+	}
+}
+
+// Two custom resources that become the same extension do not share it.
+func TestTaken(t *testing.T) {
+	p := installed(t, func(spec map[string]any) { spec["extension"] = "'lamp-house-hall'" })
+	p.lamp("other", 1)
+	found := p.await("other", "the name is taken", says(report.Progressing, "True", report.Irreconcilable))
+	if made, _, _ := p.counts(); made != 1 {
+		t.Errorf("%v: %+v", p.made, report.StatusOf(found))
+	}
+}
+
+// Nothing is done in the name of a ServiceAccount that nobody may use.
+func TestDenied(t *testing.T) {
+	for _, who := range []string{"alice", "system:serviceaccount:lights:operator"} {
+		p := newPlane(t)
+		p.lacks[who] = true
+		p.kind(nil)
+		p.lamp("hall", 1)
+		p.run()
+		p.until("it is told", func() bool {
+			found, err := p.host.Tracker().Get(chartkind.Resource, "", "lamp")
+			return err == nil && says(chartkind.ConditionAccepted, "False", reasonDenied)(found.(*unstructured.Unstructured))
+		}, func() any { return "not" })
+		if made, writes, _ := p.counts(); made != 0 || len(writes) != 0 {
+			t.Errorf("%s: %s", who, fmt.Sprint(made, writes))
+		}
+	}
+}

@@ -1,0 +1,360 @@
+package chartkind
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+)
+
+// chart is one that was pulled.
+type chart struct {
+	archive []byte
+	pinned  string
+}
+
+// served is a ChartKind that is served: its custom resources are watched in the name of its
+// ServiceAccount.
+type served struct {
+	*Controller
+	name       string
+	uid        types.UID
+	generation int64
+	spec       chartkind.Spec
+	mapping    *mapping.Mapping
+	account    Account
+	chart      chart
+	namespaced bool
+	stop       func()
+	// begun is since when it is served.
+	begun time.Time
+
+	// passes are the custom resources of which a revision is to be made, and looks those whose
+	// Ready and Progressing are to be told, as namespace/name.
+	passes, looks workqueue.TypedRateLimitingInterface[string]
+	resources     cache.SharedIndexInformer
+	// inputs are the informers of kinds of inputs, by the name of the input.
+	inputs map[string]cache.SharedIndexInformer
+
+	mu sync.Mutex
+	// expected are the workloads of revisions, by the key of the custom resource.
+	expected map[string]expectation
+	// chains are the custom resources by the chain of their revisions.
+	chains map[string]string
+	// settling is since when looks are put off, by the key of the custom resource.
+	settling map[string]time.Time
+	// told is what the looks wrote last, by the key of the custom resource.
+	told map[string]told
+}
+
+// prepare makes the informers, which send no request before they run.
+func (s *served) prepare() {
+	s.expected, s.chains, s.inputs = map[string]expectation{}, map[string]string{}, map[string]cache.SharedIndexInformer{}
+	s.settling, s.told = map[string]time.Time{}, map[string]told{}
+	resource := s.spec.Resource.GVR()
+	s.resources = cache.NewSharedIndexInformer(objectwatch.Source(s.account.Objects, s.account.Objects.Resource(resource), ""), &unstructured.Unstructured{}, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	_ = s.resources.SetTransform(trimmed)
+	for _, input := range s.spec.Inputs {
+		informer := cache.NewSharedIndexInformer(objectwatch.Source(s.account.Metadata, s.account.Metadata.Resource(input.GVR()), ""), &metav1.PartialObjectMetadata{}, 0,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		_ = informer.SetTransform(onlyIdentity)
+		s.inputs[input.Name] = informer
+	}
+}
+
+// onlyIdentity keeps of an object what counts of an input.
+func onlyIdentity(object any) (any, error) {
+	found, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace: found.Namespace, Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion, DeletionTimestamp: found.DeletionTimestamp,
+	}}, nil
+}
+
+// watch watches custom resources and inputs until ctx ends.
+func (s *served) watch(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	_, _ = s.resources.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(now any) { s.changed(ctx, nil, now) },
+		UpdateFunc: func(before, now any) {
+			s.changed(ctx, before, now)
+		},
+		DeleteFunc: func(now any) { s.changed(ctx, nil, now) },
+	})
+	synced := []cache.InformerSynced{s.resources.HasSynced}
+	for _, input := range s.spec.Inputs {
+		informer := s.inputs[input.Name]
+		changed := func(object any) { s.inputChanged(ctx, input, object) }
+		_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(before, now any) {
+				if input.NameFrom != "" && versionOf(before) != versionOf(now) {
+					changed(now)
+				}
+			},
+		})
+		synced = append(synced, informer.HasSynced)
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	running.Go(func() { s.resources.RunWithContext(ctx) })
+	// A pass before all are known would find nothing out, and be the last one.
+	if cache.WaitForCacheSync(ctx.Done(), synced...) {
+		for _, key := range s.resources.GetStore().ListKeys() {
+			s.passes.Add(key)
+			s.looks.Add(key)
+		}
+	}
+}
+
+func versionOf(object any) string {
+	if found, err := meta.Accessor(object); err == nil {
+		return found.GetResourceVersion()
+	}
+	return ""
+}
+
+// isKnown is whether all that a pass reads is known.
+func (s *served) isKnown() bool {
+	for _, informer := range s.inputs {
+		if !informer.HasSynced() {
+			return false
+		}
+	}
+	return s.resources.HasSynced()
+}
+
+// changed asks for a pass over a custom resource when anything but its status has changed, and
+// has its volatile status looked at whatever has changed: also what we write ourselves may come
+// together with what somebody else has written.
+func (s *served) changed(ctx context.Context, before, now any) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(now)
+	if err != nil || ctx.Err() != nil {
+		return
+	}
+	s.looks.Add(key)
+	if before == nil || !sameButStatus(before, now) {
+		s.passes.Add(key)
+	}
+}
+
+// sameButStatus is whether an object has the same uid, spec and metadata as before. Fields that
+// every write changes do not count.
+func sameButStatus(before, now any) bool {
+	was, ok := before.(*unstructured.Unstructured)
+	is, also := now.(*unstructured.Unstructured)
+	if !ok || !also {
+		return false
+	}
+	return reflect.DeepEqual(withoutStatus(was), withoutStatus(is))
+}
+
+func withoutStatus(object *unstructured.Unstructured) map[string]any {
+	out := map[string]any{}
+	for name, value := range object.Object {
+		if name != "status" && name != "metadata" {
+			out[name] = value
+		}
+	}
+	metadata := map[string]any{}
+	all, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata")
+	fields, _ := all.(map[string]any)
+	for name, value := range fields {
+		if name != "resourceVersion" && name != "managedFields" {
+			metadata[name] = value
+		}
+	}
+	out["metadata"] = metadata
+	return out
+}
+
+// inputChanged asks for a pass over the custom resources that an object is an input of.
+func (s *served) inputChanged(ctx context.Context, input chartkind.Input, object any) {
+	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = gone.Obj
+	}
+	found, err := meta.Accessor(object)
+	if err != nil || ctx.Err() != nil || !s.isKnown() {
+		return
+	}
+	all := s.resources.GetStore().List()
+	if found.GetNamespace() != "" && s.namespaced {
+		all, _ = s.resources.GetIndexer().ByIndex(cache.NamespaceIndex, found.GetNamespace()) // the index exists
+	}
+	for _, kept := range all {
+		resource, ok := kept.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		if name, named := mapping.At(resource.Object, input.NameFrom); input.NameFrom == "" || named && name == found.GetName() {
+			if key, err := cache.MetaNamespaceKeyFunc(resource); err == nil {
+				s.passes.Add(key)
+			}
+		}
+	}
+}
+
+// known are the inputs of a custom resource.
+func (s *served) known(resource *unstructured.Unstructured) mapping.Inputs {
+	inputs := mapping.Inputs{}
+	for _, input := range s.spec.Inputs {
+		store := s.inputs[input.Name]
+		namespace := cmp.Or(resource.GetNamespace(), s.spec.Namespace)
+		if input.NameFrom == "" {
+			inputs[input.Name] = map[string]any{"names": namesIn(store, namespace)}
+			continue
+		}
+		value := map[string]any{"exists": false}
+		if name, _ := mapping.At(resource.Object, input.NameFrom); name != nil {
+			if text, isText := name.(string); isText {
+				if found := findMetadata(store, namespace, text); found != nil {
+					value = map[string]any{"exists": true, "name": text, "resourceVersion": found.ResourceVersion}
+				}
+			}
+		}
+		inputs[input.Name] = value
+	}
+	return inputs
+}
+
+// namesIn are the names of objects in a namespace, sorted.
+func namesIn(informer cache.SharedIndexInformer, namespace string) []any {
+	var names []string
+	all, _ := informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace) // the index exists
+	for _, kept := range all {
+		if found, ok := kept.(*metav1.PartialObjectMetadata); ok && found.DeletionTimestamp == nil {
+			names = append(names, found.Name)
+		}
+	}
+	slices.Sort(names)
+	out := make([]any, len(names))
+	for i, name := range names {
+		out[i] = name
+	}
+	return out
+}
+
+// findMetadata finds an object in a namespace, or one that is in none.
+func findMetadata(informer cache.SharedIndexInformer, namespace, name string) *metav1.PartialObjectMetadata {
+	for _, key := range []string{namespace + "/" + name, name} {
+		kept, exists, err := informer.GetStore().GetByKey(key)
+		if found, ok := kept.(*metav1.PartialObjectMetadata); err == nil && exists && ok && found.DeletionTimestamp == nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// namespaceOf is where the objects of a custom resource are.
+func (s *served) namespaceOf(resource *unstructured.Unstructured) string {
+	if s.spec.Namespace != "" {
+		return s.spec.Namespace
+	}
+	return resource.GetNamespace()
+}
+
+// watchRevisions asks for passes over the custom resources of revisions that come, go, or have
+// something new to say of what came of them.
+func (c *Controller) watchRevisions() error {
+	wake := func(object any) (*served, string) {
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision)
+		if !ok {
+			return nil, ""
+		}
+		name, key, found := strings.Cut(revision.Annotations[chartkind.ResourceAnnotation], "/")
+		if !found {
+			return c.byChain(revision.Labels[olmv1alpha1.ChainLabel]) // a rollback, or somebody else's
+		}
+		return c.servedBy(name), strings.TrimPrefix(key, "/")
+	}
+	both := func(object any) {
+		if s, key := wake(object); s != nil {
+			s.passes.Add(key)
+			s.looks.Add(key)
+		}
+	}
+	_, err := c.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: both, DeleteFunc: both, UpdateFunc: func(before, now any) {
+		was, ok := before.(*olmv1alpha1.ClusterExtensionRevision)
+		is, also := now.(*olmv1alpha1.ClusterExtensionRevision)
+		// That objects of it are available or not is for the looks alone.
+		if !ok || !also || standingOf(was) != standingOf(is) {
+			both(now)
+		}
+	}})
+	if err != nil {
+		return fmt.Errorf("watching revisions for ChartKinds: %w", err)
+	}
+	return nil
+}
+
+// standing is what a pass reads of a revision.
+type standing struct {
+	uid       types.UID
+	lifecycle olmv1alpha1.LifecycleState
+	deleting  bool
+	succeeded bool
+	failure   string
+}
+
+func standingOf(revision *olmv1alpha1.ClusterExtensionRevision) standing {
+	return standing{
+		uid: revision.UID, lifecycle: revision.Spec.LifecycleState, deleting: revision.DeletionTimestamp != nil,
+		succeeded: hasSucceeded(revision), failure: failureOf(revision),
+	}
+}
+
+// byChain finds the custom resource that a chain is of.
+func (c *Controller) byChain(chain string) (*served, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.running {
+		s.mu.Lock()
+		key, found := s.chains[chain]
+		s.mu.Unlock()
+		if found {
+			return s, key
+		}
+	}
+	return nil, ""
+}
+
+// lookByChain has the status of the custom resource looked at that a workload is of; that of
+// all when chain is empty.
+func (c *Controller) lookByChain(chain string) {
+	if chain == "" {
+		c.mu.Lock()
+		all := slices.Collect(maps.Values(c.running))
+		c.mu.Unlock()
+		for _, s := range all {
+			for _, key := range s.resources.GetStore().ListKeys() {
+				s.looks.Add(key)
+			}
+		}
+		return
+	}
+	if s, key := c.byChain(chain); s != nil {
+		s.looks.Add(key)
+	}
+}

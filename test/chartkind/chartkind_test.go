@@ -1,0 +1,257 @@
+// Package chartkind_test installs custom resources with charts: with plain kubectl, the real
+// program, a control plane whose Deployments become Available, a registry on loopback, and the
+// example of artifacts/examples/central.
+//
+// All scenarios share one control plane, one server and one registry. Each has a namespace of
+// its own:
+//
+//	go test ./test/chartkind -run 'TestChartKinds/Design'
+package chartkind_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/registry"
+)
+
+// patience bounds every wait: what takes longer does not happen.
+const patience = 60 * time.Second
+
+// shared is the control plane with Penstock on it, as a scenario sees it.
+type shared struct {
+	*cluster.Cluster
+	t      *testing.T
+	server *penstock.Server
+	host   dynamic.Interface
+	// kinds are the ChartKinds of the example, with the charts that were pushed.
+	kinds string
+	// name is that of the scenario, of its namespace, and lower case.
+	name string
+}
+
+var (
+	centrals    = schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
+	secured     = schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "securedclusters"}
+	revisions   = schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+// operator is in whose name Centrals are installed.
+const operator = "system:serviceaccount:rhacs-operator:rhacs-operator"
+
+func TestChartKinds(t *testing.T) {
+	w := start(t)
+	for name, do := range map[string]func(shared){
+		"Design": considerations, "RaceConditionHandling": races, "ScaleTesting": scale,
+		"Approval": approval, "Inputs": inputs, "Deletion": deletion, "Others": others, "Refused": refused, "HowTo": howTo, "Hostile": hostile,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			do(w.in(t, strings.ToLower(name)))
+		})
+	}
+}
+
+// start runs everything until the test ends.
+func start(t *testing.T) shared {
+	t.Helper()
+	w := shared{Cluster: cluster.Start(t, cluster.Workloads()), t: t}
+	images, program := registry.Serve(t), penstock.Build(t)
+	root, err := plane.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := filepath.Join(root, "artifacts", "examples", "central")
+	central := images.Push(t, filepath.Join(example, "chart"), "charts/central-services:4.9.0")
+	cluster := images.Push(t, filepath.Join(example, "secured-chart"), "charts/secured-cluster-services:4.9.0")
+	kinds, err := os.ReadFile(filepath.Join(example, "chartkinds.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.kinds = strings.NewReplacer("registry.example.com/charts/central-services:4.9.0", central,
+		"registry.example.com/charts/secured-cluster-services:4.9.0", cluster).Replace(string(kinds))
+	if w.host, err = dynamic.NewForConfig(w.Config()); err != nil {
+		t.Fatal(err)
+	}
+	w.server = program.Serve(t, w.Cluster, penstock.DataDir(t),
+		"--registry-cas-dir="+images.Dir, "--registry-auth-file="+filepath.Join(images.Dir, registry.AuthFile))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what the server complained of:\n%s", w.server.Complaints())
+		}
+		if strings.Contains(w.server.Log(), "panic") {
+			t.Errorf("the server panicked:\n%s", w.server.Log())
+		}
+	})
+	w.MustKubectl("apply", "--server-side", "-f", filepath.Join(example, "crds.yaml"), "-f", filepath.Join(example, "operator.yaml"))
+	w.awaitStamps()
+	w.MustKubectlInput(w.kinds, "apply", "--server-side", "-f", "-")
+	for _, name := range []string{"central", "securedcluster"} {
+		w.await(chartkind.Resource, "", name, "it is served", is("Accepted", "True", ""))
+	}
+	return w
+}
+
+// awaitStamps returns when the webhooks answer.
+func (w shared) awaitStamps() {
+	w.t.Helper()
+	var said any
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		out := w.KubectlInput(w.kinds, "create", "--dry-run=server", "-o", "yaml", "-f", "-")
+		said = out
+		if strings.Contains(out.String(), "is invalid") {
+			w.t.Fatal(out)
+		}
+		return out.ExitCode == 0 && strings.Contains(out.Stdout, "penstock.dev/author"), nil
+	})
+	if err != nil {
+		w.t.Fatalf("nobody notes who writes ChartKinds: %v", said)
+	}
+}
+
+// in returns the cluster for a scenario, with a namespace of its name.
+func (w shared) in(t *testing.T, name string) shared {
+	t.Helper()
+	w.Cluster, w.t, w.name = w.Cluster.In(t), t, name
+	w.MustKubectl("create", "namespace", name)
+	return w
+}
+
+// await returns an object when it is as it should be; done is called with nil for one that is
+// not there.
+func (w shared) await(resource schema.GroupVersionResource, namespace, name, what string, done func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	var client dynamic.ResourceInterface = w.host.Resource(resource)
+	if namespace != "" {
+		client = w.host.Resource(resource).Namespace(namespace)
+	}
+	var last *unstructured.Unstructured
+	nothing := func(store cache.Store) (bool, error) { return len(store.List()) == 0 && done(nil), nil }
+	_, err := watchtools.UntilWithSync(ctx, objectwatch.Source(w.host, client, name), &unstructured.Unstructured{}, nothing, func(event watch.Event) (bool, error) {
+		last = nil
+		if object, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted {
+			last = object
+		}
+		return done(last), nil
+	})
+	if err != nil {
+		if last != nil {
+			last.SetManagedFields(nil)
+		}
+		shown, _ := json.MarshalIndent(last, "", " ")
+		w.t.Fatalf("%s %s/%s: %s: %v; it is %s", resource.Resource, namespace, name, what, err, shown)
+	}
+	return last
+}
+
+func absent(object *unstructured.Unstructured) bool { return object == nil }
+
+// is tells of an object whose condition has a status, and a reason if one is given.
+func is(kind, status, reason string) func(*unstructured.Unstructured) bool {
+	return func(object *unstructured.Unstructured) bool {
+		return object != nil && conditionOf(object, kind, status, reason) != nil
+	}
+}
+
+// all tells of an object of which several things are true.
+func all(checks ...func(*unstructured.Unstructured) bool) func(*unstructured.Unstructured) bool {
+	return func(object *unstructured.Unstructured) bool {
+		for _, check := range checks {
+			if !check(object) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func conditionOf(object *unstructured.Unstructured, kind, status, reason string) *metav1.Condition {
+	for _, one := range report.StatusOf(object).Conditions {
+		if one.Type == kind && string(one.Status) == status && (reason == "" || one.Reason == reason) {
+			return &one
+		}
+	}
+	return nil
+}
+
+// observed tells of an object whose generation is observed.
+func observed(object *unstructured.Unstructured) bool {
+	return object != nil && report.StatusOf(object).ObservedGeneration == object.GetGeneration()
+}
+
+// settled tells of a Central that is installed as it is.
+func settled(object *unstructured.Unstructured) bool {
+	return all(is(report.Progressing, "False", report.ReasonReconcileSuccessful), is(report.Ready, "True", ""), is(report.Deployed, "True", ""), observed)(object)
+}
+
+// awaitCentral returns a Central of the scenario when it is as it should be.
+func (w shared) awaitCentral(name, what string, done func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	w.t.Helper()
+	return w.await(centrals, w.name, name, what, done)
+}
+
+// central makes a Central, and returns when it is installed.
+func (w shared) central(name, spec string) *unstructured.Unstructured {
+	w.t.Helper()
+	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: %s, namespace: %s}, spec: {%s}}", name, w.name, spec), "create", "-f", "-")
+	return w.awaitCentral(name, "it is installed", settled)
+}
+
+func (w shared) patch(name, patch string) {
+	w.t.Helper()
+	w.MustKubectl("-n", w.name, "patch", "central", name, "--type=merge", "-p", patch)
+}
+
+// written are the writes of the status of the scenario's Centrals, by a manager.
+func (w shared) written(mark plane.Mark, manager string) int {
+	w.t.Helper()
+	return len(w.Audit().Since(mark, plane.ByUser(operator), plane.ByVerb("patch"), func(r plane.Request) bool {
+		return r.Resource == "centrals" && r.Subresource == "status" && r.Namespace == w.name && strings.Contains(r.URI, "fieldManager="+manager+"&")
+	}))
+}
+
+// renders is how often the chart was rendered for the scenario's extension.
+func (w shared) renders() int {
+	return strings.Count(w.server.Log(), `"Rendering a chart" extension="central-`+w.name+`"`)
+}
+
+// has is how many revisions the scenario's extension has.
+func (w shared) has() int {
+	w.t.Helper()
+	return len(strings.Fields(w.MustKubectl("get", "cer", "-l", "penstock.dev/chain=central-"+w.name, "-o", "name")))
+}
+
+// eventually returns when something is so: rights take effect some milliseconds after they
+// were given, and no watch tells.
+func (w shared) eventually(what string, so func() bool) {
+	w.t.Helper()
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) { return so(), nil })
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, err)
+	}
+}

@@ -1,0 +1,205 @@
+package chartkind_test
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
+)
+
+// approval: what a change of values does is read before it is done.
+func approval(w shared) {
+	kind := strings.SplitN(w.kinds, "\n---\n", 2)[0]
+	// A kind of its own, so that others go on by themselves.
+	definition := w.MustKubectl("get", "crd", "centrals.platform.stackrox.io", "-o", "yaml")
+	definition = strings.NewReplacer("centrals", "approvedcentrals", "CentralList", "ApprovedCentralList", "kind: Central\n", "kind: ApprovedCentral\n", "singular: central\n", "singular: approvedcentral\n").Replace(definition)
+	w.MustKubectlInput(withoutLines(definition, "  uid:", "  resourceVersion:"), "create", "-f", "-")
+	w.MustKubectlInput(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: approved}
+rules: [{apiGroups: [platform.stackrox.io], resources: [approvedcentrals, approvedcentrals/status], verbs: [get, list, watch, patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: approved}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: approved}
+subjects: [{kind: ServiceAccount, name: rhacs-operator, namespace: rhacs-operator}]
+`, "apply", "-f", "-")
+	w.MustKubectlInput(strings.NewReplacer("name: central\n", "name: approved\n", "kind: Central}", "kind: ApprovedCentral}", "spec:\n", "spec:\n  upgradeApproval: Manual\n").Replace(kind), "create", "-f", "-")
+	w.await(chartkind.Resource, "", "approved", "it is served", is("Accepted", "True", ""))
+
+	resource := centrals
+	resource.Resource = "approvedcentrals"
+	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: ApprovedCentral, metadata: {name: c, namespace: %s}, spec: {central: {db: {size: 10Gi}}}}", w.name), "create", "-f", "-")
+	w.await(resource, w.name, "c", "the first revision needs nobody", settled)
+	password := w.password()
+	w.MustKubectl("-n", w.name, "patch", "approvedcentral", "c", "--type=merge", "-p", `{"spec":{"central":{"db":{"size":"20Gi"}}}}`)
+	second := "central-" + w.name + "-2"
+	found := w.await(resource, w.name, "c", "the second one is proposed", func(object *unstructured.Unstructured) bool {
+		return object != nil && conditionOf(object, report.Deployed, "True", report.ReasonReconciling) != nil
+	})
+	if got := conditionOf(found, report.Deployed, "True", "").Message; !strings.HasPrefix(got, second+" waits for approval: kubectl get cer "+second+" --subresource=diff") {
+		w.t.Errorf("Message is %s", got)
+	}
+	w.await(resource, w.name, "c", "the change is not done yet", is(report.Progressing, "True", report.ReasonReconciling))
+	if diff := w.MustKubectl("get", "cer", second, "--subresource=diff", "-o", "yaml"); !strings.Contains(diff, "20Gi") {
+		w.t.Errorf("the diff does not show the change:\n%s", diff)
+	}
+	if got := w.MustKubectl("-n", w.name, "get", "configmap", "central-config", "-o", "jsonpath={.data.dbSize}"); got != "10Gi" {
+		w.t.Errorf("it was done before anybody approved it: %s", got)
+	}
+	// Another change makes another proposal of it.
+	w.MustKubectl("-n", w.name, "patch", "approvedcentral", "c", "--type=merge", "-p", `{"spec":{"central":{"db":{"size":"30Gi"}}}}`)
+	third := "central-" + w.name + "-3"
+	w.await(revisions, "", third, "it is proposed", func(object *unstructured.Unstructured) bool { return object != nil })
+	w.await(revisions, "", second, "it is withdrawn", absent)
+	w.MustKubectl("patch", "cer", third, "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
+	w.await(resource, w.name, "c", "it was approved", settled)
+	if w.password() != password {
+		w.t.Error("what was generated once is another one")
+	}
+	// Without the ChartKind, its resources go, and what was installed stays.
+	w.MustKubectl("delete", "chartkind", "approved", "--timeout=60s")
+	w.MustKubectl("-n", w.name, "delete", "approvedcentral", "c", "--timeout=60s")
+	w.MustKubectl("-n", w.name, "get", "deployment", "central")
+	w.MustKubectl("get", "cer", third)
+}
+
+func (w shared) password() string {
+	w.t.Helper()
+	return w.MustKubectl("-n", w.name, "get", "secret", "central-db-password", "-o", "jsonpath={.data.password}")
+}
+
+func withoutLines(text string, prefixes ...string) string {
+	var out []string
+	for line := range strings.Lines(text) {
+		keep := true
+		for _, prefix := range prefixes {
+			keep = keep && !strings.HasPrefix(line, prefix)
+		}
+		if keep {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, "")
+}
+
+// inputs: a Secret that a Central names, and SecuredClusters, are reasons for another revision;
+// the status of a Central is none.
+func inputs(w shared) {
+	w.central("c", "tls: {secretName: tls}")
+	config := func(field string) string {
+		return w.MustKubectl("-n", w.name, "get", "configmap", "central-config", "-o", "jsonpath={.data."+field+"}")
+	}
+	if got := config("tls"); got != "tls@" {
+		w.t.Errorf("without the Secret, the chart was given %s", got)
+	}
+	w.MustKubectl("-n", w.name, "create", "secret", "generic", "tls", "--from-literal=key=1")
+	given := func(field, prefix, not string) {
+		w.t.Helper()
+		w.await(configMaps, w.name, "central-config", field+" is given to the chart", func(object *unstructured.Unstructured) bool {
+			if object == nil {
+				return false
+			}
+			value, _, _ := unstructured.NestedString(object.Object, "data", field)
+			return strings.HasPrefix(value, prefix) && value != not
+		})
+	}
+	given("tls", "tls@", "tls@")
+	first := config("tls")
+	w.MustKubectl("-n", w.name, "create", "secret", "generic", "other", "--from-literal=key=1")
+	w.MustKubectl("-n", w.name, "patch", "secret", "tls", "-p", `{"stringData":{"key":"2"}}`)
+	given("tls", "tls@", first)
+	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: SecuredCluster, metadata: {name: edge, namespace: %s}, spec: {clusterName: edge}}", w.name), "create", "-f", "-")
+	given("securedClusters", "edge", "")
+	w.awaitCentral("c", "its message says so", func(object *unstructured.Unstructured) bool {
+		return settled(object) && strings.HasSuffix(conditionOf(object, report.Deployed, "True", "").Message, "for 1 secured clusters.")
+	})
+	w.await(secured, w.name, "edge", "it is installed, too", settled)
+	if count := w.has(); count != 4 {
+		w.t.Errorf("1 install and 3 changes of inputs made %d revisions", count)
+	}
+}
+
+// deletion: what was installed goes with the custom resource, in the order of the chain.
+func deletion(w shared) {
+	w.central("c", "scanner: {replicas: 1}")
+	w.MustKubectl("-n", w.name, "patch", "deployment", "scanner", "-p", `{"metadata":{"finalizers":["example.com/wait"]}}`)
+	w.MustKubectl("-n", w.name, "delete", "central", "c", "--wait=false")
+	w.awaitCentral("c", "it says that it is being deleted", is(report.Progressing, "True", report.ReasonDeleting))
+	w.awaitCentral("c", "its workload is waited for", is(report.Ready, "False", ""))
+	w.MustKubectl("-n", w.name, "patch", "deployment", "scanner", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	w.awaitCentral("c", "it is gone", absent)
+	w.await(revisions, "", "central-"+w.name+"-1", "its revision is gone", absent)
+	for _, kind := range []string{"deployments", "statefulsets", "services", "networkpolicies"} {
+		if left := w.MustKubectl("-n", w.name, "get", kind, "-o", "name"); left != "" {
+			w.t.Errorf("left: %s", left)
+		}
+	}
+}
+
+// others: two custom resources do not see each other, and none gets what is another's.
+func others(w shared) {
+	w.central("one", "scanner: {replicas: 1}")
+	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: two, namespace: %s}}", w.name), "create", "-f", "-")
+	found := w.awaitCentral("two", "the name is taken", all(is(report.Progressing, "True", report.Irreconcilable), observed))
+	if got := conditionOf(found, report.Irreconcilable, "True", "").Message; !strings.Contains(got, "belongs to central/"+w.name+"/one") {
+		w.t.Errorf("Message is %s", got)
+	}
+	w.MustKubectl("-n", w.name, "delete", "central", "two", "--timeout=60s")
+	w.awaitCentral("one", "it is as it was", settled)
+	w.MustKubectl("get", "cer", "central-"+w.name+"-1")
+}
+
+// refused: what cannot be, and what somebody may not do, is said when it is written.
+func refused(w shared) {
+	mallory := w.User("mallory-" + w.name)
+	w.MustKubectlInput(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules: [{apiGroups: [charts.penstock.dev], resources: [chartkinds], verbs: ["*"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: mallory-%[1]s}]
+`, w.name), "apply", "-f", "-")
+	kind := func(spec string) string {
+		return fmt.Sprintf("{apiVersion: charts.penstock.dev/v1alpha1, kind: ChartKind, metadata: {name: %s}, spec: {%s}}", w.name, spec)
+	}
+	const good = "resource: {group: platform.stackrox.io, version: v1alpha1, kind: Central}, chart: {ref: 'registry.example.com/c:1'}, serviceAccount: {namespace: rhacs-operator, name: rhacs-operator}"
+	var said string
+	w.eventually("mallory may write ChartKinds", func() bool {
+		out := mallory.KubectlInput(kind(good), "create", "--dry-run=server", "-f", "-")
+		said = out.String()
+		return out.ExitCode != 0 && !strings.Contains(said, "cannot create resource")
+	})
+	if want := `spec.serviceAccount: Invalid value: "rhacs-operator/rhacs-operator": must be a ServiceAccount that mallory-` + w.name + " may impersonate"; !strings.Contains(said, want) {
+		w.t.Errorf("want %s, got %s", want, said)
+	}
+	for spec, want := range map[string]string{
+		good + ", values: [{to: a, expression: 'object.('}]":            "spec.values[0].expression: Invalid value",
+		good + ", values: [{to: a, from: status.x}]":                    "must not be of the status",
+		good + ", upgradeApproval: Perhaps":                             `supported values: "Automatic", "Manual"`,
+		strings.Replace(good, "platform.stackrox.io", "apps", 1):        "must be the group of a CustomResourceDefinition",
+		strings.Replace(good, "registry.example.com/c:1", "no tag/", 1): "spec.chart.ref",
+	} {
+		if out := w.KubectlInput(kind(spec), "create", "--dry-run=server", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "is invalid") {
+			w.t.Errorf("%s: want %q, got %s", spec, want, out)
+		}
+	}
+	out := w.Kubectl("patch", "chartkind", "central", "--type=merge", "-p", `{"spec":{"resource":{"kind":"Other"}}}`)
+	if out.ExitCode == 0 || !strings.Contains(out.String(), "spec.resource: Invalid value") || !strings.Contains(out.String(), "cannot be changed") {
+		w.t.Errorf("the kind was changed: %s", out)
+	}
+	// A definition that is not there is waited for.
+	w.MustKubectlInput(kind(strings.Replace(good, "kind: Central", "kind: Missing", 1)), "create", "-f", "-")
+	w.await(chartkind.Resource, "", w.name, "there is no such kind", is("Accepted", "False", "DefinitionMissing"))
+	w.MustKubectl("delete", "chartkind", w.name, "--timeout=60s")
+}

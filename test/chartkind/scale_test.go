@@ -1,0 +1,247 @@
+package chartkind_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// scale is the seventh consideration: while the workloads of many custom resources come and go,
+// the status of each is written once for each change of its workload, and nothing is rendered.
+// FULL=1 has 500 of them, for two minutes.
+func scale(w shared) {
+	count, during := 10, 3*time.Second
+	if os.Getenv("FULL") == "1" {
+		count, during = 500, 2*time.Minute
+	}
+	before := w.resident()
+	began := time.Now()
+	w.makeSecured(count)
+	w.awaitSecured(count)
+	w.t.Logf("%d custom resources were installed after %s; the process has %d KiB more for each", count, time.Since(began).Round(time.Second), (w.resident()-before)/int64(count)/1024)
+
+	changes := w.watchSensors()
+	mark, renders := w.Audit().Mark(), strings.Count(w.server.Log(), `"Rendering a chart" extension="secured-scale`)
+	flaps := w.flap(count, during)
+	w.awaitSecured(count)
+	ours := func(r plane.Request) bool { return strings.HasPrefix(r.Namespace, "scale-") }
+	written := func(manager string) plane.Requests {
+		return w.Audit().Since(mark, plane.ByUser(operator), plane.ByVerb("patch"), ours, func(r plane.Request) bool {
+			return r.Subresource == "status" && strings.Contains(r.URI, "fieldManager="+manager+"&")
+		})
+	}
+	// Both watches have come as far, when both say that all is as it was.
+	most, writes := changes.settled(w), written("penstock-chartkinds-status")
+	per := map[string]int{}
+	for _, r := range writes {
+		per[r.Namespace]++
+	}
+	for namespace, n := range per {
+		if n > most[namespace] {
+			w.t.Errorf("%s: %d changes of its workload took %d writes of its status", namespace, most[namespace], n)
+		}
+	}
+	if n := strings.Count(w.server.Log(), `"Rendering a chart" extension="secured-scale`) - renders; n != 0 {
+		w.t.Errorf("%d renderings", n)
+	}
+	if passes := written("penstock-chartkinds"); len(passes) != 0 {
+		w.t.Errorf("the loop of revisions wrote:\n%s", passes)
+	}
+	others := w.Audit().Since(mark, plane.ByUser(operator), plane.Not(plane.ByVerb("watch")), ours, func(r plane.Request) bool {
+		return r.Subresource != "status" // those are told apart above; the last of them may come after that
+	})
+	total := 0
+	for _, n := range most {
+		total += n
+	}
+	w.t.Logf("%d times somebody scaled a workload: %d changes of workloads, %d writes of status, %d other requests of the ServiceAccount", flaps, total, len(writes), len(others))
+	if len(others) != 0 {
+		w.t.Errorf("other requests than writes of status:\n%s", others)
+	}
+}
+
+// resident is the memory of the process, in bytes.
+func (w shared) resident() int64 {
+	w.t.Helper()
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", w.server.Pid()))
+	if err != nil {
+		w.t.Logf("the memory of the process is not known here: %v", err)
+		return 0
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(content), &size, &resident); err != nil {
+		w.t.Fatal(err)
+	}
+	return resident * int64(os.Getpagesize())
+}
+
+// makeSecured makes a SecuredCluster in each of so many namespaces.
+func (w shared) makeSecured(count int) {
+	w.t.Helper()
+	var all strings.Builder
+	for i := range count {
+		fmt.Fprintf(&all, "---\n{apiVersion: v1, kind: Namespace, metadata: {name: scale-%[1]d}}\n---\n{apiVersion: platform.stackrox.io/v1alpha1, kind: SecuredCluster, metadata: {name: edge, namespace: scale-%[1]d}, spec: {clusterName: edge-%[1]d}}\n", i)
+	}
+	w.MustKubectlInput(all.String(), "create", "-f", "-")
+}
+
+// awaitSecured returns when all of them are installed and ready.
+func (w shared) awaitSecured(count int) {
+	w.t.Helper()
+	deadline := time.After(patience + time.Duration(count)*time.Second)
+	left := map[string]bool{}
+	for i := range count {
+		left[fmt.Sprintf("scale-%d", i)] = true
+	}
+	var mu sync.Mutex
+	done := make(chan struct{}, 1)
+	look := func(object any) {
+		found, ok := object.(*unstructured.Unstructured)
+		if !ok || !strings.HasPrefix(found.GetNamespace(), "scale-") {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if delete(left, found.GetNamespace()); !settled(found) {
+			left[found.GetNamespace()] = true
+		}
+		if len(left) == 0 {
+			select {
+			case done <- struct{}{}:
+			default:
+			}
+		}
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	informer := cache.NewSharedIndexInformer(objectwatch.Source(w.host, w.host.Resource(secured), ""), &unstructured.Unstructured{}, 0, cache.Indexers{})
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, now any) { look(now) }})
+	go informer.Run(stop)
+	select {
+	case <-done:
+	case <-deadline:
+		mu.Lock()
+		defer mu.Unlock()
+		w.t.Fatalf("%d of %d are not ready: %v", len(left), count, left)
+	}
+}
+
+// changes are how often the availability of workloads has changed, by namespace.
+type changes struct {
+	mu    sync.Mutex
+	state map[string]string
+	count map[string]int
+	told  chan struct{}
+}
+
+// watchSensors counts what the Deployments of the SecuredClusters are, one after the other: what
+// a status can say of them.
+func (w shared) watchSensors() *changes {
+	w.t.Helper()
+	c := &changes{state: map[string]string{}, count: map[string]int{}, told: make(chan struct{}, 1)}
+	note := func(object any) {
+		found, ok := object.(*unstructured.Unstructured)
+		if !ok || !strings.HasPrefix(found.GetNamespace(), "scale-") {
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		before, known := c.state[found.GetNamespace()]
+		now := stateOf(found)
+		if c.state[found.GetNamespace()] = now; known && now != before {
+			c.count[found.GetNamespace()]++
+		}
+		select {
+		case c.told <- struct{}{}:
+		default:
+		}
+	}
+	stop := make(chan struct{})
+	w.t.Cleanup(func() { close(stop) })
+	informer := cache.NewSharedIndexInformer(objectwatch.Source(w.host, w.host.Resource(deployments), ""), &unstructured.Unstructured{}, 0, cache.Indexers{})
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, now any) { note(now) }})
+	go informer.Run(stop)
+	if !cache.WaitForCacheSync(w.t.Context().Done(), informer.HasSynced) {
+		w.t.Fatal("the Deployments are not known")
+	}
+	return c
+}
+
+// stateOf is what there is to say of a Deployment.
+func stateOf(deployment *unstructured.Unstructured) string {
+	replicas, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	seen, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration")
+	switch {
+	case replicas == 0:
+		return "zero"
+	case seen < deployment.GetGeneration() || conditionOf(deployment, "Available", "True", "") == nil:
+		return "not available"
+	}
+	return "available"
+}
+
+// settled are the changes, when all are available again.
+func (c *changes) settled(w shared) map[string]int {
+	w.t.Helper()
+	deadline := time.After(patience)
+	for {
+		c.mu.Lock()
+		done := true
+		for _, state := range c.state {
+			done = done && state == "available"
+		}
+		out := map[string]int{}
+		for namespace, n := range c.count {
+			out[namespace] = n
+		}
+		c.mu.Unlock()
+		if done {
+			return out
+		}
+		select {
+		case <-c.told:
+		case <-deadline:
+			w.t.Fatalf("workloads are not available again: %v", c.state)
+		}
+	}
+}
+
+// flap scales workloads to nothing and back, at random, and all of them back in the end. It
+// returns how often.
+func (w shared) flap(count int, during time.Duration) int {
+	w.t.Helper()
+	times, up := 0, make([]bool, count)
+	scaled := func(i, replicas int) {
+		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+		if _, err := w.host.Resource(deployments).Namespace(fmt.Sprintf("scale-%d", i)).Patch(w.t.Context(), "sensor", types.MergePatchType, patch, metav1.PatchOptions{}, "scale"); err != nil {
+			w.t.Errorf("flapping: %v", err)
+		}
+		times, up[i] = times+1, replicas > 0
+	}
+	for i := range up {
+		up[i] = true
+	}
+	tick := time.NewTicker(during / time.Duration(6*count))
+	defer tick.Stop()
+	for end := time.Now().Add(during); time.Now().Before(end); <-tick.C {
+		i := rand.IntN(count)
+		scaled(i, map[bool]int{true: 0, false: 1}[up[i]])
+	}
+	for i := range up {
+		if !up[i] {
+			scaled(i, 1)
+		}
+	}
+	return times
+}
