@@ -1,0 +1,140 @@
+// Package imagetemplate has the webhook of objects whose image follows a template. It notes who
+// writes the template, as a signed stamp, and refuses one that names an object which they may
+// not read: what it has would be read for them.
+//
+// It fails open, so that catalogs can be written while we are down. A template that nobody has
+// signed reads no object then, and the controller asks for the rights of the author again.
+package imagetemplate
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/imagetemplate"
+	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
+	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// Access asks the host.
+type Access interface {
+	// Find returns where an object is.
+	Find(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error)
+	// May tells whether a user has a right. An error means that it is not known.
+	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
+}
+
+// Webhooks are those of templates, one for each kind. Key returns the key of the store, or why
+// there is none now; forOthers tells users whose writes nobody has signed.
+func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool, access Access) []webhook.Webhook {
+	var all []webhook.Webhook
+	for _, kind := range annotated.Kinds() {
+		d := door{authored.Stamps{Subject: kind.Subject(), Key: key, Now: now, ForOthers: forOthers}, access}
+		all = append(all, webhook.Webhook{
+			Name: "template-author-" + strings.ToLower(kind.Kind), Mutating: true, Authenticated: true,
+			Decide: d.decide, Registration: registration(kind),
+		})
+	}
+	return all
+}
+
+// registration asks about writes that change a template or the stamp, and about nothing else
+// that happens to catalogs.
+func registration(kind annotated.Kind) webhook.Registration {
+	scope := admissionregistrationv1.ClusterScope
+	if kind.Namespaced {
+		scope = admissionregistrationv1.NamespacedScope
+	}
+	var differ []string
+	for _, name := range []string{annotated.OLMAnnotation, annotated.OwnAnnotation, extension.AuthorAnnotation} {
+		of := func(object string) string {
+			return "(" + object + " != null && has(" + object + ".metadata.annotations) && '" + name + "' in " + object + ".metadata.annotations ? " + object + ".metadata.annotations['" + name + "'] : '')"
+		}
+		differ = append(differ, of("object")+" != "+of("oldObject"))
+	}
+	return webhook.Registration{
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{kind.Resource.Group}, APIVersions: []string{kind.Resource.Version}, Resources: []string{kind.Resource.Resource}, Scope: ptr.To(scope)},
+		}},
+		Conditions:     []admissionregistrationv1.MatchCondition{{Name: "changes-a-template", Expression: strings.Join(differ, " || ")}},
+		FailurePolicy:  admissionregistrationv1.Ignore,
+		TimeoutSeconds: authored.TimeoutSeconds,
+		Again:          true,
+	}
+}
+
+type door struct {
+	stamps authored.Stamps
+	access Access
+}
+
+// decide admits a write with the stamp of its author, or refuses it.
+func (d door) decide(ctx context.Context, r webhook.Review) webhook.Answer {
+	w, refused := d.stamps.Read(r)
+	switch {
+	case refused != nil && refused.Refusal.Code == http.StatusServiceUnavailable:
+		return webhook.Answer{Warnings: []string{refused.Refusal.Message}} // as while we are down
+	case refused != nil:
+		return *refused
+	}
+	var warnings []string
+	if w.MakesStamp() {
+		who := &user.DefaultInfo{Name: r.User.Username, UID: r.User.UID, Groups: r.User.Groups, Extra: map[string][]string{}}
+		for key, values := range r.User.Extra {
+			who.Extra[key] = values
+		}
+		for name := range annotated.Annotations() {
+			text := w.Object.GetAnnotations()[name]
+			template := imagetemplate.Parse(text)
+			if text != "" && template.Problem != nil {
+				warnings = append(warnings, fmt.Sprintf("annotation %s is no template: %s", name, template.Problem))
+			}
+			more, reason := d.mayRead(ctx, who, template)
+			if reason != "" {
+				return webhook.Refuse(fmt.Sprintf("annotation %s of %s: %s", name, r, reason))
+			}
+			warnings = append(warnings, more...)
+		}
+	}
+	answer := w.Stamp(r, false)
+	answer.Warnings = append(answer.Warnings, warnings...)
+	return answer
+}
+
+// mayRead says why somebody may not write a template. What cannot be asked now is warned of:
+// the controller asks again before it reads anything.
+func (d door) mayRead(ctx context.Context, who user.Info, template *imagetemplate.Template) (warnings []string, reason string) {
+	for _, variable := range template.Variables() {
+		if variable.Field == nil {
+			continue
+		}
+		resource, err := d.access.Find(ctx, variable.Field.Object)
+		if missing, is := lookup.IsMissing(err); is && !missing.Kind {
+			return nil, fmt.Sprintf("variable %s: %s", variable.Text, missing.Detail)
+		}
+		allowed := false
+		if err == nil {
+			allowed, err = d.access.May(ctx, who, resource.Right(variable.Field.Object))
+		}
+		switch {
+		case err != nil:
+			warnings = append(warnings, fmt.Sprintf("variable %s is not resolved yet: %s", variable.Text, err))
+		case !allowed:
+			return nil, fmt.Sprintf("%s may not %s, and whoever writes variable %s needs that right", who.GetName(), resource.Right(variable.Field.Object), variable.Text)
+		}
+	}
+	return warnings, ""
+}

@@ -1,0 +1,190 @@
+package imagetemplate
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/imagetemplate"
+	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
+	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// FieldManager writes images and conditions. GitOps tools are told to ignore what it writes.
+const FieldManager = "penstock-image-templates"
+
+const (
+	// workers is how many objects are looked at at a time.
+	workers = 4
+	// retryFirst and retryMost bound the time between attempts that fail.
+	retryFirst, retryMost = time.Second, time.Minute
+	// retryDenied is when to ask again for rights that an author does not have, and for kinds
+	// that no definition announces: nothing tells when that changes.
+	retryDenied = 2 * time.Minute
+)
+
+// Reader reads what variables stand for; *lookup.Reader does.
+type Reader interface {
+	Version(ctx context.Context) (string, error)
+	Find(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error)
+	Read(ctx context.Context, resource lookup.Resource, field imagetemplate.Field) (string, error)
+}
+
+// Rights asks what an author may do.
+type Rights interface {
+	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
+}
+
+// Events tells what happened to an object.
+type Events interface {
+	Event(object runtime.Object, eventType, reason, message string)
+}
+
+// Options of a Controller; all are required.
+type Options struct {
+	// Kinds are those whose objects this process may watch.
+	Kinds []annotated.Kind
+	// Catalogs reads and writes objects of the kinds, and Definitions watches
+	// CustomResourceDefinitions, in the name of this process.
+	Catalogs    dynamic.Interface
+	Definitions metadata.Interface
+	// Reader and Objects read and watch what templates name, in the name of penstock-templates.
+	Reader  Reader
+	Objects metadata.Interface
+	Rights  Rights
+	Key     author.Key
+	Events  Events
+	Clock   clock.WithTicker
+}
+
+// key is an object of a kind.
+type key struct {
+	// definition is that of the kind.
+	definition string
+	types.NamespacedName
+}
+
+// Controller is safe for concurrent use.
+type Controller struct {
+	Options
+	queue   workqueue.TypedRateLimitingInterface[key]
+	kinds   map[string]annotated.Kind
+	version *versions
+	// running are the watches, and whoever may begin one.
+	running sync.WaitGroup
+
+	mu sync.Mutex
+	// informers have the objects of kinds that the cluster has, by definition.
+	informers map[string]cache.SharedIndexInformer
+	// settled is how an object was left. It is looked at again when it is another, or
+	// unsettled: when something that it needs is.
+	settled   map[key]string
+	unsettled map[key]bool
+	// behind are the resource versions of objects that were written over: the watch brings
+	// them late.
+	behind map[key][]string
+	// needs is what objects need.
+	needs map[key]needs
+	// sources are the watched objects that templates name.
+	sources map[imagetemplate.Object]*source
+	// definitions ends the watch of all definitions, which there is while a kind is missing.
+	definitions context.CancelFunc
+	// announced is until when the kinds of a group are expected to be served.
+	announced map[string]time.Time
+	// states are for the metrics.
+	states map[key]state
+}
+
+// New returns a controller that sends no request before Run.
+func New(o Options) *Controller {
+	c := &Controller{
+		Options: o, kinds: map[string]annotated.Kind{}, informers: map[string]cache.SharedIndexInformer{}, settled: map[key]string{}, unsettled: map[key]bool{}, behind: map[key][]string{}, needs: map[key]needs{},
+		sources: map[imagetemplate.Object]*source{}, announced: map[string]time.Time{}, states: map[key]state{},
+		version: newVersions(o.Reader, o.Clock),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[key](retryFirst, retryMost), workqueue.TypedRateLimitingQueueConfig[key]{Clock: o.Clock}),
+	}
+	for _, kind := range o.Kinds {
+		c.kinds[kind.Definition()] = kind
+	}
+	return c
+}
+
+// Run follows templates until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("image-templates"))
+	defer c.running.Wait()
+	defer c.queue.ShutDown() // the workers wait for it
+	c.running.Go(func() { c.version.run(ctx, c.versionChanged) })
+	for _, kind := range c.Kinds {
+		c.running.Go(func() { c.watchDefinition(ctx, kind) })
+	}
+	for range workers {
+		c.running.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// next looks at one object.
+func (c *Controller) next(ctx context.Context) bool {
+	k, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(k)
+	again, err := c.reconcile(ctx, k)
+	switch {
+	case ctx.Err() != nil:
+		return true
+	case apierrors.IsConflict(err):
+		// The watch is about to bring the object as it is now.
+		c.unsettle(k)
+		c.queue.AddRateLimited(k)
+		return true
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "The template of an image could not be followed; trying again", "definition", k.definition, "object", k.NamespacedName)
+		c.unsettle(k)
+		c.queue.AddRateLimited(k)
+		return true
+	}
+	c.queue.Forget(k)
+	if again > 0 {
+		c.unsettle(k)
+		c.queue.AddAfter(k, again)
+	}
+	return true
+}
+
+// unsettle has objects looked at the next time although they are the same.
+func (c *Controller) unsettle(all ...key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range all {
+		c.unsettled[k] = true
+	}
+}
+
+// lookAgain looks at objects although they are the same.
+func (c *Controller) lookAgain(all ...key) {
+	c.unsettle(all...)
+	for _, k := range all {
+		c.queue.Add(k)
+	}
+}

@@ -1,0 +1,8 @@
+// Package imagetemplate has the images of CatalogSources and ClusterCatalogs follow the
+// templates in their annotations: when the cluster is upgraded, when an object that a template
+// names changes, and when its kind comes or goes.
+//
+// Objects are read in the name of penstock-templates, which may read nothing until somebody
+// grants it, and for authors who may read them themselves. What was read is in the image, and
+// nowhere else: no message, event, log or metric has it.
+package imagetemplate

@@ -1,0 +1,141 @@
+package imagetemplate
+
+import (
+	"context"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/imagetemplate"
+	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+)
+
+// needs are what the templates of an object need to be told of.
+type needs struct {
+	// version is whether they have a well-known variable.
+	version bool
+	// objects are those that they name and whose kinds the cluster has.
+	objects map[imagetemplate.Object]lookup.Resource
+	// missing are the groups of kinds that the cluster does not have.
+	missing map[string]bool
+}
+
+// source is an object that templates name. It is watched by its name, metadata only, to learn
+// that it has changed; its content is read for each author.
+type source struct {
+	resource lookup.Resource
+	stop     context.CancelFunc
+}
+
+// need begins to watch what an object needs, and ends what nobody needs any more. The watches
+// last as long as ctx.
+func (c *Controller) need(ctx context.Context, k key, n needs) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.needs[k] = n
+	used, version, missing := map[imagetemplate.Object]lookup.Resource{}, false, false
+	for _, one := range c.needs {
+		maps.Copy(used, one.objects)
+		version = version || one.version
+		missing = missing || len(one.missing) > 0
+	}
+	for object, found := range c.sources {
+		if resource, is := used[object]; !is || resource != found.resource {
+			found.stop()
+			delete(c.sources, object)
+		}
+	}
+	for object, resource := range used {
+		if c.sources[object] == nil {
+			c.sources[object] = c.watchSource(ctx, object, resource)
+		}
+	}
+	c.version.use(version)
+	switch {
+	case missing && c.definitions == nil:
+		var watchCtx context.Context
+		watchCtx, c.definitions = context.WithCancel(ctx)
+		c.running.Go(func() { c.watchDefinitions(watchCtx) })
+	case !missing && c.definitions != nil:
+		c.definitions()
+		c.definitions = nil
+	}
+}
+
+// forget ends what an object needs that has no template any more.
+func (c *Controller) forget(k key) {
+	c.mu.Lock()
+	_, needed := c.needs[k]
+	c.mu.Unlock()
+	if needed {
+		c.need(context.Background(), k, needs{}) // nothing begins
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.needs, k)
+	delete(c.settled, k)
+	delete(c.unsettled, k)
+	delete(c.behind, k)
+	delete(c.states, k)
+}
+
+// watchSource watches one object; mu is held.
+func (c *Controller) watchSource(ctx context.Context, object imagetemplate.Object, resource lookup.Resource) *source {
+	ctx, stop := context.WithCancel(ctx)
+	watching := objectwatch.New(c.Objects, c.Objects.Resource(resource.GroupVersionResource).Namespace(object.Namespace), &metav1.PartialObjectMetadata{}, objectwatch.Options{
+		Name: object.Name,
+		Changed: func() {
+			if ctx.Err() == nil {
+				c.sourceChanged(object)
+			}
+		},
+		// Without the right the watch is tried again, less and less often: the right may come.
+		Failed: func() {},
+		Keep: func(kept any) (any, error) {
+			if found, is := kept.(*metav1.PartialObjectMetadata); is {
+				return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: found.Name, Namespace: found.Namespace, UID: found.UID, ResourceVersion: found.ResourceVersion}}, nil
+			}
+			return kept, nil
+		},
+	})
+	c.running.Go(func() { watching.Run(ctx) })
+	return &source{resource: resource, stop: stop}
+}
+
+// sourceChanged looks at all whose templates name an object.
+func (c *Controller) sourceChanged(object imagetemplate.Object) {
+	c.mu.Lock()
+	var users []key
+	for k, n := range c.needs {
+		if _, is := n.objects[object]; is {
+			users = append(users, k)
+		}
+	}
+	c.mu.Unlock()
+	c.lookAgain(users...)
+}
+
+// versionChanged looks at all whose templates have a well-known variable.
+func (c *Controller) versionChanged() {
+	c.mu.Lock()
+	var users []key
+	for k, n := range c.needs {
+		if n.version {
+			users = append(users, k)
+		}
+	}
+	c.mu.Unlock()
+	c.lookAgain(users...)
+}
+
+// resourceOf returns where an object is, as it was found before, or asks.
+func (c *Controller) resourceOf(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error) {
+	c.mu.Lock()
+	known := c.sources[object]
+	c.mu.Unlock()
+	if known != nil {
+		return known.resource, nil
+	}
+	return c.Reader.Find(ctx, object)
+}

@@ -1,0 +1,117 @@
+package imagetemplate
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/imagetemplate"
+)
+
+// versionEvery is how often the cluster is asked for its version, at most, and only while a
+// template needs it. Nothing can be watched that tells it.
+const versionEvery = time.Minute
+
+// versions knows the version of the cluster.
+type versions struct {
+	reader Reader
+	clock  clock.WithTicker
+	// wanted wakes run when somebody needs the version.
+	wanted chan struct{}
+
+	mu sync.Mutex
+	// inUse is whether a template needs it.
+	inUse bool
+	// asked is when it was asked for last, and answered when there was an answer.
+	asked, answered time.Time
+	// git is the last answer.
+	git string
+}
+
+func newVersions(reader Reader, c clock.WithTicker) *versions {
+	return &versions{reader: reader, clock: c, wanted: make(chan struct{}, 1)}
+}
+
+// use says whether a template needs the version.
+func (v *versions) use(inUse bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if inUse && !v.inUse && v.clock.Since(v.asked) > versionEvery {
+		v.answered = time.Time{} // of a time when nobody asked any more
+	}
+	if v.inUse = inUse; inUse {
+		select {
+		case v.wanted <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// values are those of the well-known variables. They are nil when the version is none that
+// can be read, and known is false while there is no answer: whoever needs one is told when it
+// comes.
+func (v *versions) values() (values map[string]string, known bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.answered.IsZero() {
+		return nil, false
+	}
+	values, err := imagetemplate.KubeVersion(v.git)
+	if err != nil {
+		return nil, true
+	}
+	return values, true
+}
+
+// run asks until ctx ends, and calls changed when there is another answer.
+func (v *versions) run(ctx context.Context, changed func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.wanted:
+		}
+		for v.isInUse() {
+			v.mu.Lock()
+			wait := versionEvery - v.clock.Since(v.asked)
+			v.mu.Unlock()
+			if wait > 0 {
+				select {
+				case <-ctx.Done():
+					return
+				case <-v.clock.After(wait):
+				}
+				continue // nobody may need it any more
+			}
+			v.ask(ctx, changed)
+		}
+	}
+}
+
+func (v *versions) isInUse() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.inUse
+}
+
+// ask asks once. What was known counts on when there is no answer.
+func (v *versions) ask(ctx context.Context, changed func()) {
+	v.mu.Lock()
+	v.asked = v.clock.Now()
+	v.mu.Unlock()
+	git, err := v.reader.Version(ctx)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The version of the cluster is not known; asking again", "after", versionEvery)
+		return
+	}
+	v.mu.Lock()
+	other := v.answered.IsZero() || git != v.git
+	v.git, v.answered = git, v.clock.Now()
+	v.mu.Unlock()
+	if other {
+		changed()
+	}
+}

@@ -1,0 +1,200 @@
+package imagetemplate
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+)
+
+// Definitions is the resource of CustomResourceDefinitions.
+var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// watchDefinition watches the objects of a kind for as long as the cluster has it: without it,
+// a watch would be tried for ever.
+func (c *Controller) watchDefinition(ctx context.Context, kind annotated.Kind) {
+	var mu sync.Mutex
+	var stop context.CancelFunc
+	var of string
+	var watching *objectwatch.Watch[*metav1.PartialObjectMetadata]
+	look := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		found, err := watching.Get()
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		uid := ""
+		if found != nil {
+			uid = string(found.UID)
+		}
+		if uid == of {
+			return
+		}
+		// Another definition has other objects, if it has any.
+		if of = uid; stop != nil {
+			stop()
+			stop = nil
+		}
+		c.forgetAll(kind)
+		if uid == "" {
+			return
+		}
+		var objectsCtx context.Context
+		objectsCtx, stop = context.WithCancel(ctx)
+		c.running.Go(func() { c.watchObjects(objectsCtx, kind) })
+	}
+	watching = objectwatch.New(c.Definitions, c.Definitions.Resource(Definitions), &metav1.PartialObjectMetadata{},
+		objectwatch.Options{Name: kind.Definition(), Changed: look})
+	watching.Run(ctx)
+	mu.Lock()
+	defer mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// watchObjects watches all objects of a kind. Of those without a template nothing is kept but
+// the name.
+func (c *Controller) watchObjects(ctx context.Context, kind annotated.Kind) {
+	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Catalogs, c.Catalogs.Resource(kind.Resource), ""), &unstructured.Unstructured{}, 0, cache.Indexers{})
+	changed := func(object any) {
+		if ctx.Err() == nil {
+			c.queue.Add(keyOf(kind, object))
+		}
+	}
+	// An informer that has not run takes all of this.
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }, DeleteFunc: changed,
+	})
+	_ = informer.SetTransform(keep)
+	// The kind is served some moments after its definition is there.
+	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
+	c.mu.Lock()
+	c.informers[kind.Definition()] = informer
+	c.mu.Unlock()
+	informer.RunWithContext(ctx)
+}
+
+func keyOf(kind annotated.Kind, object any) key {
+	name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+	if err != nil {
+		return key{definition: kind.Definition()}
+	}
+	namespace, name, _ := cache.SplitMetaNamespaceKey(name)
+	return key{kind.Definition(), types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+// keep drops what nobody looks at.
+func keep(kept any) (any, error) {
+	object, is := kept.(*unstructured.Unstructured)
+	if !is {
+		return kept, nil
+	}
+	annotations := object.GetAnnotations()
+	for name, types := range annotated.Annotations() {
+		if annotations[name] != "" || annotated.HasAny(object, types) {
+			return object, nil
+		}
+	}
+	bare := &unstructured.Unstructured{Object: map[string]any{}}
+	bare.SetGroupVersionKind(object.GroupVersionKind())
+	bare.SetName(object.GetName())
+	bare.SetNamespace(object.GetNamespace())
+	bare.SetUID(object.GetUID())
+	bare.SetResourceVersion(object.GetResourceVersion())
+	return bare, nil
+}
+
+// find returns an object, nil when there is none. It is not known before the first list.
+func (c *Controller) find(k key) (object *unstructured.Unstructured, known bool) {
+	c.mu.Lock()
+	informer := c.informers[k.definition]
+	c.mu.Unlock()
+	if informer == nil {
+		return nil, true
+	}
+	if !informer.HasSynced() {
+		// Its first events come before it says that it has all of them.
+		if found, exists, err := informer.GetStore().GetByKey(storeKey(k)); err == nil && exists {
+			object, _ = found.(*unstructured.Unstructured)
+			return object, object != nil
+		}
+		return nil, false
+	}
+	found, exists, err := informer.GetStore().GetByKey(storeKey(k))
+	if err != nil || !exists {
+		return nil, err == nil
+	}
+	object, is := found.(*unstructured.Unstructured)
+	return object, is
+}
+
+func storeKey(k key) string {
+	return strings.TrimPrefix(k.Namespace+"/"+k.Name, "/")
+}
+
+// forgetAll forgets the objects of a kind that is gone, or another one now.
+func (c *Controller) forgetAll(kind annotated.Kind) {
+	c.mu.Lock()
+	delete(c.informers, kind.Definition())
+	var gone []key
+	for k := range c.needs {
+		if k.definition == kind.Definition() {
+			gone = append(gone, k)
+		}
+	}
+	for k := range c.settled {
+		if _, needs := c.needs[k]; k.definition == kind.Definition() && !needs {
+			gone = append(gone, k)
+		}
+	}
+	c.mu.Unlock()
+	for _, k := range gone {
+		c.forget(k)
+	}
+}
+
+// watchDefinitions watches all definitions, to see a kind come that a template needs.
+func (c *Controller) watchDefinitions(ctx context.Context) {
+	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Definitions, c.Definitions.Resource(Definitions), ""), &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
+	changed := func(object any) {
+		name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+		if _, group, is := strings.Cut(name, "."); err == nil && is && ctx.Err() == nil {
+			c.definitionChanged(group)
+		}
+	}
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }})
+	_ = informer.SetTransform(func(kept any) (any, error) {
+		if found, is := kept.(*metav1.PartialObjectMetadata); is {
+			return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion}}, nil
+		}
+		return kept, nil
+	})
+	informer.RunWithContext(ctx)
+}
+
+// definitionChanged looks at those who miss a kind of a group. What is defined is served some
+// moments later: for a while they look again and again.
+func (c *Controller) definitionChanged(group string) {
+	const moments = 15 * time.Second
+	c.mu.Lock()
+	c.announced[group] = c.Clock.Now().Add(moments)
+	var waiting []key
+	for k, n := range c.needs {
+		if n.missing[group] {
+			waiting = append(waiting, k)
+		}
+	}
+	c.mu.Unlock()
+	c.lookAgain(waiting...)
+}

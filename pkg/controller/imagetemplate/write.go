@@ -1,0 +1,111 @@
+package imagetemplate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/imagetemplate"
+	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
+)
+
+// errNoVersion is while the cluster has not said its version. Its coming is told.
+var errNoVersion = errors.New("the version of the cluster is not known yet")
+
+// write writes the image, when it differs, and then the status. Both are refused when the object
+// has changed meanwhile.
+func (v *visit) write(ctx context.Context, w wish, result imagetemplate.Result) error {
+	conditions, err := v.writeImage(ctx, w, result)
+	if err != nil {
+		return err
+	}
+	all, changed := imagetemplate.Without(annotated.Conditions(v.object), v.outdated(w)...)
+	if w.template != nil {
+		var more bool
+		all, more = imagetemplate.Merge(all, conditions, v.Clock.Now())
+		changed = changed || more
+	}
+	if w.refused != "" {
+		cause := fmt.Sprintf("annotation %s is there, too, and one of them chooses the image", annotated.OLMAnnotation)
+		refused, more := imagetemplate.Merge(all, imagetemplate.Parse(w.refused).Failed(annotated.Annotations()[annotated.OwnAnnotation], cause), v.Clock.Now())
+		all, changed = refused, changed || more
+	}
+	if !changed {
+		return nil
+	}
+	return v.writeConditions(ctx, all)
+}
+
+// writeImage gives the object the image, and returns the conditions about the template.
+func (v *visit) writeImage(ctx context.Context, w wish, result imagetemplate.Result) ([]metav1.Condition, error) {
+	if w.template == nil {
+		return nil, nil
+	}
+	if cause := v.kind.Without(v.object); cause != "" {
+		return w.template.Failed(w.types, cause), nil
+	}
+	if result.Image == "" || result.Image == v.kind.Image(v.object) {
+		return w.template.Conditions(w.types, result), nil
+	}
+	written, err := v.Catalogs.Resource(v.kind.Resource).Namespace(v.object.GetNamespace()).Apply(ctx, v.object.GetName(), v.kind.WithImage(v.object, result.Image),
+		metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if apierrors.IsInvalid(err) {
+		// Its definition takes fewer references than there are.
+		return w.template.Failed(w.types, "the cluster refuses the reference as an image of "+v.kind.Kind), nil
+	}
+	if apierrors.IsConflict(err) {
+		return nil, err
+	}
+	if err != nil {
+		// An admission plugin of the cluster may quote the object.
+		return nil, fmt.Errorf("writing the image of %s %s: %w", v.kind.Kind, v.key.NamespacedName, withheld(err))
+	}
+	v.wrote(written)
+	klog.FromContext(ctx).Info("An image follows its template", "kind", v.kind.Kind, "object", v.key.NamespacedName, "annotation", w.annotation)
+	v.Events.Event(written, corev1.EventTypeNormal, "ImageFollowsTemplate", "the image was changed, as annotation "+w.annotation+" says")
+	return w.template.Conditions(w.types, result), nil
+}
+
+// withheld is an error without its text, which may have the image in it.
+func withheld(err error) error {
+	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
+		return fmt.Errorf("the cluster answered %s", reason)
+	}
+	return errors.New("the cluster gave no answer")
+}
+
+// writeConditions replaces the conditions in the status, when the object is as it was read.
+func (v *visit) writeConditions(ctx context.Context, all []any) error {
+	if all == nil {
+		all = []any{}
+	}
+	content, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": v.object.GetUID(), "resourceVersion": v.object.GetResourceVersion()},
+		"status":   map[string]any{"conditions": all},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the conditions of %s %s: %w", v.kind.Kind, v.key.NamespacedName, err)
+	}
+	var written *unstructured.Unstructured
+	written, err = v.Catalogs.Resource(v.kind.Resource).Namespace(v.object.GetNamespace()).Patch(ctx, v.object.GetName(), types.MergePatchType, content,
+		metav1.PatchOptions{FieldManager: FieldManager}, "status")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if apierrors.IsConflict(err) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("writing the conditions of %s %s: %w", v.kind.Kind, v.key.NamespacedName, withheld(err))
+	}
+	v.wrote(written)
+	return nil
+}

@@ -1,0 +1,100 @@
+package imagetemplate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Reasons of the conditions.
+const (
+	AllResolved     = "AllTemplatesResolved"
+	UnableToResolve = "UnableToResolve"
+)
+
+// Types are those of the two conditions about one annotation.
+type Types struct {
+	// Resolved says whether all variables have values, and which have none.
+	Resolved string
+	// Image says which image the template leads to.
+	Image string
+}
+
+// Conditions say what came of a template. Their times are not set.
+func (t *Template) Conditions(types Types, result Result) []metav1.Condition {
+	if result.Image != "" {
+		return []metav1.Condition{
+			{Type: types.Resolved, Status: metav1.ConditionTrue, Reason: AllResolved, Message: "catalog image reference was successfully resolved"},
+			{Type: types.Image, Status: metav1.ConditionTrue, Reason: AllResolved, Message: result.Image},
+		}
+	}
+	var causes []string
+	if len(result.Unresolved) > 0 {
+		causes = append(causes, fmt.Sprintf(`variable(s) "%s" couldn't be resolved`, strings.Join(result.Unresolved, `", "`)))
+	}
+	if result.Malformed {
+		causes = append(causes, "one or more template(s) has improper syntax")
+	}
+	return t.Failed(types, strings.Join(causes, " and "))
+}
+
+// Failed are the conditions of a template that leads to nothing.
+func (t *Template) Failed(types Types, cause string) []metav1.Condition {
+	shown := t.Text
+	if len(shown) > MaxLength {
+		// A message has at most 32 KiB, and annotations have 256.
+		shown = fmt.Sprintf("(a template of %d bytes, at most %d are read)", len(shown), MaxLength)
+	}
+	return []metav1.Condition{
+		{Type: types.Resolved, Status: metav1.ConditionFalse, Reason: UnableToResolve, Message: "Cannot construct catalog image reference, " + cause},
+		{Type: types.Image, Status: metav1.ConditionFalse, Reason: UnableToResolve, Message: shown},
+	}
+}
+
+// Merge puts conditions into those of an object, by the rules of the design: those that are
+// there are changed where they stand, new ones come last, and nobody else's is touched. What
+// says the same already stays as it is. It returns a list of its own, and whether that differs.
+func Merge(all []any, own []metav1.Condition, now time.Time) ([]any, bool) {
+	merged, changed := slices.Clone(all), false
+	for _, condition := range own {
+		i := slices.IndexFunc(merged, isOfType(condition.Type))
+		if i < 0 {
+			merged, changed = append(merged, entry(condition, now.UTC().Format(time.RFC3339))), true
+			continue
+		}
+		was := merged[i].(map[string]any)
+		if was["status"] == string(condition.Status) && was["reason"] == condition.Reason && was["message"] == condition.Message {
+			continue
+		}
+		since, isText := was["lastTransitionTime"].(string)
+		if was["status"] != string(condition.Status) || !isText {
+			since = now.UTC().Format(time.RFC3339)
+		}
+		merged[i], changed = entry(condition, since), true
+	}
+	return merged, changed
+}
+
+// Without removes conditions from those of an object. It returns a list of its own, and whether
+// that differs.
+func Without(all []any, types ...string) ([]any, bool) {
+	rest := slices.DeleteFunc(slices.Clone(all), func(one any) bool {
+		return slices.ContainsFunc(types, func(t string) bool { return isOfType(t)(one) })
+	})
+	return rest, len(rest) != len(all)
+}
+
+// isOfType tells the condition of a type. Whoever else writes into the list may write anything.
+func isOfType(conditionType string) func(any) bool {
+	return func(one any) bool {
+		condition, is := one.(map[string]any)
+		return is && condition["type"] == conditionType
+	}
+}
+
+func entry(c metav1.Condition, since string) map[string]any {
+	return map[string]any{"type": c.Type, "status": string(c.Status), "reason": c.Reason, "message": c.Message, "lastTransitionTime": since}
+}

@@ -1,0 +1,116 @@
+package imagetemplate
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// Evaluate returns the one string, whole number or boolean that a path leads to in the content
+// of an object, as text. Errors quote nothing of the content.
+//
+// A path is parsed each time: a parsed one of client-go keeps state of an evaluation that
+// failed, and is not safe for concurrent use.
+func Evaluate(path string, content map[string]any) (value string, err error) {
+	// client-go's reflection panics on some comparisons of what it did not expect.
+	defer func() {
+		if recover() != nil {
+			value, err = "", errors.New("the path cannot be evaluated on this object")
+		}
+	}()
+	if err := CheckPath(path); err != nil {
+		return "", err
+	}
+	parsed := jsonpath.New("template")
+	if err := parsed.Parse(path); err != nil {
+		return "", errors.New("the path is none of client-go's JSON paths")
+	}
+	results, err := parsed.FindResults(content)
+	if err != nil {
+		return "", errors.New("the path leads to nothing in this object")
+	}
+	var found []reflect.Value
+	for _, one := range results {
+		found = append(found, one...)
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("the path leads to %d values, and exactly 1 is expected", len(found))
+	}
+	return scalar(found[0])
+}
+
+// scalar is the text of a value. Numbers with a point are no text that somebody wrote: 4.10 is
+// 4.1 there.
+func scalar(found reflect.Value) (string, error) {
+	for found.IsValid() && found.Kind() == reflect.Interface {
+		found = found.Elem()
+	}
+	if !found.IsValid() {
+		return "", errors.New("the path leads to null")
+	}
+	switch found.Kind() {
+	case reflect.String:
+		return found.String(), nil
+	case reflect.Bool:
+		return strconv.FormatBool(found.Bool()), nil
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(found.Int(), 10), nil
+	default:
+		return "", fmt.Errorf("the path leads to a %s, and a string, a whole number or a boolean is expected", found.Kind())
+	}
+}
+
+// CheckPath refuses paths whose cost is not bounded by the size of the object, or that lead to
+// no field: recursive descent, unions, which double at each step, filters within filters, loops
+// and text.
+func CheckPath(path string) error {
+	if len(path) > MaxPath {
+		return fmt.Errorf("a path has at most %d bytes", MaxPath)
+	}
+	parsed, err := jsonpath.Parse("template", path)
+	if err != nil {
+		return errors.New("the path is none of client-go's JSON paths")
+	}
+	if len(parsed.Root.Nodes) != 1 {
+		return errors.New("a path is one pair of braces")
+	}
+	braces, is := parsed.Root.Nodes[0].(*jsonpath.ListNode)
+	if !is || len(braces.Nodes) == 0 {
+		return errors.New("a path names a field")
+	}
+	return checkNodes(braces.Nodes, false)
+}
+
+func checkNodes(nodes []jsonpath.Node, inFilter bool) error {
+	for _, node := range nodes {
+		switch one := node.(type) {
+		case *jsonpath.FieldNode, *jsonpath.ArrayNode, *jsonpath.WildcardNode:
+		case *jsonpath.IntNode, *jsonpath.FloatNode, *jsonpath.BoolNode, *jsonpath.TextNode:
+			if !inFilter {
+				return errors.New("a path names a field, and no text or number")
+			}
+		case *jsonpath.ListNode:
+			if err := checkNodes(one.Nodes, inFilter); err != nil {
+				return err
+			}
+		case *jsonpath.FilterNode:
+			if inFilter {
+				return errors.New("a filter of a path has no filter in it")
+			}
+			for _, side := range []*jsonpath.ListNode{one.Left, one.Right} {
+				if side == nil {
+					continue
+				}
+				if err := checkNodes(side.Nodes, true); err != nil {
+					return err
+				}
+			}
+		default:
+			return errors.New("a path has neither .. nor unions, range or end")
+		}
+	}
+	return nil
+}

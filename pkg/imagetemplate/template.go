@@ -1,0 +1,144 @@
+package imagetemplate
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	// MaxLength bounds a template, in bytes. A reference has at most 255 bytes for its name
+	// and 128 for its tag; the rest is for variables.
+	MaxLength = 4096
+	// MaxVariables is how many a template may have, repetitions included.
+	MaxVariables = 16
+	// MaxPath bounds the JSON path of a variable, in bytes.
+	MaxPath = 512
+)
+
+// Template is a text that was read.
+type Template struct {
+	// Text is what was read.
+	Text string
+	// Problem is the first place that is no text and no variable; nil when there is none.
+	Problem *Problem
+
+	parts []part
+}
+
+// part is a text, or a variable.
+type part struct {
+	text     string
+	variable *Variable
+}
+
+// Problem says what is wrong with the syntax of a template.
+type Problem struct {
+	// At is where, in bytes from the beginning.
+	At int
+	// Detail is for people: what was found and what is expected.
+	Detail string
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return fmt.Sprintf("at byte %d: %s", p.At, p.Detail) }
+
+// Well-known variables, without their braces.
+const (
+	KubeMajor = "kube_major_version"
+	KubeMinor = "kube_minor_version"
+	KubePatch = "kube_patch_version"
+)
+
+// Variable stands for a value of the cluster.
+type Variable struct {
+	// Text is the variable as it was written, braces included.
+	Text string
+	// Kube is KubeMajor, KubeMinor or KubePatch; empty when Field is set.
+	Kube string
+	// Field is a field of an object; nil when Kube is set.
+	Field *Field
+}
+
+// Field is a field of an object of the cluster.
+type Field struct {
+	Object
+	// Path is a JSON path as kubectl has it, braces included.
+	Path string
+}
+
+// Object names an object of the cluster.
+type Object struct {
+	// Group is empty for the core group.
+	Group, Version, Kind string
+	// Namespace is empty for objects that are in none.
+	Namespace, Name string
+}
+
+// String is for people: "Sample.foo.example.com/v1 ns/MySample".
+func (o Object) String() string {
+	kind := o.Kind
+	if o.Group != "" {
+		kind += "." + o.Group
+	}
+	return kind + "/" + o.Version + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+}
+
+// Parse reads a template. What is no variable although it has a brace is left as it is, and
+// is the Problem of the template.
+func Parse(text string) *Template {
+	t := &Template{Text: text}
+	if len(text) > MaxLength {
+		t.Problem = &Problem{Detail: fmt.Sprintf("a template has at most %d bytes, and this one has %d", MaxLength, len(text))}
+		return t
+	}
+	variables, plain := 0, 0
+	flush := func(end int) {
+		if plain < end {
+			t.parts = append(t.parts, part{text: text[plain:end]})
+		}
+	}
+	for at := 0; at < len(text); {
+		switch text[at] {
+		case '}':
+			t.fault(at, "there is no { for this }")
+		case '{':
+			found, detail := readVariable(text[at:])
+			if detail == "" && variables == MaxVariables {
+				detail = fmt.Sprintf("a template has at most %d variables", MaxVariables)
+			}
+			if detail != "" {
+				t.fault(at, detail)
+				break
+			}
+			flush(at)
+			t.parts = append(t.parts, part{variable: found})
+			variables++
+			at += len(found.Text)
+			plain = at
+			continue
+		}
+		at++
+	}
+	flush(len(text))
+	return t
+}
+
+// fault notes the first problem.
+func (t *Template) fault(at int, detail string) {
+	if t.Problem == nil {
+		t.Problem = &Problem{At: at, Detail: detail}
+	}
+}
+
+// Variables are those of a template, in their order, each once.
+func (t *Template) Variables() []Variable {
+	var found []Variable
+	seen := map[string]bool{}
+	for _, p := range t.parts {
+		if p.variable != nil && !seen[p.variable.Text] {
+			seen[p.variable.Text] = true
+			found = append(found, *p.variable)
+		}
+	}
+	return found
+}
