@@ -117,7 +117,10 @@ func (a *adoption) take(ctx context.Context) error {
 	}
 	outcome, err := a.Adopt(ctx, plan)
 	a.warn()
-	if err != nil {
+	switch {
+	case errors.Is(err, adopt.ErrKept):
+		return fmt.Errorf("nothing adopted: %w", err)
+	case err != nil:
 		return fmt.Errorf("%w; to finish what was begun, run it again", err)
 	}
 	if outcome.Before {

@@ -133,7 +133,7 @@ func (i *importer) sendAll(ctx context.Context, check bool) error {
 			sent[c.Name] = true
 			return nil
 		})
-		if err == nil || try == sendTries || !passing(err) {
+		if err == nil || try == sendTries || !client.MayPass(err) {
 			return err
 		}
 		select {
@@ -142,11 +142,6 @@ func (i *importer) sendAll(ctx context.Context, check bool) error {
 		case <-time.After(i.pause):
 		}
 	}
-}
-
-// passing tells whether it is worth asking again.
-func passing(err error) bool {
-	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err)
 }
 
 // outgoing is a chain in the archive, its revisions still to be read.

@@ -53,7 +53,8 @@ func newCommand() *cobra.Command {
 			"It is an aggregated API server with its own store, and the controllers that roll revisions out.",
 	}
 	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(),
-		newRestoreCommand(), newAdoptHelmCommand(), newFsckCommand(), newUnregisterCommand(), newCatalogCommand(), newVersionCommand())
+		newRestoreCommand(), newAdoptHelmCommand(), newAdoptOLMv1Command(), newAdoptOLMv0Command(),
+		newFsckCommand(), newUnregisterCommand(), newCatalogCommand(), newTemplateCommand(), newVersionCommand())
 	return command
 }
 

@@ -184,18 +184,14 @@ func (w wantedImage) deprecations() []source.Warning {
 	}
 	var out []source.Warning
 	said := w.chosen.Deprecation
-	for _, one := range append([]*fbc.Deprecation{said.Package, said.Bundle}, pointers(said.Channels)...) {
+	all := []*fbc.Deprecation{said.Package, said.Bundle}
+	for i := range said.Channels {
+		all = append(all, &said.Channels[i])
+	}
+	for _, one := range all {
 		if one != nil {
 			out = append(out, source.Warning{Message: "deprecated: " + one.Message})
 		}
-	}
-	return out
-}
-
-func pointers[T any](list []T) []*T {
-	out := make([]*T, len(list))
-	for i := range list {
-		out[i] = &list[i]
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/app"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/server"
 )
@@ -43,8 +44,12 @@ func newServeCommand() *cobra.Command {
 		return command
 	}
 	sets := options.Flags()
+	sets.FlagSet("catalogs").StringSliceVar(&settings.OperatorControllerNamespaces, "operator-controller-namespaces", extension.OperatorControllerNamespaces(),
+		"Namespaces where OLM's operator-controller may be installed. While its lease is in one of them, ClusterExtensions are left alone. A lease of its name elsewhere does not count.")
 	sets.FlagSet("rollout").BoolVar(&settings.Preflight, "preflight", true,
 		"Try all writes of a phase by dry-run before the first write. Without it, a write is one request instead of two, and a phase stays half written while one of its objects is refused.")
+	sets.FlagSet("rollout").BoolVar(&settings.KeepReleases, "keep-helm-releases", false,
+		"Keep the Secrets of the Helm releases of ClusterExtensions whose objects Penstock has taken over. Otherwise they go after the first upgrade that has succeeded.")
 	settings.Catalogs.AddFlags(sets.FlagSet("catalogs"))
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
@@ -66,6 +71,7 @@ func serve(options *server.Options, settings *app.Settings) error {
 		return fmt.Errorf("penstock serve: %w", err)
 	}
 	options.Companions, options.Catalogs = []server.Companion{settings.Catalogs.Companion}, settings.Catalogs.Inventory
+	settings.ByHelm = func() bool { return !options.Enabled(server.BoxcutterRuntime) }
 	options.Controllers, options.Profiles = settings.Controllers(), app.Profiles()
 	if err := server.Run(ctx, options); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)

@@ -39,8 +39,9 @@ func newUnregisterCommand() *cobra.Command {
 		Use:   "unregister",
 		Short: "Remove Penstock from a cluster, and leave everything running that it rolled out",
 		Long: "Remove the objects that make a cluster send requests to Penstock: APIServices, webhooks, and the\n" +
-			"identities of its jobs. From then on the cluster does not wait for Penstock, whether or not it runs. The objects\n" +
-			"that it rolled out stay as they are, and so does its store. Do this before you stop Penstock for good.\n\n" +
+			"identities of its jobs and of profiles that users define. From then on the cluster does not wait for Penstock,\n" +
+			"whether or not it runs. The objects that it rolled out stay as they are, and so does its store. Do this before\n" +
+			"you stop Penstock for good.\n\n" +
 			"With --release-finalizers, all revisions are released first, as by kubectl delete --cascade=orphan:\n" +
 			"their objects continue to run without Penstock's marks, and the revisions are gone. A revision that is not gone\n" +
 			"in time is released without its controller. This cannot be undone.\n\n" +

@@ -1,7 +1,8 @@
 // Package adopt makes an extension of what somebody else has installed: of a release of
-// Helm. The newest revisions of the release become revisions of the extension, and the
-// objects are taken over as they are. It works from outside, through the APIs of the
-// cluster and of Penstock, in the name of the caller: both ask for the caller's rights.
+// Helm, of what OLM v1 has of a ClusterExtension, or OLM v0 of a Subscription. The newest revisions of the release
+// become revisions of the extension, and the objects are taken over as they are. It works
+// from outside, through the APIs of the cluster and of Penstock, in the name of the caller:
+// both ask for the caller's rights.
 //
 // What it does can be done again after an interruption, and is finished then:
 //
@@ -18,11 +19,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
@@ -49,6 +52,10 @@ type Adopter struct {
 	secrets   corev1client.SecretsGetter
 	maps      corev1client.ConfigMapsGetter
 	target    *targetclient.Client
+	// objects and deployments are what there is of OLM.
+	objects     dynamic.Interface
+	deployments appsv1client.DeploymentsGetter
+	metadata    metadata.Interface
 }
 
 // New returns an adopter. Revisions is a client of Penstock's API, and config leads to the
@@ -62,7 +69,19 @@ func New(config *rest.Config, revisions versioned.Interface) (*Adopter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Adopter{revisions: revisions, secrets: core, maps: core, target: target}, nil
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	apps, err := appsv1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	about, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return &Adopter{revisions: revisions, secrets: core, maps: core, target: target, objects: objects, deployments: apps, metadata: about}, nil
 }
 
 // release is what the cluster has of a release.
@@ -131,12 +150,4 @@ func (a *Adopter) inNamespace(ctx context.Context) helm.InNamespace {
 		}
 		return mapping.Scope.Name() == meta.RESTScopeNameNamespace, true, nil
 	}
-}
-
-// ignoreNotFound is nil for what is gone.
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -15,10 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/helm"
 	"github.com/penstock-project/penstock/pkg/store/archive"
 )
@@ -26,7 +24,7 @@ import (
 // planned is the plan of a release with revisions in some states, the newest first.
 func planned(t *testing.T, statuses ...string) *Plan {
 	t.Helper()
-	plan := &Plan{Request: Request{Namespace: "shop", Release: "web", Extension: "web"}}
+	plan := &Plan{Request: Request{Namespace: "shop", Release: "web", Extension: "web"}, Taken: Taken{extension: "web", highest: int64(len(statuses))}}
 	for i, status := range statuses {
 		one := helm.Release{Name: "web", Namespace: "shop", Version: len(statuses) - i, Manifest: "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n"}
 		one.Info.Status, one.Info.LastDeployed, one.Info.Description = status, time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), "Upgrade complete"
@@ -35,19 +33,12 @@ func planned(t *testing.T, statuses ...string) *Plan {
 		if err != nil {
 			t.Fatal(err)
 		}
-		revision := Revision{Name: olm.RevisionName("web", int64(one.Version)), State: v1alpha1.LifecycleStateArchived, Status: status, of: one}
-		if i == 0 {
+		revision := plan.ofHelm(one, len(statuses))
+		if revision.State = v1alpha1.LifecycleStateArchived; i == 0 {
 			revision.State, plan.release.Deployed = v1alpha1.LifecycleStateActive, one
 		}
-		for _, phase := range rendered.Phases {
-			digested := source.Phase{Name: phase.Name}
-			for _, object := range phase.Objects {
-				if object, err = digesterFor(plan.release.Deployed).FromJSON(object.JSON); err != nil {
-					t.Fatal(err)
-				}
-				digested.Objects = append(digested.Objects, object)
-			}
-			revision.phases = append(revision.phases, digested)
+		if err := revision.take(rendered.Phases, digesterFor(plan.release.Deployed.Manifest)); err != nil {
+			t.Fatal(err)
 		}
 		plan.Revisions = append(plan.Revisions, revision)
 	}
@@ -100,7 +91,7 @@ func TestPack(t *testing.T) {
 
 func TestObstacles(t *testing.T) {
 	object := func(state State) *Plan {
-		return &Plan{Objects: []Object{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}, State: state, Detail: "why"}}}
+		return &Plan{Taken: Taken{Objects: []Object{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}, State: state, Detail: "why"}}}}
 	}
 	failed := object(Same)
 	failed.release.Failed = &helm.Release{Version: 8, Info: helm.Info{Status: "failed"}}
@@ -132,7 +123,7 @@ func TestObstacles(t *testing.T) {
 }
 
 func TestOwner(t *testing.T) {
-	request := Request{Namespace: "shop", Release: "web", Extension: "web"}
+	taken := Taken{extension: "web", foreign: Request{Namespace: "shop", Release: "web", Extension: "web"}.belongsElsewhere}
 	ours := []metav1.ManagedFieldsEntry{{Manager: "penstock/web", Operation: metav1.ManagedFieldsOperationApply}}
 	yes := true
 	for name, tc := range map[string]struct {
@@ -158,7 +149,7 @@ func TestOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := &unstructured.Unstructured{Object: map[string]any{}}
 			tc.change(live)
-			if state, detail := owner(live, request); state != tc.want || !strings.Contains(detail, tc.says) {
+			if state, detail := taken.owner(live); state != tc.want || !strings.Contains(detail, tc.says) {
 				t.Errorf("got %q, %q", state, detail)
 			}
 		})
@@ -170,5 +161,24 @@ func TestDiffering(t *testing.T) {
 	after := map[string]any{"a": map[string]any{"b": int64(2), "c": []any{"x", map[string]any{"d": "f"}}}, "same": "y", "new": []any{"n"}}
 	if diff := cmp.Diff([]string{".a.b", ".a.c[1].d", ".gone", ".new"}, differing(before, after)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSince: what was taken after the import is known, and what was decided against is named.
+func TestSince(t *testing.T) {
+	annotated := func(number int64, of string) v1alpha1.ClusterExtensionRevision {
+		one := v1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-%d", number), Annotations: map[string]string{v1alpha1.HelmRevisionAnnotation: of}}}
+		one.Spec.Revision = number
+		return one
+	}
+	revisions := []v1alpha1.ClusterExtensionRevision{annotated(5, "3"), annotated(4, "3"), annotated(6, "2")}
+	plan := planned(t, "deployed", "superseded", "superseded")
+	plan.made = madeOf(revisions, 3)
+	if out, err := plan.since(); err != nil || out != (Outcome{Revision: "web-5", Before: true}) {
+		t.Errorf("%v, %v", out, err)
+	}
+	plan.made = madeOf(revisions, 4)
+	if _, err := plan.since(); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), "against revision 3 of Helm") {
+		t.Errorf("%v", err)
 	}
 }

@@ -61,12 +61,10 @@ const (
 )
 
 // compare looks at every object of the active revision.
-func (a *Adopter) compare(ctx context.Context, plan *Plan) ([]Object, error) {
-	var manifests []manifest.Object
-	for _, phase := range plan.Revisions[0].phases {
-		manifests = append(manifests, phase.Objects...)
-	}
-	out := make([]Object, len(manifests))
+func (a *Adopter) compare(ctx context.Context, taken *Taken) error {
+	manifests := taken.Revisions[0].objects()
+	taken.Objects = make([]Object, len(manifests))
+	out := taken.Objects
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(lookAtOnce)
 	for i, wanted := range manifests {
@@ -74,7 +72,7 @@ func (a *Adopter) compare(ctx context.Context, plan *Plan) ([]Object, error) {
 			out[i] = Object{ID: wanted.ID}
 			var err error
 			for range looks {
-				out[i].State, out[i].Detail, err = a.look(ctx, plan, wanted)
+				out[i].State, out[i].Detail, err = a.look(ctx, taken, wanted)
 				if err == nil || !targetclient.IsOvertaken(err) {
 					break
 				}
@@ -88,7 +86,7 @@ func (a *Adopter) compare(ctx context.Context, plan *Plan) ([]Object, error) {
 			return nil
 		})
 	}
-	return out, group.Wait()
+	return group.Wait()
 }
 
 // reasonOf is an error in the words of the server.
@@ -101,8 +99,7 @@ func reasonOf(err error) string {
 }
 
 // look compares one object with its manifest, by a dry-run.
-func (a *Adopter) look(ctx context.Context, plan *Plan, wanted manifest.Object) (State, string, error) {
-	request := plan.Request
+func (a *Adopter) look(ctx context.Context, taken *Taken, wanted manifest.Object) (State, string, error) {
 	live, err := a.target.Read(ctx, wanted.Ref)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -112,15 +109,15 @@ func (a *Adopter) look(ctx context.Context, plan *Plan, wanted manifest.Object) 
 	case err != nil:
 		return "", "", err
 	}
-	// What Helm has rolled out anew may be another one, also where it is ours.
-	if state, detail := owner(live, request); state != "" && (state != Ours || !plan.Next) {
+	// What was rolled out anew may be another one, also where it is ours.
+	if state, detail := taken.owner(live); state != "" && (state != Ours || !taken.again) {
 		return state, detail, nil
 	}
 	var content map[string]any
 	if err := utiljson.Unmarshal(wanted.JSON, &content); err != nil {
 		return "", "", fmt.Errorf("reading the manifest of %s: %w", wanted.ID, err)
 	}
-	manager := managerOf(request.Extension)
+	manager := managerOf(taken.extension)
 	left := managedfields.Yielding(content, live.GetManagedFields(), manager, nil)
 	managedfields.Cut(content, left.And(nil))
 	body, err := json.Marshal(content)
@@ -149,22 +146,35 @@ func (a *Adopter) look(ctx context.Context, plan *Plan, wanted manifest.Object) 
 
 func managerOf(extension string) string { return revision.Names().ManagerPrefix + extension }
 
-// owner says whose an object is, if that is known not to be Helm.
-func owner(live *unstructured.Unstructured, request Request) (State, string) {
+// owner says whose an object is, if that is known not to be who installed it.
+func (t *Taken) owner(live *unstructured.Unstructured) (State, string) {
 	switch chain := live.GetLabels()[v1alpha1.ChainLabel]; {
-	case chain == request.Extension && managedfields.ApplyOf(live.GetManagedFields(), managerOf(chain)) != nil:
+	case chain == t.extension && managedfields.ApplyOf(live.GetManagedFields(), managerOf(chain)) != nil:
 		return Ours, ""
-	case chain != "" && chain != request.Extension:
+	case chain != "" && chain != t.extension:
 		return Others, fmt.Sprintf("belongs to the extension %s", chain)
-	}
-	if controller := metav1.GetControllerOf(live); controller != nil {
-		return Others, fmt.Sprintf("is controlled by %s %s", controller.Kind, controller.Name)
 	}
 	if live.GetDeletionTimestamp() != nil {
 		return Unknown, "is being deleted"
 	}
+	return t.foreign(live)
+}
+
+// controlled says who controls an object, if anybody does.
+func controlled(live *unstructured.Unstructured) (State, string) {
+	if controller := metav1.GetControllerOf(live); controller != nil {
+		return Others, fmt.Sprintf("is controlled by %s %s", controller.Kind, controller.Name)
+	}
+	return "", ""
+}
+
+// belongsElsewhere is for objects of a release of Helm: none has a controller.
+func (r Request) belongsElsewhere(live *unstructured.Unstructured) (State, string) {
+	if state, detail := controlled(live); state != "" {
+		return state, detail
+	}
 	annotations := live.GetAnnotations()
-	if name, namespace := annotations[helm.NameAnnotation], annotations[helm.NamespaceAnnotation]; name != "" && (name != request.Release || namespace != request.Namespace) {
+	if name, namespace := annotations[helm.NameAnnotation], annotations[helm.NamespaceAnnotation]; name != "" && (name != r.Release || namespace != r.Namespace) {
 		return Others, fmt.Sprintf("belongs to the Helm release %s/%s", namespace, name)
 	}
 	return "", ""

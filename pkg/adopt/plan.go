@@ -1,10 +1,7 @@
 package adopt
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,25 +12,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/helm"
-	"github.com/penstock-project/penstock/pkg/store/archive"
 )
 
 // supersededBy is the annotation of the Secret of a release that is adopted.
 const supersededBy = v1alpha1.SupersededByAnnotation
 
-// Plan is what an adoption would do. Nothing was written for it.
+// Plan is what the adoption of a release would do. Nothing was written for it.
 type Plan struct {
 	Request
-	// Revisions that the extension gets, the newest first.
-	Revisions []Revision
-	// Objects of the revision that becomes active, in the order of rollout.
-	Objects []Object
-	// Warnings tell what is left out, and what may be refused.
-	Warnings []string
+	Taken
 	// Known is true when the extension has been adopted from this release before.
 	Known bool
 	// Next is true when it was, and Helm has made a newer revision since: only that one
@@ -43,21 +32,9 @@ type Plan struct {
 	// are only taken note of.
 	Tried bool
 
+	// made is the newest revision that has what Helm has deployed; empty for none.
+	made    string
 	release release
-	archive []byte
-}
-
-// Revision is one revision of the extension, of one of Helm's.
-type Revision struct {
-	Name string
-	// State is Active or Archived.
-	State v1alpha1.LifecycleState
-	// Status and Chart are what Helm says of it.
-	Status, Chart string
-	Objects       int
-
-	of     helm.Release
-	phases []source.Phase
 }
 
 // Plan finds out what would become of a release, and reads only.
@@ -66,11 +43,12 @@ func (a *Adopter) Plan(ctx context.Context, request Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Request: request, release: found}
+	plan := &Plan{Request: request, Taken: Taken{extension: request.Extension, highest: int64(found.Highest)}, release: found}
 	if err := a.compareExtension(ctx, plan); err != nil {
 		return nil, err
 	}
-	digester := digesterFor(found.Deployed)
+	digester := digesterFor(found.Deployed.Manifest)
+	plan.foreign, plan.again = request.belongsElsewhere, plan.Next
 	all := append([]helm.Release{found.Deployed}, found.Older...)
 	if plan.Next {
 		all = all[:1]
@@ -91,8 +69,7 @@ func (a *Adopter) Plan(ctx context.Context, request Request) (*Plan, error) {
 	if plan.archive, err = plan.pack(); err != nil {
 		return nil, err
 	}
-	plan.Objects, err = a.compare(ctx, plan)
-	return plan, err
+	return plan, a.compare(ctx, &plan.Taken)
 }
 
 // compareExtension finds out what there is of the extension.
@@ -111,9 +88,22 @@ func (a *Adopter) compareExtension(ctx context.Context, plan *Plan) error {
 		return fmt.Errorf("the extension %s was adopted from the Helm release %s/%s: give the new one another name with --extension", plan.Extension, known.Namespace, known.Name)
 	}
 	plan.Known = true
+	plan.made = madeOf(revisions, plan.release.Deployed.Version)
 	plan.Next = plan.release.Deployed.Version > known.Revision
 	plan.Tried = !plan.Next && plan.release.Highest > known.Revision
 	return nil
+}
+
+// madeOf is the newest revision that was made of one of Helm's; empty for none.
+func madeOf(revisions []v1alpha1.ClusterExtensionRevision, version int) string {
+	name, highest := "", int64(0)
+	for i := range revisions {
+		one := &revisions[i]
+		if one.Annotations[v1alpha1.HelmRevisionAnnotation] == strconv.Itoa(version) && one.Spec.Revision > highest {
+			name, highest = one.Name, one.Spec.Revision
+		}
+	}
+	return name
 }
 
 // usedBefore refuses the name of an extension whose revisions are all deleted: an import of
@@ -171,154 +161,30 @@ func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, dig
 	if err != nil {
 		return Revision{}, err
 	}
-	out := Revision{
-		Name: olm.RevisionName(plan.Extension, int64(of.Version)), Status: of.Info.Status,
-		Chart: of.Chart.Metadata.Name + "-" + of.Chart.Metadata.Version, Objects: source.Count(rendered.Phases), of: of,
-	}
-	for _, phase := range rendered.Phases {
-		digested := source.Phase{Name: phase.Name}
-		for _, object := range phase.Objects {
-			if object, err = digester.FromJSON(object.JSON); err != nil {
-				return Revision{}, err
-			}
-			digested.Objects = append(digested.Objects, object)
-		}
-		out.phases = append(out.phases, digested)
-	}
+	out := plan.ofHelm(of, plan.release.Highest)
 	for _, warning := range rendered.Warnings {
 		plan.Warnings = append(plan.Warnings, warning.String())
 	}
-	return out, nil
+	return out, out.take(rendered.Phases, digester)
 }
 
-// digesterFor keys the digests of Secrets in the archive. The server makes its own; these
-// only have to be the same when the release is, and say nothing to those who cannot read it.
-func digesterFor(deployed helm.Release) manifest.Digester {
-	key := sha256.Sum256([]byte("penstock adopt-helm\n" + deployed.Manifest))
-	return manifest.Digester{SecretKey: key[:]}
-}
-
-// pack makes the archive of the extension: the same whenever the release is.
-func (p *Plan) pack() ([]byte, error) {
-	var out bytes.Buffer
-	writer, err := archive.NewWriter(&out)
-	if err != nil {
-		return nil, err
+// ofHelm is what the release says of one of its revisions, without objects. Highest is the
+// newest revision that there is.
+func (r Request) ofHelm(of helm.Release, highest int) Revision {
+	out := Revision{
+		Name: olm.RevisionName(r.Extension, int64(of.Version)), Status: of.Info.Status, Chart: of.Chart.Metadata.Name + "-" + of.Chart.Metadata.Version,
+		number: int64(of.Version), version: of.Chart.Metadata.Version, cause: "Helm: " + of.Info.Description,
+		at: of.Info.LastDeployed.UTC().Truncate(time.Second),
+		// What is superseded was deployed before.
+		succeeded: of.Info.Status == helm.StatusDeployed || of.Info.Status == helm.StatusSuperseded,
 	}
-	chain := archive.Chain{Name: p.Extension, Highest: int64(p.release.Highest)}
-	for i := range p.Revisions {
-		one := &p.Revisions[i]
-		chain.Revisions = append(chain.Revisions, int64(one.of.Version))
-		// By rising number.
-		row := one.row()
-		row.Counts = p.counts(i)
-		chain.History = append([]archive.Row{row}, chain.History...)
+	out.annotations = map[string]string{
+		v1alpha1.HelmReleaseAnnotation:  helmrelease.Release{Namespace: r.Namespace, Name: r.Release, Revision: highest}.String(),
+		v1alpha1.HelmRevisionAnnotation: strconv.Itoa(of.Version),
+		v1alpha1.ChangeCauseAnnotation:  out.cause,
 	}
-	if err := writer.Chain(chain); err != nil {
-		return nil, err
-	}
-	for i := range p.Revisions {
-		one := &p.Revisions[i]
-		spec, err := json.Marshal(p.spec(one, false))
-		if err != nil {
-			return nil, err
-		}
-		var objects []manifest.Object
-		for _, phase := range one.phases {
-			objects = append(objects, phase.Objects...)
-		}
-		err = writer.Revision(archive.Revision{
-			Number: int64(one.of.Version), Annotations: p.annotations(one), CreatedAt: one.at(),
-			Succeeded: one.succeeded(), CompletedAt: one.completed(), Spec: spec,
-		}, objects)
-		if err != nil {
-			return nil, err
-		}
-	}
-	err = writer.Close()
-	return out.Bytes(), err
-}
-
-// counts are of the i-th revision, against the one before it.
-func (p *Plan) counts(i int) *archive.Counts {
-	own, before := p.Revisions[i].refs(), []manifest.Ref(nil)
-	if i+1 < len(p.Revisions) {
-		before = p.Revisions[i+1].refs()
-	}
-	changes := diff.Count(before, own)
-	return &archive.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}
-}
-
-// refs are the objects of a revision.
-func (r *Revision) refs() []manifest.Ref {
-	var refs []manifest.Ref
-	for _, phase := range r.phases {
-		for _, object := range phase.Objects {
-			refs = append(refs, object.Ref)
-		}
-	}
-	return refs
-}
-
-// row is what history says of a revision.
-func (r *Revision) row() archive.Row {
-	row := archive.Row{
-		Revision: int64(r.of.Version), Version: r.of.Chart.Metadata.Version, CreatedAt: r.at(), CompletedAt: r.completed(),
-		Result: v1alpha1.ResultIncomplete, Cause: "Helm: " + r.of.Info.Description,
-	}
-	switch {
-	case r.State == v1alpha1.LifecycleStateActive:
-		row.Result, row.CompletedAt = v1alpha1.ResultProgressing, time.Time{} // as it is here, the controller finds out
-	case r.succeeded():
-		row.Result = v1alpha1.ResultSucceeded
-	}
-	return row
-}
-
-// at is when Helm rolled the revision out.
-func (r *Revision) at() time.Time { return r.of.Info.LastDeployed.UTC().Truncate(time.Second) }
-
-// succeeded tells whether Helm's rollout did: what is superseded was deployed before.
-func (r *Revision) succeeded() bool {
-	return r.of.Info.Status == helm.StatusDeployed || r.of.Info.Status == helm.StatusSuperseded
-}
-
-func (r *Revision) completed() time.Time {
-	if !r.succeeded() {
-		return time.Time{}
-	}
-	return r.at()
-}
-
-func (p *Plan) annotations(r *Revision) map[string]string {
-	out := map[string]string{
-		v1alpha1.HelmReleaseAnnotation:  helmrelease.Release{Namespace: p.Namespace, Name: p.Release, Revision: p.release.Highest}.String(),
-		v1alpha1.HelmRevisionAnnotation: strconv.Itoa(r.of.Version),
-		v1alpha1.ChangeCauseAnnotation:  "Helm: " + r.of.Info.Description,
-	}
-	if version := r.of.Chart.Metadata.Version; version != "" {
-		out[v1alpha1.VersionAnnotation] = version
+	if out.version != "" {
+		out.annotations[v1alpha1.VersionAnnotation] = out.version
 	}
 	return out
-}
-
-// spec is that of a revision, with manifests inline or by digest.
-func (p *Plan) spec(r *Revision, inline bool) v1alpha1.ClusterExtensionRevisionSpec {
-	spec := v1alpha1.ClusterExtensionRevisionSpec{
-		Revision: int64(r.of.Version), LifecycleState: r.State, CollisionProtection: v1alpha1.CollisionProtectionIfNoController,
-	}
-	for _, phase := range r.phases {
-		out := v1alpha1.RevisionPhase{Name: phase.Name}
-		for _, object := range phase.Objects {
-			if inline {
-				out.Objects = append(out.Objects, v1alpha1.RevisionObject{Object: &v1alpha1.Manifest{Raw: object.JSON}})
-				continue
-			}
-			out.Objects = append(out.Objects, v1alpha1.RevisionObject{
-				APIVersion: object.APIVersion(), Kind: object.Kind, Namespace: object.Namespace, Name: object.Name, Digest: string(object.Digest),
-			})
-		}
-		spec.Phases = append(spec.Phases, out)
-	}
-	return spec
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -11,12 +12,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	penstock "github.com/penstock-project/penstock/pkg/client"
 )
 
 const (
@@ -89,7 +92,10 @@ func (a *Adopter) send(ctx context.Context, plan *Plan, check bool) (Outcome, er
 		out.Revision, err = a.create(ctx, plan, check)
 	case plan.Tried:
 	default:
-		out.Before, err = a.post(ctx, plan, check)
+		if out.Before, err = a.post(ctx, &plan.Taken, check); plan.Known && apierrors.IsConflict(err) {
+			// The import was of less: Helm has made revisions since, which were taken or were not.
+			out, err = plan.since()
+		}
 	}
 	if err != nil {
 		return out, fmt.Errorf("adopting the Helm release %s as extension %s: %w", plan.Request, plan.Extension, err)
@@ -97,17 +103,29 @@ func (a *Adopter) send(ctx context.Context, plan *Plan, check bool) (Outcome, er
 	return out, nil
 }
 
+// ErrKept is why a revision of Helm is not taken that somebody has decided against.
+var ErrKept = errors.New("the extension was adopted before, and keeps what it has")
+
+// since is the outcome when Helm's deployed revision has been taken into account since the import.
+func (p *Plan) since() (Outcome, error) {
+	if p.made != "" {
+		return Outcome{Revision: p.made, Before: true}, nil
+	}
+	return Outcome{}, fmt.Errorf("%w against revision %d of Helm: a newer one can be taken, which helm upgrade or helm rollback makes",
+		ErrKept, p.release.Deployed.Version)
+}
+
 // post imports the revisions. It is true when they had been imported before.
-func (a *Adopter) post(ctx context.Context, plan *Plan, check bool) (before bool, err error) {
+func (a *Adopter) post(ctx context.Context, taken *Taken, check bool) (before bool, err error) {
 	for try := 1; ; try++ {
-		request := a.revisions.OlmV1alpha1().RESTClient().Post().Resource("revisionhistories").Name(plan.Extension).SubResource("import").
-			SetHeader("Content-Type", "application/zstd").Body(bytes.NewReader(plan.archive))
+		request := a.revisions.OlmV1alpha1().RESTClient().Post().Resource("revisionhistories").Name(taken.extension).SubResource("import").
+			SetHeader("Content-Type", "application/zstd").Body(bytes.NewReader(taken.archive))
 		if check {
 			request = request.Param("check", "true")
 		}
 		var status int
 		err := request.Do(ctx).StatusCode(&status).Into(&v1alpha1.RevisionHistory{})
-		if err == nil || try == sendTries || !passing(err) {
+		if err == nil || try == sendTries || !penstock.MayPass(err) {
 			return status == http.StatusOK && !check, err
 		}
 		select {
@@ -118,11 +136,6 @@ func (a *Adopter) post(ctx context.Context, plan *Plan, check bool) (before bool
 	}
 }
 
-// passing tells whether it is worth asking again.
-func passing(err error) bool {
-	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err)
-}
-
 // create makes the newest revision of Helm the next one of the extension, and returns its
 // name.
 func (a *Adopter) create(ctx context.Context, plan *Plan, check bool) (string, error) {
@@ -131,13 +144,13 @@ func (a *Adopter) create(ctx context.Context, plan *Plan, check bool) (string, e
 		return "", fmt.Errorf("reading its history: %w", err)
 	}
 	from := &plan.Revisions[0]
-	number := int64(from.of.Version)
+	number := from.number
 	for _, record := range history.Revisions {
 		number = max(number, record.Revision+1)
 	}
 	revision := &v1alpha1.ClusterExtensionRevision{
-		ObjectMeta: metav1.ObjectMeta{Name: olm.RevisionName(plan.Extension, number), Annotations: plan.annotations(from)},
-		Spec:       plan.spec(from, true),
+		ObjectMeta: metav1.ObjectMeta{Name: olm.RevisionName(plan.Extension, number), Annotations: from.annotations},
+		Spec:       from.spec(true),
 	}
 	revision.Spec.Revision = number
 	options := metav1.CreateOptions{}
@@ -174,7 +187,7 @@ func (a *Adopter) annotate(ctx context.Context, revision *v1alpha1.ClusterExtens
 		return err
 	}
 	_, err = a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Patch(ctx, revision.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err = ignoreNotFound(err); err != nil {
+	if err = client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("noting on %s that revision of Helm: %w", revision.Name, err)
 	}
 	return nil
@@ -195,7 +208,7 @@ func (a *Adopter) markSecret(ctx context.Context, secret *corev1.Secret, extensi
 		return err
 	}
 	_, err = a.secrets.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err = ignoreNotFound(err); err != nil {
+	if err = client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("annotating Secret %s/%s of the release: %w", secret.Namespace, secret.Name, err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	revisions "github.com/penstock-project/penstock/pkg/revision"
+	olmrevision "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
@@ -38,6 +38,8 @@ type Return struct {
 	release release
 	// heir gets the fields that are the extension's.
 	heir targetclient.Heir
+	// owner is what the objects had before, nil for none.
+	owner *metav1.OwnerReference
 }
 
 // PlanUndo finds out what would go back to Helm, and reads only. It refuses when the
@@ -70,7 +72,7 @@ func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string)
 		if one.Spec.LifecycleState == v1alpha1.LifecycleStateArchived {
 			continue
 		}
-		for _, ref := range refsOf(one) {
+		for _, ref := range olmrevision.Refs(one) {
 			if !listed[ref.ID] {
 				listed[ref.ID] = true
 				back.refs, back.Objects = append(back.refs, ref), append(back.Objects, ref.ID)
@@ -95,20 +97,10 @@ func goesBack(revisions []v1alpha1.ClusterExtensionRevision, found release, know
 		if err == nil && of == found.Deployed.Version {
 			continue
 		}
-		return fmt.Errorf("%s has other content than revision %d, which Helm believes to be deployed: first go back to that, with kubectl penstock rollback, or make it a release of Helm",
+		return fmt.Errorf("%s has other content than revision %d, which Helm believes to be deployed: first go back to that with kubectl penstock rollback, or have Helm make a newer revision, with helm rollback",
 			one.Name, found.Deployed.Version)
 	}
 	return nil
-}
-
-func refsOf(revision *v1alpha1.ClusterExtensionRevision) []manifest.Ref {
-	var refs []manifest.Ref
-	for _, phase := range revision.Spec.Phases {
-		for _, object := range phase.Objects {
-			refs = append(refs, revisions.Ref(object))
-		}
-	}
-	return refs
 }
 
 // Undo gives everything back to Helm. It can be done again after an interruption:
@@ -124,12 +116,7 @@ func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err e
 	if err := a.pause(ctx, back.Extension); err != nil {
 		return false, err
 	}
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(lookAtOnce)
-	for _, ref := range back.refs {
-		group.Go(func() error { return a.giveBack(groupCtx, back, ref) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := eachRef(ctx, back.refs, func(ctx context.Context, ref manifest.Ref) error { return a.giveBack(ctx, back, ref) }); err != nil {
 		return false, err
 	}
 	if err := a.remove(ctx, back); err != nil {
@@ -137,7 +124,7 @@ func (a *Adopter) Undo(ctx context.Context, back *Return) (forgotten bool, err e
 	}
 	err = a.revisions.OlmV1alpha1().RESTClient().Delete().Resource("revisionhistories").Name(back.Extension).Do(ctx).Error()
 	forgotten = !apierrors.IsForbidden(err)
-	if err = ignoreNotFound(err); err != nil && forgotten {
+	if err = client.IgnoreNotFound(err); err != nil && forgotten {
 		return false, fmt.Errorf("deleting the history of extension %s: %w", back.Extension, err)
 	}
 	// By the annotation the same command knows that it has something to finish: it goes last.
@@ -165,7 +152,7 @@ func (a *Adopter) pause(ctx context.Context, extension string) error {
 			return err
 		}
 		_, err = a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Patch(ctx, one.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err = ignoreNotFound(err); err != nil {
+		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("pausing %s: %w", one.Name, err)
 		}
 	}
@@ -182,24 +169,7 @@ func (a *Adopter) pause(ctx context.Context, extension string) error {
 
 // until follows the revisions of an extension.
 func (a *Adopter) until(ctx context.Context, extension string, done func([]*v1alpha1.ClusterExtensionRevision) bool) error {
-	api := a.revisions.OlmV1alpha1().ClusterExtensionRevisions()
-	source := follow.Source[*v1alpha1.ClusterExtensionRevision]{
-		Options: metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + extension},
-		List: func(ctx context.Context, options metav1.ListOptions) ([]*v1alpha1.ClusterExtensionRevision, string, error) {
-			list, err := api.List(ctx, options)
-			if err != nil {
-				return nil, "", err
-			}
-			all := make([]*v1alpha1.ClusterExtensionRevision, len(list.Items))
-			for i := range list.Items {
-				all[i] = &list.Items[i]
-			}
-			return all, list.ResourceVersion, nil
-		},
-		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return api.Watch(ctx, options)
-		},
-	}
+	source := follow.Revisions(a.revisions, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + extension})
 	return source.Each(ctx, func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) { return done(all), nil })
 }
 
@@ -209,38 +179,69 @@ func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) 
 	marks := targetclient.Marks{
 		FieldManager: manager, Labels: []string{v1alpha1.ChainLabel}, Annotations: []string{v1alpha1.AppliedAnnotation, helm.TeardownAnnotation},
 	}
-	var err error
-	for range looks {
-		var live *metav1.PartialObjectMetadata
-		live, err = a.target.ReadMetadata(ctx, ref)
-		switch {
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-			return nil
-		case err != nil:
-			return err
-		}
-		kept := slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
-		if live.Labels[v1alpha1.ChainLabel] != back.Extension && !kept {
-			return nil
-		}
-		err = a.target.HandOver(ctx, ref, targetclient.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, marks, back.heir)
-		if !targetclient.IsOvertaken(err) {
+	live, err := a.target.ReadMetadata(ctx, ref)
+	switch {
+	case isAbsent(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	kept := slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
+	ours := live.Labels[v1alpha1.ChainLabel] == back.Extension || kept
+	// What was released and not taken over yet has its owner again, and nothing else.
+	if ours || live.Labels[v1alpha1.ChainLabel] == "" && metav1.GetControllerOf(live) == nil {
+		if live, err = a.restoreOwner(ctx, back, ref, live); err != nil {
 			return err
 		}
 	}
-	return err
+	if !ours {
+		return nil
+	}
+	return a.target.HandOver(ctx, ref, targetclient.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, marks, back.heir)
 }
 
-// remove deletes the revisions, the oldest first, and waits until they are gone.
+// eachRef does something with each object, some at once, and again with those that somebody
+// writes meanwhile.
+func eachRef(ctx context.Context, refs []manifest.Ref, do func(context.Context, manifest.Ref) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(lookAtOnce)
+	for _, ref := range refs {
+		group.Go(func() error {
+			var err error
+			for range looks {
+				if err = do(ctx, ref); !targetclient.IsOvertaken(err) {
+					break
+				}
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// isAbsent is whether a read says that there is no such object, or no such kind.
+func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
+// remove deletes the revisions, the oldest first, and waits until they are gone. It does not ask
+// for orphans: the finalizer of that is the host's garbage collector's to remove, and where a
+// CustomResourceDefinition has the name of ours, as that of OLM's revisions had, the collector
+// sees only those.
 func (a *Adopter) remove(ctx context.Context, back *Return) error {
-	orphan := metav1.DeletePropagationOrphan
+	background := metav1.DeletePropagationBackground
+	leave, err := json.Marshal(map[string]any{"spec": map[string]any{"teardownPolicy": v1alpha1.TeardownPolicyOrphan}})
+	if err != nil {
+		return err
+	}
 	for _, name := range back.Revisions {
-		err := a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &orphan})
-		if err = ignoreNotFound(err); err != nil {
+		_, err := a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Patch(ctx, name, types.MergePatchType, leave, metav1.PatchOptions{})
+		if err == nil {
+			err = a.revisions.OlmV1alpha1().ClusterExtensionRevisions().Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
+		}
+		if err = client.IgnoreNotFound(err); err != nil {
 			return fmt.Errorf("deleting %s without its objects: %w", name, err)
 		}
 	}
-	err := a.until(ctx, back.Extension, func(all []*v1alpha1.ClusterExtensionRevision) bool { return len(all) == 0 })
+	err = a.until(ctx, back.Extension, func(all []*v1alpha1.ClusterExtensionRevision) bool { return len(all) == 0 })
 	if err != nil {
 		return fmt.Errorf("waiting until the revisions of extension %s are gone: %w", back.Extension, err)
 	}

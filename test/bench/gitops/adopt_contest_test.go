@@ -28,6 +28,7 @@ func contested(s *site) {
 	// Take it.
 	s.says(s.mustAdopt("--dry-run"), name+"-3   Active", "can be adopted")
 	s.says(s.mustAdopt(), name+"-3 has succeeded")
+	s.says(s.mustAdopt(), "was adopted before as extension "+name, name+"-3 has succeeded")
 	image("v3")
 	s.becomes("False", `.status.conditions[?(@.type=="Stalled")].status`, "cer/"+name+"-3")
 	s.plugin("kubectl penstock rollback " + name + " --to " + name + "-2 --yes --cause test")
@@ -43,6 +44,7 @@ func contested(s *site) {
 	s.MustKubectl("annotate", "--overwrite", "cer", name+"-4", "penstock.dev/helm-release="+name+"/"+name+":4")
 	s.becomes("example.com/web:v2", ".spec.template.spec.containers[0].image", "deployment/web")
 	s.becomes("False", `.status.conditions[?(@.type=="Stalled")].status`, "cer/"+name+"-4")
+	s.refuses(nil, "nothing adopted", "keeps what it has against revision 4 of Helm")
 
 	// Leave everything to Helm.
 	s.helms(6)
@@ -58,8 +60,8 @@ func contested(s *site) {
 
 func (s *site) isContested(revision string, says ...string) {
 	s.t.Helper()
-	s.becomes("Contested", `.status.conditions[?(@.type=="Stalled")].reason`, "cer/"+revision)
-	s.says(s.read(`.status.conditions[?(@.type=="Stalled")].message`, "cer/"+revision), says...)
+	s.becomes("Contested", `.status.conditions[?(@.type=="Stalled")].reason`, ours+"/"+revision)
+	s.says(s.read(`.status.conditions[?(@.type=="Stalled")].message`, ours+"/"+revision), says...)
 }
 
 // unfought: Penstock has written no object of the release.

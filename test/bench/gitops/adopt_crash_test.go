@@ -186,6 +186,12 @@ func killed(s *site) {
 // meanwhile: somebody else writes to the objects all the time.
 func meanwhile(s *site) {
 	s.helms(1, 2)
+	s.whileOthersWrite(func() { s.says(s.mustAdopt(), s.namespace+"-2 has succeeded") })
+}
+
+// whileOthersWrite has somebody annotate and scale objects while they are adopted, which stays.
+func (s *site) whileOthersWrite(adopt func()) {
+	s.t.Helper()
 	stop, stopped := make(chan struct{}), make(chan int)
 	go func() {
 		n := 0
@@ -201,10 +207,15 @@ func meanwhile(s *site) {
 		}
 	}()
 	uid, template := s.read(".metadata.uid", "deployment/web"), s.read(".spec.template", "deployment/web")
-	out := s.mustAdopt()
-	close(stop)
-	n := <-stopped - 1
-	s.says(out, s.namespace+"-2 has succeeded")
+	var n int
+	func() {
+		// Also when the adoption fails: nobody writes after the test.
+		defer func() {
+			close(stop)
+			n = <-stopped - 1
+		}()
+		adopt()
+	}()
 	if s.read(".metadata.uid", "deployment/web") != uid || s.read(".spec.template", "deployment/web") != template {
 		s.t.Error("the Deployment is another one")
 	}

@@ -60,6 +60,10 @@ type site struct {
 	serverSide bool
 	hooks      []string
 	installed  bool
+	// anyOwner leaves owners, and the labels of OLM that name them, out of what objects must stay.
+	anyOwner bool
+	// most is how often an object may be written by an adoption: 2 when it is 0.
+	most int
 }
 
 // version is what the release has in a version: the first object names the version, and
@@ -222,9 +226,20 @@ func (s *site) objects() map[string]state {
 		}
 		delete(object, "status")
 		labels, _ := metadata["labels"].(map[string]any)
+		if s.anyOwner {
+			delete(metadata, "ownerReferences")
+			for _, label := range []string{"olm.owner", "olm.owner.kind", "olm.owner.namespace"} {
+				delete(labels, label)
+			}
+		}
 		delete(labels, "penstock.dev/chain")
 		annotations, _ := metadata["annotations"].(map[string]any)
 		delete(annotations, "penstock.dev/applied")
+		for field, entries := range map[string]map[string]any{"labels": labels, "annotations": annotations} {
+			if len(entries) == 0 {
+				delete(metadata, field)
+			}
+		}
 		raw, err := json.Marshal(object)
 		if err != nil {
 			s.t.Fatal(err)

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/adopt"
+	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// olmv0Options are the flags of penstock adopt-olmv0.
+type olmv0Options struct {
+	client.Flags
+	request adopt.OLMv0Request
+	dryRun  bool
+	timeout time.Duration
+}
+
+// newAdoptOLMv0Command makes extensions of what OLM v0 has installed.
+func newAdoptOLMv0Command() *cobra.Command {
+	options := olmv0Options{Flags: client.Flags{UserAgent: userAgent()}}
+	command := &cobra.Command{
+		Use:   "adopt-olmv0 [SUBSCRIPTION...]",
+		Short: "Take over what OLM v0 has installed, without touching what it runs",
+		Long: "Take over what OLM v0 has installed: a Subscription with its ClusterServiceVersion becomes a ClusterExtension with\n" +
+			"manual approval at the version that is installed, and a revision of the objects that OLM made of the bundle.\n" +
+			"Objects are taken over as they are; they lose their owner and the labels by which OLM finds them, so that\n" +
+			"deleting the ClusterServiceVersion deletes none of them.\n\n" +
+			"OLM's operators (olm-operator and catalog-operator) must be scaled to zero. First a table is printed, then one\n" +
+			"Subscription after the other is taken over. Subscription and ClusterServiceVersion stay: the commands that delete\n" +
+			"them are printed. Dependencies, OperatorConditions, OperatorGroups and copies are named, and not taken.\n\n" +
+			"It needs the rights to list what OLM has, Deployments and objects of the kinds that bundles have, to create\n" +
+			"revisionhistories/import, clusterextensionrevisions and clusterextensions, to patch clusterextensionrevisions, and to\n" +
+			"get, create, patch and delete the objects. To finish an interrupted adoption, run it again.",
+		Example: "  penstock adopt-olmv0 --dry-run\n" +
+			"  penstock adopt-olmv0 argocd-operator -n operators",
+		RunE: func(command *cobra.Command, args []string) error {
+			options.request.Subscriptions = args
+			return adoptOLMv0(command, options)
+		},
+	}
+	flags := command.Flags()
+	options.Add(flags)
+	flags.StringVarP(&options.request.Namespace, "namespace", "n", "", "Namespace of the Subscriptions. Without it all.")
+	flags.StringVar(&options.request.Extension, extensionFlag, "", "Name of the extension, for one Subscription. Without it that of the package.")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "Print what would be done, and write nothing.")
+	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "How long to wait for each revision until it has succeeded.")
+	return command
+}
+
+func adoptOLMv0(command *cobra.Command, options olmv0Options) error {
+	switch {
+	case len(options.request.Subscriptions) > 0 && options.request.Namespace == "":
+		return errors.New("names of Subscriptions need --namespace")
+	case options.request.Extension != "" && len(options.request.Subscriptions) != 1:
+		return fmt.Errorf("--%s needs the name of one Subscription", extensionFlag)
+	}
+	config, err := options.Config()
+	if err != nil {
+		return err
+	}
+	clients, heard, err := options.Client()
+	if err != nil {
+		return err
+	}
+	adopter, err := adopt.New(config, clients)
+	if err != nil {
+		return err
+	}
+	o := &olmv0{Adopter: adopter, options: options, out: command.OutOrStdout(), side: command.ErrOrStderr(), heard: heard}
+	return o.take(command.Context())
+}
+
+// olmv0 is one run of the command.
+type olmv0 struct {
+	*adopt.Adopter
+	options   olmv0Options
+	out, side io.Writer
+	heard     *client.Warnings
+}
+
+// take prints what there is, and adopts one Subscription after the other.
+func (o *olmv0) take(ctx context.Context) error {
+	plans, err := o.PlanOLMv0(ctx, o.options.request)
+	if err != nil {
+		return fmt.Errorf("nothing adopted: %w", err)
+	}
+	refused, err := o.show(ctx, plans)
+	if err != nil {
+		return err
+	}
+	if !o.options.dryRun {
+		for _, plan := range plans {
+			if plan.CSV == "" || len(plan.Obstacles()) > 0 {
+				continue
+			}
+			if err := o.adopt(ctx, plan); err != nil {
+				return fmt.Errorf("%w; to finish what was begun, run it again", err)
+			}
+		}
+	} else {
+		fmt.Fprintln(o.out, "\nnothing was written")
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("not adopted:\n  %s", strings.Join(refused, "\n  "))
+	}
+	return nil
+}
+
+// show prints the Subscriptions, their objects, and what is not taken. It returns why
+// Subscriptions are refused.
+func (o *olmv0) show(ctx context.Context, plans []*adopt.OLMv0Plan) ([]string, error) {
+	var refused, objects, left []string
+	table := tabwriter.NewWriter(o.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "SUBSCRIPTION\tINSTALLED\tEXTENSION\tOBJECTS\tSTATE")
+	for _, plan := range plans {
+		obstacles := plan.Obstacles()
+		if len(obstacles) == 0 && o.options.dryRun {
+			if err := o.CheckOLMv0(ctx, plan); err != nil {
+				obstacles = append(obstacles, err.Error())
+			}
+		}
+		for _, obstacle := range obstacles {
+			refused = append(refused, plan.Subscription.String()+": "+obstacle)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", plan.Subscription, plan.CSV, plan.Extension, len(plan.Objects), stateOf(plan, obstacles))
+		for _, object := range plan.Objects {
+			objects = append(objects, strings.TrimRight(fmt.Sprintf("%s\t%s\t%s\t%s", plan.Subscription, object.ID, object.State, object.Detail), "\t"))
+		}
+		for _, one := range plan.NotTaken {
+			left = append(left, fmt.Sprintf("%s\t%s\t%s", plan.Subscription, one.What, one.Why))
+		}
+		for _, warning := range plan.Warnings {
+			fmt.Fprintf(o.side, "warning: %s: %s\n", plan.Subscription, warning)
+		}
+	}
+	if len(objects) > 0 && o.options.dryRun {
+		fmt.Fprintln(table, "\nSUBSCRIPTION\tOBJECT\tSTATE\tDETAIL\n"+strings.Join(objects, "\n"))
+	}
+	if len(left) > 0 {
+		fmt.Fprintln(table, "\nSUBSCRIPTION\tNOT TAKEN\tWHY\n"+strings.Join(left, "\n"))
+	}
+	o.warn()
+	return refused, table.Flush()
+}
+
+func stateOf(plan *adopt.OLMv0Plan, obstacles []string) string {
+	switch {
+	case len(obstacles) > 0:
+		return "refused"
+	case plan.CSV == "":
+		return "nothing is installed"
+	case plan.Known:
+		return "adopted before"
+	default:
+		return "can be adopted"
+	}
+}
+
+// adopt adopts one Subscription, and says what one has to do then.
+func (o *olmv0) adopt(ctx context.Context, plan *adopt.OLMv0Plan) error {
+	revision, err := o.AdoptOLMv0(ctx, plan)
+	o.warn()
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, o.options.timeout)
+	defer cancel()
+	if err := o.Await(waiting, revision); err != nil {
+		return fmt.Errorf("%s is adopted, but %w", plan.Subscription, err)
+	}
+	fmt.Fprintf(o.out, "\n%s is extension %s: %s, %s has succeeded\n", plan.Subscription, plan.Extension, text.Count(len(plan.Objects), "object"), revision)
+	fmt.Fprintln(o.out, "Before OLM is started again, delete what it has of it, or it installs the operator again:")
+	fmt.Fprintf(o.out, "  kubectl delete subscriptions.operators.coreos.com -n %s %s\n", plan.Subscription.Namespace, plan.Subscription.Name)
+	fmt.Fprintf(o.out, "  kubectl delete clusterserviceversions.operators.coreos.com -n %s %s --wait=false\n", plan.Subscription.Namespace, plan.CSV)
+	followed := "OLM asked before it upgraded, and so does Penstock, once the version is not pinned any more:"
+	change := map[string]any{"spec": map[string]any{"source": map[string]any{"catalog": map[string]any{"version": nil}}}}
+	if plan.Automatic {
+		followed = fmt.Sprintf("OLM upgraded without asking. The ClusterExtension is pinned to %s, and waits for approval. To have it upgraded without asking:", plan.Version)
+		change["metadata"] = map[string]any{"annotations": map[string]any{extension.ApprovalAnnotation: nil}}
+	}
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.out, "%s\n  kubectl patch clusterextension %s --type=merge -p '%s'\n", followed, plan.Extension, patch)
+	return err
+}
+
+// warn prints what the server has warned of.
+func (o *olmv0) warn() {
+	for _, warning := range o.heard.Take() {
+		fmt.Fprintf(o.side, "warning: %s\n", warning)
+	}
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-project/penstock/pkg/adopt"
+	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// olmv1Options are the flags of penstock adopt-olmv1.
+type olmv1Options struct {
+	client.Flags
+	request adopt.OLMv1Request
+	dryRun  bool
+	undo    bool
+	timeout time.Duration
+}
+
+// newAdoptOLMv1Command makes extensions of what OLM v1 has installed, or leaves them to it
+// again.
+func newAdoptOLMv1Command() *cobra.Command {
+	options := olmv1Options{Flags: client.Flags{UserAgent: userAgent()}}
+	command := &cobra.Command{
+		Use:   "adopt-olmv1 [CLUSTEREXTENSION...]",
+		Short: "Take over what OLM v1 has installed, without touching what it runs",
+		Long: "Take over what OLM v1's operator-controller has installed: the newest five revisions of each ClusterExtension become\n" +
+			"revisions with the same numbers, the newest Active, the older ones Archived. They are made of ClusterObjectSets or\n" +
+			"ClusterExtensionRevisions of version v1, or else of its Helm release, and the ClusterExtension owns them.\n" +
+			"Objects are taken over as they are; they lose their owner, so that deleting what OLM has deletes none of them.\n\n" +
+			"Operator-controller must be scaled to zero. First a table is printed, then one extension after the other is taken\n" +
+			"over. Objects that differ from what was rolled out, or are gone, are a reason to refuse, unless --overwrite is given.\n" +
+			"With --undo, operator-controller finds its objects as they were.\n\n" +
+			"It needs the rights to list ClusterExtensions, OLM's revisions and Deployments, to read the Secrets in the namespace of\n" +
+			"operator-controller, to create revisionhistories/import and clusterextensionrevisions, and to get, create, patch and\n" +
+			"delete the objects. To finish an interrupted adoption, run it again.",
+		Example: "  penstock adopt-olmv1 --dry-run\n" +
+			"  penstock adopt-olmv1 argocd\n" +
+			"  penstock adopt-olmv1 argocd --undo",
+		RunE: func(command *cobra.Command, args []string) error {
+			options.request.Extensions = args
+			return adoptOLMv1(command, options)
+		},
+	}
+	flags := command.Flags()
+	options.Add(flags)
+	flags.StringVarP(&options.request.Namespace, "namespace", "n", "olmv1-system", "Namespace of operator-controller.")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "Print what would be done, and write nothing.")
+	flags.BoolVar(&options.undo, "undo", false, "Leave the extensions to OLM again: the revisions go, the objects stay as they are.")
+	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Have objects that differ from what was rolled out, or are gone, made as they were.")
+	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "How long to wait for each revision until it has succeeded, or is gone.")
+	return command
+}
+
+func adoptOLMv1(command *cobra.Command, options olmv1Options) error {
+	switch {
+	case options.undo && options.request.Overwrite:
+		return errors.New("--overwrite does nothing with --undo")
+	case options.undo && len(options.request.Extensions) == 0:
+		return errors.New("--undo needs the names of ClusterExtensions")
+	}
+	config, err := options.Config()
+	if err != nil {
+		return err
+	}
+	clients, heard, err := options.Client()
+	if err != nil {
+		return err
+	}
+	adopter, err := adopt.New(config, clients)
+	if err != nil {
+		return err
+	}
+	o := &olmv1{Adopter: adopter, options: options, out: command.OutOrStdout(), side: command.ErrOrStderr(), heard: heard}
+	if options.undo {
+		return o.giveBack(command.Context())
+	}
+	return o.take(command.Context())
+}
+
+// olmv1 is one run of the command.
+type olmv1 struct {
+	*adopt.Adopter
+	options   olmv1Options
+	out, side io.Writer
+	heard     *client.Warnings
+}
+
+// take prints what there is, and adopts one extension after the other.
+func (o *olmv1) take(ctx context.Context) error {
+	plans, err := o.PlanOLMv1(ctx, o.options.request)
+	if err != nil {
+		return fmt.Errorf("nothing adopted: %w", err)
+	}
+	refused, err := o.show(ctx, plans)
+	if err != nil {
+		return err
+	}
+	if !o.options.dryRun {
+		for _, plan := range plans {
+			if plan.From == "" || len(plan.Obstacles()) > 0 {
+				continue
+			}
+			if err := o.adopt(ctx, plan); err != nil {
+				return fmt.Errorf("%w; to finish what was begun, run it again", err)
+			}
+		}
+	} else {
+		fmt.Fprintln(o.out, "\nnothing was written")
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("not adopted:\n  %s", strings.Join(refused, "\n  "))
+	}
+	return nil
+}
+
+// show prints the table, and the objects that are not as they were rolled out. It returns why
+// extensions are refused.
+func (o *olmv1) show(ctx context.Context, plans []*adopt.OLMv1Plan) ([]string, error) {
+	var refused, differing []string
+	table := tabwriter.NewWriter(o.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "EXTENSION\tFROM\tREVISIONS\tOBJECTS\tDIFFERENCES\tSTATE")
+	for _, plan := range plans {
+		state := "can be adopted"
+		obstacles := plan.Obstacles()
+		if len(obstacles) == 0 && o.options.dryRun {
+			if err := o.CheckOLMv1(ctx, plan); err != nil {
+				obstacles = append(obstacles, err.Error())
+			}
+		}
+		switch {
+		case len(obstacles) > 0:
+			state = "refused"
+		case plan.From == "":
+			state = "nothing is installed"
+		case plan.Known:
+			state = "adopted before"
+		}
+		for _, obstacle := range obstacles {
+			refused = append(refused, plan.Extension+": "+obstacle)
+		}
+		for _, object := range plan.Objects {
+			if object.State != adopt.Same && object.State != adopt.Ours {
+				differing = append(differing, fmt.Sprintf("%s\t%s\t%s\t%s", plan.Extension, object.ID, object.State, object.Detail))
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\n", plan.Extension, plan.From, len(plan.Revisions), len(plan.Objects), plan.Differences(), state)
+		for _, warning := range plan.Warnings {
+			fmt.Fprintf(o.side, "warning: %s: %s\n", plan.Extension, warning)
+		}
+	}
+	if len(differing) > 0 {
+		fmt.Fprintln(table, "\nEXTENSION\tOBJECT\tSTATE\tDETAIL\n"+strings.Join(differing, "\n"))
+	}
+	o.warn()
+	return refused, table.Flush()
+}
+
+// adopt adopts one extension.
+func (o *olmv1) adopt(ctx context.Context, plan *adopt.OLMv1Plan) error {
+	revision, err := o.AdoptOLMv1(ctx, plan)
+	o.warn()
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, o.options.timeout)
+	defer cancel()
+	if err := o.Await(waiting, revision); err != nil {
+		return fmt.Errorf("%s is adopted, but %w", plan.Extension, err)
+	}
+	_, err = fmt.Fprintf(o.out, "%s is adopted from %s: %s, %s has succeeded\n", plan.Extension, plan.From, text.Count(len(plan.Objects), "object"), revision)
+	return err
+}
+
+// giveBack leaves extensions to operator-controller again.
+func (o *olmv1) giveBack(ctx context.Context) error {
+	for _, name := range o.options.request.Extensions {
+		back, err := o.PlanUndoOLMv1(ctx, o.options.request.Namespace, name)
+		if err != nil {
+			return fmt.Errorf("nothing of %s undone: %w", name, err)
+		}
+		if o.options.dryRun {
+			fmt.Fprintf(o.out, "%s can be left to OLM: %s would go, %s would stay; nothing was written\n", name,
+				text.Count(len(back.Revisions), "revision"), text.Count(len(back.Objects), "object"))
+			continue
+		}
+		waiting, cancel := context.WithTimeout(ctx, o.options.timeout)
+		forgotten, err := o.Undo(waiting, back)
+		cancel()
+		o.warn()
+		if err != nil {
+			return fmt.Errorf("%w; to finish what was begun, run it again", err)
+		}
+		if !forgotten {
+			fmt.Fprintf(o.out, "the history stays, as you may not delete it: to adopt %[1]s again, an administrator has to run: kubectl delete revisionhistory %[1]s\n", name)
+		}
+		fmt.Fprintf(o.out, "%s is OLM's again: %s are gone, %s stay as they are\n", name,
+			text.Count(len(back.Revisions), "revision"), text.Count(len(back.Objects), "object"))
+	}
+	return nil
+}
+
+// warn prints what the server has warned of.
+func (o *olmv1) warn() {
+	for _, warning := range o.heard.Take() {
+		fmt.Fprintf(o.side, "warning: %s\n", warning)
+	}
+}

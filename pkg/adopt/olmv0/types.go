@@ -1,0 +1,177 @@
+package olmv0
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group of OLM's API.
+const Group = "operators.coreos.com"
+
+// Resources of OLM.
+var (
+	Subscriptions          = schema.GroupVersionResource{Group: Group, Version: "v1alpha1", Resource: "subscriptions"}
+	ClusterServiceVersions = schema.GroupVersionResource{Group: Group, Version: "v1alpha1", Resource: "clusterserviceversions"}
+	InstallPlans           = schema.GroupVersionResource{Group: Group, Version: "v1alpha1", Resource: "installplans"}
+	OperatorGroups         = schema.GroupVersionResource{Group: Group, Version: "v1", Resource: "operatorgroups"}
+	Operators              = schema.GroupVersionResource{Group: Group, Version: "v1", Resource: "operators"}
+	OperatorConditions     = schema.GroupVersionResource{Group: Group, Version: "v2", Resource: "operatorconditions"}
+)
+
+// Labels by which OLM finds what a ClusterServiceVersion owns. Finding nothing by them, OLM
+// deletes nothing.
+const (
+	OwnerLabel          = "olm.owner"
+	OwnerNamespaceLabel = "olm.owner.namespace"
+	OwnerKindLabel      = "olm.owner.kind"
+	// CopiedFromLabel is on copies of a ClusterServiceVersion in other namespaces.
+	CopiedFromLabel = "olm.copiedFrom"
+)
+
+// OwnerLabels are those three.
+func OwnerLabels() []string { return []string{OwnerLabel, OwnerNamespaceLabel, OwnerKindLabel} }
+
+// Kind of the owner that objects name.
+const Kind = "ClusterServiceVersion"
+
+// Values of fields of OLM.
+const (
+	PhaseSucceeded  = "Succeeded"
+	ApprovalManual  = "Manual"
+	AllNamespaces   = ""
+	componentPrefix = Group + "/"
+)
+
+// Subscription asks for a package.
+type Subscription struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Package  string         `json:"name"`
+		Channel  string         `json:"channel"`
+		Approval string         `json:"installPlanApproval"`
+		Config   map[string]any `json:"config"`
+	} `json:"spec"`
+	Status struct {
+		InstalledCSV string `json:"installedCSV"`
+	} `json:"status"`
+}
+
+// Component is the label of all that belongs to the operator of the subscription, and the name
+// of the Operator that lists it without the prefix.
+func (s *Subscription) Component() string { return componentPrefix + s.OperatorName() }
+
+// OperatorName is the name of the Operator of the subscription.
+func (s *Subscription) OperatorName() string { return s.Spec.Package + "." + s.Namespace }
+
+// ClusterServiceVersion is one version of an operator, installed.
+type ClusterServiceVersion struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Version  string `json:"version"`
+		Replaces string `json:"replaces"`
+		CRDs     apis   `json:"customresourcedefinitions"`
+		APIs     apis   `json:"apiservicedefinitions"`
+	} `json:"spec"`
+	Status struct {
+		Phase         string       `json:"phase"`
+		Message       string       `json:"message"`
+		CertsRotateAt *metav1.Time `json:"certsRotateAt"`
+	} `json:"status"`
+}
+
+type apis struct {
+	Owned    []API `json:"owned"`
+	Required []API `json:"required"`
+}
+
+// API is a kind that an operator has or needs: a CustomResourceDefinition by its name, or a
+// version of a group that is served by the operator.
+type API struct {
+	Name    string `json:"name"`
+	Group   string `json:"group"`
+	Version string `json:"version"`
+}
+
+// Owns tells whether the operator has an API.
+func (c *ClusterServiceVersion) Owns(api API) bool {
+	for _, one := range append(append([]API(nil), c.Spec.CRDs.Owned...), c.Spec.APIs.Owned...) {
+		if one.Name == api.Name && one.Group == api.Group && (one.Group == "" || one.Version == api.Version) {
+			return true
+		}
+	}
+	return false
+}
+
+// Required are the APIs that the operator needs.
+func (c *ClusterServiceVersion) Required() []API {
+	return append(append([]API(nil), c.Spec.CRDs.Required...), c.Spec.APIs.Required...)
+}
+
+// String names the API as its object is named.
+func (a API) String() string {
+	if a.Group != "" {
+		return "APIService " + a.Version + "." + a.Group
+	}
+	return "CustomResourceDefinition " + a.Name
+}
+
+// OperatorGroup says which namespaces the operators of its namespace watch.
+type OperatorGroup struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		Namespaces []string `json:"namespaces"`
+	} `json:"status"`
+}
+
+// InstallPlan lists what was made for a ClusterServiceVersion.
+type InstallPlan struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		Plan []Step `json:"plan"`
+	} `json:"status"`
+}
+
+// Step is one object that was made.
+type Step struct {
+	// Resolving is the ClusterServiceVersion for which it was made.
+	Resolving string `json:"resolving"`
+	Resource  struct {
+		Group   string `json:"group"`
+		Version string `json:"version"`
+		Kind    string `json:"kind"`
+		Name    string `json:"name"`
+	} `json:"resource"`
+}
+
+// Kind of the object of a step.
+func (s Step) Kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: s.Resource.Group, Version: s.Resource.Version, Kind: s.Resource.Kind}
+}
+
+// Operator lists the components of an operator.
+type Operator struct {
+	Status struct {
+		Components struct {
+			Refs []struct {
+				APIVersion string `json:"apiVersion"`
+				Kind       string `json:"kind"`
+			} `json:"refs"`
+		} `json:"components"`
+	} `json:"status"`
+}
+
+// Read reads an object of OLM into one of these types.
+func Read(from *unstructured.Unstructured, into any) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, into); err != nil {
+		return fmt.Errorf("reading %s %s/%s: %w", from.GetKind(), from.GetNamespace(), from.GetName(), err)
+	}
+	return nil
+}

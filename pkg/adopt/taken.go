@@ -1,0 +1,189 @@
+package adopt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/store/archive"
+)
+
+// Taken is what becomes of an installation, whoever made it: revisions, and the objects of
+// the newest one.
+type Taken struct {
+	// Revisions that the extension gets, the newest first.
+	Revisions []Revision
+	// Objects of the revision that becomes active, in the order of rollout.
+	Objects []Object
+	// Warnings tell what is left out, and what may be refused.
+	Warnings []string
+
+	extension string
+	// highest number that the installation has used.
+	highest int64
+	// owners of the revisions.
+	owners []archive.Owner
+	// foreign says whose an object is when it is somebody else's than the installation's.
+	foreign func(*unstructured.Unstructured) (State, string)
+	// again compares objects that are the extension's, too: they may have been changed by
+	// who installed them.
+	again   bool
+	archive []byte
+}
+
+// Revision is one revision of the extension, of one that somebody else has rolled out.
+type Revision struct {
+	Name string
+	// State is Active or Archived.
+	State v1alpha1.LifecycleState
+	// Status and Chart are what whoever rolled it out says of it.
+	Status, Chart string
+	Objects       int
+
+	number         int64
+	version, cause string
+	// at is when it was rolled out, to the second, and succeeded whether that was complete.
+	at                  time.Time
+	succeeded           bool
+	labels, annotations map[string]string
+	phases              []source.Phase
+}
+
+// take gives the revision its objects, with digests.
+func (r *Revision) take(phases []source.Phase, digester manifest.Digester) error {
+	r.Objects = source.Count(phases)
+	for _, phase := range phases {
+		digested := source.Phase{Name: phase.Name}
+		for _, object := range phase.Objects {
+			object, err := digester.FromJSON(object.JSON)
+			if err != nil {
+				return err
+			}
+			digested.Objects = append(digested.Objects, object)
+		}
+		r.phases = append(r.phases, digested)
+	}
+	return nil
+}
+
+// objects are those of all phases.
+func (r *Revision) objects() []manifest.Object {
+	var all []manifest.Object
+	for _, phase := range r.phases {
+		all = append(all, phase.Objects...)
+	}
+	return all
+}
+
+// digesterFor keys the digests of Secrets in the archive. The server makes its own; these
+// only have to be the same when the installation is, and say nothing to those who cannot read
+// it.
+func digesterFor(content string) manifest.Digester {
+	key := sha256.Sum256([]byte("penstock adopt-helm\n" + content))
+	return manifest.Digester{SecretKey: key[:]}
+}
+
+// pack makes the archive of the extension: the same whenever the installation is.
+func (t *Taken) pack() ([]byte, error) {
+	var out bytes.Buffer
+	writer, err := archive.NewWriter(&out)
+	if err != nil {
+		return nil, err
+	}
+	chain := archive.Chain{Name: t.extension, Highest: t.highest}
+	for i := range t.Revisions {
+		one := &t.Revisions[i]
+		chain.Revisions = append(chain.Revisions, one.number)
+		// By rising number.
+		row := one.row()
+		row.Counts = t.counts(i)
+		chain.History = append([]archive.Row{row}, chain.History...)
+	}
+	if err := writer.Chain(chain); err != nil {
+		return nil, err
+	}
+	for i := range t.Revisions {
+		one := &t.Revisions[i]
+		spec, err := json.Marshal(one.spec(false))
+		if err != nil {
+			return nil, err
+		}
+		err = writer.Revision(archive.Revision{
+			Number: one.number, Labels: one.labels, Annotations: one.annotations, Owners: t.owners, CreatedAt: one.at,
+			Succeeded: one.succeeded, CompletedAt: one.completed(), Spec: spec,
+		}, one.objects())
+		if err != nil {
+			return nil, err
+		}
+	}
+	err = writer.Close()
+	return out.Bytes(), err
+}
+
+// counts are of the i-th revision, against the one before it.
+func (t *Taken) counts(i int) *archive.Counts {
+	own, before := t.Revisions[i].refs(), []manifest.Ref(nil)
+	if i+1 < len(t.Revisions) {
+		before = t.Revisions[i+1].refs()
+	}
+	changes := diff.Count(before, own)
+	return &archive.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}
+}
+
+// refs are the objects of a revision.
+func (r *Revision) refs() []manifest.Ref {
+	var refs []manifest.Ref
+	for _, object := range r.objects() {
+		refs = append(refs, object.Ref)
+	}
+	return refs
+}
+
+// row is what history says of a revision.
+func (r *Revision) row() archive.Row {
+	row := archive.Row{
+		Revision: r.number, Version: r.version, CreatedAt: r.at, CompletedAt: r.completed(), Result: v1alpha1.ResultIncomplete, Cause: r.cause,
+	}
+	switch {
+	case r.State == v1alpha1.LifecycleStateActive:
+		row.Result, row.CompletedAt = v1alpha1.ResultProgressing, time.Time{} // as it is here, the controller finds out
+	case r.succeeded:
+		row.Result = v1alpha1.ResultSucceeded
+	}
+	return row
+}
+
+func (r *Revision) completed() time.Time {
+	if !r.succeeded {
+		return time.Time{}
+	}
+	return r.at
+}
+
+// spec is that of a revision, with manifests inline or by digest.
+func (r *Revision) spec(inline bool) v1alpha1.ClusterExtensionRevisionSpec {
+	spec := v1alpha1.ClusterExtensionRevisionSpec{
+		Revision: r.number, LifecycleState: r.State, CollisionProtection: v1alpha1.CollisionProtectionIfNoController,
+	}
+	for _, phase := range r.phases {
+		out := v1alpha1.RevisionPhase{Name: phase.Name}
+		for _, object := range phase.Objects {
+			if inline {
+				out.Objects = append(out.Objects, v1alpha1.RevisionObject{Object: &v1alpha1.Manifest{Raw: object.JSON}})
+				continue
+			}
+			out.Objects = append(out.Objects, v1alpha1.RevisionObject{
+				APIVersion: object.APIVersion(), Kind: object.Kind, Namespace: object.Namespace, Name: object.Name, Digest: string(object.Digest),
+			})
+		}
+		spec.Phases = append(spec.Phases, out)
+	}
+	return spec
+}
