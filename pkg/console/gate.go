@@ -1,0 +1,141 @@
+package console
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/console/screens"
+)
+
+// apiPrefix begins the paths of the API. Everything else is a file, which is no secret.
+const apiPrefix = "/api/"
+
+// Limits of the API.
+const (
+	// maxBody is the size of a request's body, in bytes.
+	maxBody = 1 << 20
+	// maxRequests and maxStreams are how many go on at a time.
+	maxRequests = 16
+	maxStreams  = 8
+	// maxWrongKeys is how many wrong keys are looked at in a second.
+	maxWrongKeys = 5
+)
+
+// policy is the Content-Security-Policy of all pages: everything is from here, nothing is
+// inline, and no string becomes a script or markup.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// gate is who may ask. A browser on this machine opens pages of strangers as well, and other
+// users of the machine reach its ports, so an address on loopback is no proof of anything.
+type gate struct {
+	// hosts are the values of the header Host that are ours, with the port. A name of a
+	// stranger that leads here (DNS rebinding) is none of them. Without any, nobody may ask.
+	hosts []string
+	// key is the digest of the key.
+	key   [sha256.Size]byte
+	clock clock.PassiveClock
+	// sameOrigin refuses writes from other origins, by what the browser says of them.
+	sameOrigin *http.CrossOriginProtection
+
+	mu sync.Mutex
+	// wrong are the times of wrong keys in the last second.
+	wrong []time.Time
+}
+
+func newGate(key string, hosts []string, clock clock.PassiveClock) *gate {
+	return &gate{hosts: hosts, key: sha256.Sum256([]byte(key)), clock: clock, sameOrigin: http.NewCrossOriginProtection()}
+}
+
+// around lets requests through to a handler, or refuses them. It sets the headers of all
+// answers, refusals included.
+func (g *gate) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api := strings.HasPrefix(r.URL.Path, apiPrefix)
+		headers(w.Header(), api)
+		if refusal := g.refuse(r, api); refusal != nil {
+			screens.Refuse(w, *refusal)
+			return
+		}
+		if api {
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// headers are those of all answers. There is none of CORS: no other origin may read anything.
+func headers(h http.Header, api bool) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-Frame-Options", "DENY")
+	if api {
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
+		h.Set("Cache-Control", "no-store")
+		return
+	}
+	h.Set("Content-Security-Policy", policy)
+}
+
+// refuse says why a request is not answered, or nil. The order matters: before the key is
+// looked at, the request comes from a page of ours.
+func (g *gate) refuse(r *http.Request, api bool) *screens.Refusal {
+	if !slices.Contains(g.hosts, r.Host) {
+		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Host", Message: "this address is not the one of the console"}
+	}
+	if !api {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return &screens.Refusal{Status: http.StatusMethodNotAllowed, Reason: "Method", Message: "files are only read"}
+		}
+		return nil
+	}
+	// Another port of this machine is same-site, and not same-origin. Browsers set the header;
+	// pages cannot.
+	if r.Header.Get("Sec-Fetch-Site") != "same-origin" {
+		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may ask: Sec-Fetch-Site is not same-origin"}
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
+		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may ask: this is another origin"}
+	}
+	if err := g.sameOrigin.Check(r); err != nil {
+		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may ask: this is another origin"}
+	}
+	if r.Method != http.MethodGet && !isJSON(r.Header.Get("Content-Type")) {
+		return &screens.Refusal{Status: http.StatusUnsupportedMediaType, Reason: "MediaType", Message: "a body is application/json"}
+	}
+	return g.checkKey(r)
+}
+
+// checkKey compares the key. Guesses beyond a few a second are not looked at.
+func (g *gate) checkKey(r *http.Request) *screens.Refusal {
+	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	sum := sha256.Sum256([]byte(given))
+	right := subtle.ConstantTimeCompare(sum[:], g.key[:]) == 1
+	if bearer && right {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.clock.Now()
+	g.wrong = slices.DeleteFunc(g.wrong, func(at time.Time) bool { return now.Sub(at) >= time.Second })
+	if len(g.wrong) >= maxWrongKeys {
+		return &screens.Refusal{Status: http.StatusTooManyRequests, Reason: "Key", Message: "too many wrong keys"}
+	}
+	g.wrong = append(g.wrong, now)
+	return &screens.Refusal{Status: http.StatusUnauthorized, Reason: "Key", Message: "the key of this console is missing or wrong: open the address that kubectl penstock console prints"}
+}
+
+func isJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
+}

@@ -1,0 +1,63 @@
+package console
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// loopbacks are the addresses that only this machine reaches. There is no setting for more:
+// whoever needs the console elsewhere has ssh -L.
+func loopbacks() []string { return []string{"127.0.0.1", "::1"} }
+
+// Door is where a console listens.
+type Door struct {
+	// Listeners are on all addresses of loopback that this machine has, on one port.
+	Listeners []net.Listener
+	// Hosts are the values of the header Host that lead here.
+	Hosts []string
+	// Address is the first of them, as a URL.
+	Address string
+}
+
+// Listen opens a port on loopback; 0 takes any free one.
+func Listen(port int) (*Door, error) {
+	door := &Door{}
+	for _, address := range loopbacks() {
+		listener, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
+		switch {
+		case err != nil && address == loopbacks()[0]:
+			return nil, fmt.Errorf("listening on port %d of loopback: %w", port, err)
+		case err != nil:
+			continue // a machine without IPv6, or another program on that port of it
+		}
+		port = listener.Addr().(*net.TCPAddr).Port
+		door.Listeners = append(door.Listeners, listener)
+		door.Hosts = append(door.Hosts, net.JoinHostPort(address, strconv.Itoa(port)))
+	}
+	door.Address = "http://" + door.Hosts[0]
+	door.Hosts = append(door.Hosts, "localhost:"+strconv.Itoa(port))
+	return door, nil
+}
+
+// Close gives the port back.
+func (d *Door) Close() error {
+	var all []error
+	for _, listener := range d.Listeners {
+		all = append(all, listener.Close())
+	}
+	return errors.Join(all...)
+}
+
+// keyBytes is the length of a key: 256 bits.
+const keyBytes = 32
+
+// NewKey is a key that nobody can guess, in characters that a URL may have.
+func NewKey() string {
+	key := make([]byte, keyBytes)
+	_, _ = rand.Read(key) // it never fails
+	return base64.RawURLEncoding.EncodeToString(key)
+}

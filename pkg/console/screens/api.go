@@ -1,0 +1,143 @@
+package screens
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+)
+
+// Options are what the API needs.
+type Options struct {
+	// Config is how to reach the cluster, as the user.
+	Config *rest.Config
+	// Cluster is how the user calls the cluster: the context of the kubeconfig.
+	Cluster string
+	// Version is that of the console.
+	Version string
+	// ReadOnly refuses all writes.
+	ReadOnly bool
+}
+
+// API answers the screens, as one user.
+type API struct {
+	Options
+	penstock versioned.Interface
+	host     dynamic.Interface
+	// server is the version of the Penstock that answers.
+	server client.ServerVersion
+}
+
+// New connects. It sends nothing yet.
+func New(options Options) (*API, error) {
+	a := &API{Options: options}
+	config := rest.CopyConfig(options.Config)
+	a.server.Listen(config)
+	var err error
+	if a.penstock, err = versioned.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	if a.host, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return a, nil
+}
+
+// Route is one thing that can be asked.
+type Route struct {
+	// Method and Path are as http.ServeMux has them.
+	Method, Path string
+	Handler      http.Handler
+}
+
+// streams begin the paths that are answered by a stream.
+const streams = "/api/watch/"
+
+// IsStream tells whether a path is answered by a stream, which lasts.
+func IsStream(path string) bool { return strings.HasPrefix(path, streams) }
+
+// Routes are all there are.
+func (a *API) Routes() []Route {
+	return []Route{
+		{http.MethodGet, "/api/me", answer(a.me)},
+		{http.MethodGet, "/api/rights", answer(a.rights)},
+		{http.MethodGet, streams + "overview", stream(a.watchOverview)},
+		{http.MethodGet, streams + "extensions/{name}", stream(a.watchExtension)},
+		{http.MethodGet, streams + "plans/{name}", stream(a.watchPlan)},
+		{http.MethodGet, "/api/diffs/{name}", answer(a.diff)},
+		{http.MethodGet, "/api/histories/{name}", answer(a.history)},
+		{http.MethodGet, "/api/revisions/{name}/objects", answer(a.objects)},
+		{http.MethodGet, "/api/plans/{name}/diff", answer(a.planDiff)},
+		{http.MethodGet, "/api/plans/{name}/history", answer(a.planHistory)},
+		{http.MethodPost, "/api/revisions/{name}/state", a.write(a.setState)},
+		{http.MethodPost, "/api/revisions/{name}/rollback", a.write(a.rollback)},
+		{http.MethodPost, "/api/plans/{name}/approve", a.write(a.approve)},
+		{http.MethodPost, "/api/plans/{name}/compute", a.write(a.compute)},
+		{http.MethodPost, "/api/plans/{name}/stop", a.write(a.stop)},
+		{http.MethodPost, "/api/plans/{name}/undo", a.write(a.undo)},
+	}
+}
+
+// answer is a handler that answers once.
+func answer(ask func(context.Context, *http.Request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name := r.PathValue("name"); name != "" {
+			if err := checkName(name); err != nil {
+				Refuse(w, *err)
+				return
+			}
+		}
+		said, err := ask(r.Context(), r)
+		if err != nil {
+			Refuse(w, refusalOf(err))
+			return
+		}
+		sendJSON(w, http.StatusOK, said)
+	})
+}
+
+// write is a handler of a write.
+func (a *API) write(ask func(context.Context, *http.Request) (any, error)) http.Handler {
+	if a.ReadOnly {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			Refuse(w, Refusal{Status: http.StatusForbidden, Reason: ReasonReadOnly, Message: "this console was started with --read-only"})
+		})
+	}
+	return answer(ask)
+}
+
+// checkName refuses what can be no name of ours, or of two with dots between them, before it
+// becomes part of a path.
+func checkName(name string) *Refusal {
+	// ..b is b and the one before it.
+	for side := range strings.SplitSeq(strings.TrimPrefix(name, ".."), "..") {
+		if len(validation.IsDNS1123Subdomain(side)) > 0 {
+			return &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is no name", name)}
+		}
+	}
+	return nil
+}
+
+// read decodes the body of a request. Fields that nobody knows are refused: they may have been
+// meant to matter.
+func read[T any](r *http.Request) (T, error) {
+	var into T
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&into); err != nil {
+		return into, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("reading the request: %v", err)}
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return into, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: "reading the request: there is more than one value"}
+	}
+	return into, nil
+}

@@ -1,0 +1,152 @@
+package screens
+
+import (
+	"context"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/advice"
+	"github.com/penstock-project/penstock/pkg/client/follow"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+)
+
+// Extension is one extension with its stored revisions, the newest first.
+type Extension struct {
+	Name string       `json:"name"`
+	Row  ExtensionRow `json:"row"`
+	// Advice is what holds it back; the first entry matters most.
+	Advice    []advice.Advice `json:"advice"`
+	Revisions []Revision      `json:"revisions"`
+}
+
+// Revision is one revision of an extension.
+type Revision struct {
+	Name   string `json:"name"`
+	Number int64  `json:"number"`
+	// UID and Generation are what a write names, so that it is of what was on the screen.
+	UID        string `json:"uid"`
+	Generation int64  `json:"generation"`
+	Version    string `json:"version,omitempty"`
+	// Lifecycle is Active, Paused, Archived or Deleting.
+	Lifecycle string `json:"lifecycle"`
+	Signal    Signal `json:"signal"`
+	// State and Message are of the condition that decides, Since when it began.
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+	Since   string `json:"since,omitempty"`
+	Created string `json:"created,omitempty"`
+	// By is who asked for it, or has approved it.
+	By    string `json:"by,omitempty"`
+	Cause string `json:"cause,omitempty"`
+	// Reason is why somebody has paused, resumed or archived it.
+	Reason     string `json:"reason,omitempty"`
+	RollbackOf string `json:"rollbackOf,omitempty"`
+	// Proposed is true of the newest revision while somebody is to read it.
+	Proposed bool `json:"proposed,omitempty"`
+	// Diff is the name of the diff that shows what it changes.
+	Diff    string  `json:"diff"`
+	Ready   int     `json:"ready"`
+	Objects int     `json:"objects"`
+	Phases  []Phase `json:"phases"`
+}
+
+// Phase is a phase of a revision.
+type Phase struct {
+	Name      string `json:"name"`
+	State     string `json:"state"`
+	Objects   int32  `json:"objects"`
+	Available int32  `json:"available"`
+	// Started and Done are in RFC 3339; empty when it did not begin, or was never available.
+	Started string `json:"started,omitempty"`
+	Done    string `json:"done,omitempty"`
+	// Failing are the objects that hold it back, and Omitted how many more there are.
+	Failing []v1alpha1.ObjectFailure `json:"failing,omitempty"`
+	Omitted int32                    `json:"omitted,omitempty"`
+}
+
+// watchExtension sends an extension whenever it changes.
+func (a *API) watchExtension(ctx context.Context, r *http.Request, send func(Message)) error {
+	name := r.PathValue("name")
+	source := follow.Revisions(a.penstock, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + name})
+	return one(ctx, source, send, func(all []*v1alpha1.ClusterExtensionRevision) Message {
+		for _, extension := range overview.Of(all) {
+			if extension.Name == name {
+				return Message{Kind: "extension", Extension: extensionOf(extension)}
+			}
+		}
+		return Message{Kind: "extension"}
+	})
+}
+
+// one follows what a screen is about, and sends it whenever it changes.
+func one[T metav1.Object](ctx context.Context, source follow.Source[T], send func(Message), project func([]T) Message) error {
+	troubled, synced := false, false
+	return source.Follow(ctx, func(err error) { troubled = true; send(trouble("", err)) }, func(all []T) (bool, error) {
+		if troubled {
+			troubled = false
+			send(Message{Kind: kindHeard})
+		}
+		send(project(all))
+		if !synced {
+			synced = true
+			send(Message{Kind: kindSynced})
+		}
+		return false, nil
+	})
+}
+
+func extensionOf(e overview.Extension) *Extension {
+	out := &Extension{Name: e.Name, Row: extensionRow(e), Advice: advice.Extension(e.Revisions)}
+	proposed := e.Proposed()
+	for _, revision := range e.Revisions {
+		one := revisionOf(e, revision)
+		one.Proposed = revision == proposed
+		out.Revisions = append(out.Revisions, one)
+	}
+	return out
+}
+
+func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevision) Revision {
+	decisive := overview.Decisive(revision)
+	one := Revision{
+		Name: revision.Name, Number: revision.Spec.Revision, UID: string(revision.UID), Generation: revision.Generation,
+		Version: overview.Version(revision), Lifecycle: overview.State(revision), Signal: signalOf(revision),
+		State: decisive.Reason, Message: decisive.Message, Since: when(&decisive.LastTransitionTime), Created: when(&revision.CreationTimestamp),
+		Cause: revision.Annotations[v1alpha1.ChangeCauseAnnotation], Reason: revision.Annotations[overview.ReasonAnnotation],
+		RollbackOf: revision.Annotations[v1alpha1.RollbackOfAnnotation], Diff: ".." + revision.Name, Phases: phasesOf(revision),
+	}
+	// A proposal is compared with what is rolled out, which may not be the one before it.
+	if revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused {
+		one.Diff = comparison(e, revision)
+	}
+	if one.State == "" {
+		one.State = one.Lifecycle
+	}
+	if asked := revision.Status.RequestedBy; asked != nil {
+		one.By = asked.Username
+	}
+	one.Ready, one.Objects = overview.Objects(revision)
+	return one
+}
+
+// phasesOf are the phases of a revision, those that nothing is known of too.
+func phasesOf(revision *v1alpha1.ClusterExtensionRevision) []Phase {
+	reported := map[string]*v1alpha1.PhaseStatus{}
+	for i := range revision.Status.Phases {
+		reported[revision.Status.Phases[i].Name] = &revision.Status.Phases[i]
+	}
+	phases := []Phase{}
+	for i := range revision.Spec.Phases {
+		name := revision.Spec.Phases[i].Name
+		one := Phase{Name: name, State: string(v1alpha1.PhaseStatePending), Objects: int32(len(revision.Spec.Phases[i].Objects))}
+		if status := reported[name]; status != nil {
+			one.State, one.Available = string(status.State), status.Available
+			one.Started, one.Done = when(status.StartedAt), when(status.AvailableAt)
+			one.Failing, one.Omitted = status.Failing, status.FailingOmitted
+		}
+		phases = append(phases, one)
+	}
+	return phases
+}

@@ -1,0 +1,136 @@
+package screens
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// Me is whose console this is, and of which cluster.
+type Me struct {
+	Cluster  string   `json:"cluster"`
+	Username string   `json:"username"`
+	Groups   []string `json:"groups,omitempty"`
+	// Version is that of the console, and Server that of the Penstock that has answered; empty as
+	// long as none has.
+	Version  string `json:"version"`
+	Server   string `json:"server,omitempty"`
+	ReadOnly bool   `json:"readOnly,omitempty"`
+}
+
+func (a *API) me(ctx context.Context, _ *http.Request) (any, error) {
+	review := &authenticationv1.SelfSubjectReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"}}
+	if err := a.review(ctx, "/apis/authentication.k8s.io/v1/selfsubjectreviews", review); err != nil {
+		return nil, fmt.Errorf("asking who you are: %w", err)
+	}
+	user := review.Status.UserInfo
+	return Me{Cluster: a.Cluster, Username: user.Username, Groups: user.Groups, Version: a.Version, Server: a.server.Get(), ReadOnly: a.ReadOnly}, nil
+}
+
+// Right is whether the user may do something, as far as RBAC says it. What an action does
+// in the cluster has rights of its own, which Penstock checks.
+type Right struct {
+	Allowed bool `json:"allowed"`
+	// Missing is the right that is missing, in words.
+	Missing string `json:"missing,omitempty"`
+}
+
+// right is one that a button needs.
+type right struct{ verb, group, resource, subresource string }
+
+func (r right) String() string {
+	resource := r.resource
+	if r.subresource != "" {
+		resource += "/" + r.subresource
+	}
+	return r.verb + " " + resource + "." + r.group
+}
+
+// buttons are what pages ask the rights for: what they show, and what their buttons do.
+func buttons() map[string]right {
+	olm, hco := olmv1alpha1.GroupName, hcov1alpha1.GroupName
+	return map[string]right{
+		"listRevisions": {"list", olm, "clusterextensionrevisions", ""},
+		"readDiffs":     {"get", olm, "clusterextensionrevisions", "diff"},
+		"compare":       {"get", olm, "revisiondiffs", ""},
+		"readObjects":   {"get", olm, "clusterextensionrevisions", "objects"},
+		"readHistory":   {"get", olm, "revisionhistories", ""},
+		"listPlans":     {"list", hco, "configurationplans", ""},
+		"readPlanDiffs": {"get", hco, "configurationplans", "diff"},
+		"patchRevision": {"patch", olm, "clusterextensionrevisions", ""},
+		"rollback":      {"create", olm, "clusterextensionrevisions", "rollback"},
+		"approvePlan":   {"create", hco, "configurationplans", "approve"},
+		"computePlan":   {"create", hco, "configurationplans", "retry"},
+		"undoPlan":      {"create", hco, "configurationplans", "rollback"},
+		"patchPlan":     {"patch", hco, "configurationplans", ""},
+	}
+}
+
+// rights says which buttons work, each in one request, all at a time.
+func (a *API) rights(ctx context.Context, r *http.Request) (any, error) {
+	known := buttons()
+	asked := r.URL.Query()["button"]
+	for _, name := range asked {
+		if _, is := known[name]; !is {
+			return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Button", Message: fmt.Sprintf("there is no button %q", name)}
+		}
+	}
+	found := make(map[string]Right, len(asked))
+	var mu sync.Mutex
+	var failed error
+	var all sync.WaitGroup
+	for _, name := range asked {
+		all.Go(func() {
+			said, err := a.right(ctx, known[name], r.URL.Query().Get("name"))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed = err
+			}
+			found[name] = said
+		})
+	}
+	all.Wait()
+	return found, failed
+}
+
+func (a *API) right(ctx context.Context, wanted right, name string) (Right, error) {
+	if a.ReadOnly {
+		return Right{Missing: "this console was started with --read-only"}, nil
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: wanted.verb, Group: wanted.group, Resource: wanted.resource, Subresource: wanted.subresource, Name: name,
+		}},
+	}
+	if err := a.review(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review); err != nil {
+		return Right{}, fmt.Errorf("asking what you may do: %w", err)
+	}
+	if review.Status.Allowed {
+		return Right{Allowed: true}, nil
+	}
+	return Right{Missing: "you lack the right: " + wanted.String()}, nil
+}
+
+// review sends a question to the cluster, and reads the answer into the same place.
+func (a *API) review(ctx context.Context, path string, question any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	raw, err := a.penstock.OlmV1alpha1().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, question)
+}

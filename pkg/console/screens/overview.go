@@ -1,0 +1,199 @@
+package screens
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/follow"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// batch is how long changes are gathered before they are sent.
+const batch = 100 * time.Millisecond
+
+// Parts of the overview, which are heard of apart from each other.
+const (
+	partRevisions  = "extensions"
+	partPlans      = "plans"
+	partExtensions = "ClusterExtensions"
+)
+
+// picture is the overview as it is in the cluster, and as a page has it.
+type picture struct {
+	mu        sync.Mutex
+	revisions []*v1alpha1.ClusterExtensionRevision
+	waiting   []*unstructured.Unstructured
+	plans     []*hcov1alpha1.ConfigurationPlan
+	// unknown are the parts that nothing was heard of yet.
+	unknown map[string]bool
+	// changed has a token when something has.
+	changed chan struct{}
+
+	sentExtensions map[string]ExtensionRow
+	sentPlans      map[string]PlanRow
+}
+
+// watchOverview sends all extensions and plans, and then what changes.
+func (a *API) watchOverview(ctx context.Context, _ *http.Request, send func(Message)) error {
+	p := &picture{
+		unknown: map[string]bool{partRevisions: true, partPlans: true, partExtensions: true}, changed: make(chan struct{}, 1),
+		sentExtensions: map[string]ExtensionRow{}, sentPlans: map[string]PlanRow{},
+	}
+	unarchived := metav1.ListOptions{FieldSelector: v1alpha1.LifecycleStateField + "!=" + string(v1alpha1.LifecycleStateArchived)}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var all sync.WaitGroup
+	all.Go(func() {
+		err := part(ctx, p, partRevisions, follow.Revisions(a.penstock, unarchived), send, func(all []*v1alpha1.ClusterExtensionRevision) { p.revisions = all })
+		stop(err) // without revisions there is no overview
+	})
+	all.Go(func() {
+		if err := part(ctx, p, partPlans, follow.Plans(a.penstock, metav1.ListOptions{}), send, func(all []*hcov1alpha1.ConfigurationPlan) { p.plans = all }); err != nil {
+			p.without(partPlans, err, send)
+		}
+	})
+	all.Go(func() {
+		err := part(ctx, p, partExtensions, a.clusterExtensions(), send, func(all []*unstructured.Unstructured) { p.waiting = all })
+		if err != nil {
+			p.without(partExtensions, err, send)
+		}
+	})
+	p.show(ctx, send)
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// part follows one kind of object, and notes what there is of it.
+func part[T metav1.Object](ctx context.Context, p *picture, name string, source follow.Source[T], send func(Message), note func([]T)) error {
+	troubled := false
+	return source.Follow(ctx, func(err error) { troubled = true; send(trouble(name, err)) }, func(all []T) (bool, error) {
+		if troubled {
+			troubled = false
+			send(Message{Kind: kindHeard, Part: name})
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		note(all)
+		p.heard(name)
+		return false, nil
+	})
+}
+
+// clusterExtensions follows those; a cluster may not have the kind.
+func (a *API) clusterExtensions() follow.Source[*unstructured.Unstructured] {
+	resource := a.host.Resource(extension.Resource)
+	return follow.Source[*unstructured.Unstructured]{
+		List: func(ctx context.Context, options metav1.ListOptions) ([]*unstructured.Unstructured, string, error) {
+			list, err := resource.List(ctx, options)
+			if err != nil {
+				return nil, "", err
+			}
+			return follow.Pointers(list.Items), list.GetResourceVersion(), nil
+		},
+		Watch: resource.Watch,
+	}
+}
+
+// heard notes that a part is known, and wakes who shows it. The lock is held.
+func (p *picture) heard(part string) {
+	delete(p.unknown, part)
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// without goes on without a part. A cluster that does not have the kind lacks nothing.
+func (p *picture) without(part string, err error, send func(Message)) {
+	if !apierrors.IsNotFound(err) {
+		send(trouble(part, err))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard(part)
+}
+
+// show sends what has changed, at most once a batch, until the context ends.
+func (p *picture) show(ctx context.Context, send func(Message)) {
+	synced := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.changed:
+		}
+		rows, complete := p.difference()
+		if rows != nil {
+			send(Message{Kind: "rows", Rows: rows})
+		}
+		if complete && !synced {
+			synced = true
+			send(Message{Kind: kindSynced})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(batch):
+		}
+	}
+}
+
+// difference is what the page does not have yet, nil for nothing. Complete is false while
+// something is not known.
+func (p *picture) difference() (rows *Rows, complete bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unknown[partRevisions] {
+		return nil, false
+	}
+	extensions, plans := map[string]ExtensionRow{}, map[string]PlanRow{}
+	for _, one := range overview.Of(p.revisions) {
+		extensions[one.Name] = extensionRow(one)
+	}
+	for _, object := range p.waiting {
+		if _, has := extensions[object.GetName()]; has {
+			continue
+		}
+		if read, err := extension.From(object); err == nil {
+			extensions[read.Name] = waitingRow(read)
+		}
+	}
+	for _, plan := range p.plans {
+		plans[plan.Name] = planRow(plan)
+	}
+	rows = &Rows{}
+	rows.Extensions, rows.GoneExtensions = news(p.sentExtensions, extensions)
+	rows.Plans, rows.GonePlans = news(p.sentPlans, plans)
+	p.sentExtensions, p.sentPlans = extensions, plans
+	if len(rows.Extensions)+len(rows.Plans)+len(rows.GoneExtensions)+len(rows.GonePlans) == 0 {
+		rows = nil
+	}
+	return rows, len(p.unknown) == 0
+}
+
+// news are the rows that are not as they were sent, and the names of those that are gone.
+func news[R comparable](sent, now map[string]R) (changed []R, gone []string) {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if before, was := sent[name]; !was || before != now[name] {
+			changed = append(changed, now[name])
+		}
+	}
+	for name := range sent {
+		if _, is := now[name]; !is {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	return changed, gone
+}

@@ -1,0 +1,64 @@
+package screens
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Refusal is why something was not done, as pages get it.
+type Refusal struct {
+	// Status is a code of HTTP: that of the cluster where it has refused.
+	Status int `json:"status"`
+	// Reason is one word, for pages: that of the cluster, or one of the console.
+	Reason string `json:"reason"`
+	// Message is for people.
+	Message string `json:"message"`
+}
+
+// Reasons of the console that pages know.
+const (
+	// ReasonReadOnly is of a console that only shows.
+	ReasonReadOnly = "ReadOnly"
+	// ReasonChanged is of what is not any more as it was on the screen.
+	ReasonChanged = "Changed"
+	// ReasonUnreachable is of a cluster that does not answer.
+	ReasonUnreachable = "Unreachable"
+)
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Message }
+
+// maxMessage bounds a message, in bytes.
+const maxMessage = 4 << 10
+
+// refusalOf is the refusal that an error stands for: the cluster's own words where it spoke.
+func refusalOf(err error) Refusal {
+	var own *Refusal
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &own):
+		return *own
+	case errors.As(err, &status) && status.Status().Code != 0:
+		said := status.Status()
+		return Refusal{Status: int(said.Code), Reason: string(said.Reason), Message: text.Clip(said.Message, maxMessage)}
+	case errors.Is(err, context.Canceled):
+		return Refusal{Status: http.StatusServiceUnavailable, Reason: "Ended", Message: "the request was given up"}
+	default:
+		return Refusal{Status: http.StatusBadGateway, Reason: ReasonUnreachable, Message: text.Clip("the cluster does not answer: "+err.Error(), maxMessage)}
+	}
+}
+
+// Refuse answers with a refusal.
+func Refuse(w http.ResponseWriter, refusal Refusal) { sendJSON(w, refusal.Status, refusal) }
+
+func sendJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) // whoever has gone does not read the rest
+}

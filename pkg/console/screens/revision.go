@@ -1,0 +1,123 @@
+package screens
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+)
+
+// StateRequest sets the lifecycle state of a revision, of the one that was on the screen.
+type StateRequest struct {
+	UID        string `json:"uid"`
+	Generation int64  `json:"generation"`
+	// State is Active, Paused or Archived.
+	State string `json:"state"`
+	// Why is for the next person; empty removes what was said before.
+	Why string `json:"why,omitempty"`
+	// RemovedDigest and ApprovalDigest are those of the diff that was read: what is
+	// acknowledged, and approved.
+	RemovedDigest  string `json:"removedDigest,omitempty"`
+	ApprovalDigest string `json:"approvalDigest,omitempty"`
+	// DryRun only asks whether it could be done.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// RollbackRequest asks for the content of an earlier revision.
+type RollbackRequest struct {
+	// From is the newest revision, as it was on the screen. A dry run may leave it out.
+	From   string `json:"from,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+	DryRun bool   `json:"dryRun,omitempty"`
+}
+
+// Done is what a write of a revision says.
+type Done struct {
+	// Name of the revision that was changed or created.
+	Name string `json:"name"`
+}
+
+// maxTries bounds how often a write is tried while status changes beside it.
+const maxTries = 5
+
+// setState changes a revision, unless it is another one by now or its spec has changed. Status
+// changes all the time while something is rolled out, and is no reason to refuse.
+func (a *API) setState(ctx context.Context, r *http.Request) (any, error) {
+	asked, err := read[StateRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	if asked.UID == "" || asked.Generation == 0 || asked.State == "" {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: "uid, generation and state are required: they say what was on the screen"}
+	}
+	name := r.PathValue("name")
+	api := a.penstock.OlmV1alpha1().ClusterExtensionRevisions()
+	for try := 0; ; try++ {
+		now, err := api.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if string(now.UID) != asked.UID || now.Generation != asked.Generation {
+			return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("%s was changed since it was shown: look at it again", name)}
+		}
+		patch, err := asked.patch(now.ResourceVersion)
+		if err != nil {
+			return nil, err
+		}
+		changed, err := api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dryRun(asked.DryRun)})
+		if apierrors.IsConflict(err) && try < maxTries {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return Done{Name: changed.Name}, nil
+	}
+}
+
+// patch is of the revision as it was read now.
+func (s StateRequest) patch(resourceVersion string) ([]byte, error) {
+	annotations := map[string]any{overview.ReasonAnnotation: nil}
+	for key, value := range map[string]string{
+		overview.ReasonAnnotation: s.Why, v1alpha1.AcknowledgeDeletionAnnotation: s.RemovedDigest, v1alpha1.ApproveAnnotation: s.ApprovalDigest,
+	} {
+		if value != "" {
+			annotations[key] = value
+		}
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": s.UID, "resourceVersion": resourceVersion, "annotations": annotations},
+		"spec":     map[string]any{"lifecycleState": s.State},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the change: %w", err)
+	}
+	return patch, nil
+}
+
+// rollback goes back to a revision, or says what that would change.
+func (a *API) rollback(ctx context.Context, r *http.Request) (any, error) {
+	asked, err := read[RollbackRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	if asked.From == "" && !asked.DryRun {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: "from is required: it says which revision was the newest on the screen"}
+	}
+	request := &v1alpha1.RevisionRollback{Spec: v1alpha1.RevisionRollbackSpec{From: asked.From, Cause: asked.Cause}}
+	return a.penstock.OlmV1alpha1().ClusterExtensionRevisions().Rollback(ctx, r.PathValue("name"), request, metav1.CreateOptions{DryRun: dryRun(asked.DryRun)})
+}
+
+func dryRun(only bool) []string {
+	if only {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package screens
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/advice"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Rows are what the overview gets: all of them first, then those that have changed.
+type Rows struct {
+	Extensions []ExtensionRow `json:"extensions,omitempty"`
+	Plans      []PlanRow      `json:"plans,omitempty"`
+	// GoneExtensions and GonePlans are names.
+	GoneExtensions []string `json:"goneExtensions,omitempty"`
+	GonePlans      []string `json:"gonePlans,omitempty"`
+}
+
+// Signal is how something is, in one word that a screen has a glyph and a colour for: well,
+// moving, needs (a person), stopped (without being wrong) or review (somebody is to read it).
+type Signal string
+
+// Signals.
+const (
+	Well    Signal = "well"
+	Moving  Signal = "moving"
+	Needs   Signal = "needs"
+	Stopped Signal = "stopped"
+	Review  Signal = "review"
+)
+
+// ExtensionRow is one extension on the overview.
+type ExtensionRow struct {
+	Name   string `json:"name"`
+	Signal Signal `json:"signal"`
+	// State is the signal in the words of the API: a reason, or a lifecycle state.
+	State string `json:"state"`
+	// Message says more, shortened.
+	Message string `json:"message,omitempty"`
+	// Do is what somebody has to do, empty for nothing.
+	Do       string `json:"do,omitempty"`
+	Revision string `json:"revision,omitempty"`
+	Version  string `json:"version,omitempty"`
+	// Phase that is being rolled out, empty when none is.
+	Phase string `json:"phase,omitempty"`
+	// Ready of Objects are available.
+	Ready   int `json:"ready"`
+	Objects int `json:"objects"`
+	// Since is when State began, in RFC 3339.
+	Since string `json:"since,omitempty"`
+	// Proposed is the newest revision when somebody is to read it: its version, and the name
+	// of the diff.
+	Proposed        string `json:"proposed,omitempty"`
+	ProposedVersion string `json:"proposedVersion,omitempty"`
+	ProposedDiff    string `json:"proposedDiff,omitempty"`
+	// Frozen is who has frozen the cluster, and why; empty when nobody has.
+	Frozen string `json:"frozen,omitempty"`
+}
+
+// PlanRow is one plan on the overview.
+type PlanRow struct {
+	Name    string `json:"name"`
+	Signal  Signal `json:"signal"`
+	State   string `json:"state"`
+	Profile string `json:"profile"`
+	Impact  string `json:"impact,omitempty"`
+	Message string `json:"message,omitempty"`
+	Do      string `json:"do,omitempty"`
+	// Done of Items are completed or skipped.
+	Done  int `json:"done"`
+	Items int `json:"items"`
+	// Begins is when the window of the plan opens, in RFC 3339; empty without one.
+	Begins string `json:"begins,omitempty"`
+}
+
+// maxRowMessage bounds the message of a row, in bytes: a row is at most a few hundred bytes.
+const maxRowMessage = 160
+
+// extensionRow projects an extension.
+func extensionRow(e overview.Extension) ExtensionRow {
+	current := e.Current()
+	decisive := overview.Decisive(current)
+	row := ExtensionRow{
+		Name: e.Name, Revision: current.Name, Version: overview.Version(current), Signal: signalOf(current),
+		State: decisive.Reason, Message: text.Line(decisive.Message, maxRowMessage), Phase: movingPhase(current),
+		Since: when(&decisive.LastTransitionTime), Frozen: frozen(current),
+	}
+	row.Ready, row.Objects = overview.Objects(current)
+	if row.State == "" {
+		row.State, row.Since = overview.State(current), when(&current.CreationTimestamp)
+	}
+	for _, revision := range e.Revisions {
+		// An older revision may need somebody although the newest is well.
+		if found := overview.NeedsPerson(revision); found != nil && found.Type != v1alpha1.ConditionHeld {
+			row.Signal, row.State, row.Message, row.Since = Needs, found.Reason, text.Line(found.Message, maxRowMessage), when(&found.LastTransitionTime)
+			break
+		}
+	}
+	if row.Signal == Needs {
+		if given := advice.Extension(e.Revisions)[0]; given.Who != advice.Nobody {
+			row.Do = text.Line(given.Do, maxRowMessage)
+		}
+	}
+	if proposed := e.Proposed(); proposed != nil {
+		row.Proposed, row.ProposedVersion, row.ProposedDiff = proposed.Name, overview.Version(proposed), comparison(e, proposed)
+		if row.Signal != Needs {
+			row.Signal = Review
+		}
+	}
+	return row
+}
+
+// signalOf is how a revision is.
+func signalOf(revision *v1alpha1.ClusterExtensionRevision) Signal {
+	if found := overview.NeedsPerson(revision); found != nil && found.Type != v1alpha1.ConditionHeld {
+		return Needs
+	}
+	switch verdict, _ := overview.RevisionVerdict(revision); verdict {
+	case overview.Done:
+		return Well
+	case overview.Going:
+		return Moving
+	default:
+		return Stopped
+	}
+}
+
+// comparison is the name of the diff that shows what a revision changes: against what is
+// rolled out, or against the one before it.
+func comparison(e overview.Extension, revision *v1alpha1.ClusterExtensionRevision) string {
+	if earlier := e.Before(revision); earlier != nil {
+		return earlier.Name + ".." + revision.Name
+	}
+	return ".." + revision.Name
+}
+
+// movingPhase is the first phase that is not available: "deploy 2/3".
+func movingPhase(revision *v1alpha1.ClusterExtensionRevision) string {
+	if signalOf(revision) != Moving {
+		return ""
+	}
+	for i := range revision.Status.Phases {
+		phase := &revision.Status.Phases[i]
+		if phase.State == v1alpha1.PhaseStateProgressing || phase.State == v1alpha1.PhaseStateFailing || phase.State == v1alpha1.PhaseStatePending {
+			return fmt.Sprintf("%s %d/%d", phase.Name, i+1, len(revision.Status.Phases))
+		}
+	}
+	return ""
+}
+
+// reasonFrozen is of what waits for the end of a freeze.
+const reasonFrozen = "Frozen"
+
+// frozen says who has frozen the cluster, and why.
+func frozen(revision *v1alpha1.ClusterExtensionRevision) string {
+	found := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionProgressing)
+	if found == nil || found.Reason != reasonFrozen {
+		return ""
+	}
+	return text.Line(found.Message, maxRowMessage)
+}
+
+// waitingRow is a ClusterExtension that has no revision yet.
+func waitingRow(read *extension.Extension) ExtensionRow {
+	row := ExtensionRow{Name: read.Name, Signal: Moving, State: "Pending", Since: when(&read.CreationTimestamp)}
+	ready := meta.FindStatusCondition(read.Status.Conditions, "Ready")
+	if ready == nil || ready.ObservedGeneration != read.Generation {
+		return row
+	}
+	row.State, row.Message, row.Since = ready.Reason, text.Line(announced(ready.Message), maxRowMessage), when(&ready.LastTransitionTime)
+	if meta.IsStatusConditionTrue(read.Status.Conditions, "Stalled") {
+		row.Signal = Needs
+	}
+	return row
+}
+
+// announced is a message without the file that it may end with, and the words before that:
+// kubectl penstock why shows all of it.
+func announced(message string) string {
+	first, _, more := strings.Cut(message, "\n")
+	if end := strings.LastIndex(first, ": "); more && end > 0 {
+		return first[:end]
+	}
+	return first
+}
+
+// planRow projects a plan.
+func planRow(plan *hcov1alpha1.ConfigurationPlan) PlanRow {
+	status := &plan.Status
+	row := PlanRow{
+		Name: plan.Name, Profile: string(plan.Spec.Profile), Signal: planSignal(plan), Impact: string(status.ImpactSeverity),
+		State: hcov1alpha1.PhaseText(string(status.Phase), plan.Spec.RestoreRun), Message: text.Line(status.Message, maxRowMessage), Items: len(status.Items),
+	}
+	for i := range status.Items {
+		if state := status.Items[i].State; state == hcov1alpha1.ItemCompleted || state == hcov1alpha1.ItemSkipped {
+			row.Done++
+		}
+	}
+	if status.Phase == hcov1alpha1.PhaseReviewRequired {
+		// Its message is how to approve it by kubectl; the screen of the plan has a button.
+		row.Message = ""
+	}
+	if row.Signal == Needs {
+		row.Do = text.Line(advice.Plan(plan).Do, maxRowMessage)
+	}
+	if status.Window != nil && (status.Phase == hcov1alpha1.PhaseReviewRequired || status.Phase == hcov1alpha1.PhaseScheduled) {
+		row.Begins = when(&status.Window.OpensAt)
+	}
+	return row
+}
+
+func planSignal(plan *hcov1alpha1.ConfigurationPlan) Signal {
+	switch verdict, _ := overview.PlanVerdict(plan); {
+	case plan.Status.Phase == hcov1alpha1.PhaseReviewRequired:
+		return Review
+	case plan.Status.Phase == hcov1alpha1.PhaseIgnored:
+		return Stopped
+	case verdict == overview.Done:
+		return Well
+	case verdict == overview.Going:
+		return Moving
+	default:
+		return Needs
+	}
+}
+
+// when is a time as pages get it.
+func when(at *metav1.Time) string {
+	if at == nil || at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04:05Z")
+}

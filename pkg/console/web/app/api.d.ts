@@ -1,0 +1,572 @@
+// Generated from the Go types: UPDATE=1 go test -run TestTypes ./pkg/console/screens. DO NOT EDIT.
+
+export interface Advice {
+  subject?: string;
+  what: string;
+  because?: string;
+  reason?: string;
+  who: string;
+  do?: string;
+  command?: string;
+}
+
+export interface ApproveRequest {
+  planHash: string;
+  comment?: string;
+  dryRun?: boolean;
+}
+
+export interface BlastRadius {
+  pools?: Array<string>;
+  nodes?: number;
+  reboot?: boolean;
+  waves?: number;
+}
+
+export interface ChangeCounts {
+  added: number;
+  changed: number;
+  removed: number;
+}
+
+export interface Condition {
+  type: string;
+  status: string;
+  observedGeneration?: number;
+  lastTransitionTime: string;
+  reason: string;
+  message: string;
+}
+
+export interface ConfigurationPlanSpec {
+  profile: string;
+  action?: string;
+  failurePolicy?: string;
+  onConflict?: string;
+  options?: PlanOptions;
+  waitTimeout?: string;
+  approvedPlanHash?: string;
+  expiresAfter?: string;
+  window?: PlanWindow;
+  expires?: string;
+  approvals?: number;
+  requires?: Array<string>;
+  restoreRun?: number;
+}
+
+export interface ConfigurationPlanStatus {
+  phase?: string;
+  observedGeneration?: number;
+  planHash?: string;
+  sourceSnapshotHash?: string;
+  inputsHash?: string;
+  operatorVersion?: string;
+  draftedAt?: string;
+  manifests?: string;
+  captured?: string;
+  impactSeverity?: string;
+  diff?: string;
+  items?: Array<PlanItem>;
+  approval?: PlanApproval;
+  requestedBy?: Array<string>;
+  window?: PlanWindowStatus;
+  run?: number;
+  message?: string;
+  conditions?: Array<Condition>;
+  definition?: PlanDefinition;
+}
+
+export interface DeclaredAccess {
+  definition: string;
+  access: string;
+}
+
+export interface Diff {
+  asked: string;
+  diff: RevisionDiff;
+}
+
+export interface DiffNote {
+  severity: string;
+  reason: string;
+  group?: string;
+  kind?: string;
+  namespace?: string;
+  name?: string;
+  message: string;
+}
+
+export interface DiffSummary {
+  added: number;
+  removed: number;
+  changed: number;
+  unchanged: number;
+  withheld?: number;
+  fromBytes?: number;
+  toBytes?: number;
+  removedDigest?: string;
+  approvalDigest?: string;
+}
+
+export interface DiffTruncation {
+  objects?: number;
+  fields?: number;
+  values?: number;
+  lines?: number;
+  notes?: number;
+}
+
+export interface Done {
+  name: string;
+}
+
+export interface Extension {
+  name: string;
+  row: ExtensionRow;
+  advice: Array<Advice>;
+  revisions: Array<Revision>;
+}
+
+export interface ExtensionRow {
+  name: string;
+  signal: string;
+  state: string;
+  message?: string;
+  do?: string;
+  revision?: string;
+  version?: string;
+  phase?: string;
+  ready: number;
+  objects: number;
+  since?: string;
+  proposed?: string;
+  proposedVersion?: string;
+  proposedDiff?: string;
+  frozen?: string;
+}
+
+export interface FailureCause {
+  reason: string;
+  object: ObjectName;
+  container?: string;
+  exitCode?: number;
+  restarts?: number;
+  related?: ObjectName;
+}
+
+export interface FieldChange {
+  path: string;
+  op: string;
+  old?: unknown;
+  new?: unknown;
+  index?: number;
+  redacted?: boolean;
+  truncatedBytes?: number;
+}
+
+export interface HighDensitySwapOptions {
+  enableSwap?: boolean;
+  swapSource?: string;
+  partitionLabel?: string;
+  fileSizeMiB?: number;
+  memoryToRequestRatio?: number;
+  enableKSM?: boolean;
+}
+
+export interface LoadAwareRebalancingOptions {
+  enablePSIMetrics?: boolean;
+  deschedulingIntervalSeconds?: number;
+  mode?: string;
+  deviationThresholds?: string;
+  evictionLimitTotal?: number;
+  evictionLimitNode?: number;
+}
+
+export interface Me {
+  cluster: string;
+  username: string;
+  groups?: Array<string>;
+  version: string;
+  server?: string;
+  readOnly?: boolean;
+}
+
+export interface Message {
+  kind: string;
+  rows?: Rows;
+  extension?: Extension;
+  plan?: Plan;
+  refusal?: Refusal;
+  part?: string;
+}
+
+export interface NodeHealthRemediationOptions {
+  remediator?: string;
+  template?: TemplateReference;
+  nodeSelector?: Record<string, string>;
+  minHealthy?: string | number;
+  unhealthyConditions?: Array<UnhealthyCondition>;
+  includeControlPlane?: boolean;
+}
+
+export interface ObjectChange {
+  change: string;
+  apiVersion: string;
+  fromAPIVersion?: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+  fields?: Array<FieldChange>;
+  fieldCount?: number;
+  linesAdded?: number;
+  linesRemoved?: number;
+  unified?: string;
+  notCompared?: string;
+}
+
+export interface ObjectFailure {
+  apiVersion: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+  reason: string;
+  message: string;
+  cause?: FailureCause;
+}
+
+export interface ObjectName {
+  group?: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+}
+
+export interface ObjectRepair {
+  time: string;
+  message: string;
+}
+
+export interface Phase {
+  name: string;
+  state: string;
+  objects: number;
+  available: number;
+  started?: string;
+  done?: string;
+  failing?: Array<ObjectFailure>;
+  omitted?: number;
+}
+
+export interface Plan {
+  name: string;
+  row: PlanRow;
+  uid: string;
+  advice: Advice;
+  frozen?: string;
+  spec: ConfigurationPlanSpec;
+  status: ConfigurationPlanStatus;
+  given: number;
+  wanted: number;
+}
+
+export interface PlanApproval {
+  username: string;
+  uid?: string;
+  groups?: Array<string>;
+  extra?: Record<string, Array<string>>;
+  time: string;
+  planHash?: string;
+  comment?: string;
+  mode: string;
+  run?: number;
+  others?: Array<PlanApprover>;
+}
+
+export interface PlanApprovalRequest {
+  metadata?: { name?: string };
+  spec: PlanApprovalRequestSpec;
+  status?: PlanApproval;
+}
+
+export interface PlanApprovalRequestSpec {
+  planHash: string;
+  comment?: string;
+}
+
+export interface PlanApprover {
+  username: string;
+  uid?: string;
+  groups?: Array<string>;
+  extra?: Record<string, Array<string>>;
+  time: string;
+  comment?: string;
+}
+
+export interface PlanDefinition {
+  digest: string;
+  manifest: string;
+  requirements?: Array<DeclaredAccess>;
+}
+
+export interface PlanDiff {
+  metadata?: { name?: string };
+  planHash: string;
+  items: Array<PlanDiffItem>;
+}
+
+export interface PlanDiffItem {
+  name: string;
+  targetRef: TargetRef;
+  stale?: boolean;
+  diff?: string;
+  message?: string;
+}
+
+export interface PlanHistory {
+  metadata?: { name?: string };
+  runs: Array<PlanRun>;
+}
+
+export interface PlanItem {
+  name: string;
+  targetRef: TargetRef;
+  action?: string;
+  impactSeverity?: string;
+  impactReason?: string;
+  blastRadius?: BlastRadius;
+  digest?: string;
+  fingerprint?: string;
+  diff?: string;
+  takes?: Array<TakenFields>;
+  notes?: Array<string>;
+  state?: string;
+  message?: string;
+  startedAt?: string;
+  applied?: boolean;
+  pausedSeconds?: number;
+  lastTransitionTime?: string;
+}
+
+export interface PlanOptions {
+  loadAwareRebalancing?: LoadAwareRebalancingOptions;
+  highDensitySwap?: HighDensitySwapOptions;
+  nodeHealthRemediation?: NodeHealthRemediationOptions;
+  values?: unknown;
+}
+
+export interface PlanRequest {
+  uid: string;
+}
+
+export interface PlanRow {
+  name: string;
+  signal: string;
+  state: string;
+  profile: string;
+  impact?: string;
+  message?: string;
+  do?: string;
+  done: number;
+  items: number;
+  begins?: string;
+}
+
+export interface PlanRun {
+  plan: string;
+  run: number;
+  profile: string;
+  planHash: string;
+  manifests?: string;
+  captured?: string;
+  restoreRun?: number;
+  approval: PlanApproval;
+  startedAt: string;
+  endedAt?: string;
+  outcome?: string;
+  items?: Array<PlanRunItem>;
+}
+
+export interface PlanRunItem {
+  name: string;
+  targetRef: TargetRef;
+  action?: string;
+  digest?: string;
+  state: string;
+  message?: string;
+  startedAt?: string;
+  applied?: boolean;
+  endedAt?: string;
+}
+
+export interface PlanWindow {
+  schedule: string;
+  timeZone?: string;
+  duration: string;
+}
+
+export interface PlanWindowStatus {
+  opensAt: string;
+  closesAt: string;
+  local: string;
+}
+
+export interface Refusal {
+  status: number;
+  reason: string;
+  message: string;
+}
+
+export interface Revision {
+  name: string;
+  number: number;
+  uid: string;
+  generation: number;
+  version?: string;
+  lifecycle: string;
+  signal: string;
+  state: string;
+  message?: string;
+  since?: string;
+  created?: string;
+  by?: string;
+  cause?: string;
+  reason?: string;
+  rollbackOf?: string;
+  proposed?: boolean;
+  diff: string;
+  ready: number;
+  objects: number;
+  phases: Array<Phase>;
+}
+
+export interface RevisionDiff {
+  metadata?: { name?: string };
+  from?: string;
+  to: string;
+  notes?: Array<DiffNote>;
+  summary: DiffSummary;
+  changes?: Array<ObjectChange>;
+  truncated?: DiffTruncation;
+}
+
+export interface RevisionHistory {
+  metadata?: { name?: string };
+  revisions: Array<RevisionRecord>;
+  hold?: RevisionHold;
+}
+
+export interface RevisionHold {
+  revision: string;
+  ownerGeneration?: number;
+}
+
+export interface RevisionObjectStatus {
+  phase: string;
+  apiVersion: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+  state: string;
+  reason?: string;
+  message?: string;
+  cause?: FailureCause;
+  detail?: string;
+  lastRepair?: ObjectRepair;
+}
+
+export interface RevisionObjects {
+  metadata?: { name?: string };
+  objects: Array<RevisionObjectStatus>;
+  withheld?: number;
+}
+
+export interface RevisionRecord {
+  name: string;
+  revision: number;
+  version?: string;
+  state: string;
+  result?: string;
+  changes?: ChangeCounts;
+  objects?: number;
+  createdAt?: string;
+  completedAt?: string;
+  approvedAt?: string;
+  deletedAt?: string;
+  requestedBy?: string;
+  rollbackOf?: string;
+  cause?: string;
+}
+
+export interface RevisionRollback {
+  metadata?: { name?: string };
+  spec?: RevisionRollbackSpec;
+  status?: RevisionRollbackStatus;
+}
+
+export interface RevisionRollbackSpec {
+  cause?: string;
+  from?: string;
+}
+
+export interface RevisionRollbackStatus {
+  revision?: string;
+  revisionUID?: string;
+  from?: string;
+  diff?: RevisionDiff;
+}
+
+export interface Right {
+  allowed: boolean;
+  missing?: string;
+}
+
+export interface RollbackRequest {
+  from?: string;
+  cause?: string;
+  dryRun?: boolean;
+}
+
+export interface Rows {
+  extensions?: Array<ExtensionRow>;
+  plans?: Array<PlanRow>;
+  goneExtensions?: Array<string>;
+  gonePlans?: Array<string>;
+}
+
+export interface StateRequest {
+  uid: string;
+  generation: number;
+  state: string;
+  why?: string;
+  removedDigest?: string;
+  approvalDigest?: string;
+  dryRun?: boolean;
+}
+
+export interface TakenFields {
+  manager: string;
+  fields: Array<string>;
+  reclaimed?: boolean;
+}
+
+export interface TargetRef {
+  apiVersion: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+}
+
+export interface TemplateReference {
+  namespace: string;
+  name: string;
+}
+
+export interface UndoRequest {
+  run?: number;
+}
+
+export interface UnhealthyCondition {
+  type: string;
+  status: string;
+  duration: string;
+}

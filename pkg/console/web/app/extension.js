@@ -1,0 +1,212 @@
+// One extension: how its rollout goes on, its history, and the way back.
+import { html, useEffect, useSignal } from "./lib.js";
+import { Refused, get, link, post, watch } from "./net.js";
+import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing, now, span } from "./parts.js";
+import { frozen, lacks, me } from "./shared.js";
+
+/** @typedef {import("./api").Revision} Revision @typedef {import("./api").Extension} Extension @typedef {import("./api").RevisionRecord} Record_ */
+
+/** @param {{ name: string }} props */
+export function ExtensionScreen({ name }) {
+  const extension = useSignal(/** @type {Extension | null | undefined} */ (undefined));
+  const history = useSignal(/** @type {import("./api").RevisionHistory | null} */ (null));
+  const failed = useSignal(/** @type {Refused | null} */ (null));
+  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const target = useSignal("");
+  useEffect(() => watch(`/api/watch/extensions/${name}`, (message) => {
+    if (message.kind !== "extension") return;
+    const before = extension.value?.row;
+    extension.value = message.extension ?? null;
+    frozen.value = message.extension?.row.frozen ?? "";
+    if (before && message.extension && before.state !== message.extension.row.state) announce(`${name}: ${message.extension.row.state}`);
+  }), [name]);
+  // What decides about rows of the history is asked for again when it changes.
+  const version = extension.value?.revisions.map((one) => `${one.name} ${one.lifecycle} ${one.state}`).join() ?? "";
+  useEffect(() => {
+    const abort = new AbortController();
+    get(`/api/histories/${name}`, abort.signal).then((found) => { history.value = found; failed.value = null; }, (failure) => { if (!abort.signal.aborted) failed.value = failure; });
+    return () => abort.abort();
+  }, [name, version]);
+  useEffect(() => {
+    get("/api/rights?button=rollback").then((found) => (rights.value = found), () => (rights.value = {}));
+  }, [name]);
+
+  const shown = extension.value?.revisions.filter((one) => one.lifecycle !== "Archived") ?? [];
+  // What a newer one has replaced is folded away, unless it needs somebody.
+  const current = shown.filter((one, i) => i === 0 || one.state !== "Superseded" || one.signal === "needs");
+  const older = shown.filter((one) => !current.includes(one));
+  const rows = [...(history.value?.revisions ?? [])].reverse();
+  const newest = extension.value?.revisions[0];
+  return html`<main class="page" id="content">
+    <p class="crumbs"><a href="#/">Overview</a></p>
+    <h1 tabindex="-1">${name}</h1>
+    ${extension.value === undefined && link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}
+    ${extension.value === null && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; what there was is in its history.</p>`}
+    ${extension.value && html`<${Head} extension=${extension.value}/>`}
+    ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
+    ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
+      ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
+    ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/>`}
+    <section aria-labelledby="history"><h2 id="history">History</h2>
+      <${Problem} refused=${failed.value} doing="The history cannot be shown"/>
+      ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: it creates no revision until it is changed.</p>`}
+      ${rows.length > 0 && html`<table class="rows history"><thead><tr><th scope="col">Revision</th><th scope="col" class="sign">Result</th><th scope="col" class="wide number few">Changes</th><th scope="col" class="wide ver">By</th><th scope="col" class="number age">Age</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
+      <tbody>${rows.map((row) => html`<${Past} key=${row.name} row=${row} newest=${newest} rights=${rights.value} open=${target.value === row.name} onOpen=${() => (target.value = target.value === row.name ? "" : row.name)}/>`)}</tbody></table>`}
+    </section>
+    ${target.value && newest && html`<${Rollback} key=${target.value} target=${target.value} newest=${newest.name} name=${name} onEnd=${() => (target.value = "")}/>`}
+  </main>`;
+}
+
+/** @param {{ extension: Extension }} props */
+function Head({ extension }) {
+  const { row, advice } = extension;
+  const first = advice[0];
+  return html`<div class="headline"><p><${State} signal=${row.signal} word=${row.signal === "well" ? "Well" : row.signal === "review" ? "To review" : row.state}/>
+      ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">since <${Ago} at=${row.since}/></span></p>
+    ${row.signal !== "well" && first && html`<p>${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
+    ${first?.do && row.signal !== "well" && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
+    ${row.proposed && html`<p><a class="button main" id="review" href=${`#/diff/${row.proposedDiff}`}>Review ${row.proposed}</a></p>`}</div>`;
+}
+
+/** The phases of a revision as bars on one axis of time. @param {{ revision: Revision }} props */
+function Rollout({ revision }) {
+  const times = revision.phases.flatMap((phase) => [phase.started, phase.done]).filter(Boolean).map((at) => Date.parse(String(at)));
+  const going = revision.signal === "moving" || revision.phases.some((phase) => phase.started && !phase.done && phase.state !== "Superseded");
+  const begin = Math.min(...times), end = Math.max(...times, going ? now.value : 0, begin + 1000);
+  const title = `${revision.name}${revision.version ? ` · ${revision.version}` : ""}`;
+  return html`<section class="rollout" aria-label=${`Rollout of ${revision.name}`}>
+    <div class="head"><h2>${title}</h2><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "To review" : revision.state}/>
+      <a href=${`#/diff/${revision.diff}`}>what it changes</a> ${revision.lifecycle === "Active" && html`<a href=${`#/diff/${revision.name}..live`}>compare with the cluster</a>`}</div>
+    <p class="quiet">${[revision.by && `by ${revision.by}`, revision.rollbackOf && `back to ${revision.rollbackOf}`, revision.cause, revision.reason].filter(Boolean).join(" · ")}</p>
+    <ol class="phases">${revision.phases.map((phase) => html`<li key=${phase.name}>
+      <span class="phase">${phase.name}</span>
+      <span class="track">${phase.started && Number.isFinite(begin) && html`<span class="bar ${phase.state.toLowerCase()}" style=${bar(phase, begin, end)}></span>`}</span>
+      <span class="word"><${State} signal=${phaseSignal(phase.state)} word=${phase.state}/> <span class="quiet number">${phase.state === "Available" ? count(phase.objects, "object") : `${phase.available} of ${phase.objects}`}${took(phase)}</span></span>
+      ${phase.failing?.length ? html`<ul class="failing">${phase.failing.map((one) => html`<li><code>${one.kind} ${one.namespace ? `${one.namespace}/` : ""}${one.name}</code> <strong>${one.reason === "ProbeFailed" && phase.state === "Progressing" ? "waiting" : one.reason}</strong> ${one.message}
+        ${one.cause && !one.message.includes(one.cause.reason) && html` <span class="quiet">${one.cause.reason}${one.cause.container ? ` of container ${one.cause.container}` : ""} in ${one.cause.object.kind} ${one.cause.object.name}</span>`}</li>`)}
+        ${phase.omitted ? html`<li class="quiet">and ${phase.omitted} more</li>` : null}</ul>` : null}
+    </li>`)}</ol>
+  </section>`;
+}
+
+/** @param {string} state */
+const phaseSignal = (state) => ({ Available: "well", Progressing: "moving", Failing: "needs" })[state] ?? "stopped";
+
+/** @param {import("./api").Phase} phase */
+function took(phase) {
+  if (!phase.started) return "";
+  if (phase.done) return `, after ${span(Date.parse(phase.done) - Date.parse(phase.started))}`;
+  return phase.state === "Progressing" || phase.state === "Failing" ? `, for ${span(now.value - Date.parse(phase.started))}` : "";
+}
+
+/** @param {import("./api").Phase} phase @param {number} begin @param {number} end */
+function bar(phase, begin, end) {
+  const from = Date.parse(String(phase.started)), to = phase.done ? Date.parse(phase.done) : end;
+  return { left: `${(100 * (from - begin)) / (end - begin)}%`, width: `${Math.max(1.5, (100 * (to - from)) / (end - begin))}%` };
+}
+
+/** @type {Record<string, string>} */
+const objectStates = { Available: "well", Pending: "stopped", Superseded: "stopped", Gone: "stopped", Unready: "moving", Leaving: "moving", Failing: "needs", Unknown: "needs" };
+const mostObjects = 200;
+
+/** Each object of a revision as it is now, read when somebody asks. @param {{ revisions: Revision[] }} props */
+function Objects({ revisions }) {
+  const name = useSignal(revisions[0]?.name ?? "");
+  const found = useSignal(/** @type {import("./api").RevisionObjects | null} */ (null));
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const asked = useSignal(0);
+  const ask = () => {
+    refused.value = null;
+    get(`/api/revisions/${name.value}/objects`).then((answer) => { found.value = answer; asked.value = Date.now(); }, (failure) => (refused.value = failure));
+  };
+  if (!revisions.length) return null;
+  const all = found.value?.objects ?? [];
+  return html`<details class="all" onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open && !found.value) ask(); }}>
+    <summary id="objects">All objects, as they are now</summary>
+    <p class="standing">${revisions.length > 1 && html`<label>of <select value=${name.value} onChange=${(/** @type {any} */ e) => { name.value = e.currentTarget.value; found.value = null; ask(); }}>
+      ${revisions.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}</select></label>`}
+      ${found.value && html`<span class="quiet">as they were <${Ago} at=${new Date(asked.value).toISOString()} ago/></span> <button type="button" id="ask" onClick=${ask}>Ask again</button>`}</p>
+    <${Problem} refused=${refused.value} doing="The objects cannot be shown"/>
+    ${!found.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
+    ${found.value?.withheld ? html`<p class="note review">${count(found.value.withheld, "object")} not shown: you may not read them.</p>` : null}
+    ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
+      <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${kindOf(one.apiVersion, one.kind)}</span> ${one.namespace ? `${one.namespace}/` : ""}${one.name}
+        ${(one.message || one.detail) && html`<span class="more">${[one.message, one.detail].filter(Boolean).join(" · ")}</span>`}
+        ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}</th>
+        <td><${State} signal=${objectStates[one.state] ?? "stopped"} word=${one.state}/>${one.reason && one.reason !== one.state && html` <span class="quiet">${one.reason}</span>`}</td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>`}
+    ${all.length > mostObjects && html`<p class="quiet">And ${all.length - mostObjects} more: <code>kubectl penstock tree ${name.value}</code> lists all.</p>`}
+  </details>`;
+}
+
+/** @type {Record<string, string>} */
+const results = { Succeeded: "well", Progressing: "moving", Failing: "needs", Stalled: "needs", Incomplete: "stopped" };
+
+/** @param {{ row: Record_, newest: Revision | undefined, rights: import("./shared.js").Rights | null, open: boolean, onOpen: () => void }} props */
+function Past({ row, newest, rights, open, onOpen }) {
+  const gone = row.state === "Deleted" || row.state === "Deleting";
+  let why = lacks(rights, "rollback");
+  if (gone) why = "it is deleted: its content is gone";
+  else if (row.name === newest?.name) why = "it is the newest";
+  return html`<tr><th scope="row">${gone ? row.name : html`<a data-row href=${`#/diff/..${row.name}`}>${row.name}</a>`} ${row.version && html`<span class="quiet">${row.version}</span>`}
+      <span class="more">${[row.rollbackOf && `back to ${row.rollbackOf}`, row.cause].filter(Boolean).join(": ")}</span></th>
+    <td><${State} signal=${results[row.result ?? ""] ?? "stopped"} word=${row.result || row.state}/> ${row.state !== "Active" && row.result && html`<span class="quiet">${row.state}</span>`}</td>
+    <td class="wide number">${row.changes ? `+${row.changes.added} ~${row.changes.changed} −${row.changes.removed}` : ""}</td>
+    <td class="wide">${row.requestedBy}</td><td class="number"><${Ago} at=${row.createdAt ?? ""}/></td>
+    <td class="acts"><${Button} id=${`back-${row.name}`} why=${why} onClick=${onOpen}>${open ? "Close" : html`Go back<span class="unseen"> to ${row.name}</span>`}<//></td></tr>`;
+}
+
+/** What it would change to go back, and the button that does it: for the newest revision that was
+ * asked about, and no other. @param {{ target: string, newest: string, name: string, onEnd: () => void }} props */
+function Rollback({ target, newest, name, onEnd }) {
+  const would = useSignal(/** @type {import("./api").RevisionRollback | null} */ (null));
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const failed = useSignal(/** @type {Refused | null} */ (null));
+  const cause = useSignal("");
+  const asking = useSignal(false);
+  const busy = useSignal(false);
+  const round = useSignal(0);
+  useEffect(() => {
+    would.value = null;
+    refused.value = null;
+    failed.value = null;
+    asking.value = false;
+    post(`/api/revisions/${target}/rollback`, { dryRun: true }).then((found) => (would.value = found), (failure) => (refused.value = failure))
+      .then(() => document.getElementById("preview")?.focus());
+  }, [target, round.value]);
+  const from = would.value?.status?.from ?? "", diff = would.value?.status?.diff;
+  const changed = from !== "" && from !== newest;
+  useEffect(() => { if (changed) announce(`${newest} has come since: look again`); }, [changed]);
+  const act = async () => {
+    busy.value = true;
+    try {
+      const done = await post(`/api/revisions/${target}/rollback`, { from, cause: cause.value });
+      announce(`${done.status.revision} goes back to ${target}`);
+      onEnd();
+    } catch (failure) {
+      failed.value = /** @type {Refused} */ (failure);
+    }
+    busy.value = false;
+    asking.value = false;
+  };
+  /** @param {import("./api").ObjectChange} change */
+  const load = async (change) => diff?.changes?.find((one) => one.name === change.name && one.kind === change.kind && one.namespace === change.namespace);
+  let why = "";
+  if (refused.value) why = "the cluster refuses it";
+  else if (!would.value) why = "the cluster is asked what it would change";
+  else if (changed) why = `${newest} has come since: look again`;
+  return html`<section class="decision" aria-labelledby="preview"><h2 id="preview" tabindex="-1">Back to ${target}</h2>
+    <${Problem} refused=${refused.value} doing="You cannot go back to it"/>
+    <${Problem} refused=${failed.value} doing="Nothing was rolled back"/>
+    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${newest} has come since. What you have read stays below.</p><button type="button" id="look" onClick=${() => round.value++}>Look again</button></div>`}
+    ${!would.value && !refused.value && html`<p class="quiet">Asking what it would change…</p>`}
+    ${would.value && !diff && html`<p class="note review">What changes from ${from} to ${target} is not shown: you may not read the diffs of both.</p>`}
+    ${diff && html`<p class="sum"><span class="number">${from} → ${would.value?.status?.revision}</span>: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
+    <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${(/** @type {any} */ e) => (cause.value = e.currentTarget.value)}/></label>
+    <div class="actions"><${Button} id="rollback" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Roll ${name} back to ${target}<//>
+      <${Button} id="leave" onClick=${onEnd}>Close<//></div>
+    ${asking.value && html`<${Confirm} title=${`Roll ${name} back to ${target}?`} verb="Roll back" why=${why} busy=${busy.value} danger=${(diff?.summary.removed ?? 0) > 0} onYes=${act} onNo=${() => (asking.value = false)}>
+      <p>In cluster <strong>${me.value?.cluster}</strong>, as ${would.value?.status?.revision}, in place of ${from}${diff && html`: ${counts(diff.summary)}`}.</p>
+      ${(diff?.summary.removed ?? 0) > 0 && html`<p><strong>${count(diff?.summary.removed ?? 0, "object")} deleted.</strong></p>`}<//>`}
+    ${diff && html`<${Checklist} diff=${diff} load=${load}/>`}
+  </section>`;
+}

@@ -1,0 +1,8 @@
+// What screens need of the libraries, and nothing else of them.
+import { h, render } from "../vendor/preact.js";
+import { useEffect, useRef } from "../vendor/hooks.js";
+import { computed, effect, signal, useSignal } from "../vendor/signals.js";
+import htm from "../vendor/htm.js";
+
+export const html = htm.bind(h);
+export { computed, effect, render, signal, useEffect, useRef, useSignal };

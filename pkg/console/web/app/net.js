@@ -1,0 +1,145 @@
+// Requests to the console, and its streams. The key comes in the fragment of the address, which
+// no server sees, and is kept for this tab alone.
+import { signal } from "./lib.js";
+
+const slot = "penstock.key";
+
+/** Takes the key out of the address. */
+export function takeKey() {
+  const given = /^#key=([A-Za-z0-9_-]+)$/.exec(location.hash);
+  if (given) {
+    sessionStorage.setItem(slot, given[1]);
+    history.replaceState(null, "", "/#/");
+  }
+  return sessionStorage.getItem(slot) !== null;
+}
+
+/** Why something was not done: in the words of whoever refused. */
+export class Refused extends Error {
+  /** @param {import("./api").Refusal} refusal */
+  constructor(refusal) {
+    super(refusal.message);
+    this.status = refusal.status;
+    this.reason = refusal.reason;
+  }
+}
+
+/** @typedef {"connecting" | "live" | "troubled" | "lost" | "signedOut" | "refused"} LinkState */
+
+/** How it is with the stream of this page: since is of when something was heard last. */
+export const link = signal({ state: /** @type {LinkState} */ ("connecting"), message: "", since: Date.now() });
+
+/** @param {string} path @param {RequestInit} [options] */
+async function ask(path, options = {}) {
+  const headers = { Authorization: `Bearer ${sessionStorage.getItem(slot) ?? ""}`, ...(options.body ? { "Content-Type": "application/json" } : {}) };
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, redirect: "error", credentials: "omit" });
+  } catch (failure) {
+    if (options.signal?.aborted) throw failure;
+    throw new Refused({ status: 0, reason: "Console", message: "the console does not answer: is kubectl penstock console still running?" });
+  }
+  if (response.ok) return response;
+  let refusal = { status: response.status, reason: "Unknown", message: `the console answers ${response.status}` };
+  try {
+    refusal = await response.json();
+  } catch {
+    // the status says enough
+  }
+  if (response.status === 401) link.value = { ...link.value, state: "signedOut", message: refusal.message };
+  throw new Refused(refusal);
+}
+
+/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
+export async function get(path, signal) {
+  return (await ask(path, { signal: signal ?? null })).json();
+}
+
+/** @param {string} path @param {object} body @returns {Promise<any>} */
+export async function post(path, body) {
+  return (await ask(path, { method: "POST", body: JSON.stringify(body) })).json();
+}
+
+const shortest = 500;
+const longest = 20000;
+const hiddenFor = 30000;
+
+/**
+ * Follows a stream until the returned function is called. A stream that ends is opened again,
+ * unless another try cannot help; a hidden tab lets go of it.
+ * @param {string} path
+ * @param {(message: import("./api").Message) => void} see
+ */
+export function watch(path, see) {
+  let stopped = false, wait = shortest;
+  /** @type {AbortController | undefined} */
+  let open;
+  /** @type {number | undefined} */
+  let later;
+  const begin = async () => {
+    open = new AbortController();
+    link.value = { ...link.value, state: "connecting", message: "" };
+    try {
+      const response = await ask(path, { signal: open.signal });
+      await lines(response, (message) => {
+        if (message.kind === "error" && message.refusal) throw new Refused(message.refusal);
+        wait = shortest;
+        if (message.kind === "trouble" && message.refusal) link.value = { ...link.value, state: message.part && message.refusal.status === 403 ? "live" : "troubled", message: message.refusal.message };
+        else if (message.kind !== "beat" && (message.kind !== "rows" || link.value.state !== "troubled")) link.value = { state: "live", message: "", since: Date.now() };
+        see(message);
+      });
+      throw new Refused({ status: 0, reason: "Console", message: "the stream has ended" });
+    } catch (failure) {
+      if (stopped || open.signal.aborted) return;
+      const refused = failure instanceof Refused ? failure : new Refused({ status: 0, reason: "Console", message: "the console does not answer: is kubectl penstock console still running?" });
+      if (refused.status === 401) {
+        link.value = { ...link.value, state: "signedOut", message: refused.message };
+        return; // another try would be refused, too
+      }
+      if (refused.status === 403 || refused.status === 400) {
+        link.value = { ...link.value, state: "refused", message: refused.message };
+        return;
+      }
+      link.value = { ...link.value, state: "lost", message: refused.message };
+      later = setTimeout(begin, wait * (0.75 + Math.random() / 2));
+      wait = Math.min(wait * 2, longest);
+    }
+  };
+  /** @type {number | undefined} */
+  let hide;
+  const seen = () => {
+    clearTimeout(hide);
+    if (document.hidden) {
+      hide = setTimeout(() => open?.abort(), hiddenFor);
+    } else if (open?.signal.aborted && !stopped) {
+      begin();
+    }
+  };
+  document.addEventListener("visibilitychange", seen);
+  begin();
+  return () => {
+    stopped = true;
+    clearTimeout(later);
+    clearTimeout(hide);
+    document.removeEventListener("visibilitychange", seen);
+    open?.abort();
+  };
+}
+
+/** @param {Response} response @param {(message: import("./api").Message) => void} see */
+async function lines(response, see) {
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = parts.pop() ?? "";
+      for (const line of parts) if (line) see(JSON.parse(line));
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,221 @@
+// Parts that several screens have.
+import { html, signal, useEffect, useRef, useSignal } from "./lib.js";
+
+/** The time, for what says how long ago something was. */
+export const now = signal(Date.now());
+setInterval(() => (now.value = Date.now()), 10000);
+
+/** Glyph and word of each signal: colour only repeats them.
+ * @type {Record<string, [string, string]>} */
+const signals = { well: ["✓", "Well"], moving: ["◐", "Moving"], needs: ["✗", "Needs you"], stopped: ["‖", "Stopped"], review: ["◆", "To review"] };
+
+/** @param {string} name */
+export const wordOf = (name) => signals[name]?.[1] ?? name;
+
+/** @param {{ signal: string, word?: string }} props */
+export function State({ signal, word }) {
+  return html`<span class="state ${signal}"><span class="glyph" aria-hidden="true">${signals[signal]?.[0] ?? "·"}</span> ${word || wordOf(signal)}</span>`;
+}
+
+/** @param {number} ms */
+export function span(ms) {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 2 * 86400) return `${Math.floor(s / 3600)} h`;
+  return `${Math.floor(s / 86400)} d`;
+}
+
+/** How long ago something was. @param {{ at?: string, ago?: boolean }} props */
+export function Ago({ at, ago }) {
+  if (!at) return html`<span class="quiet">–</span>`;
+  const past = now.value - Date.parse(at);
+  // What was just now is later than the last look at the clock.
+  const text = past < -15000 ? `in ${span(-past)}` : ago ? `${span(past)} ago` : span(past);
+  return html`<time datetime=${at} title=${at.replace("T", " ")}>${text}</time>`;
+}
+
+/** @param {number} n @param {string} noun */
+export const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
+/** Says something to who does not see the screen, at most once in five seconds. */
+let spoken = 0, waiting = "";
+/** @param {string} text */
+export function announce(text) {
+  const place = document.getElementById("said");
+  if (!place) return;
+  const due = spoken + 5000 - Date.now();
+  if (due > 0) {
+    if (!waiting) setTimeout(() => { const next = waiting; waiting = ""; announce(next); }, due);
+    waiting = text;
+    return;
+  }
+  spoken = Date.now();
+  place.textContent = text;
+}
+
+/** A refusal, in the words of whoever refused. @param {{ refused?: import("./net.js").Refused | null, doing?: string }} props */
+export function Problem({ refused, doing }) {
+  if (!refused) return null;
+  return html`<div class="note needs" role="alert"><p><strong>✗ ${doing ?? "It was refused"}.</strong> ${refused.message}</p></div>`;
+}
+
+/**
+ * A button that says why it does not work, and stays where it is.
+ * @param {{ children?: any, why?: string, kind?: string, busy?: boolean, onClick: () => void, id: string }} props
+ */
+export function Button({ children, why, kind, busy, onClick, id }) {
+  const reason = busy ? "it is being done" : why;
+  return html`<span class="act">
+    <button type="button" id=${id} class=${kind ?? ""} aria-disabled=${reason ? "true" : "false"} aria-describedby=${reason ? `${id}-why` : undefined}
+      onClick=${() => { if (!reason) onClick(); }}>${children}</button>
+    ${reason && html`<span class="why" id=${`${id}-why`}>${reason}</span>`}
+  </span>`;
+}
+
+/**
+ * A question about something that changes the cluster: it repeats what and where.
+ * @param {{ title: string, children?: any, verb: string, why?: string, busy?: boolean, danger?: boolean, onYes: () => void, onNo: () => void }} props
+ */
+export function Confirm({ title, children, verb, why, busy, danger, onYes, onNo }) {
+  const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    const dialog = box.current;
+    if (dialog && !dialog.open) dialog.showModal();
+    return () => dialog?.close();
+  }, []);
+  return html`<dialog ref=${box} aria-labelledby="question" onCancel=${(/** @type {Event} */ e) => { e.preventDefault(); onNo(); }}>
+    <h2 id="question">${title}</h2>
+    ${children}
+    <div class="actions">
+      <${Button} id="yes" kind=${danger ? "main danger" : "main"} why=${why} busy=${busy} onClick=${onYes}>${verb}<//>
+      <${Button} id="no" onClick=${onNo}>Cancel<//>
+    </div>
+  </dialog>`;
+}
+
+/** @param {import("./api").ObjectChange | import("./api").DiffNote} of */
+export const objectName = (of) => (of.namespace ? `${of.namespace}/${of.name}` : `${of.name}`);
+
+/** @param {string} apiVersion @param {string} kind */
+export const kindOf = (apiVersion, kind) => (apiVersion.includes("/") ? `${kind}.${apiVersion.split("/")[0]}` : kind);
+
+/** @type {Record<string, [string, string]>} */
+const severities = { Critical: ["✗", "needs"], Warning: ["!", "review"], Info: ["·", "stopped"] };
+
+/** What matters, in words, the most severe first. @param {{ notes?: import("./api").DiffNote[] | null }} props */
+export function Notes({ notes }) {
+  if (!notes?.length) return null;
+  return html`<ul class="notes" aria-label="What matters">
+    ${notes.map((note) => html`<li class=${severities[note.severity]?.[1] ?? ""}>
+      <span class="severity"><span aria-hidden="true">${severities[note.severity]?.[0]}</span> ${note.severity}</span>
+      <span>${note.kind && html`<code>${note.group ? `${note.kind}.${note.group}` : note.kind} ${objectName(note)}</code> `}${note.message}</span>
+    </li>`)}
+  </ul>`;
+}
+
+/** @param {import("./api").DiffSummary} summary */
+export const counts = (summary) => `${summary.added} added, ${summary.changed} changed, ${summary.removed} removed, ${summary.unchanged} unchanged`;
+
+/** @param {import("./api").RevisionDiff} diff @returns {string[]} */
+export function missing(diff) {
+  const said = [];
+  if (diff.summary.withheld) said.push(`${count(diff.summary.withheld, "object")} not shown: you may not read them.`);
+  const cut = diff.truncated;
+  if (cut) {
+    const parts = [[cut.objects, "object"], [cut.fields, "field"], [cut.values, "value"], [cut.lines, "line"], [cut.notes, "note"]];
+    const left = parts.filter(([n]) => n).map(([n, noun]) => count(Number(n), String(noun)));
+    if (left.length) said.push(`${left.join(", ")} left out here: there is too much. Each object has its own when it is opened.`);
+  }
+  return said;
+}
+
+/** The lines of a unified diff. In a line that replaces another one, what differs is marked. @param {{ text: string }} props */
+export function Unified({ text }) {
+  const rows = text.replace(/\n$/, "").split("\n");
+  const out = [];
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i];
+    if (row.startsWith("---") || row.startsWith("+++")) continue;
+    if (row.startsWith("@@")) {
+      out.push(html`<span class="hunk">${row}${"\n"}</span>`);
+      continue;
+    }
+    if (!row.startsWith("-")) {
+      out.push(line(row));
+      continue;
+    }
+    let gone = i, come;
+    while (gone < rows.length && rows[gone].startsWith("-")) gone++;
+    for (come = gone; come < rows.length && rows[come].startsWith("+"); ) come++;
+    const pairs = gone - i === come - gone;
+    for (let k = i; k < gone; k++) out.push(line(row.length && pairs ? rows[k] : rows[k], pairs ? rows[k + gone - i] : undefined));
+    for (let k = gone; k < come; k++) out.push(line(rows[k], pairs ? rows[k - (gone - i)] : undefined));
+    i = come - 1;
+  }
+  return html`<pre class="unified" tabindex="0" role="region" aria-label="Changed lines"><code>${out}</code></pre>`;
+}
+
+/** @param {string} row @param {string} [other] */
+function line(row, other) {
+  const kind = row.startsWith("+") ? "add" : row.startsWith("-") ? "del" : "same";
+  if (other === undefined) return html`<span class=${kind}>${row}${"\n"}</span>`;
+  let from = 1, back = 0;
+  while (from < row.length && from < other.length && row[from] === other[from]) from++;
+  while (back < row.length - from && back < other.length - from && row[row.length - 1 - back] === other[other.length - 1 - back]) back++;
+  const end = row.length - back;
+  return html`<span class=${kind}>${row.slice(0, from)}${end > from && html`<mark>${row.slice(from, end)}</mark>`}${row.slice(end)}${"\n"}</span>`;
+}
+
+/** @param {unknown} value */
+const shown = (value) => (value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value));
+
+/** The fields of one object that change. @param {{ change: import("./api").ObjectChange }} props */
+export function Fields({ change }) {
+  if (!change.fields?.length) return html`<p class="quiet">${change.change === "Changed" ? "No field is shown." : `The whole object is ${change.change.toLowerCase()}.`}</p>`;
+  return html`<table class="fields"><thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead><tbody>
+    ${change.fields.map((field) => html`<tr><td><code>${field.path}</code></td>
+      <td>${field.redacted ? "hidden" : html`<del>${shown(field.old)}</del>`}</td>
+      <td>${field.redacted ? "hidden" : html`<ins>${shown(field.new)}</ins>`}${field.truncatedBytes ? ` ${field.truncatedBytes} bytes left out` : ""}</td></tr>`)}
+  </tbody></table>`;
+}
+
+/** The changed objects as a checklist, folded; lines are loaded when one is opened.
+ * @param {{ diff: import("./api").RevisionDiff, load: (change: import("./api").ObjectChange) => Promise<import("./api").ObjectChange | undefined> }} props */
+export function Checklist({ diff, load }) {
+  const seen = useSignal(/** @type {Set<number>} */ (new Set()));
+  const lines = useSignal(/** @type {Record<number, import("./api").ObjectChange | string>} */ ({}));
+  const unified = useSignal(true);
+  const changes = diff.changes ?? [];
+  /** @param {number} i */
+  const open = async (i) => {
+    seen.value = new Set(seen.value).add(i);
+    if (lines.value[i]) return;
+    try {
+      const found = changes[i].unified || changes[i].notCompared ? changes[i] : await load(changes[i]);
+      lines.value = { ...lines.value, [i]: found ?? "It does not change any more." };
+    } catch (failure) {
+      lines.value = { ...lines.value, [i]: String(/** @type {Error} */ (failure).message) };
+    }
+  };
+  if (!changes.length) return html`<p class="quiet">No object changes.</p>`;
+  return html`<section aria-label="Objects">
+    <div class="head"><h2>Objects <span class="quiet number">seen ${seen.value.size} of ${changes.length}</span></h2>
+      <fieldset class="choice"><legend class="unseen">Show changes as</legend>
+        <label><input type="radio" name="as" checked=${unified.value} onChange=${() => (unified.value = true)}/> lines</label>
+        <label><input type="radio" name="as" checked=${!unified.value} onChange=${() => (unified.value = false)}/> fields</label>
+      </fieldset></div>
+    <ul class="objects">${changes.map((change, i) => {
+      const kind = change.change.toLowerCase(), loaded = lines.value[i];
+      return html`<li key=${i}><details onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open) open(i); }}>
+        <summary><span class="tick" aria-hidden="true">${seen.value.has(i) ? "☑" : "☐"}</span>
+          <span class="change ${kind}">${{ added: "+", removed: "−", changed: "~" }[kind]} ${change.change}</span>
+          <span class="object"><span class="quiet">${kindOf(change.apiVersion, change.kind)}</span> ${objectName(change)}</span>
+          <span class="quiet number lines">+${change.linesAdded ?? 0} −${change.linesRemoved ?? 0}</span>
+          ${seen.value.has(i) && html`<span class="unseen">seen</span>`}</summary>
+        ${!loaded ? html`<p class="quiet">…</p>` : typeof loaded === "string" ? html`<p class="note review">${loaded}</p>`
+          : loaded.notCompared ? html`<p class="note review">${loaded.notCompared}</p>`
+          : unified.value ? html`<${Unified} text=${loaded.unified ?? ""}/>` : html`<${Fields} change=${loaded}/>`}
+      </details></li>`;
+    })}</ul></section>`;
+}

@@ -1,0 +1,189 @@
+// One plan: what it disturbs and takes before what it changes, its approval, and its run.
+import { html, useEffect, useSignal } from "./lib.js";
+import { Refused, get, link, post, watch } from "./net.js";
+import { Ago, Button, Confirm, Problem, State, Unified, announce, count } from "./parts.js";
+import { frozen, lacks, me } from "./shared.js";
+
+/** @typedef {import("./api").Plan} Plan @typedef {import("./api").PlanItem} Item */
+
+const buttons = ["approvePlan", "computePlan", "undoPlan", "patchPlan"];
+
+/** @param {{ name: string }} props */
+export function PlanScreen({ name }) {
+  const plan = useSignal(/** @type {Plan | null | undefined} */ (undefined));
+  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const read = useSignal("");
+  const diff = useSignal(/** @type {import("./api").PlanDiff | null} */ (null));
+  const hidden = useSignal(/** @type {Refused | null} */ (null));
+  const history = useSignal(/** @type {import("./api").PlanHistory | null} */ (null));
+  useEffect(() => watch(`/api/watch/plans/${name}`, (message) => {
+    if (message.kind !== "plan") return;
+    const before = plan.value?.status.phase;
+    plan.value = message.plan ?? null;
+    frozen.value = message.plan?.frozen ?? "";
+    if (!read.value) read.value = message.plan?.status.planHash ?? "";
+    if (before && before !== message.plan?.status.phase) announce(`${name}: ${message.plan?.status.phase}`);
+  }), [name]);
+  useEffect(() => {
+    get(`/api/rights?name=${name}&${buttons.map((one) => `button=${one}`).join("&")}`).then((found) => (rights.value = found), () => (rights.value = {}));
+  }, [name]);
+  const phase = plan.value?.status.phase ?? "", hash = plan.value?.status.planHash ?? "";
+  useEffect(() => {
+    if (!read.value || phase === "InProgress") return;
+    const abort = new AbortController();
+    hidden.value = null;
+    get(`/api/plans/${name}/diff`, abort.signal).then((found) => { if (found.planHash === read.value) diff.value = found; }, (failure) => { if (!abort.signal.aborted) hidden.value = failure; });
+    return () => abort.abort();
+  }, [name, read.value, phase]);
+  useEffect(() => {
+    get(`/api/plans/${name}/history`).then((found) => (history.value = found), () => (history.value = null));
+  }, [name, phase]);
+
+  const changed = read.value !== "" && hash !== read.value && phase === "ReviewRequired";
+  const look = () => { read.value = hash; diff.value = null; };
+  if (plan.value === undefined) return html`<main class="page" id="content"><h1 tabindex="-1">Plan ${name}</h1>${link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}</main>`;
+  if (plan.value === null) return html`<main class="page" id="content"><h1 tabindex="-1">Plan ${name}</h1><p>There is no plan of this name.</p></main>`;
+  const { status, spec, row, advice } = plan.value;
+  return html`<main class="page" id="content">
+    <p class="crumbs"><a href="#/">Overview</a></p>
+    <h1 tabindex="-1">Plan ${name}</h1>
+    <div class="headline"><p><${State} signal=${row.signal} word=${row.state}/> <strong>${spec.profile}</strong> ${status.draftedAt && html`<span class="quiet">computed <${Ago} at=${status.draftedAt} ago/></span>`}</p>
+      ${remark(status.message) && html`<p>${remark(status.message)}</p>`}${advice.do && row.signal === "needs" && html`<p class="do"><span class="quiet">To do:</span> ${advice.do}.</p>`}</div>
+    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> The plan was computed anew since you began to read; its hash is another one now.</p><button type="button" id="look" onClick=${look}>Look again</button></div>`}
+    <${Impact} plan=${plan.value}/>
+    <${Terms} plan=${plan.value}/>
+    <${Approval} plan=${plan.value} rights=${rights.value} changed=${changed} hash=${read.value || hash}/>
+    <${Problem} refused=${hidden.value} doing="What it would change now is not shown, only what it changed when it was computed"/>
+    <section aria-labelledby="items"><h2 id="items">Items <span class="quiet number">${row.done} of ${row.items} done</span></h2><ol class="items">
+      ${(status.items ?? []).map((item) => html`<${PlanItem} key=${item.name} item=${item} diff=${diff.value?.items.find((one) => one.name === item.name)}/>`)}</ol></section>
+    <${Runs} plan=${plan.value} history=${history.value} rights=${rights.value}/>
+  </main>`;
+}
+
+/** A message without the way to approve by kubectl, for which there is a button. @param {string | undefined} message */
+const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review status\.items[\s\S]*$/, "");
+
+/** @type {Record<string, string>} */
+const impacts = { None: "well", Low: "well", Medium: "review", High: "needs" };
+
+/** What it disturbs, first. @param {{ plan: Plan }} props */
+function Impact({ plan }) {
+  const items = plan.status.items ?? [];
+  const reached = items.filter((item) => item.blastRadius?.nodes);
+  const takes = items.flatMap((item) => item.takes ?? []);
+  return html`<section aria-labelledby="impact" class="impact"><h2 id="impact">Impact <${State} signal=${impacts[plan.status.impactSeverity ?? ""] ?? "stopped"} word=${plan.status.impactSeverity || "unknown"}/></h2>
+    <ul>${items.filter((item) => item.impactReason).map((item) => html`<li key=${item.name}><strong>${item.impactSeverity}</strong> ${item.name}: ${item.impactReason}</li>`)}
+      ${reached.map((item) => html`<li key=${`reach ${item.name}`}>${item.name} reaches ${radius(item)}</li>`)}
+      ${takes.map((take) => html`<li class="takes">◆ takes <code>${take.fields.join(", ")}</code> from <strong>${take.manager}</strong>${take.reclaimed ? ", who changed what this plan had set" : ""}</li>`)}
+      ${!takes.length && html`<li class="quiet">It takes no field of anybody.</li>`}</ul></section>`;
+}
+
+/** @param {Item} item */
+function radius(item) {
+  const of = item.blastRadius;
+  if (!of) return "";
+  return `${count(of.nodes ?? 0, "node")}${of.reboot ? ", which reboot" : ""}${of.waves ? `, in ${count(of.waves, "wave")}` : ""}${of.pools?.length ? `, of ${of.pools.join(", ")}` : ""}`;
+}
+
+/** When it may begin, and who approves it. @param {{ plan: Plan }} props */
+function Terms({ plan }) {
+  const { spec, status } = plan;
+  const lines = [];
+  if (spec.window) lines.push(html`It begins only in its window: ${spec.window.schedule} in ${spec.window.timeZone}, for ${spec.window.duration}${status.window && html`; next <${Ago} at=${status.window.opensAt}/> (${status.window.local})`}.`);
+  if (spec.expires) lines.push(html`It begins only before ${spec.expires.replace("T", " ")}.`);
+  if ((spec.approvals ?? 0) > 1) lines.push(html`${spec.approvals} people approve it, none of them ${(status.requestedBy ?? []).join(", ") || "who made it"}.`);
+  if (spec.requires?.length) lines.push(html`It begins when a plan of ${spec.requires.join(", ")} is Completed.`);
+  return lines.length ? html`<ul class="terms">${lines.map((line) => html`<li>${line}</li>`)}</ul>` : null;
+}
+
+/** @param {{ plan: Plan, rights: import("./shared.js").Rights | null, changed: boolean, hash: string }} props */
+function Approval({ plan, rights, changed, hash }) {
+  const comment = useSignal("");
+  const asking = useSignal("");
+  const busy = useSignal(false);
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const would = useSignal(/** @type {Refused | null | undefined} */ (undefined));
+  const { status, spec } = plan, waits = status.phase === "ReviewRequired";
+  const approval = status.approval?.planHash === status.planHash && status.planHash ? status.approval : undefined;
+  useEffect(() => {
+    would.value = undefined;
+    if (waits && hash && !me.value?.readOnly) post(`/api/plans/${plan.name}/approve`, { planHash: hash, dryRun: true }).then(() => (would.value = null), (failure) => (would.value = failure));
+  }, [hash, waits, plan.given]);
+  /** @param {string} what @param {object} body */
+  const act = async (what, body) => {
+    busy.value = true;
+    refused.value = null;
+    try {
+      await post(`/api/plans/${plan.name}/${what}`, body);
+      announce(`${plan.name}: done`);
+    } catch (failure) {
+      refused.value = /** @type {Refused} */ (failure);
+    }
+    busy.value = false;
+    asking.value = "";
+  };
+  let why = lacks(rights, "approvePlan");
+  if (!waits) why = `it is ${status.phase || "Pending"}: nothing waits for an approval`;
+  else if (!why && changed) why = "it was computed anew since you began to read: look again";
+  else if (!why && would.value === undefined) why = "the cluster is asked whether you may";
+  else if (!why && would.value) why = would.value.message;
+  const runs = status.phase === "InProgress" || status.phase === "Scheduled";
+  const anew = ["Failed", "Expired", "Drifted", "CompletedWithErrors", "PrerequisiteFailed", "Completed", "ReviewRequired"].includes(status.phase ?? "");
+  return html`<section class="decision" aria-labelledby="approval"><h2 id="approval">Approval ${plan.wanted > 1 && html`<span class="quiet number">${plan.given} of ${plan.wanted}</span>`}</h2>
+    ${approval && html`<ul class="people">${[approval, ...(approval.others ?? [])].map((one) => html`<li>✓ <strong>${one.username}</strong> <span class="quiet"><${Ago} at=${one.time} ago/></span> ${one.comment && html`<q>${one.comment}</q>`}</li>`)}</ul>`}
+    ${hash && html`<p class="hash"><span class="quiet">hash</span> <code>${hash}</code></p>`}
+    <${Problem} refused=${refused.value} doing="Nothing was done"/>
+    <label class="field">Comment <input id="comment" maxlength="512" value=${comment.value} onInput=${(/** @type {any} */ e) => (comment.value = e.currentTarget.value)}/></label>
+    <div class="actions"><${Button} id="approve" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "approve")}>Approve<//>
+      <${Button} id="stop" why=${lacks(rights, "patchPlan") || (runs ? "" : "it does not run")} busy=${busy.value} onClick=${() => (asking.value = "stop")}>Stop<//>
+      <${Button} id="compute" why=${lacks(rights, "computePlan") || (anew ? "" : `it is ${status.phase || "Pending"}`)} busy=${busy.value} onClick=${() => act("compute", {})}>Compute anew<//></div>
+    ${asking.value === "approve" && html`<${Confirm} title=${`Approve plan ${plan.name}?`} verb="Approve" why=${changed ? why : ""} busy=${busy.value} danger=${status.impactSeverity === "High"}
+      onYes=${() => act("approve", { planHash: hash, comment: comment.value })} onNo=${() => (asking.value = "")}>
+      <p>In cluster <strong>${me.value?.cluster}</strong>: ${count(status.items?.length ?? 0, "item")}, impact <strong>${status.impactSeverity}</strong>${spec.window ? ", in its window" : ", at once"}.</p>
+      ${(status.items ?? []).filter((item) => item.blastRadius?.nodes).map((item) => html`<p>${item.name} reaches ${radius(item)}.</p>`)}<p class="hash"><code>${hash}</code></p><//>`}
+    ${asking.value === "stop" && html`<${Confirm} title=${`Stop plan ${plan.name}?`} verb="Stop" busy=${busy.value} onYes=${() => act("stop", { uid: plan.uid })} onNo=${() => (asking.value = "")}>
+      <p>In cluster <strong>${me.value?.cluster}</strong>: it ends between two items. Changes that were made stay; the rest is computed anew and waits for an approval.</p><//>`}
+  </section>`;
+}
+
+/** @type {Record<string, string>} */
+const states = { Completed: "well", Skipped: "well", InProgress: "moving", Failed: "needs" };
+
+/** @param {{ item: Item, diff: import("./api").PlanDiffItem | undefined }} props */
+function PlanItem({ item, diff }) {
+  const target = item.targetRef, lines = diff?.diff || item.diff;
+  const worked = ["InProgress", "Completed", "Skipped"].includes(item.state ?? "");
+  return html`<li><div class="head"><h3>${item.name}</h3><${State} signal=${states[item.state ?? ""] ?? "stopped"} word=${item.state || "Pending"}/>
+      <span class="quiet">${item.action} ${target.kind} ${target.namespace ? `${target.namespace}/` : ""}${target.name}</span></div>
+    ${item.message && html`<p>${item.message}</p>`}
+    ${(item.notes ?? []).map((note) => html`<p class="quiet">${note}</p>`)}
+    ${diff?.stale && !worked && html`<p class="note needs">The target is not as it was when the plan was computed.</p>`}
+    ${diff?.message && html`<p class="note review">${diff.message}</p>`}
+    ${lines && html`<details><summary>What changes</summary><${Unified} text=${lines}/></details>`}</li>`;
+}
+
+/** @param {{ plan: Plan, history: import("./api").PlanHistory | null, rights: import("./shared.js").Rights | null }} props */
+function Runs({ plan, history, rights }) {
+  const asking = useSignal(0);
+  const busy = useSignal(false);
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const runs = (history?.runs ?? []).filter((run) => run.plan === plan.uid);
+  if (!runs.length) return null;
+  const act = async () => {
+    busy.value = true;
+    try {
+      await post(`/api/plans/${plan.name}/undo`, { run: asking.value });
+    } catch (failure) {
+      refused.value = /** @type {Refused} */ (failure);
+    }
+    busy.value = false;
+    asking.value = 0;
+  };
+  return html`<section aria-labelledby="runs"><h2 id="runs">Runs</h2><${Problem} refused=${refused.value}/>
+    <table class="rows"><thead><tr><th scope="col">Run</th><th scope="col" class="sign">Outcome</th><th scope="col" class="wide ver">Approved by</th><th scope="col" class="number age">Began</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
+    <tbody>${runs.map((run) => html`<tr key=${run.run}><th scope="row">${run.run}${run.restoreRun ? html` <span class="quiet">undo of run ${run.restoreRun}</span>` : ""}${run.approval.comment && html`<span class="more">${run.approval.comment}</span>`}</th>
+      <td>${run.outcome || "goes on"}</td><td class="wide">${[run.approval, ...(run.approval.others ?? [])].map((one) => one.username).join(", ")}</td><td class="number"><${Ago} at=${run.startedAt} ago/></td>
+      <td class="acts"><${Button} id=${`undo-${run.run}`} why=${lacks(rights, "undoPlan") || (run.endedAt ? "" : "it goes on")} busy=${busy.value} onClick=${() => (asking.value = run.run)}>Undo<span class="unseen"> run ${run.run}</span><//></td></tr>`)}</tbody></table>
+    ${asking.value > 0 && html`<${Confirm} title=${`Undo run ${asking.value} of ${plan.name}?`} verb="Compute the undo" busy=${busy.value} onYes=${act} onNo=${() => (asking.value = 0)}>
+      <p>In cluster <strong>${me.value?.cluster}</strong> a plan is computed that restores what there was before. Nothing is written until somebody approves it.</p><//>`}</section>`;
+}

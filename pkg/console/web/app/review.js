@@ -1,0 +1,166 @@
+// The review of what changes between two revisions, or between the cluster and one; and letting a
+// revision go on that somebody has read.
+import { html, useEffect, useSignal } from "./lib.js";
+import { Refused, get, post, watch } from "./net.js";
+import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing } from "./parts.js";
+import { frozen, lacks, me } from "./shared.js";
+
+/** @typedef {import("./api").Revision} Revision @typedef {import("./api").RevisionDiff} RevisionDiff */
+
+/** @param {string} revision */
+const extensionOf = (revision) => revision.slice(0, revision.lastIndexOf("-"));
+
+/** What a decision depends on: when it changes under the eyes of a reader, they look again.
+ * @param {Revision | undefined} revision @param {import("./api").Extension | null | undefined} extension */
+const basis = (revision, extension) => (revision && extension ? `${revision.uid} ${revision.generation} ${revision.diff} ${extension.revisions[0].name}` : "");
+
+/** @param {{ name: string }} props */
+export function Review({ name }) {
+  const [from, to] = name.split("..");
+  // What is compared with the cluster is the revision on the left.
+  const subject = to === "live" ? from : to;
+  const answer = useSignal(/** @type {import("./api").Diff | null} */ (null));
+  const failed = useSignal(/** @type {Refused | null} */ (null));
+  const extension = useSignal(/** @type {import("./api").Extension | null | undefined} */ (undefined));
+  const read = useSignal("");
+  const round = useSignal(0);
+
+  useEffect(() => watch(`/api/watch/extensions/${extensionOf(subject)}`, (message) => {
+    if (message.kind !== "extension") return;
+    extension.value = message.extension ?? null;
+    frozen.value = message.extension?.row.frozen ?? "";
+    const now = basis(message.extension?.revisions.find((one) => one.name === subject), message.extension);
+    if (!read.value) read.value = now;
+    else if (read.value !== now) announce(`${subject} has changed since you began to read`);
+  }), [subject]);
+
+  useEffect(() => {
+    const abort = new AbortController();
+    answer.value = null;
+    failed.value = null;
+    get(`/api/diffs/${name}?unified=false`, abort.signal).then((found) => (answer.value = found), (failure) => { if (!abort.signal.aborted) failed.value = failure; });
+    return () => abort.abort();
+  }, [name, round.value]);
+
+  /** @param {import("./api").ObjectChange} change */
+  const load = async (change) => {
+    const narrowed = new URLSearchParams({ objectKind: kindOf(change.apiVersion, change.kind), objectNamespace: change.namespace ?? "", objectName: change.name });
+    if (!change.namespace) narrowed.delete("objectNamespace");
+    const found = /** @type {import("./api").Diff} */ (await get(`/api/diffs/${name}?${narrowed}`));
+    return found.diff?.changes?.find((one) => one.name === change.name && (one.namespace ?? "") === (change.namespace ?? "")) ?? undefined;
+  };
+
+  const revision = extension.value?.revisions.find((one) => one.name === subject);
+  const changed = read.value !== "" && read.value !== basis(revision, extension.value);
+  const again = () => { read.value = basis(revision, extension.value); answer.value = null; round.value++; };
+  const diff = answer.value?.diff;
+  return html`<main class="page" id="content">
+    <p class="crumbs"><a href=${`#/x/${extensionOf(subject)}`}>${extensionOf(subject)}</a></p>
+    <h1 tabindex="-1">${to === "live" ? html`${subject} and the cluster` : html`What ${subject} changes`}</h1>
+    ${extension.value && html`<${Sides} name=${name} extension=${extension.value}/>`}
+    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${revision ? `${subject} or what is rolled out has changed since you began to read.` : `${subject} is gone.`} What you have read stays below.</p>
+      <button type="button" id="look" onClick=${again}>Look again</button></div>`}
+    <${Problem} refused=${failed.value} doing="What changes cannot be shown"/>
+    ${!answer.value && !failed.value && html`<p class="quiet">Comparing…</p>`}
+    ${diff && html`
+      <p class="sum"><span class="number">${diff.from || "nothing"} → ${diff.to}</span>: ${counts(diff.summary)}${to === "live" && html`, as it was <${Ago} at=${answer.value?.asked} ago/> <button type="button" onClick=${() => round.value++}>Ask again</button>`}</p>
+      <${Notes} notes=${diff.notes}/>
+      ${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}
+      ${revision && to !== "live" && html`<${Decision} revision=${revision} extension=${extension.value} diff=${diff} name=${name} changed=${changed}/>`}
+      <${Checklist} key=${round.value} diff=${diff} load=${load}/>`}
+  </main>`;
+}
+
+/** What is compared can be chosen. @param {{ name: string, extension: import("./api").Extension }} props */
+function Sides({ name, extension }) {
+  const [from, to] = name.split("..");
+  const names = extension.revisions.map((one) => one.name);
+  /** @param {string} a @param {string} b */
+  const go = (a, b) => (location.hash = `#/diff/${a}..${b}`);
+  return html`<div class="sides"><label>From <select id="from" value=${from} onChange=${(/** @type {any} */ e) => go(e.currentTarget.value, to)}>
+      <option value="">the one before</option>${names.map((one) => html`<option key=${one} value=${one} selected=${one === from}>${one}</option>`)}</select></label>
+    <label>to <select id="to" value=${to} onChange=${(/** @type {any} */ e) => go(e.currentTarget.value === "live" ? from || to : from, e.currentTarget.value)}>
+      ${names.map((one) => html`<option key=${one} value=${one} selected=${one === to}>${one}</option>`)}<option value="live" selected=${to === "live"}>live: the cluster as it is</option></select></label></div>`;
+}
+
+/** @param {{ revision: Revision, extension: import("./api").Extension | null | undefined, diff: RevisionDiff, name: string, changed: boolean }} props */
+function Decision({ revision, extension, diff, name, changed }) {
+  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const would = useSignal(/** @type {Refused | null | undefined} */ (undefined));
+  const asking = useSignal("");
+  const busy = useSignal(false);
+  const done = useSignal("");
+  const paused = revision.lifecycle === "Paused", active = revision.lifecycle === "Active";
+  const newest = extension?.revisions[0].name === revision.name;
+  const body = { uid: revision.uid, generation: revision.generation, state: "Active", removedDigest: diff.summary.removedDigest ?? "", approvalDigest: diff.summary.approvalDigest ?? "" };
+
+  useEffect(() => {
+    get(`/api/rights?button=patchRevision&name=${revision.name}`).then((found) => (rights.value = found), () => (rights.value = {}));
+  }, [revision.name]);
+  useEffect(() => {
+    // The cluster says beforehand what it would refuse.
+    would.value = undefined;
+    if (paused && !me.value?.readOnly) post(`/api/revisions/${revision.name}/state`, { ...body, dryRun: true }).then(() => (would.value = null), (failure) => (would.value = failure));
+  }, [revision.uid, revision.generation, diff.summary.approvalDigest]);
+
+  /** @param {string} state @param {string} why */
+  const set = async (state, why) => {
+    busy.value = true;
+    refused.value = null;
+    try {
+      await post(`/api/revisions/${revision.name}/state`, state === "Active" ? { ...body, why } : { uid: revision.uid, generation: revision.generation, state, why });
+      done.value = state === "Active" ? `${revision.name} is rolled out now.` : `${revision.name} is paused.`;
+      announce(done.value);
+      location.hash = `#/x/${extension?.name}`;
+    } catch (failure) {
+      refused.value = /** @type {Refused} */ (failure);
+    }
+    busy.value = false;
+    asking.value = "";
+  };
+  let why = lacks(rights.value, "patchRevision");
+  if (!why && changed) why = "it has changed since you began to read: look again";
+  if (paused) {
+    if (!why && name !== revision.diff) why = `this is not what it would change: that is ${revision.diff.replace(/^\.\./, "its own diff ")}`;
+    if (!why && would.value === undefined) why = "the cluster is asked whether you may";
+    if (!why && would.value) why = would.value.message;
+  }
+  if (!paused && !active) return html`<p class="quiet">${revision.name} is ${revision.lifecycle}: nothing can be done with it.</p>`;
+  return html`<section class="decision" aria-label="Decision">
+    <p class="standing"><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "Waits for a review" : revision.state}/> ${revision.reason && html`<span>${revision.reason}</span>`}
+      ${revision.by && html`<span class="quiet">by ${revision.by}</span>`} ${revision.cause && html`<q>${revision.cause}</q>`}</p>
+    <${Problem} refused=${refused.value} doing="Nothing was changed"/>
+    <div class="actions">${paused
+      ? html`<${Button} id="activate" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "Active")}>Roll out ${revision.name}<//>`
+      : html`<${Button} id="pause" why=${why || (newest ? "" : "only the newest is paused here")} busy=${busy.value} onClick=${() => (asking.value = "Paused")}>Pause ${revision.name}<//>`}</div>
+    ${asking.value === "Active" && html`<${Rollout} revision=${revision} diff=${diff} why=${changed ? why : ""} busy=${busy.value} onYes=${(/** @type {string} */ said) => set("Active", said)} onNo=${() => (asking.value = "")}/>`}
+    ${asking.value === "Paused" && html`<${Pausing} revision=${revision} busy=${busy.value} onYes=${(/** @type {string} */ said) => set("Paused", said)} onNo=${() => (asking.value = "")}/>`}
+  </section>`;
+}
+
+/** @param {{ revision: Revision, diff: RevisionDiff, why: string, busy: boolean, onYes: (why: string) => void, onNo: () => void }} props */
+function Rollout({ revision, diff, why, busy, onYes, onNo }) {
+  const critical = (diff.notes ?? []).filter((note) => note.severity === "Critical");
+  const ticked = useSignal(/** @type {Set<number>} */ (new Set()));
+  const left = critical.length - ticked.value.size;
+  const { added, changed, removed } = diff.summary;
+  return html`<${Confirm} title=${`Roll out ${revision.name}?`} verb="Roll out" danger=${removed > 0} busy=${busy}
+    why=${why || (left > 0 ? `tick what is critical: ${left} left` : "")} onYes=${() => onYes("")} onNo=${onNo}>
+    <p>In cluster <strong>${me.value?.cluster}</strong>: ${count(added, "object")} added, ${changed} changed${removed > 0 ? html`, <strong>${removed} deleted</strong>` : ", none deleted"}.</p>
+    ${critical.map((note, i) => html`<p class="tickline" key=${i}><label><input type="checkbox" checked=${ticked.value.has(i)} onChange=${(/** @type {any} */ e) => {
+      const now = new Set(ticked.value);
+      if (e.currentTarget.checked) now.add(i); else now.delete(i);
+      ticked.value = now;
+    }}/> I have read: ${note.kind} ${note.name} ${note.message}</label></p>`)}
+  <//>`;
+}
+
+/** @param {{ revision: Revision, busy: boolean, onYes: (why: string) => void, onNo: () => void }} props */
+function Pausing({ revision, busy, onYes, onNo }) {
+  const why = useSignal("");
+  return html`<${Confirm} title=${`Pause ${revision.name}?`} verb="Pause" busy=${busy} onYes=${() => onYes(why.value)} onNo=${onNo}>
+    <p>In cluster <strong>${me.value?.cluster}</strong> nothing more is written for it: no rollout, no repair. What is there stays.</p>
+    <label class="field">Why <input id="why" maxlength="512" value=${why.value} onInput=${(/** @type {any} */ e) => (why.value = e.currentTarget.value)}/></label>
+  <//>`;
+}

@@ -1,0 +1,6 @@
+// What the console uses, for its checks; it is not shipped.
+export interface Signal<T> { value: T; peek(): T }
+export function signal<T>(value: T): Signal<T>;
+export function computed<T>(compute: () => T): { readonly value: T };
+export function effect(run: () => void): () => void;
+export function useSignal<T>(value: T): Signal<T>;

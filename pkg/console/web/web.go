@@ -1,0 +1,100 @@
+// Package web has the files of the console: modules as they are, nothing is built. They are
+// read once, and served from memory, compressed where that helps.
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed index.html style.css icon.svg app/*.js vendor/*.js vendor/LICENSE.* vendor/VERSIONS
+var files embed.FS
+
+// Files serve the files of the console.
+type Files struct{ all map[string]file }
+
+type file struct {
+	kind, etag string
+	plain, zip []byte
+}
+
+// preloads is where the page names its modules, so that a browser asks for all of them at
+// once and not for one after the other.
+const preloads = "<!-- modules -->"
+
+// New reads the files.
+func New() (*Files, error) {
+	f := &Files{all: map[string]file{}}
+	var links strings.Builder
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if path.Ext(name) == ".js" {
+			fmt.Fprintf(&links, "<link rel=\"modulepreload\" href=\"/%s\">\n", name)
+		}
+		f.all["/"+name] = newFile(name, content)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the files of the console: %w", err)
+	}
+	page := bytes.Replace(f.all["/index.html"].plain, []byte(preloads), []byte(links.String()), 1)
+	f.all["/"] = newFile("index.html", page)
+	return f, nil
+}
+
+func newFile(name string, content []byte) file {
+	kinds := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
+	kind := kinds[path.Ext(name)]
+	if kind == "" {
+		kind = mime.TypeByExtension(".txt")
+	}
+	sum := sha256.Sum256(content)
+	var zipped bytes.Buffer
+	writer, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid
+	_, _ = writer.Write(content)                                    // into memory
+	_ = writer.Close()
+	return file{kind: kind, etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: content, zip: zipped.Bytes()}
+}
+
+// ServeHTTP implements http.Handler. A browser asks each time whether a file is still the
+// same: another version of the program may have the same address.
+func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	found, there := f.all[r.URL.Path]
+	if !there {
+		http.Error(w, "the console has no such file", http.StatusNotFound)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", found.kind)
+	header.Set("ETag", found.etag)
+	header.Set("Cache-Control", "no-cache")
+	header.Set("Vary", "Accept-Encoding")
+	if r.Header.Get("If-None-Match") == found.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	content := found.plain
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		header.Set("Content-Encoding", "gzip")
+		content = found.zip
+	}
+	header.Set("Content-Length", fmt.Sprint(len(content)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(content) // whoever has gone does not read the rest
+	}
+}

@@ -1,0 +1,88 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"strings"
+	"testing"
+)
+
+// TestFiles: what is served, and how large it is for a browser.
+func TestFiles(t *testing.T) {
+	files, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes, count := map[string]int{}, 0
+	for name, one := range files.all {
+		kind := path.Ext(name)
+		if strings.HasPrefix(name, "/vendor/") && kind == ".js" {
+			kind = "vendor"
+		}
+		sizes[kind] += len(one.zip)
+		if kind == ".js" || kind == "vendor" || kind == ".css" {
+			count++
+		}
+		if kind == ".ts" {
+			t.Errorf("%s is for checks, and is shipped", name)
+		}
+	}
+	for kind, most := range map[string]int{"vendor": 14 << 10, ".js": 46 << 10, ".css": 10 << 10} {
+		if sizes[kind] == 0 || sizes[kind] > most {
+			t.Errorf("%s: %d bytes compressed, want at most %d", kind, sizes[kind], most)
+		}
+	}
+	if count > 40 {
+		t.Errorf("%d files, want at most 40", count)
+	}
+	t.Logf("compressed: %v bytes in %d files", sizes, count)
+}
+
+// TestPage: the page names all modules, so that none waits for another, and has nothing that
+// the policy of content refuses.
+func TestPage(t *testing.T) {
+	files, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(files.all["/"].plain)
+	for name := range files.all {
+		if path.Ext(name) == ".js" && !strings.Contains(page, `<link rel="modulepreload" href="`+name+`">`) {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+	for _, forbidden := range []string{"<script>", "style=", "onclick", "http:", "https:"} {
+		if strings.Contains(page, forbidden) {
+			t.Errorf("the page has %s", forbidden)
+		}
+	}
+}
+
+// TestServed: a browser that has a file gets it no second time, and one that reads gzip gets
+// less.
+func TestServed(t *testing.T) {
+	files, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(header ...string) *httptest.ResponseRecorder {
+		request := httptest.NewRequest(http.MethodGet, "/app/main.js", nil)
+		for i := 0; i+1 < len(header); i += 2 {
+			request.Header.Set(header[i], header[i+1])
+		}
+		answer := httptest.NewRecorder()
+		files.ServeHTTP(answer, request)
+		return answer
+	}
+	plain := ask()
+	if plain.Code != http.StatusOK || !strings.HasPrefix(plain.Header().Get("Content-Type"), "text/javascript") || plain.Header().Get("Cache-Control") != "no-cache" {
+		t.Errorf("%d %v", plain.Code, plain.Header())
+	}
+	if zipped := ask("Accept-Encoding", "gzip"); zipped.Header().Get("Content-Encoding") != "gzip" || zipped.Body.Len() >= plain.Body.Len() {
+		t.Errorf("compressed: %v, %d bytes of %d", zipped.Header(), zipped.Body.Len(), plain.Body.Len())
+	}
+	if again := ask("If-None-Match", plain.Header().Get("ETag")); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+		t.Errorf("the second time: %d", again.Code)
+	}
+}

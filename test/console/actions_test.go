@@ -1,0 +1,242 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// rollback: what it would change stands beside the button; a revision that arrives while it is
+// confirmed is said, and nothing happens before a new look.
+func rollback(i *installation, p *page) {
+	p.goTo("#/x/shop")
+	p.sees("shop-3 · 1.6.0", "History", "CHG-2041: faster checkout")
+	p.refuses("#back-shop-3", "it is the newest")
+	p.tabTo("#back-shop-2")
+	p.presses(kb.Enter)
+	p.sees("Back to shop-2", "shop-3 → shop-4: 1 added, 2 changed, 1 removed")
+	p.types("#cause", "1.6.0 is slow")
+	p.checks("rollback")
+
+	p.click("#rollback")
+	p.sees("Roll shop back to shop-2?", "as shop-4, in place of shop-3")
+	// Somebody is faster.
+	number4 := revision{extension: "shop", number: 4, version: "1.6.1", phases: i.proposal(4).phases, cause: "CHG-2079"}
+	i.roll("Succeeded", number4)
+	p.sees("shop-4 has come since")
+	p.refuses("#yes", "look again")
+	p.click("#no")
+	p.refuses("#rollback", "look again")
+	p.click("#look")
+	p.sees("shop-4 → shop-5")
+	p.until("what was written stays", `document.querySelector("#cause").value === "1.6.0 is slow"`)
+	p.click("#rollback")
+	p.click("#yes")
+	p.sees("shop-5 · 1.5.0", "back to shop-2: 1.6.0 is slow")
+	i.MustKubectl("wait", "--for=condition=Succeeded", "--timeout=60s", "cer/shop-5")
+	p.until("the newest is first", `document.querySelector(".history tbody th").innerText.startsWith("shop-5")`)
+
+	// What is stuck says why, and for how long.
+	p.goTo("#/x/search")
+	p.sees("search-1 · 0.9.0", "Progressing 0 of 1", "Deployment search/search", "waiting")
+	p.checks("rollout-stuck")
+
+	// Paused with a reason, and let go on.
+	p.goTo("#/diff/..shop-5")
+	p.click("#pause")
+	p.types("#why", "INC-7: by hand")
+	p.click("#yes")
+	p.sees("INC-7: by hand")
+	if state := i.field(".spec.lifecycleState", "cer", "shop-5"); state != "Paused" {
+		i.t.Errorf("shop-5 is %s", state)
+	}
+}
+
+const widgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.own.example.com}
+spec:
+  group: own.example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer}, color: {type: string}}}
+          status: {type: object, properties: {ready: {type: integer}}}
+`
+
+const widgetProfile = `
+apiVersion: hco.kubevirt.io/v1alpha1
+kind: ConfigurationProfileDefinition
+metadata: {name: large-widgets}
+spec:
+  description: Widgets are large.
+  requirements:
+  - {name: widgets, definition: widgets.own.example.com, kind: Widget, access: Write, install: the widgets, fields: [{path: spec.size}]}
+  options: {type: object, properties: {size: {type: integer, default: 3, minimum: 1, description: How large they are.}}}
+  items:
+  - name: grow
+    target: {requirement: widgets, namespace: widgets, name: one}
+    object: '{"spec": {"size": options.size}}'
+    impact: 'live != null && live.?spec.?size.orValue(0) == options.size ? "None" : "Medium"'
+    reason: '"it grows to %d".format([options.size])'
+    waits:
+    - {expression: live.status.ready == options.size, message: the widget grows, messageExpression: '"%d are ready".format([live.status.ready])'}
+`
+
+// plan: impact first, then the approval of exactly what is shown, by two people; its item while
+// it goes on, and its undo.
+func plan(i *installation, first, second *page) {
+	i.MustKubectlInput(widgets, "create", "-f", "-")
+	i.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", "--timeout=60s")
+	i.MustKubectlInput("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: one, namespace: widgets}, spec: {size: 1, color: red}}", "create", "-f", "-")
+	i.MustKubectlInput(widgetProfile, "create", "-f", "-")
+	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", "--timeout=60s")
+	i.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: larger}, spec: {profile: large-widgets, approvals: 2, onConflict: Take, options: {values: {size: 4}}}}", "create", "-f", "-")
+	first.sees("larger", "It waits for an approval; impact Medium")
+	for _, p := range []*page{first, second} {
+		p.goTo("#/plan/larger")
+		p.sees("ReviewRequired", "it grows to 4", "takes .spec.size from kubectl-create", "2 people approve it", "hash sha256:")
+	}
+	first.until("impact is before what changes", `document.querySelector("#impact").compareDocumentPosition(document.querySelector("#items")) & Node.DOCUMENT_POSITION_FOLLOWING`)
+	first.refuses("#stop", "it does not run")
+	first.click(".items summary")
+	first.sees("size: 4")
+	first.checks("plan")
+
+	// It is computed anew while both read it.
+	i.MustKubectl("patch", "configplan", "larger", "--type=merge", "-p", `{"spec":{"options":{"values":{"size":5}}}}`)
+	for _, p := range []*page{first, second} {
+		p.sees("This is not up to date", "it grows to 5")
+		p.refuses("#approve", "look again")
+		p.click("#look")
+		p.unsees("This is not up to date")
+	}
+	first.types("#comment", "CHG-2101")
+	first.tabTo("#approve")
+	first.works("#approve")
+	first.presses(kb.Enter)
+	first.sees("Approve plan larger?")
+	first.tabTo("#yes")
+	first.presses(kb.Enter)
+	second.sees("1 of 2", "anna", "CHG-2101")
+	first.refuses("#approve", "anna")
+	second.click("#approve")
+	second.click("#yes")
+	first.sees("InProgress", "0 of 1 done")
+	first.checks("plan-run")
+	i.MustKubectl("patch", "widget", "one", "-n", "widgets", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":5}}`)
+	first.sees("Completed", "1 of 1 done", "anna, bert")
+	second.click("#undo-1")
+	second.sees("Undo run 1 of larger?")
+	second.click("#yes")
+	first.sees("ReviewRequired (undo of run 1)")
+}
+
+// rights: who may only look sees what they may, and which right is missing where a button does
+// not work.
+func rights(i *installation, p *page) {
+	p.sees("shop", "Plans are not shown", `User "carl" cannot list resource "configurationplans"`)
+	p.checks("viewer")
+	p.goTo("#/x/shop")
+	p.sees("History")
+	p.refuses("#back-shop-1", "you lack the right: create clusterextensionrevisions/rollback.olm.operatorframework.io")
+	p.goTo("#/diff/..shop-2")
+	p.sees("What changes cannot be shown", "cannot get resource")
+	p.goTo("#/me")
+	p.sees("may not", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
+
+	// A right that is lost while the page is open.
+	i.MustKubectl("delete", "clusterrolebinding", "carl")
+	// The cluster learns of rights from a watch.
+	for deadline := time.Now().Add(patience); i.Kubectl("auth", "can-i", "list", "clusterextensionrevisions", "--as=carl").ExitCode == 0; {
+		if time.Now().After(deadline) {
+			i.t.Fatal("carl has the right still")
+		}
+	}
+	p.goTo("#/x/search")
+	p.sees("You may not see this")
+}
+
+// me: who one is, and what one may do.
+func me(p *page) {
+	p.sees("Extensions")
+	p.click(".user")
+	p.sees("You", "anna", "system:masters", "devel", "roll out, pause", "may")
+	p.until("all rights", `document.querySelectorAll("#may .well").length === 13`)
+	p.checks("me")
+}
+
+// readOnly: a console that only shows says so on each button.
+func readOnly(p *page) {
+	p.goTo("#/x/shop")
+	p.sees("read-only")
+	p.refuses("#back-shop-1", "this console was started with --read-only")
+}
+
+// troubles: what is shown stays when nothing answers, with its age, and goes on by itself.
+func troubles(i *installation, p *page) {
+	p.sees("Extensions", "shop")
+	i.server.Kill(i.t)
+	p.sees("The cluster does not answer", "What is shown is from", "shop")
+	p.checks("unreachable")
+	i.server = i.program.Serve(i.t, i.Cluster, i.dataDir)
+	p.unsees("The cluster does not answer")
+	i.roll("Succeeded", revision{extension: "after", number: 1, phases: []phase{{"all", []object{configMap("shop", "after", "a", "b")}}}})
+	p.sees("after")
+
+	p.console.stop()
+	p.sees("The connection is lost", "is kubectl penstock console still running?", "shop")
+}
+
+// signedOut: credentials that end while the page is open are said once, and nothing is tried
+// until somebody signs in.
+func signedOut(t *testing.T, i *installation) {
+	proxy := newProxy(t, i.Config())
+	console := serve(t, proxy.kubeconfig, asTyped)
+	p := tab(t, i.browser, console)
+	p.sees("Extensions", "shop")
+	proxy.expire()
+	p.sees("You are signed out", "shop")
+	asked := proxy.asked()
+	p.checks("signed-out") // which takes longer than any first pause between two tries
+	if now := proxy.asked(); now != asked || asked > 6 {
+		t.Errorf("%d requests after the credentials had ended, then %d", asked, now-asked)
+	}
+	proxy.renew()
+	p.click("#again")
+	p.unsees("You are signed out")
+	p.sees("Extensions", "shop")
+}
+
+// users are two with all rights, and one who may only list.
+func users(i *installation) (anna, bert, carl *cluster.Access) {
+	i.MustKubectlInput(strings.TrimSpace(`
+apiVersion: v1
+kind: List
+items:
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: ClusterRole
+  metadata: {name: carl}
+  rules:
+  - {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions, revisionhistories], verbs: [get, list, watch]}
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: ClusterRoleBinding
+  metadata: {name: carl}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: carl}
+  subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carl}]
+`), "create", "-f", "-")
+	return i.User("anna", "system:masters"), i.User("bert", "system:masters"), i.User("carl")
+}

@@ -1,0 +1,239 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// patience is how long a page may take to show what it should.
+const patience = 30 * time.Second
+
+// required tells whether what is missing is a failure.
+func required() bool { return os.Getenv("PENSTOCK_CONSOLE") == "required" }
+
+// lacking skips a test, or fails it where nothing may be missing.
+func lacking(t *testing.T, what string) {
+	t.Helper()
+	if required() {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+// startBrowser starts Chromium until the test ends.
+func startBrowser(t *testing.T) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		lacking(t, "there is no chromium: the console is not tested in a browser; apt-get install chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.Flag("headless", "new"), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 860))
+	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	// A browser newer than its driver sends what that does not know; it is of no use here.
+	browser, end := chromedp.NewContext(allocated, chromedp.WithErrorf(func(string, ...any) {}))
+	t.Cleanup(end)
+	if err := chromedp.Run(browser); err != nil {
+		t.Fatalf("starting chromium: %v", err)
+	}
+	return browser
+}
+
+// page is a tab.
+type page struct {
+	t       *testing.T
+	ctx     context.Context
+	console *served
+
+	mu sync.Mutex
+	// problems are what no page may have: errors of scripts, refusals of the policy of content,
+	// requests to others.
+	problems []string
+}
+
+// tab opens a console in a tab of its own. What is wrong in it fails the test when it ends.
+func tab(t *testing.T, browser context.Context, console *served) *page {
+	t.Helper()
+	// Each has a key of its own: sessionStorage is of one tab.
+	ctx, stop := chromedp.NewContext(browser)
+	t.Cleanup(stop)
+	p := &page{t: t, ctx: ctx, console: console}
+	chromedp.ListenTarget(ctx, p.hear)
+	// The tab lives as long as the context of the first run, which therefore has no deadline.
+	if err := chromedp.Run(ctx); err != nil {
+		t.Fatalf("opening a tab: %v", err)
+	}
+	p.run(log.Enable(), network.Enable(), runtime.Enable(), chromedp.Navigate(console.address))
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.problems) > 0 {
+			t.Errorf("the page had problems:\n%s", strings.Join(p.problems, "\n"))
+		}
+	})
+	return p
+}
+
+func (p *page) hear(event any) {
+	said := ""
+	switch event := event.(type) {
+	case *runtime.EventExceptionThrown:
+		said = "script: " + event.ExceptionDetails.Error()
+	case *log.EventEntryAdded:
+		// That a request was refused is told by the page.
+		if event.Entry.Level == log.LevelError && event.Entry.Source != log.SourceNetwork {
+			said = fmt.Sprintf("%s: %s", event.Entry.Source, event.Entry.Text)
+		}
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(event.Request.URL, p.console.origin+"/") {
+			said = "a request to " + event.Request.URL
+		}
+	}
+	if said != "" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.problems = append(p.problems, said)
+	}
+}
+
+// run does things in the tab.
+func (p *page) run(actions ...chromedp.Action) {
+	p.t.Helper()
+	ctx, stop := context.WithTimeout(p.ctx, patience+5*time.Second)
+	defer stop()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		p.t.Fatalf("in the browser: %v", err)
+	}
+}
+
+// goTo goes to a screen.
+func (p *page) goTo(place string) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate("location.hash = "+quoted(place), nil))
+}
+
+func quoted(text string) string {
+	raw, _ := json.Marshal(text) // a string has no error
+	return string(raw)
+}
+
+// until waits for an expression to be true: it is looked at whenever the page changes.
+func (p *page) until(what, expression string) {
+	p.t.Helper()
+	holds := false
+	script := fmt.Sprintf(`new Promise((done) => {
+		let over;
+		const look = () => { let is = false; try { is = !!(%s) } catch {} if (is) { watch.disconnect(); clearTimeout(over); done(true) } };
+		const watch = new MutationObserver(look);
+		watch.observe(document, {subtree: true, childList: true, characterData: true, attributes: true});
+		over = setTimeout(() => { watch.disconnect(); done(false) }, %d);
+		look();
+	})`, expression, patience.Milliseconds())
+	ctx, stop := context.WithTimeout(p.ctx, patience+5*time.Second)
+	defer stop()
+	look := chromedp.Evaluate(script, &holds, func(params *runtime.EvaluateParams) *runtime.EvaluateParams { return params.WithAwaitPromise(true) })
+	err := chromedp.Run(ctx, look)
+	for err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "-32000") { // the page was loaded again meanwhile
+		err = chromedp.Run(ctx, look)
+	}
+	if err != nil {
+		p.t.Fatalf("%s: in the browser: %v", what, err)
+	}
+	if !holds {
+		p.t.Fatalf("%s: not within %s; the page shows:\n%s", what, patience, p.text())
+	}
+}
+
+// sees waits for texts.
+func (p *page) sees(texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		p.until("seeing "+text, "document.body.innerText.replace(/\\s+/g, ' ').includes("+quoted(text)+")")
+	}
+}
+
+// unsees waits until a text is gone.
+func (p *page) unsees(text string) {
+	p.t.Helper()
+	p.until("not seeing "+text, "!document.body.innerText.replace(/\\s+/g, ' ').includes("+quoted(text)+")")
+}
+
+// has waits for an element.
+func (p *page) has(selector string) {
+	p.t.Helper()
+	p.until("having "+selector, "document.querySelector("+quoted(selector)+")")
+}
+
+// works waits for a button that is there and works.
+func (p *page) works(selector string) {
+	p.t.Helper()
+	p.until("a button that works: "+selector, "document.querySelector("+quoted(selector)+")?.getAttribute('aria-disabled') !== 'true' && document.querySelector("+quoted(selector)+")")
+}
+
+// click waits for a button that works, and clicks it.
+func (p *page) click(selector string) {
+	p.t.Helper()
+	p.works(selector)
+	p.run(chromedp.Evaluate("document.querySelector("+quoted(selector)+").scrollIntoView({block: 'center'})", nil), chromedp.Click(selector, chromedp.ByQuery))
+}
+
+// refuses waits until a button says why it does not work.
+func (p *page) refuses(selector, why string) {
+	p.t.Helper()
+	p.until(selector+" says why not: "+why, "document.querySelector("+quoted(selector)+")?.getAttribute('aria-disabled') === 'true' && document.querySelector("+quoted(selector+"-why")+")?.innerText.includes("+quoted(why)+")")
+}
+
+// types writes into a field.
+func (p *page) types(selector, text string) {
+	p.t.Helper()
+	p.has(selector)
+	p.run(chromedp.SendKeys(selector, text, chromedp.ByQuery))
+}
+
+// presses presses keys, one after the other.
+func (p *page) presses(keys ...string) {
+	p.t.Helper()
+	for _, key := range keys {
+		p.run(chromedp.KeyEvent(key))
+	}
+}
+
+// tabTo presses Tab until an element has the focus.
+func (p *page) tabTo(selector string) {
+	p.t.Helper()
+	p.has(selector)
+	for range 120 {
+		reached := false
+		p.run(chromedp.Evaluate("document.activeElement?.matches("+quoted(selector)+")", &reached))
+		if reached {
+			return
+		}
+		p.presses(kb.Tab)
+	}
+	p.t.Fatalf("Tab does not lead to %s; the page shows:\n%s", selector, p.text())
+}
+
+func (p *page) text() string {
+	said := ""
+	p.run(chromedp.Evaluate("document.body.innerText", &said))
+	return said
+}
+
+// clear empties a field, as somebody does.
+func clear(selector string) chromedp.Action {
+	return chromedp.Evaluate("(() => { const field = document.querySelector("+quoted(selector)+"); field.value = ''; field.dispatchEvent(new Event('input', {bubbles: true})) })()", nil)
+}

@@ -1,0 +1,150 @@
+package console
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestConsole drives all screens against one installation. Subtests go from one state of the
+// cluster to the next.
+func TestConsole(t *testing.T) {
+	i := install(t)
+	i.furnish()
+	anna, bert, carl := users(i)
+	console := serve(t, anna.Kubeconfig(), asTyped)
+	t.Run("Overview", func(t *testing.T) { overview(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Review", func(t *testing.T) { review(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Hostile", func(t *testing.T) { hostileTexts(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Rollback", func(t *testing.T) { rollback(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Plan", func(t *testing.T) {
+		plan(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, bert.Kubeconfig(), asTyped)))
+	})
+	t.Run("Me", func(t *testing.T) { me(tab(t, i.browser, console)) })
+	t.Run("Rights", func(t *testing.T) { rights(i.in(t), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped))) })
+	t.Run("ReadOnly", func(t *testing.T) {
+		readOnly(tab(t, i.browser, serve(t, anna.Kubeconfig(), `kubectl penstock console --no-browser --port 8090 --read-only`)))
+	})
+	t.Run("SignedOut", func(t *testing.T) { signedOut(t, i.in(t)) })
+	// The last one: it ends Penstock, and the console.
+	t.Run("Troubles", func(t *testing.T) { troubles(i.in(t), tab(t, i.browser, serve(t, anna.Kubeconfig(), asTyped))) })
+}
+
+// overview: what needs somebody comes first, and what changes in the cluster changes on the page.
+func overview(i *installation, p *page) {
+	p.sees("Needs you", "mail", "mail-config", "Moving", "search", "deploy 2/2", "shop", "1.5.0", "billing")
+	p.until("who and where", "document.querySelector('.who').innerText.includes('as')")
+	p.until("the key is not in the address", "!location.href.includes('key')")
+	p.until("what needs somebody is first", "document.querySelector('#extensions tbody tr').innerText.startsWith('mail')")
+	i.create(i.proposal(3).object())
+	p.sees("shop-3, version 1.6.0, is proposed in place of 1.5.0")
+	p.checks("overview")
+
+	// Keys: the filter, and the rows.
+	p.presses("/")
+	p.until("the filter has the focus", "document.activeElement.matches('[data-filter]')")
+	p.run(clear("[data-filter]"))
+	p.types("[data-filter]", "sho")
+	p.until("only shop", "document.querySelectorAll('#extensions tbody tr').length === 1")
+	p.presses(kb.Escape)
+	p.run(clear("[data-filter]"))
+	p.tabTo("#extensions [data-row]")
+	p.presses("j", "k", "j")
+	p.until("the second row", "document.activeElement === document.querySelectorAll('[data-row]')[1]")
+	p.presses("?")
+	p.until("help", "document.querySelector('.foot details').open")
+	// A freeze is said on every screen.
+	i.MustKubectl("create", "configmap", "-n", "penstock-system", "penstock-freeze", "--from-literal=author=admin", "--from-literal=reason=the year ends")
+	p.sees("Frozen. Nothing is written until that ends: ", "the year ends")
+	p.goTo("#/x/search")
+	p.sees("Frozen. Nothing is written", "the year ends")
+	i.MustKubectl("delete", "configmap", "-n", "penstock-system", "penstock-freeze")
+	p.unsees("Nothing is written")
+	p.goTo("#/")
+
+	// What is gone is gone from the page.
+	i.roll("Succeeded", revision{extension: "brief", number: 1, phases: []phase{{"all", []object{configMap("shop", "brief", "a", "b")}}}})
+	p.sees("brief")
+	i.MustKubectl("delete", "cer", "brief-1", "--timeout=60s")
+	p.unsees("brief")
+}
+
+// review: with the keyboard alone, from the overview to the rollout of a proposal. It reads what
+// matters first, what changes under its eyes is said, and what is critical has to be ticked.
+func review(i *installation, p *page) {
+	p.sees("shop-3, version 1.6.0")
+	p.tabTo(`.card.review a.title[href*="shop"]`)
+	p.presses(kb.Enter)
+	p.sees("What shop-3 changes", "shop-2 → shop-3: 1 added, 2 changed, 1 removed", "ClusterRole.rbac.authorization.k8s.io shop-reader", "seen 0 of 4", "to be read by the shop team")
+	p.until("the focus is at the beginning", "document.activeElement?.tagName === 'H1'")
+	p.has("#activate")
+	p.checks("review")
+
+	// An object is folded, and has its lines when it is opened.
+	p.tabTo(".objects summary")
+	p.presses(kb.Enter)
+	p.sees("seen 1 of 4", "log.level: debug")
+	p.until("what differs in a line is marked", "[...document.querySelectorAll('.unified mark')].some((one) => one.innerText.includes('debug'))")
+	p.until("lines as fields", "document.querySelectorAll('input[name=as]')[1].click() || true")
+	p.sees("Before", "After", ".data")
+	p.checks("review-fields")
+
+	// Somebody changes it while it is read.
+	i.MustKubectl("patch", "cer", "shop-3", "--type=merge", "-p", `{"spec":{"onFailure":"None","successDelaySeconds":1}}`)
+	p.sees("This is not up to date")
+	p.refuses("#activate", "look again")
+	p.tabTo("#look")
+	p.presses(kb.Enter)
+	p.unsees("This is not up to date")
+
+	p.tabTo("#activate")
+	p.works("#activate")
+	p.presses(kb.Enter)
+	p.sees("Roll out shop-3?", "1 deleted")
+	p.refuses("#yes", "tick what is critical")
+	p.checks("rollout")
+	p.until("all is ticked", "[...document.querySelectorAll('dialog input[type=checkbox]')].map((one) => one.checked || one.click()).length > 0")
+	p.tabTo("#yes")
+	p.works("#yes")
+	p.presses(kb.Enter)
+	p.until("the extension is shown", "location.hash === '#/x/shop'")
+	p.sees("shop-3 · 1.6.0", "Available")
+	i.MustKubectl("wait", "--for=condition=Succeeded", "--timeout=60s", "cer/shop-3")
+	if state := i.field(".spec.lifecycleState", "cer", "shop-3"); state != "Active" {
+		i.t.Errorf("shop-3 is %s", state)
+	}
+	i.MustKubectl("wait", "--for=delete", "--timeout=60s", "-n", "shop", "deployment/shop-worker")
+
+	p.checks("extension")
+
+	// Each object as it is.
+	p.tabTo("#objects")
+	p.presses(kb.Enter)
+	p.until("all objects", `document.querySelectorAll("#now tbody tr").length === 3`)
+	p.sees("Deployment.apps shop/shop-web", "as they were")
+	p.checks("objects")
+
+	// Compared with the cluster.
+	p.goTo("#/diff/shop-3..live")
+	p.sees("shop-3 and the cluster", "as it was")
+}
+
+// hostileTexts: what a cluster says is text, wherever it is shown.
+func hostileTexts(i *installation, p *page) {
+	i.furnishHostile()
+	p.sees("hostile-2, version javascript")
+	for _, place := range []string{"#/", "#/x/hostile", "#/diff/hostile-1..hostile-2", "#/diff/..hostile-1"} {
+		p.goTo(place)
+		p.until("hostile things at "+place, "document.querySelector('h1') && document.body.innerText.includes('hostile')")
+		p.until("all of it at "+place, "!document.body.innerText.includes('Comparing') && !document.body.innerText.includes('Asking')")
+		if place == "#/diff/hostile-1..hostile-2" {
+			p.click(".objects summary")
+			p.sees("evil.test")
+		}
+		p.until("no script has run, and no element is of the data", "!document.title.includes('owned') && !document.querySelector('iframe, svg, script:not([src]), img:not([src=\"/icon.svg\"]), a[href^=\"http\"], a[href^=\"javascript\"]')")
+	}
+	p.goTo("#/x/<img src=x onerror=alert(1)>")
+	p.sees("There is nothing here")
+	p.goTo("#/diff/../../x")
+	p.sees("There is nothing here")
+}

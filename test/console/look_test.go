@@ -1,0 +1,111 @@
+package console
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// look is how a page is looked at.
+type look struct {
+	name          string
+	width, height int64
+	features      []*emulation.MediaFeature
+}
+
+// shownToPeople are the screens of docs/console.
+func shownToPeople() []string {
+	return []string{"overview", "review", "review-fields", "rollout", "extension", "objects", "rollback", "plan", "plan-run", "me"}
+}
+
+// looks are the two that differ most; with FULL=1, and for pictures, all of them.
+func looks() []look {
+	scheme := func(is string) *emulation.MediaFeature {
+		return &emulation.MediaFeature{Name: "prefers-color-scheme", Value: is}
+	}
+	if os.Getenv("FULL") != "1" && os.Getenv("SCREENSHOTS") == "" {
+		return []look{
+			{"light", 1280, 860, []*emulation.MediaFeature{scheme("light")}},
+			{"dark, narrow", 390, 844, []*emulation.MediaFeature{scheme("dark")}},
+		}
+	}
+	return []look{
+		{"light", 1280, 860, []*emulation.MediaFeature{scheme("light")}},
+		{"dark", 1280, 860, []*emulation.MediaFeature{scheme("dark")}},
+		{"narrow", 390, 844, []*emulation.MediaFeature{scheme("light")}},
+		{"forced", 1280, 860, []*emulation.MediaFeature{scheme("dark"), {Name: "forced-colors", Value: "active"}}},
+	}
+}
+
+// checks looks at a screen in all ways, for what hinders people: rules of accessibility, and a
+// page that is wider than its window. With SCREENSHOTS it takes pictures.
+func (p *page) checks(name string) {
+	p.t.Helper()
+	axe := axeCore(p.t)
+	for _, look := range looks() {
+		p.run(emulation.SetEmulatedMedia().WithFeatures(look.features), emulation.SetDeviceMetricsOverride(look.width, look.height, 1, false))
+		if axe != "" {
+			p.accessible(axe, name+", "+look.name)
+		}
+		wider := ""
+		p.run(chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth ? "" : [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.outerHTML.slice(0, 200)).join("\n")`, &wider))
+		if wider != "" {
+			p.t.Errorf("%s, %s: the page is wider than its window:\n%s", name, look.name, wider)
+		}
+		if os.Getenv("SCREENSHOTS") != "" && look.name != "forced" && slices.Contains(shownToPeople(), name) {
+			p.run(chromedp.Evaluate(`scrollTo(0, 0); document.querySelector("#preview")?.scrollIntoView()`, nil))
+			p.picture(name + "-" + look.name)
+		}
+	}
+	p.run(emulation.SetEmulatedMedia(), emulation.ClearDeviceMetricsOverride())
+}
+
+func (p *page) accessible(axe, where string) {
+	p.t.Helper()
+	var there bool
+	p.run(chromedp.Evaluate("!!globalThis.axe", &there))
+	if !there {
+		p.run(chromedp.Evaluate(axe+";0", nil))
+	}
+	var found struct {
+		// Passes is how many rules found something to look at, and nothing wrong.
+		Passes     int
+		Violations []struct {
+			ID, Help string
+			Nodes    []struct {
+				HTML           string
+				FailureSummary string
+			}
+		}
+	}
+	p.run(chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations", "passes"], runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}}).then(({passes, violations}) => ({passes: passes.length, violations}))`,
+		&found, func(params *runtime.EvaluateParams) *runtime.EvaluateParams { return params.WithAwaitPromise(true) }))
+	if found.Passes < 10 {
+		p.t.Errorf("%s: only %d rules of accessibility were checked", where, found.Passes)
+	}
+	for _, violation := range found.Violations {
+		for _, node := range violation.Nodes {
+			p.t.Errorf("%s: %s: %s\n%s\n%s", where, violation.ID, violation.Help, node.HTML, node.FailureSummary)
+		}
+	}
+}
+
+// axeCore is the script that checks accessibility, empty where it is missing.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	folder := os.Getenv("PENSTOCK_NODE_MODULES")
+	raw, err := os.ReadFile(filepath.Join(folder, "axe-core", "axe.min.js"))
+	if err != nil || folder == "" {
+		if required() {
+			t.Fatalf("there is no axe-core: hack/console-tools.sh gets it: %v", err)
+		}
+		t.Log("there is no axe-core: accessibility is not checked; hack/console-tools.sh gets it")
+		return ""
+	}
+	return string(raw)
+}
