@@ -42,19 +42,18 @@ recipes=("${module}/go.mod" "${module}/go.sum")
 hash="$({ echo "${recipe}"; cat "${recipes[@]}" "${common}"/*/main.go; } | git hash-object --stdin | cut -c1-12)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/v${kubernetes}-${hash}"
 
-# name, pinned module, package, what it usually takes on two cores with an
-# empty build cache
+# name, pinned module, package
 programs=(
-	"kube-apiserver           k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-apiserver           3 min"
-	"kube-controller-manager  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-controller-manager  1 min"
-	"kube-scheduler           k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-scheduler           20 s"
-	"kubectl                  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kubectl                  20 s"
-	"etcd                     go.etcd.io/etcd/server/v3  ./etcd                                         20 s"
-	"kwok                     sigs.k8s.io/kwok           sigs.k8s.io/kwok/cmd/kwok                      30 s"
+	"kube-apiserver           k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-apiserver"
+	"kube-controller-manager  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-controller-manager"
+	"kube-scheduler           k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-scheduler"
+	"kubectl                  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kubectl"
+	"etcd                     go.etcd.io/etcd/server/v3  ./etcd"
+	"kwok                     sigs.k8s.io/kwok           sigs.k8s.io/kwok/cmd/kwok"
 )
 # In the folder of the default version.
 [ "${module}" != "${common}" ] ||
-	programs+=("kubectl-batch            k8s.io/kubernetes          ./kubectlbatch                              20 s")
+	programs+=("kubectl-batch            k8s.io/kubernetes          ./kubectlbatch")
 
 complete() {
 	local program
@@ -102,15 +101,30 @@ for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
 	ldflags+=" -X ${package}.gitVersion=v${kubernetes} -X ${package}.gitMajor=1 -X ${package}.gitMinor=${minor} -X ${package}.gitTreeState=clean"
 done
 
-n=0
-for program in "${programs[@]}"; do
-	read -r name origin package usual <<<"${program}"
-	n=$((n + 1))
-	[ -x "${cache}/${name}" ] && continue
-	say "building ${name} $(pinned "${origin}"), ${n} of ${#programs[@]}, usually ${usual}"
-	(cd "$(home "${origin}")" && go build -trimpath -ldflags "${ldflags}" -o "${partial}/${name}" "${package}") >&2 ||
-		fail "building ${name} failed; the compiler's output is above"
-	mv "${partial}/${name}" "${cache}/${name}"
+# compile MODULE PACKAGE... puts programs into ${partial}. One command compiles all of a module:
+# while one program is linked, which takes one processor, others are compiled.
+compile() {
+	local folder="$1"
+	shift
+	(cd "${folder}" && go build -v -trimpath -ldflags "${ldflags}" -o "${partial}/" "$@" 2>&1) |
+		awk '/^[A-Za-z0-9._~\/-]+$/ { if (++n % 200 == 0) print n " packages so far"; next } { print }' >&2
+}
+
+for folder in "${module}" "${common}"; do
+	names=() packages=()
+	for program in "${programs[@]}"; do
+		read -r name origin package <<<"${program}"
+		if [ "$(home "${origin}")" = "${folder}" ] && [ ! -x "${cache}/${name}" ]; then
+			names+=("${name}")
+			packages+=("${package}")
+		fi
+	done
+	[ "${#names[@]}" -gt 0 ] || continue
+	say "building ${names[*]}, usually 5 min"
+	compile "${folder}" "${packages[@]}" || fail "building ${names[*]} failed; the compiler's output is above"
+	for i in "${!names[@]}"; do
+		mv "${partial}/${packages[i]##*/}" "${cache}/${names[i]}"
+	done
 done
 
 # kwok's stages, which make Nodes ready and Pods run without a container.

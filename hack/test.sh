@@ -14,7 +14,7 @@
 # FULL=1 takes all of what is otherwise a sample, and repeats checks of content
 # that passed before.
 #
-# When at most six tests failed, counted with those that contain them, they run once
+# When at most twelve tests failed, counted with those that contain them, they run once
 # more, alone. One that passes then does not fail the whole, and the summary names it:
 # it is a defect of the test or of the program all the same. RERUN=0 takes the first
 # answer, as test-busy does.
@@ -27,8 +27,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # What is built, and what go test remembers, does not depend on the folder of the
 # checkout: another clone finds it in the cache of builds.
 export GOFLAGS="${GOFLAGS:-} -trimpath"
-# And it is what is shipped.
+# And it is what is shipped: these packages, and a static program. Tests are built like it,
+# so that both find what is compiled already.
 . hack/tags.sh
+export CGO_ENABLED="${CGO_ENABLED:-0}"
 
 say() { printf "%s\n" "$@"; }
 mark="penstock-$$-${RANDOM}${RANDOM}"
@@ -37,7 +39,15 @@ failed=()
 events="$(mktemp)"
 flaky="$(mktemp)"
 gotestsum=""
-trap 'rm -f "${events}" "${flaky}"' EXIT
+beside=""
+building=""
+besides="$(mktemp -d)"
+trap 'kill ${beside} ${building} 2>/dev/null; rm -rf "${events}" "${flaky}" "${besides}"' EXIT
+
+# build CMD... runs a command that compiles or checks, with memory taken for processor
+# time: a sixth of that of a compiler is collecting garbage. Not tests: the program
+# under test has settings of its own.
+build() { watched env GOGC="${GOGC:-400}" "$@"; }
 
 # watched CMD... runs a command and says every half minute that it still runs:
 # a first compile of Kubernetes' libraries is silent for minutes.
@@ -90,7 +100,7 @@ gotest() {
 	# shellcheck disable=SC2086 # several flags
 	# Without vet, which is a check of its own.
 	watched "${gotestsum}" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped,output \
-		--rerun-fails="${RERUN:-1}" --rerun-fails-max-failures=6 --rerun-fails-report "${again}" --packages "${packages[*]}" \
+		--rerun-fails="${RERUN:-1}" --rerun-fails-max-failures=12 --rerun-fails-report "${again}" --packages "${packages[*]}" \
 		--jsonfile "${out}" -- -vet=off -timeout 20m ${flags[@]+"${flags[@]}"} ${TESTFLAGS:-} 2>&1
 	status=$?
 	[ "${status}" -ne 0 ] || cat "${again}" >>"${flaky}"
@@ -117,8 +127,7 @@ reasons() {
 }
 
 # packages WHAT lists the packages of a group. Every package is in one, so that
-# a new folder is tested without being named here. go test begins them in this
-# order: those that take longest come first.
+# a new folder is tested without being named here.
 packages() {
 	case "$1" in
 	unit) go list ./... | grep -v '/penstock/test/' ;;
@@ -129,25 +138,85 @@ packages() {
 	esac
 }
 
+# longest are the packages whose tests take longest. go test begins packages in the
+# order in which they are named, and one that begins last ends last.
+longest=(test/server test/e2e test/extension pkg/registry/olm test/engine/rollout test/chartkind
+	pkg/controller/plan test/template test/framework/cluster test/engine/client
+	test/framework/plane test/engine/catalog)
+
+# longest_first is a filter of packages.
+longest_first() {
+	awk -v longest="${longest[*]}" '
+		BEGIN { n = split(longest, order, " ") }
+		{ name = $0; sub("^.*/penstock/", "", name); line[name] = $0; all[NR] = name }
+		END {
+			for (i = 1; i <= n; i++) if (order[i] in line) { print line[order[i]]; delete line[order[i]] }
+			for (i = 1; i <= NR; i++) if (all[i] in line) print line[all[i]]
+		}'
+}
+
 group() {
 	local list=() flags=() package
 	while IFS= read -r package; do
 		list+=("${package}")
-	done < <(packages "$1")
-	# Tests against a control plane wait most of the time: more of them than there
-	# are processors.
-	[ "$1" = unit ] || flags=(-p 4 -parallel 4)
+	done < <(packages "$1" | longest_first)
+	# Tests against a control plane wait a part of the time: more of them than there
+	# are processors. Many more do not end sooner, and each API server answers later.
+	[ "$1" = unit ] || flags=(-p 3 -parallel 3)
 	gotest ${flags[@]+"${flags[@]}"} ${list[@]+"${list[@]}"}
 }
 
-# benchmarks tests what the benchmarks are made of, a module of its own. They
-# themselves skip: make bench-reads runs them.
-benchmarks() {
-	local status
-	pushd test/bench >/dev/null || return 1
-	gotest ./...
+# modules tests the modules of their own: what the benchmarks are made of, which
+# themselves skip (make bench-reads runs them), and the console in a browser, where the
+# program was built.
+modules() {
+	local status=0 module notes=""
+	for module in test/bench test/console; do
+		if [ "${module}" = test/console ]; then
+			[ -n "${PENSTOCK_PROGRAM:-}" ] || continue
+			# Whoever needs what could not be fetched says so.
+			PENSTOCK_NODE_MODULES="$(hack/console-tools.sh 2>/dev/null)"
+			export PENSTOCK_NODE_MODULES
+		fi
+		pushd "${module}" >/dev/null || return 1
+		# Some need a control plane, which waits.
+		gotest -parallel 2 ./... || status=1
+		notes+="${notes:+; }${module}: ${note}"
+		popd >/dev/null || return 1
+	done
+	note="${notes}"
+	return "${status}"
+}
+
+# begin_modules runs them beside the step that follows, which uses the processors
+# while they wait.
+begin_modules() {
+	rm -f "${besides}"/*
+	(
+		events="${besides}/events" flaky="${besides}/flaky" note="" began="${SECONDS}"
+		modules >"${besides}/output" 2>&1
+		status=$?
+		printf '%s, %d s beside' "${note}" "$((SECONDS - began))" >"${besides}/note"
+		exit "${status}"
+	) &
+	beside=$!
+}
+
+# end_modules waits for them, and prints and counts what they did.
+end_modules() {
+	local status waited=0
+	while kill -0 "${beside}" 2>/dev/null; do
+		sleep 1
+		waited=$((waited + 1))
+		[ $((waited % 30)) -ne 0 ] || printf '… still running after %d s\n' "${waited}"
+	done
+	wait "${beside}"
 	status=$?
-	popd >/dev/null || return 1
+	beside=""
+	grep -v '^… still running' "${besides}/output"
+	cat "${besides}/events" >>"${events}"
+	[ ! -f "${besides}/flaky" ] || cat "${besides}/flaky" >>"${flaky}"
+	note="$(cat "${besides}/note")"
 	return "${status}"
 }
 
@@ -163,14 +232,41 @@ runner() {
 	gotestsum="${cache}/gotestsum"
 	[ ! -x "${gotestsum}" ] || return 0
 	mkdir -p "${cache}"
-	(cd hack/tools/test && GOFLAGS= GOWORK=off go build -o "${cache}/.gotestsum.$$" gotest.tools/gotestsum) || return 1
+	(cd hack/tools/test && GOFLAGS=-trimpath GOWORK=off go build -o "${cache}/.gotestsum.$$" gotest.tools/gotestsum) || return 1
 	mv "${cache}/.gotestsum.$$" "${gotestsum}"
 }
 
+# fetch downloads what the steps after tools compile, while that one uses the processors.
+# Only where nothing was ever checked: elsewhere most of it is there.
+fetch() {
+	[ ! -e "$(tools_folder)/verified" ] || return 0
+	local module
+	for module in hack/tools/test hack/tools/lint hack/tools/codegen hack/tools/rules . test/bench test/console; do
+		# Whoever needs what could not be fetched says so.
+		(cd "${module}" && GOWORK=off go mod download) >/dev/null 2>&1
+	done
+}
+
 tools() {
-	PENSTOCK_TOOLS="$(hack/build-tools.sh)" || return 1
+	if [ -n "${building}" ]; then
+		wait "${building}"
+		building=""
+		cat "${besides}/tools"
+	else
+		fetch &
+	fi
+	PENSTOCK_TOOLS="$(GOGC="${GOGC:-400}" hack/build-tools.sh)" || return 1
 	export PENSTOCK_TOOLS
 	note="${PENSTOCK_TOOLS}"
+}
+
+# begin_tools builds the control plane beside verify, where nothing was ever checked: both
+# compile for minutes, and neither uses all processors all the time.
+begin_tools() {
+	[ ! -e "$(tools_folder)/verified" ] || return 0
+	fetch &
+	GOGC="${GOGC:-400}" hack/build-tools.sh >/dev/null 2>"${besides}/tools" &
+	building=$!
 }
 
 # program builds the program once for all tests that run it. Its folder is named
@@ -181,7 +277,7 @@ program() {
 	built="$(mktemp -d "${programs}/.XXXXXX")"
 	# The state of the work tree is no input of a test; without it the version is
 	# always "devel".
-	watched env GOWORK=off go build -buildvcs=false -ldflags='-s -w' -o "${built}/penstock" ./cmd/penstock ||
+	build GOWORK=off go build -buildvcs=false -ldflags='-s -w' -o "${built}/penstock" ./cmd/penstock ||
 		{ rm -rf "${built}"; return 1; }
 	sum="$(git hash-object --no-filters "${built}/penstock" | cut -c1-16)"
 	# Another run may build the same one now; what was not used for a day may go.
@@ -218,7 +314,7 @@ verify() {
 			say "   passed before, for the same content"
 			continue
 		fi
-		if watched "${script}"; then
+		if build "${script}"; then
 			[ -z "${stamp}" ] || { mkdir -p "${stamp%/*}" && : >"${stamp}"; }
 		else
 			bad=$((bad + 1))
@@ -262,15 +358,22 @@ steps=("$@")
 runner || exit 1
 for name in "${steps[@]}"; do
 	case "${name}" in
-	tools) step tools tools || break ;;
-	verify) step verify verify ;;
+	tools)
+		case " ${steps[*]} " in *" tools verify "*) begin_tools ;; esac
+		[ -n "${building}" ] || step tools tools || break
+		;;
+	verify)
+		step verify verify
+		[ -z "${building}" ] || step tools tools || break
+		;;
 	unit | cluster | integration | e2e | tests)
 		# Some tests need the control plane and the program: built once here, with
 		# progress, and not inside of a test, where go test hides it.
 		[ -n "${PENSTOCK_TOOLS:-}" ] || tools || { failed+=(tools); break; }
 		[ "${name}" = unit ] || step program program || break
+		case "${name}" in unit | tests) begin_modules ;; esac
 		step "${name}" group "${name}"
-		case "${name}" in unit | tests) step "unit (bench)" benchmarks ;; esac
+		case "${name}" in unit | tests) step "modules" end_modules ;; esac
 		;;
 	*)
 		say "error: there is no step '${name}'; steps are tools, verify, tests, unit, cluster, integration, e2e" >&2

@@ -15,8 +15,9 @@ say() { printf '==> %s\n' "$*" >&2; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 command -v go >/dev/null || fail "Go is not on PATH: install Go 1.26 or later (https://go.dev/dl) and run this again"
-# Settings of the caller's shell must not decide what is generated.
-export GOFLAGS= GOWORK=off LC_ALL=C
+# Settings of the caller's shell must not decide what is generated. -trimpath, as in
+# hack/test.sh: what both need is compiled once.
+export GOFLAGS=-trimpath GOWORK=off LC_ALL=C
 
 module="$(go list -m)"
 version="$(cd hack/tools/codegen && go list -m -f '{{.Version}}' k8s.io/code-generator)"
@@ -44,6 +45,7 @@ say "OpenAPI definitions in ${out}/openapi"
 kube::codegen::gen_openapi \
 	--output-dir "${out}/openapi" \
 	--output-pkg "${module}/${out}/openapi" \
+	--extra-pkgs k8s.io/apimachinery/pkg/util/intstr \
 	--output-model-name-file zz_generated.model_name.go \
 	--report-filename "${out}/openapi/violations.report" \
 	--update-report \

@@ -12,7 +12,7 @@ cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/r
 if [ ! -x "${cache}/rules" ]; then
 	echo "building the tester of alerts, usually 1 min" >&2
 	mkdir -p "${cache}"
-	(cd hack/tools/rules && GOFLAGS='' GOWORK=off CGO_ENABLED=0 go build -o "${cache}/.rules.$$" .)
+	(cd hack/tools/rules && GOFLAGS=-trimpath GOWORK=off CGO_ENABLED=0 go build -o "${cache}/.rules.$$" .)
 	mv "${cache}/.rules.$$" "${cache}/rules"
 fi
 "${cache}/rules" artifacts/monitoring/tests/*.yaml

@@ -2,7 +2,7 @@
 # Fails when staticcheck finds something. Its version is pinned in
 # hack/tools/lint and compiled into the cache of tools on first use.
 #
-# inputs: *.go hack/tags go.mod go.sum test/bench/go.mod test/bench/go.sum hack/tools/lint
+# inputs: *.go hack/tags go.mod go.sum test/bench/go.mod test/bench/go.sum test/console/go.mod test/console/go.sum hack/tools/lint
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . hack/tags.sh
@@ -12,7 +12,8 @@ cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/s
 if [ ! -x "${cache}/staticcheck" ]; then
 	echo "building staticcheck ${version}, usually 20 s" >&2
 	mkdir -p "${cache}"
-	(cd hack/tools/lint && GOFLAGS= GOWORK=off go build -o "${cache}/.staticcheck.$$" honnef.co/go/tools/cmd/staticcheck)
+	# -trimpath, as all else: the standard library is compiled once.
+	(cd hack/tools/lint && GOFLAGS=-trimpath GOWORK=off go build -o "${cache}/.staticcheck.$$" honnef.co/go/tools/cmd/staticcheck)
 	mv "${cache}/.staticcheck.$$" "${cache}/staticcheck"
 fi
 
@@ -25,6 +26,8 @@ while IFS= read -r package; do
 	packages+=("${package}")
 done < <(go list ./... | grep -v '/pkg/generated\(/\|$\)')
 "${cache}/staticcheck" -checks all,-ST1003 "${packages[@]}"
-# The benchmarks are a module of their own.
-(cd test/bench && GOFLAGS="${GOFLAGS} -trimpath" GOWORK=off "${cache}/staticcheck" -checks all,-ST1003 ./...)
+# The benchmarks and the tests of the console are modules of their own.
+for module in test/bench test/console; do
+	(cd "${module}" && GOFLAGS="${GOFLAGS} -trimpath" GOWORK=off "${cache}/staticcheck" -checks all,-ST1003 ./...)
+done
 echo "staticcheck finds nothing in ${#packages[@]} packages"

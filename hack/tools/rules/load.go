@@ -28,6 +28,18 @@ type testCase struct {
 	Interval model.Duration `yaml:"interval"`
 	Input    []input        `yaml:"input_series"`
 	Alerts   []expectation  `yaml:"alert_rule_test"`
+	// Records are expressions, usually the names of what recording rules make.
+	Records []value `yaml:"promql_expr_test"`
+}
+
+// value is what an expression gives at a time, nothing when there are no samples.
+type value struct {
+	Expr     string         `yaml:"expr"`
+	EvalTime model.Duration `yaml:"eval_time"`
+	Samples  []struct {
+		Labels string  `yaml:"labels"`
+		Value  float64 `yaml:"value"`
+	} `yaml:"exp_samples"`
 }
 
 type input struct {
@@ -48,7 +60,7 @@ type alert struct {
 	Annotations map[string]string `yaml:"exp_annotations"`
 }
 
-// rule is an alert with its expression parsed.
+// rule is an alert, or a recording rule, with its expression parsed.
 type rule struct {
 	rulefmt.Rule
 	expr parser.Expr
@@ -106,12 +118,12 @@ func loadRules(file string) ([]rule, error) {
 	var rules []rule
 	for _, group := range groups.Groups {
 		for _, r := range group.Rules {
-			if r.Alert == "" || r.KeepFiringFor != 0 {
+			if r.KeepFiringFor != 0 {
 				return nil, fmt.Errorf("group %s: only alerts without keep_firing_for can be tested", group.Name)
 			}
 			expr, err := expressions.ParseExpr(r.Expr)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", r.Alert, err)
+				return nil, fmt.Errorf("%s%s: %w", r.Alert, r.Record, err)
 			}
 			rules = append(rules, rule{Rule: r, expr: expr})
 		}

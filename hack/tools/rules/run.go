@@ -25,7 +25,7 @@ func run(ctx context.Context, file testFile, rules []rule, fired map[string]bool
 		Parser:                   parser.NewParser(parser.Options{}),
 	})
 	for _, r := range rules {
-		fired[r.Alert] = fired[r.Alert]
+		fired[r.Alert+r.Record] = fired[r.Alert+r.Record]
 	}
 	var errs []error
 	for _, test := range file.Tests {
@@ -33,13 +33,25 @@ func run(ctx context.Context, file testFile, rules []rule, fired map[string]bool
 		if err != nil {
 			return fmt.Errorf("%s: %w", test.Name, err)
 		}
+		recorded, err := record(ctx, engine, rules, series, test.until(), time.Duration(file.EvaluationInterval))
+		if err != nil {
+			return fmt.Errorf("%s: %w", test.Name, err)
+		}
+		for _, want := range test.Records {
+			if err := want.check(ctx, engine, recorded); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %s after %s: %w", test.Name, want.Expr, want.EvalTime, err))
+			}
+			if _, is := fired[want.Expr]; is && len(want.Samples) > 0 {
+				fired[want.Expr] = true
+			}
+		}
 		for _, want := range test.Alerts {
 			i := slices.IndexFunc(rules, func(r rule) bool { return r.Alert == want.Alert })
 			if i < 0 {
 				errs = append(errs, fmt.Errorf("%s: there is no alert %s", test.Name, want.Alert))
 				continue
 			}
-			evaluation := evaluation{engine: engine, storage: memory(series), rule: rules[i], interval: time.Duration(file.EvaluationInterval)}
+			evaluation := evaluation{engine: engine, storage: recorded, rule: rules[i], interval: time.Duration(file.EvaluationInterval)}
 			got, err := evaluation.firing(ctx, time.Duration(want.EvalTime))
 			if err == nil {
 				err = compare(want.Firing, got)

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds the image of this machine twice, which have to be the same, and runs its program
+# from the image's files: in user, mount and process namespaces, read-only, as a user that
+# the image does not know, deployed by artifacts/deploy. The first acts of the demo are
+# played with it.
+#
+#   hack/image-test.sh VERSION      after make build
+#
+# PENSTOCK_IMAGE=DIR takes a layout that exists. Where namespaces are forbidden, it says so
+# and tests nothing more; PENSTOCK_NAMESPACES=required makes that a failure.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. hack/tags.sh
+export CGO_ENABLED=0
+
+image="${PENSTOCK_IMAGE:-}"
+if [ -z "${image}" ]; then
+	scratch="$(mktemp -d)"
+	trap 'rm -rf "${scratch}"' EXIT
+	platform="linux/$(go env GOARCH)"
+	for n in 1 2; do
+		# In folders of their own: nothing is taken over but what is compiled.
+		go run ./hack/release image -version "$1" -platforms "${platform}" -out "${scratch}/${n}/image" | sed 's/.*: //' | tee "${scratch}/${n}.digest"
+	done
+	cmp "${scratch}/1.digest" "${scratch}/2.digest" || { echo "error: two builds of the same sources differ" >&2; exit 1; }
+	diff -r "${scratch}/1/image" "${scratch}/2/image"
+	image="${scratch}/1/image"
+fi
+PENSTOCK_TOOLS="$(hack/build-tools.sh)" PENSTOCK_PROGRAM="${PWD}/bin/penstock" PENSTOCK_IMAGE="$(cd "${image}" && pwd)" \
+	go test -trimpath -vet=off -count=1 -v -run '^TestImage$' ./test/demo

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Installs a release from its files alone, in an empty folder, and runs the quick start of
+# README.md with it, against a control plane of this machine. Then it looks at the chart, the
+# image and the manifest of krew that the release has.
+#
+#   hack/release-test.sh            makes a release for this machine first
+#   hack/release-test.sh DIR        takes one that exists
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+checkout="${PWD}"
+. hack/tags.sh
+export CGO_ENABLED=0
+
+scratch="$(mktemp -d)"
+server=''
+home="${HOME}"
+clean() {
+	local status=$?
+	[ "${status}" -eq 0 ] || tail -n 20 "${scratch}/empty/penstock.log" 2>/dev/null || true
+	[ -z "${server}" ] || kill "${server}" 2>/dev/null || true
+	(cd "${checkout}" && HOME="${home}" go run ./hack/cluster -dir "${scratch}/cluster" down) || true
+	rm -rf "${scratch}"
+	exit "${status}"
+}
+trap clean EXIT
+step() { printf '\n== %s\n' "$*"; }
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+release="${1:-}"
+architecture="$(go env GOARCH)"
+if [ -z "${release}" ]; then
+	step "a release for this machine"
+	go run ./hack/release all -version v0.0.1-test -platforms "linux/${architecture}" -out "${scratch}/release"
+	release="${scratch}/release"
+fi
+release="$(cd "${release}" && pwd)"
+
+step "files"
+(cd "${release}" && sha256sum --check --quiet checksums.txt && cat checksums.txt)
+version="$(cd "${release}" && ls penstock_*_image.tar.gz)"
+version="${version#penstock_}"
+version="${version%_image.tar.gz}"
+tar -tzf "${release}/penstock-${version#v}.tgz" | grep -x 'penstock/values.schema.json' >/dev/null || fail "the chart has no schema"
+
+step "install, in an empty folder"
+mkdir "${scratch}/empty" "${scratch}/empty/bin"
+cd "${scratch}/empty"
+tar -xzf "${release}/penstock_${version}_linux_${architecture}.tar.gz" -C bin
+tar -xzf "${release}/kubectl-penstock_${version}_linux_${architecture}.tar.gz" -C bin
+tar -xzf "${release}/penstock_${version}_manifests.tar.gz"
+tools="$("${checkout}/hack/build-tools.sh")"
+# Nothing of the user's own folder is used, but for Go's caches.
+export PATH="${PWD}/bin:${tools}:${PATH}" KUBECACHEDIR="${scratch}/kubectl-cache" HOME="${scratch}/empty"
+[ "$(penstock version)" = "${version}" ] || fail "the server is $(penstock version), want ${version}"
+# It asks for the version of the server, too, and there is none yet.
+{ kubectl penstock version 2>/dev/null || true; } | grep -F "${version}" || fail "the plugin is not ${version}"
+
+step "the quick start"
+(cd "${checkout}" && HOME="${home}" go run ./hack/cluster -dir "${scratch}/cluster" up >/dev/null)
+export KUBECONFIG="${scratch}/cluster/kubeconfig"
+penstock serve --register --kubeconfig "${KUBECONFIG}" --data-dir ./data --secure-port 0 >penstock.log 2>&1 &
+server=$!
+for _ in $(seq 60); do
+	! kubectl penstock check >check.log 2>&1 || break
+	kill -0 "${server}" || fail "the server ended"
+	sleep 1
+done
+kubectl penstock check
+examples=artifacts/examples
+kubectl penstock deploy "${examples}/lighthouse/v1.0.0" --name lighthouse --version v1.0.0 --yes
+kubectl penstock deploy "${examples}/lighthouse/v1.1.0" --name lighthouse --version v1.1.0 --yes
+kubectl penstock status lighthouse
+kubectl penstock diff lighthouse --live
+kubectl penstock rollback lighthouse --yes --cause "trying it"
+kubectl penstock status lighthouse | grep -F 'v1.0.0: Active' || fail "the rollback did not bring v1.0.0 back"
+cd "${examples}/rebalancing"
+kubectl apply -f definitions.yaml
+kubectl wait --for=condition=Established crd --all
+kubectl apply -f cluster.yaml -f plan-without-reboots.yaml
+kubectl wait --for=jsonpath='{.status.phase}'=ReviewRequired configurationplan/rebalance --timeout=60s
+kubectl penstock plan approve rebalance --wait --yes --hash "$(kubectl get configurationplan rebalance -o jsonpath='{.status.planHash}')"
+kubectl get configurationplan rebalance -o jsonpath='{.status.phase}' | grep -Fx Completed
+cd - >/dev/null
+
+step "the image is the program of the archive"
+tar -xzf "${release}/penstock_${version}_image.tar.gz"
+grep -q "\"${version}\"" image/index.json || fail "the image is not of ${version}"
+printf '\nthe quick start works from the archives of %s alone\n' "${version}"

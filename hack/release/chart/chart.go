@@ -1,0 +1,83 @@
+// Package chart renders and packages the chart of artifacts/chart by Helm's library: what
+// it makes is what `helm template` and `helm package` make.
+package chart
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+)
+
+// Chart is one that was read, from a folder or an archive.
+type Chart struct{ read *chartv2.Chart }
+
+// Load reads a folder, or an archive of Helm.
+func Load(path string) (*Chart, error) {
+	read, err := loader.Load(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart %s: %w", path, err)
+	}
+	return &Chart{read}, nil
+}
+
+// SetVersion makes it the chart of a release: v1.2.3, whose chart has the version 1.2.3.
+func (c *Chart) SetVersion(version string) {
+	c.read.Metadata.Version, c.read.Metadata.AppVersion = strings.TrimPrefix(version, "v"), version
+}
+
+// Render returns the manifests, as a stream of YAML. Values that the schema of the chart does
+// not allow are an error, and so are templates that fail.
+func (c *Chart) Render(ctx context.Context, namespace, kubernetes string, values map[string]any) (string, error) {
+	capabilities := common.DefaultCapabilities.Copy()
+	version, err := common.ParseKubeVersion(kubernetes)
+	if err != nil {
+		return "", fmt.Errorf("rendering for Kubernetes %q: %w", kubernetes, err)
+	}
+	capabilities.KubeVersion = *version
+	if wanted := c.read.Metadata.KubeVersion; !chartutil.IsCompatibleRange(wanted, version.String()) {
+		return "", fmt.Errorf("rendering for Kubernetes %s: the chart needs %s", version, wanted)
+	}
+	release := common.ReleaseOptions{Name: c.read.Name(), Namespace: namespace, Revision: 1, IsInstall: true}
+	all, err := util.ToRenderValues(c.read, values, release, capabilities)
+	if err != nil {
+		return "", fmt.Errorf("rendering the chart: %w", err)
+	}
+	made, err := engine.Engine{Strict: true}.RenderWithContext(ctx, c.read, all)
+	if err != nil {
+		return "", fmt.Errorf("rendering the chart: %w", err)
+	}
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		if text := strings.TrimSpace(made[name]); text != "" && path.Base(name) != "NOTES.txt" {
+			fmt.Fprintf(&out, "---\n%s\n", strings.TrimPrefix(text, "---\n"))
+		}
+	}
+	return out.String(), nil
+}
+
+// Package writes the archive into a folder, and returns its path. All files in it have the
+// given time, so that the same chart makes the same archive.
+func (c *Chart) Package(dir string, created time.Time) (string, error) {
+	c.read.ModTime, c.read.SchemaModTime = created, created
+	for _, files := range [][]*common.File{c.read.Raw, c.read.Templates, c.read.Files} {
+		for _, file := range files {
+			file.ModTime = created
+		}
+	}
+	path, err := chartutil.Save(c.read, dir)
+	if err != nil {
+		return "", fmt.Errorf("packaging the chart: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/penstock-project/penstock/hack/release/archive"
+	"github.com/penstock-project/penstock/hack/release/bom"
+	"github.com/penstock-project/penstock/hack/release/chart"
+	"github.com/penstock-project/penstock/hack/release/krew"
+	"github.com/penstock-project/penstock/hack/release/notes"
+)
+
+// checksums is the file of a release that has those of all others.
+const checksums = "checksums.txt"
+
+// download is where the files of a release are published, before the version.
+const download = "https://github.com/penstock-project/penstock/releases/download/"
+
+// pluginPlatforms are those that the plugin is built for.
+func pluginPlatforms() []platform {
+	var found []platform
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		for _, architecture := range []string{"amd64", "arm64"} {
+			found = append(found, platform{system, architecture})
+		}
+	}
+	return found
+}
+
+// release makes everything in a folder, in place of what is there. Programs stay in the
+// folder scratch. The image and the server are for those of the platforms that they are for.
+func (s *sources) release(ctx context.Context, dir, scratch string, platforms []platform) error {
+	// Build metadata follows a +, which the tag of an image may not have.
+	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(s.version, "v"))
+	if err != nil || !strings.HasPrefix(s.version, "v") || parsed.Metadata() != "" {
+		return fmt.Errorf("the version is %q: a release has v and a semantic version without build metadata, for instance v1.2.3", s.version)
+	}
+	if err := s.committed(ctx); err != nil {
+		return err
+	}
+	if err := vacate(dir, checksums); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the folder of the release: %w", err)
+	}
+	// What is interrupted can be removed by the next attempt.
+	if err := write(filepath.Join(dir, checksums), nil); err != nil {
+		return err
+	}
+	servers := slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return !slices.Contains(imagePlatforms(), p) })
+	digest, err := s.releaseImage(ctx, dir, scratch, servers)
+	if err != nil {
+		return err
+	}
+	for _, p := range servers {
+		// Built for the image just now.
+		if _, err := s.pack("penstock", p, filepath.Join(scratch, p.system+"-"+p.architecture, "penstock"), dir); err != nil {
+			return err
+		}
+	}
+	var plugins []krew.Archive
+	for _, p := range platforms {
+		path, err := s.build(ctx, "kubectl-penstock", p, scratch)
+		if err != nil {
+			return err
+		}
+		packed, err := s.pack("kubectl-penstock", p, path, dir)
+		if err != nil {
+			return err
+		}
+		plugins = append(plugins, krew.Archive{OS: p.system, Architecture: p.architecture, Path: packed, Program: p.file("kubectl-penstock")})
+	}
+	for _, step := range []func() error{
+		func() error { return s.releaseKrew(dir, plugins) },
+		func() error { return s.releaseChart(dir) },
+		func() error { return s.releaseManifests(dir) },
+		func() error { return s.releaseNotes(ctx, dir, digest) },
+		// The last: it sums up all the others.
+		func() error { return sums(dir) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releaseImage packs the layout, which is a folder, into one file.
+func (s sources) releaseImage(ctx context.Context, dir, scratch string, platforms []platform) (string, error) {
+	folder := filepath.Join(scratch, "image")
+	digest, err := s.image(ctx, folder, scratch, platforms)
+	if err != nil {
+		return "", err
+	}
+	files, err := archive.Folder(folder, "image")
+	if err != nil {
+		return "", err
+	}
+	return digest, archive.Write(filepath.Join(dir, "penstock_"+s.version+"_image.tar.gz"), files, s.created)
+}
+
+// pack makes the archive of a program, flat and with the license, and its bill of materials
+// beside it.
+func (s sources) pack(name string, p platform, path, dir string) (string, error) {
+	base := filepath.Join(dir, fmt.Sprintf("%s_%s_%s_%s", name, s.version, p.system, p.architecture))
+	bill, err := bom.Of(bom.Program{Path: path, Name: name, Version: s.version, Created: s.created})
+	if err != nil {
+		return "", err
+	}
+	if err := write(base+".cdx.json", bill); err != nil {
+		return "", err
+	}
+	return base + ".tar.gz", archive.Write(base+".tar.gz", []archive.File{
+		{Name: p.file(name), Path: path, Program: true}, {Name: "LICENSE", Path: filepath.Join(s.root, "LICENSE")},
+	}, s.created)
+}
+
+// releaseKrew writes the manifest of krew, which krew has to take.
+func (s sources) releaseKrew(dir string, plugins []krew.Archive) error {
+	manifest, err := krew.Make(s.version, download+s.version, plugins)
+	if err != nil {
+		return err
+	}
+	if err := krew.Validate(manifest, dir); err != nil {
+		return fmt.Errorf("checking the manifest of krew: %w", err)
+	}
+	return write(filepath.Join(dir, "penstock-krew.yaml"), manifest)
+}
+
+func (s sources) releaseChart(dir string) error {
+	found, err := chart.Load(filepath.Join(s.root, "artifacts", "chart"))
+	if err != nil {
+		return err
+	}
+	found.SetVersion(s.version)
+	_, err = found.Package(dir, s.created)
+	return err
+}
+
+// releaseManifests packs what is applied by kubectl, and the examples of the quick start.
+func (s sources) releaseManifests(dir string) error {
+	files := []archive.File{{Name: "LICENSE", Path: filepath.Join(s.root, "LICENSE")}}
+	for _, folder := range []string{"deploy", "examples", "monitoring"} {
+		found, err := archive.Folder(filepath.Join(s.root, "artifacts", folder), "artifacts/"+folder)
+		if err != nil {
+			return err
+		}
+		files = append(files, found...)
+	}
+	return archive.Write(filepath.Join(dir, "penstock_"+s.version+"_manifests.tar.gz"), files, s.created)
+}
+
+// releaseNotes are of the commits since the last tag, that of this version left out.
+func (s sources) releaseNotes(ctx context.Context, dir, digest string) error {
+	made := notes.Release{Version: s.version, Digest: digest}
+	// An error is that there is no tag.
+	made.Previous, _ = git(ctx, "describe", "--tags", "--abbrev=0", "--exclude", s.version)
+	commits := "HEAD"
+	if made.Previous != "" {
+		commits = made.Previous + "..HEAD"
+	}
+	out, err := git(ctx, "log", "--no-merges", "--format=%s", commits)
+	if err != nil {
+		return err
+	}
+	made.Subjects = strings.Split(out, "\n")
+	return write(filepath.Join(dir, "NOTES.md"), []byte(notes.Write(made)))
+}
+
+func sums(dir string) error {
+	if err := os.Remove(filepath.Join(dir, checksums)); err != nil {
+		return fmt.Errorf("writing the checksums: %w", err)
+	}
+	all, err := archive.Sums(dir)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(dir, checksums), []byte(all))
+}
+
+func write(path string, content []byte) error {
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		return fmt.Errorf("writing a file of the release: %w", err)
+	}
+	return nil
+}
