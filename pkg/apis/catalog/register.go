@@ -30,6 +30,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&CatalogPackageList{},
 		&CatalogPackageVersions{},
 		&CatalogPackageGraph{},
+		&CatalogPackageUpgrades{},
 		&CatalogPackageIcon{},
 		&CatalogPackageOptions{},
 	)

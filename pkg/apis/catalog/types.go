@@ -244,3 +244,54 @@ type CatalogPackageOptions struct {
 	// channel.
 	To string
 }
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// CatalogPackageUpgrades is which ClusterExtensions ask for a package, and what they could be
+// upgraded to.
+type CatalogPackageUpgrades struct {
+	metav1.TypeMeta
+	// ObjectMeta has the name of the package.
+	metav1.ObjectMeta
+	// Extensions are the ClusterExtensions, by name.
+	Extensions []ExtensionUpgrades
+}
+
+// ExtensionUpgrades is what an extension has installed, and what there is beyond it.
+type ExtensionUpgrades struct {
+	// Extension is the name of the ClusterExtension.
+	Extension string
+	// Installed is the version that is installed, empty for none.
+	Installed string
+	// Allowed is the version that spec leads to now; it may be the installed one. It is
+	// empty when spec leads to none.
+	Allowed string
+	// Channel and Catalog lead to the allowed version.
+	Channel string
+	// Catalog has the allowed version.
+	Catalog string
+	// Approval is Automatic or Manual: then an upgrade waits until somebody approves it.
+	Approval string
+	// Newest is the highest version in the channels and catalogs that spec asks for.
+	Newest string
+	// Blocked are versions above the installed and the allowed one, the newest first, at
+	// most 10.
+	Blocked []BlockedVersion
+	// Omitted is how many more there are.
+	Omitted int32
+	// Message says why spec leads to no version, or why that is not known.
+	Message string
+}
+
+// BlockedVersion is a version that does not come.
+type BlockedVersion struct {
+	// Version of the package.
+	Version string
+	// Catalog that has it.
+	Catalog string
+	// Cause is OtherCatalog, Channel, Range, NotSuccessor, Deprecated, Priority, Tie or
+	// Unsupported.
+	Cause string
+	// Message says it in words, and what helps.
+	Message string
+}

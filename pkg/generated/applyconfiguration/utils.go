@@ -28,12 +28,42 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &hcov1alpha1.ConfigurationPlanSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConfigurationPlanStatus"):
 		return &hcov1alpha1.ConfigurationPlanStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigurationProfileDefinition"):
+		return &hcov1alpha1.ConfigurationProfileDefinitionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigurationProfileDefinitionSpec"):
+		return &hcov1alpha1.ConfigurationProfileDefinitionSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConfigurationProfileDefinitionStatus"):
+		return &hcov1alpha1.ConfigurationProfileDefinitionStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DeclaredAccess"):
+		return &hcov1alpha1.DeclaredAccessApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionBlastRadius"):
+		return &hcov1alpha1.DefinitionBlastRadiusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionCheck"):
+		return &hcov1alpha1.DefinitionCheckApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionField"):
+		return &hcov1alpha1.DefinitionFieldApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionItem"):
+		return &hcov1alpha1.DefinitionItemApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionRequirement"):
+		return &hcov1alpha1.DefinitionRequirementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionTarget"):
+		return &hcov1alpha1.DefinitionTargetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionVariable"):
+		return &hcov1alpha1.DefinitionVariableApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionWait"):
+		return &hcov1alpha1.DefinitionWaitApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HighDensitySwapOptions"):
+		return &hcov1alpha1.HighDensitySwapOptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LoadAwareRebalancingOptions"):
 		return &hcov1alpha1.LoadAwareRebalancingOptionsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NodeHealthRemediationOptions"):
+		return &hcov1alpha1.NodeHealthRemediationOptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlanApproval"):
 		return &hcov1alpha1.PlanApprovalApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlanApprover"):
 		return &hcov1alpha1.PlanApproverApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PlanDefinition"):
+		return &hcov1alpha1.PlanDefinitionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlanItem"):
 		return &hcov1alpha1.PlanItemApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlanOptions"):
@@ -46,6 +76,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &hcov1alpha1.TakenFieldsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TargetRef"):
 		return &hcov1alpha1.TargetRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TemplateReference"):
+		return &hcov1alpha1.TemplateReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UnhealthyCondition"):
+		return &hcov1alpha1.UnhealthyConditionApplyConfiguration{}
 
 		// Group=olm.operatorframework.io, Version=v1alpha1
 	case olmv1alpha1.SchemeGroupVersion.WithKind("CELAssertion"):

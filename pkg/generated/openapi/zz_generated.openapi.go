@@ -14,6 +14,7 @@ import (
 	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
+	intstr "k8s.io/apimachinery/pkg/util/intstr"
 	version "k8s.io/apimachinery/pkg/version"
 	common "k8s.io/kube-openapi/pkg/common"
 	spec "k8s.io/kube-openapi/pkg/validation/spec"
@@ -21,152 +22,226 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.BundleVersion{}.OpenAPIModelName():                     schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref),
-		v1alpha1.CatalogPackage{}.OpenAPIModelName():                    schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref),
-		v1alpha1.CatalogPackageGraph{}.OpenAPIModelName():               schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref),
-		v1alpha1.CatalogPackageIcon{}.OpenAPIModelName():                schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref),
-		v1alpha1.CatalogPackageList{}.OpenAPIModelName():                schema_pkg_apis_catalog_v1alpha1_CatalogPackageList(ref),
-		v1alpha1.CatalogPackageOptions{}.OpenAPIModelName():             schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref),
-		v1alpha1.CatalogPackageVersions{}.OpenAPIModelName():            schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref),
-		v1alpha1.Deprecation{}.OpenAPIModelName():                       schema_pkg_apis_catalog_v1alpha1_Deprecation(ref),
-		v1alpha1.GraphEntry{}.OpenAPIModelName():                        schema_pkg_apis_catalog_v1alpha1_GraphEntry(ref),
-		v1alpha1.GraphPath{}.OpenAPIModelName():                         schema_pkg_apis_catalog_v1alpha1_GraphPath(ref),
-		v1alpha1.GraphUpgrade{}.OpenAPIModelName():                      schema_pkg_apis_catalog_v1alpha1_GraphUpgrade(ref),
-		v1alpha1.InstalledVersion{}.OpenAPIModelName():                  schema_pkg_apis_catalog_v1alpha1_InstalledVersion(ref),
-		v1alpha1.PackageCatalog{}.OpenAPIModelName():                    schema_pkg_apis_catalog_v1alpha1_PackageCatalog(ref),
-		v1alpha1.PackageChannel{}.OpenAPIModelName():                    schema_pkg_apis_catalog_v1alpha1_PackageChannel(ref),
-		v1alpha1.PackageKind{}.OpenAPIModelName():                       schema_pkg_apis_catalog_v1alpha1_PackageKind(ref),
-		v1alpha1.PackageVersion{}.OpenAPIModelName():                    schema_pkg_apis_catalog_v1alpha1_PackageVersion(ref),
-		hcov1alpha1.BlastRadius{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_BlastRadius(ref),
-		hcov1alpha1.ConfigurationPlan{}.OpenAPIModelName():              schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref),
-		hcov1alpha1.ConfigurationPlanList{}.OpenAPIModelName():          schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref),
-		hcov1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName():          schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref),
-		hcov1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref),
-		hcov1alpha1.ConfigurationProfile{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref),
-		hcov1alpha1.ConfigurationProfileList{}.OpenAPIModelName():       schema_pkg_apis_hco_v1alpha1_ConfigurationProfileList(ref),
-		hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName():     schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref),
-		hcov1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName():    schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref),
-		hcov1alpha1.PlanApproval{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_PlanApproval(ref),
-		hcov1alpha1.PlanApprovalRequest{}.OpenAPIModelName():            schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref),
-		hcov1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref),
-		hcov1alpha1.PlanApprover{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_PlanApprover(ref),
-		hcov1alpha1.PlanDiff{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanDiff(ref),
-		hcov1alpha1.PlanDiffItem{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref),
-		hcov1alpha1.PlanHistory{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_PlanHistory(ref),
-		hcov1alpha1.PlanItem{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanItem(ref),
-		hcov1alpha1.PlanManifestList{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanManifestList(ref),
-		hcov1alpha1.PlanOptions{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_PlanOptions(ref),
-		hcov1alpha1.PlanRetryRequest{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref),
-		hcov1alpha1.PlanRollbackRequest{}.OpenAPIModelName():            schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref),
-		hcov1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName():        schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref),
-		hcov1alpha1.PlanRun{}.OpenAPIModelName():                        schema_pkg_apis_hco_v1alpha1_PlanRun(ref),
-		hcov1alpha1.PlanRunItem{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref),
-		hcov1alpha1.PlanWindow{}.OpenAPIModelName():                     schema_pkg_apis_hco_v1alpha1_PlanWindow(ref),
-		hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_PlanWindowStatus(ref),
-		hcov1alpha1.ProfileItem{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_ProfileItem(ref),
-		hcov1alpha1.ProfileRequirement{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref),
-		hcov1alpha1.TakenFields{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_TakenFields(ref),
-		hcov1alpha1.TargetRef{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_TargetRef(ref),
-		olmv1alpha1.AnyValue{}.OpenAPIModelName():                       olmv1alpha1.AnyValue{}.OpenAPIDefinition(),
-		olmv1alpha1.CELAssertion{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_CELAssertion(ref),
-		olmv1alpha1.ChangeCounts{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref),
-		olmv1alpha1.ClusterExtensionRevision{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref),
-		olmv1alpha1.ClusterExtensionRevisionList{}.OpenAPIModelName():   schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionList(ref),
-		olmv1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName():   schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref),
-		olmv1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName(): schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref),
-		olmv1alpha1.ConditionEqual{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref),
-		olmv1alpha1.DiffNote{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_DiffNote(ref),
-		olmv1alpha1.DiffSummary{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_DiffSummary(ref),
-		olmv1alpha1.DiffTruncation{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref),
-		olmv1alpha1.FailureCause{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_FailureCause(ref),
-		olmv1alpha1.FieldChange{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldChange(ref),
-		olmv1alpha1.FieldValue{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_FieldValue(ref),
-		olmv1alpha1.FieldsEqual{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref),
-		olmv1alpha1.Manifest{}.OpenAPIModelName():                       olmv1alpha1.Manifest{}.OpenAPIDefinition(),
-		olmv1alpha1.ObjectChange{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ObjectChange(ref),
-		olmv1alpha1.ObjectFailure{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref),
-		olmv1alpha1.ObjectName{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_ObjectName(ref),
-		olmv1alpha1.ObjectRepair{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ObjectRepair(ref),
-		olmv1alpha1.PhaseStatus{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref),
-		olmv1alpha1.PreviousRevision{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_PreviousRevision(ref),
-		olmv1alpha1.ProbeAssertion{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_ProbeAssertion(ref),
-		olmv1alpha1.ProbeSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_ProbeSelector(ref),
-		olmv1alpha1.ProgressionProbe{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref),
-		olmv1alpha1.Requester{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_Requester(ref),
-		olmv1alpha1.RevisionDiff{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref),
-		olmv1alpha1.RevisionDiffOptions{}.OpenAPIModelName():            schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref),
-		olmv1alpha1.RevisionHistory{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref),
-		olmv1alpha1.RevisionHistoryList{}.OpenAPIModelName():            schema_pkg_apis_olm_v1alpha1_RevisionHistoryList(ref),
-		olmv1alpha1.RevisionHold{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RevisionHold(ref),
-		olmv1alpha1.RevisionManifest{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref),
-		olmv1alpha1.RevisionManifestList{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref),
-		olmv1alpha1.RevisionManifestsOptions{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_RevisionManifestsOptions(ref),
-		olmv1alpha1.RevisionObject{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionObject(ref),
-		olmv1alpha1.RevisionObjectStatus{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref),
-		olmv1alpha1.RevisionObjects{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref),
-		olmv1alpha1.RevisionPhase{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref),
-		olmv1alpha1.RevisionRecord{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref),
-		olmv1alpha1.RevisionRollback{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
-		olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():           schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
-		olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
-		olmv1alpha1.TargetReference{}.OpenAPIModelName():                schema_pkg_apis_olm_v1alpha1_TargetReference(ref),
-		olmv1alpha1.YieldRule{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_YieldRule(ref),
-		olmv1alpha1.YieldSelector{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_YieldSelector(ref),
-		resource.Quantity{}.OpenAPIModelName():                          schema_apimachinery_pkg_api_resource_Quantity(ref),
-		v1.APIGroup{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_APIGroup(ref),
-		v1.APIGroupList{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_APIGroupList(ref),
-		v1.APIResource{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_APIResource(ref),
-		v1.APIResourceList{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_APIResourceList(ref),
-		v1.APIVersions{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_APIVersions(ref),
-		v1.ApplyOptions{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		v1.Condition{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_Condition(ref),
-		v1.CreateOptions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_CreateOptions(ref),
-		v1.DeleteOptions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		v1.Duration{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_Duration(ref),
-		v1.FieldSelectorRequirement{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		v1.FieldsV1{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_FieldsV1(ref),
-		v1.GetOptions{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_GetOptions(ref),
-		v1.GroupKind{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_GroupKind(ref),
-		v1.GroupResource{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_GroupResource(ref),
-		v1.GroupVersion{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_GroupVersion(ref),
-		v1.GroupVersionForDiscovery{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		v1.GroupVersionKind{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		v1.GroupVersionResource{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		v1.InternalEvent{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_InternalEvent(ref),
-		v1.LabelSelector{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_LabelSelector(ref),
-		v1.LabelSelectorRequirement{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		v1.List{}.OpenAPIModelName():                                    schema_pkg_apis_meta_v1_List(ref),
-		v1.ListMeta{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_ListMeta(ref),
-		v1.ListOptions{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_ListOptions(ref),
-		v1.ManagedFieldsEntry{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		v1.MicroTime{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_MicroTime(ref),
-		v1.ObjectMeta{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		v1.OwnerReference{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_OwnerReference(ref),
-		v1.PartialObjectMetadata{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		v1.PartialObjectMetadataList{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		v1.Patch{}.OpenAPIModelName():                                   schema_pkg_apis_meta_v1_Patch(ref),
-		v1.PatchOptions{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_PatchOptions(ref),
-		v1.Preconditions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Preconditions(ref),
-		v1.RootPaths{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_RootPaths(ref),
-		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		v1.ShardInfo{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_ShardInfo(ref),
-		v1.Status{}.OpenAPIModelName():                                  schema_pkg_apis_meta_v1_Status(ref),
-		v1.StatusCause{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_StatusCause(ref),
-		v1.StatusDetails{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_StatusDetails(ref),
-		v1.Table{}.OpenAPIModelName():                                   schema_pkg_apis_meta_v1_Table(ref),
-		v1.TableColumnDefinition{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		v1.TableOptions{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_TableOptions(ref),
-		v1.TableRow{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_TableRow(ref),
-		v1.TableRowCondition{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		v1.Time{}.OpenAPIModelName():                                    schema_pkg_apis_meta_v1_Time(ref),
-		v1.Timestamp{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_Timestamp(ref),
-		v1.TypeMeta{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_TypeMeta(ref),
-		v1.UpdateOptions{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		v1.WatchEvent{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_WatchEvent(ref),
-		runtime.RawExtension{}.OpenAPIModelName():                       schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
-		runtime.TypeMeta{}.OpenAPIModelName():                           schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
-		runtime.Unknown{}.OpenAPIModelName():                            schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
-		version.Info{}.OpenAPIModelName():                               schema_k8sio_apimachinery_pkg_version_Info(ref),
+		v1alpha1.BlockedVersion{}.OpenAPIModelName():                          schema_pkg_apis_catalog_v1alpha1_BlockedVersion(ref),
+		v1alpha1.BundleVersion{}.OpenAPIModelName():                           schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref),
+		v1alpha1.CatalogPackage{}.OpenAPIModelName():                          schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref),
+		v1alpha1.CatalogPackageGraph{}.OpenAPIModelName():                     schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref),
+		v1alpha1.CatalogPackageIcon{}.OpenAPIModelName():                      schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref),
+		v1alpha1.CatalogPackageList{}.OpenAPIModelName():                      schema_pkg_apis_catalog_v1alpha1_CatalogPackageList(ref),
+		v1alpha1.CatalogPackageOptions{}.OpenAPIModelName():                   schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref),
+		v1alpha1.CatalogPackageUpgrades{}.OpenAPIModelName():                  schema_pkg_apis_catalog_v1alpha1_CatalogPackageUpgrades(ref),
+		v1alpha1.CatalogPackageVersions{}.OpenAPIModelName():                  schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref),
+		v1alpha1.Deprecation{}.OpenAPIModelName():                             schema_pkg_apis_catalog_v1alpha1_Deprecation(ref),
+		v1alpha1.ExtensionUpgrades{}.OpenAPIModelName():                       schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref),
+		v1alpha1.GraphEntry{}.OpenAPIModelName():                              schema_pkg_apis_catalog_v1alpha1_GraphEntry(ref),
+		v1alpha1.GraphPath{}.OpenAPIModelName():                               schema_pkg_apis_catalog_v1alpha1_GraphPath(ref),
+		v1alpha1.GraphUpgrade{}.OpenAPIModelName():                            schema_pkg_apis_catalog_v1alpha1_GraphUpgrade(ref),
+		v1alpha1.InstalledVersion{}.OpenAPIModelName():                        schema_pkg_apis_catalog_v1alpha1_InstalledVersion(ref),
+		v1alpha1.PackageCatalog{}.OpenAPIModelName():                          schema_pkg_apis_catalog_v1alpha1_PackageCatalog(ref),
+		v1alpha1.PackageChannel{}.OpenAPIModelName():                          schema_pkg_apis_catalog_v1alpha1_PackageChannel(ref),
+		v1alpha1.PackageKind{}.OpenAPIModelName():                             schema_pkg_apis_catalog_v1alpha1_PackageKind(ref),
+		v1alpha1.PackageVersion{}.OpenAPIModelName():                          schema_pkg_apis_catalog_v1alpha1_PackageVersion(ref),
+		hcov1alpha1.BlastRadius{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_BlastRadius(ref),
+		hcov1alpha1.ConfigurationPlan{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref),
+		hcov1alpha1.ConfigurationPlanList{}.OpenAPIModelName():                schema_pkg_apis_hco_v1alpha1_ConfigurationPlanList(ref),
+		hcov1alpha1.ConfigurationPlanSpec{}.OpenAPIModelName():                schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref),
+		hcov1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName():              schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref),
+		hcov1alpha1.ConfigurationProfile{}.OpenAPIModelName():                 schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref),
+		hcov1alpha1.ConfigurationProfileDefinition{}.OpenAPIModelName():       schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinition(ref),
+		hcov1alpha1.ConfigurationProfileDefinitionList{}.OpenAPIModelName():   schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionList(ref),
+		hcov1alpha1.ConfigurationProfileDefinitionSpec{}.OpenAPIModelName():   schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref),
+		hcov1alpha1.ConfigurationProfileDefinitionStatus{}.OpenAPIModelName(): schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionStatus(ref),
+		hcov1alpha1.ConfigurationProfileList{}.OpenAPIModelName():             schema_pkg_apis_hco_v1alpha1_ConfigurationProfileList(ref),
+		hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName():           schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref),
+		hcov1alpha1.DeclaredAccess{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_DeclaredAccess(ref),
+		hcov1alpha1.DefinitionBlastRadius{}.OpenAPIModelName():                schema_pkg_apis_hco_v1alpha1_DefinitionBlastRadius(ref),
+		hcov1alpha1.DefinitionCheck{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_DefinitionCheck(ref),
+		hcov1alpha1.DefinitionField{}.OpenAPIModelName():                      schema_pkg_apis_hco_v1alpha1_DefinitionField(ref),
+		hcov1alpha1.DefinitionItem{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref),
+		hcov1alpha1.DefinitionRequirement{}.OpenAPIModelName():                schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref),
+		hcov1alpha1.DefinitionTarget{}.OpenAPIModelName():                     schema_pkg_apis_hco_v1alpha1_DefinitionTarget(ref),
+		hcov1alpha1.DefinitionVariable{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_DefinitionVariable(ref),
+		hcov1alpha1.DefinitionWait{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_DefinitionWait(ref),
+		hcov1alpha1.EvaluatedItem{}.OpenAPIModelName():                        schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref),
+		hcov1alpha1.HighDensitySwapOptions{}.OpenAPIModelName():               schema_pkg_apis_hco_v1alpha1_HighDensitySwapOptions(ref),
+		hcov1alpha1.JSONObject{}.OpenAPIModelName():                           hcov1alpha1.JSONObject{}.OpenAPIDefinition(),
+		hcov1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName():          schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref),
+		hcov1alpha1.NodeHealthRemediationOptions{}.OpenAPIModelName():         schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref),
+		hcov1alpha1.PlanApproval{}.OpenAPIModelName():                         schema_pkg_apis_hco_v1alpha1_PlanApproval(ref),
+		hcov1alpha1.PlanApprovalRequest{}.OpenAPIModelName():                  schema_pkg_apis_hco_v1alpha1_PlanApprovalRequest(ref),
+		hcov1alpha1.PlanApprovalRequestSpec{}.OpenAPIModelName():              schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref),
+		hcov1alpha1.PlanApprover{}.OpenAPIModelName():                         schema_pkg_apis_hco_v1alpha1_PlanApprover(ref),
+		hcov1alpha1.PlanDefinition{}.OpenAPIModelName():                       schema_pkg_apis_hco_v1alpha1_PlanDefinition(ref),
+		hcov1alpha1.PlanDiff{}.OpenAPIModelName():                             schema_pkg_apis_hco_v1alpha1_PlanDiff(ref),
+		hcov1alpha1.PlanDiffItem{}.OpenAPIModelName():                         schema_pkg_apis_hco_v1alpha1_PlanDiffItem(ref),
+		hcov1alpha1.PlanHistory{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_PlanHistory(ref),
+		hcov1alpha1.PlanItem{}.OpenAPIModelName():                             schema_pkg_apis_hco_v1alpha1_PlanItem(ref),
+		hcov1alpha1.PlanManifestList{}.OpenAPIModelName():                     schema_pkg_apis_hco_v1alpha1_PlanManifestList(ref),
+		hcov1alpha1.PlanOptions{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_PlanOptions(ref),
+		hcov1alpha1.PlanRetryRequest{}.OpenAPIModelName():                     schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref),
+		hcov1alpha1.PlanRollbackRequest{}.OpenAPIModelName():                  schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref),
+		hcov1alpha1.PlanRollbackRequestSpec{}.OpenAPIModelName():              schema_pkg_apis_hco_v1alpha1_PlanRollbackRequestSpec(ref),
+		hcov1alpha1.PlanRun{}.OpenAPIModelName():                              schema_pkg_apis_hco_v1alpha1_PlanRun(ref),
+		hcov1alpha1.PlanRunItem{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref),
+		hcov1alpha1.PlanWindow{}.OpenAPIModelName():                           schema_pkg_apis_hco_v1alpha1_PlanWindow(ref),
+		hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName():                     schema_pkg_apis_hco_v1alpha1_PlanWindowStatus(ref),
+		hcov1alpha1.ProfileEvaluation{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_ProfileEvaluation(ref),
+		hcov1alpha1.ProfileEvaluationSpec{}.OpenAPIModelName():                schema_pkg_apis_hco_v1alpha1_ProfileEvaluationSpec(ref),
+		hcov1alpha1.ProfileEvaluationStatus{}.OpenAPIModelName():              schema_pkg_apis_hco_v1alpha1_ProfileEvaluationStatus(ref),
+		hcov1alpha1.ProfileItem{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_ProfileItem(ref),
+		hcov1alpha1.ProfileOption{}.OpenAPIModelName():                        schema_pkg_apis_hco_v1alpha1_ProfileOption(ref),
+		hcov1alpha1.ProfileRequirement{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref),
+		hcov1alpha1.TakenFields{}.OpenAPIModelName():                          schema_pkg_apis_hco_v1alpha1_TakenFields(ref),
+		hcov1alpha1.TargetRef{}.OpenAPIModelName():                            schema_pkg_apis_hco_v1alpha1_TargetRef(ref),
+		hcov1alpha1.TemplateReference{}.OpenAPIModelName():                    schema_pkg_apis_hco_v1alpha1_TemplateReference(ref),
+		hcov1alpha1.UnhealthyCondition{}.OpenAPIModelName():                   schema_pkg_apis_hco_v1alpha1_UnhealthyCondition(ref),
+		olmv1alpha1.AnyValue{}.OpenAPIModelName():                             olmv1alpha1.AnyValue{}.OpenAPIDefinition(),
+		olmv1alpha1.CELAssertion{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_CELAssertion(ref),
+		olmv1alpha1.ChangeCounts{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_ChangeCounts(ref),
+		olmv1alpha1.ClusterExtensionRevision{}.OpenAPIModelName():             schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevision(ref),
+		olmv1alpha1.ClusterExtensionRevisionList{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionList(ref),
+		olmv1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref),
+		olmv1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref),
+		olmv1alpha1.ConditionEqual{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref),
+		olmv1alpha1.DiffNote{}.OpenAPIModelName():                             schema_pkg_apis_olm_v1alpha1_DiffNote(ref),
+		olmv1alpha1.DiffSummary{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_DiffSummary(ref),
+		olmv1alpha1.DiffTruncation{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref),
+		olmv1alpha1.FailureCause{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_FailureCause(ref),
+		olmv1alpha1.FieldChange{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_FieldChange(ref),
+		olmv1alpha1.FieldValue{}.OpenAPIModelName():                           schema_pkg_apis_olm_v1alpha1_FieldValue(ref),
+		olmv1alpha1.FieldsEqual{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref),
+		olmv1alpha1.Manifest{}.OpenAPIModelName():                             olmv1alpha1.Manifest{}.OpenAPIDefinition(),
+		olmv1alpha1.ObjectChange{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_ObjectChange(ref),
+		olmv1alpha1.ObjectFailure{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref),
+		olmv1alpha1.ObjectName{}.OpenAPIModelName():                           schema_pkg_apis_olm_v1alpha1_ObjectName(ref),
+		olmv1alpha1.ObjectRepair{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_ObjectRepair(ref),
+		olmv1alpha1.PhaseStatus{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref),
+		olmv1alpha1.PreviousRevision{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_PreviousRevision(ref),
+		olmv1alpha1.ProbeAssertion{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_ProbeAssertion(ref),
+		olmv1alpha1.ProbeSelector{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_ProbeSelector(ref),
+		olmv1alpha1.ProgressionProbe{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref),
+		olmv1alpha1.Requester{}.OpenAPIModelName():                            schema_pkg_apis_olm_v1alpha1_Requester(ref),
+		olmv1alpha1.RevisionDiff{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref),
+		olmv1alpha1.RevisionDiffOptions{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref),
+		olmv1alpha1.RevisionHistory{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref),
+		olmv1alpha1.RevisionHistoryList{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_RevisionHistoryList(ref),
+		olmv1alpha1.RevisionHold{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_RevisionHold(ref),
+		olmv1alpha1.RevisionManifest{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_RevisionManifest(ref),
+		olmv1alpha1.RevisionManifestList{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionManifestList(ref),
+		olmv1alpha1.RevisionManifestsOptions{}.OpenAPIModelName():             schema_pkg_apis_olm_v1alpha1_RevisionManifestsOptions(ref),
+		olmv1alpha1.RevisionObject{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_RevisionObject(ref),
+		olmv1alpha1.RevisionObjectStatus{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref),
+		olmv1alpha1.RevisionObjects{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref),
+		olmv1alpha1.RevisionPhase{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref),
+		olmv1alpha1.RevisionRecord{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref),
+		olmv1alpha1.RevisionRollback{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
+		olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
+		olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
+		olmv1alpha1.TargetReference{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_TargetReference(ref),
+		olmv1alpha1.YieldRule{}.OpenAPIModelName():                            schema_pkg_apis_olm_v1alpha1_YieldRule(ref),
+		olmv1alpha1.YieldSelector{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_YieldSelector(ref),
+		resource.Quantity{}.OpenAPIModelName():                                schema_apimachinery_pkg_api_resource_Quantity(ref),
+		v1.APIGroup{}.OpenAPIModelName():                                      schema_pkg_apis_meta_v1_APIGroup(ref),
+		v1.APIGroupList{}.OpenAPIModelName():                                  schema_pkg_apis_meta_v1_APIGroupList(ref),
+		v1.APIResource{}.OpenAPIModelName():                                   schema_pkg_apis_meta_v1_APIResource(ref),
+		v1.APIResourceList{}.OpenAPIModelName():                               schema_pkg_apis_meta_v1_APIResourceList(ref),
+		v1.APIVersions{}.OpenAPIModelName():                                   schema_pkg_apis_meta_v1_APIVersions(ref),
+		v1.ApplyOptions{}.OpenAPIModelName():                                  schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		v1.Condition{}.OpenAPIModelName():                                     schema_pkg_apis_meta_v1_Condition(ref),
+		v1.CreateOptions{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_CreateOptions(ref),
+		v1.DeleteOptions{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		v1.Duration{}.OpenAPIModelName():                                      schema_pkg_apis_meta_v1_Duration(ref),
+		v1.FieldSelectorRequirement{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		v1.FieldsV1{}.OpenAPIModelName():                                      schema_pkg_apis_meta_v1_FieldsV1(ref),
+		v1.GetOptions{}.OpenAPIModelName():                                    schema_pkg_apis_meta_v1_GetOptions(ref),
+		v1.GroupKind{}.OpenAPIModelName():                                     schema_pkg_apis_meta_v1_GroupKind(ref),
+		v1.GroupResource{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_GroupResource(ref),
+		v1.GroupVersion{}.OpenAPIModelName():                                  schema_pkg_apis_meta_v1_GroupVersion(ref),
+		v1.GroupVersionForDiscovery{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		v1.GroupVersionKind{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		v1.GroupVersionResource{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		v1.InternalEvent{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_InternalEvent(ref),
+		v1.LabelSelector{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_LabelSelector(ref),
+		v1.LabelSelectorRequirement{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		v1.List{}.OpenAPIModelName():                                          schema_pkg_apis_meta_v1_List(ref),
+		v1.ListMeta{}.OpenAPIModelName():                                      schema_pkg_apis_meta_v1_ListMeta(ref),
+		v1.ListOptions{}.OpenAPIModelName():                                   schema_pkg_apis_meta_v1_ListOptions(ref),
+		v1.ManagedFieldsEntry{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		v1.MicroTime{}.OpenAPIModelName():                                     schema_pkg_apis_meta_v1_MicroTime(ref),
+		v1.ObjectMeta{}.OpenAPIModelName():                                    schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		v1.OwnerReference{}.OpenAPIModelName():                                schema_pkg_apis_meta_v1_OwnerReference(ref),
+		v1.PartialObjectMetadata{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		v1.PartialObjectMetadataList{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		v1.Patch{}.OpenAPIModelName():                                         schema_pkg_apis_meta_v1_Patch(ref),
+		v1.PatchOptions{}.OpenAPIModelName():                                  schema_pkg_apis_meta_v1_PatchOptions(ref),
+		v1.Preconditions{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_Preconditions(ref),
+		v1.RootPaths{}.OpenAPIModelName():                                     schema_pkg_apis_meta_v1_RootPaths(ref),
+		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		v1.ShardInfo{}.OpenAPIModelName():                                     schema_pkg_apis_meta_v1_ShardInfo(ref),
+		v1.Status{}.OpenAPIModelName():                                        schema_pkg_apis_meta_v1_Status(ref),
+		v1.StatusCause{}.OpenAPIModelName():                                   schema_pkg_apis_meta_v1_StatusCause(ref),
+		v1.StatusDetails{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_StatusDetails(ref),
+		v1.Table{}.OpenAPIModelName():                                         schema_pkg_apis_meta_v1_Table(ref),
+		v1.TableColumnDefinition{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		v1.TableOptions{}.OpenAPIModelName():                                  schema_pkg_apis_meta_v1_TableOptions(ref),
+		v1.TableRow{}.OpenAPIModelName():                                      schema_pkg_apis_meta_v1_TableRow(ref),
+		v1.TableRowCondition{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		v1.Time{}.OpenAPIModelName():                                          schema_pkg_apis_meta_v1_Time(ref),
+		v1.Timestamp{}.OpenAPIModelName():                                     schema_pkg_apis_meta_v1_Timestamp(ref),
+		v1.TypeMeta{}.OpenAPIModelName():                                      schema_pkg_apis_meta_v1_TypeMeta(ref),
+		v1.UpdateOptions{}.OpenAPIModelName():                                 schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		v1.WatchEvent{}.OpenAPIModelName():                                    schema_pkg_apis_meta_v1_WatchEvent(ref),
+		runtime.RawExtension{}.OpenAPIModelName():                             schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
+		runtime.TypeMeta{}.OpenAPIModelName():                                 schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
+		runtime.Unknown{}.OpenAPIModelName():                                  schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		intstr.IntOrString{}.OpenAPIModelName():                               schema_apimachinery_pkg_util_intstr_IntOrString(ref),
+		version.Info{}.OpenAPIModelName():                                     schema_k8sio_apimachinery_pkg_version_Info(ref),
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_BlockedVersion(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "BlockedVersion is a version that does not come.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version of the package.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"catalog": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalog that has it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cause": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cause is OtherCatalog, Channel, Range, NotSuccessor, Deprecated, Priority, Tie or Unsupported.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says it in words, and what helps.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"version", "catalog", "cause", "message"},
+			},
+		},
 	}
 }
 
@@ -785,6 +860,64 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.Reference
 	}
 }
 
+func schema_pkg_apis_catalog_v1alpha1_CatalogPackageUpgrades(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogPackageUpgrades is which ClusterExtensions ask for a package, and what they could be upgraded to.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the name of the package.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"extensions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"extension",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "extensions are the ClusterExtensions, by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ExtensionUpgrades{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"extensions"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ExtensionUpgrades{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_catalog_v1alpha1_CatalogPackageVersions(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -874,6 +1007,104 @@ func schema_pkg_apis_catalog_v1alpha1_Deprecation(ref common.ReferenceCallback) 
 				Required: []string{"message"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ExtensionUpgrades is what an extension has installed, and what there is beyond it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"extension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extension is the name of the ClusterExtension.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"installed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "installed is the version that is installed, empty for none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"allowed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "allowed is the version that spec leads to now; it may be the installed one. It is empty when spec leads to none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"channel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "channel and catalog lead to the allowed version.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"catalog": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalog has the allowed version.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"approval": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approval is Automatic or Manual: then an upgrade waits until somebody approves it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"newest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "newest is the highest version in the channels and catalogs that spec asks for.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"blocked": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "blocked are versions above the installed and the allowed one, the newest first, at most 10.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.BlockedVersion{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"omitted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "omitted is how many more there are.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why spec leads to no version, or why that is not known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"extension"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.BlockedVersion{}.OpenAPIModelName()},
 	}
 }
 
@@ -1385,11 +1616,11 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"profile": {
 						SchemaProps: spec.SchemaProps{
-							Description: "profile is what to configure. It is immutable. Valid values: \"LoadAwareRebalancing\".\n\nPossible enum values:\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).",
+							Description: "profile is what to configure. It is immutable. Valid values: \"LoadAwareRebalancing\", \"HighDensitySwap\", \"NodeHealthRemediation\", and the name of any ConfigurationProfileDefinition; kubectl get configprofile lists all that there are.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and virtual machines more memory than is requested for them.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).\n - `\"NodeHealthRemediation\"` has nodes that stay unhealthy remediated, and their virtual machines started elsewhere.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"LoadAwareRebalancing"},
+							Enum:        []interface{}{"HighDensitySwap", "LoadAwareRebalancing", "NodeHealthRemediation"},
 						},
 					},
 					"action": {
@@ -1464,6 +1695,26 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 							Format:      "int32",
 						},
 					},
+					"requires": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "requires are other profiles that have to be in effect: an item of this plan begins only while a plan of each of them is Completed. At most 8. It is part of the plan that is approved. A plan that restores the state before a run goes without it.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+										Enum:   []interface{}{"HighDensitySwap", "LoadAwareRebalancing", "NodeHealthRemediation"},
+									},
+								},
+							},
+						},
+					},
 					"restoreRun": {
 						SchemaProps: spec.SchemaProps{
 							Description: "restoreRun makes the plan restore what the targets had before that run, where the run set it, instead of what the profile says. The subresource rollback sets it. What has the plan computed anew once that is done unsets it, and so do other options and action Ignore.",
@@ -1489,7 +1740,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is where the plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window.",
+							Description: "phase is where the plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -1504,7 +1755,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash names the plan: it is over the desired state of all items, over the targets as they were found, over the impact, and over spec.window, spec.expires and spec.approvals.",
+							Description: "planHash names the plan: it is over the desired state of all items, over the targets as they were found, over the impact, and over spec.window, spec.expires, spec.approvals and spec.requires.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1652,11 +1903,17 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 							},
 						},
 					},
+					"definition": {
+						SchemaProps: spec.SchemaProps{
+							Description: "definition is what the plan was computed from, of a profile of your own.",
+							Ref:         ref(hcov1alpha1.PlanDefinition{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			hcov1alpha1.PlanApproval{}.OpenAPIModelName(), hcov1alpha1.PlanItem{}.OpenAPIModelName(), hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			hcov1alpha1.PlanApproval{}.OpenAPIModelName(), hcov1alpha1.PlanDefinition{}.OpenAPIModelName(), hcov1alpha1.PlanItem{}.OpenAPIModelName(), hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1696,6 +1953,24 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 							Format:      "",
 						},
 					},
+					"options": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "options are what a plan of the profile can be given, with defaults.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.ProfileOption{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is how the cluster is now.",
@@ -1708,7 +1983,294 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 			},
 		},
 		Dependencies: []string{
-			hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			hcov1alpha1.ConfigurationProfileStatus{}.OpenAPIModelName(), hcov1alpha1.ProfileOption{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinition(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationProfileDefinition is a profile of your own: what it needs of the cluster, its options, and the objects that it wants, in CEL. A ConfigurationPlan with its name in spec.profile is computed from it, and reviewed, approved and executed as any other.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata. The name is a DNS label.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the profile.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(hcov1alpha1.ConfigurationProfileDefinitionSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the server made of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(hcov1alpha1.ConfigurationProfileDefinitionStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.ConfigurationProfileDefinitionSpec{}.OpenAPIModelName(), hcov1alpha1.ConfigurationProfileDefinitionStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationProfileDefinitionList is a list of definitions.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the definitions.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.ConfigurationProfileDefinition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.ConfigurationProfileDefinition{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the functions that Kubernetes has. They name: facts, what the cluster has of each requirement; options, with defaults; variables; and in items live, the target as it is, or null.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description says in one sentence what the profile is for.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"requirements": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "requirements are the CustomResourceDefinitions that the profile looks at, and what it does with their objects. The profile can have no other.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.DefinitionRequirement{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"prerequisites": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "prerequisites are what else the cluster must have. While one is false, plans wait in PrerequisiteFailed, and show its message.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.DefinitionCheck{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"options": {
+						SchemaProps: spec.SchemaProps{
+							Description: "options is the schema of spec.options.values of plans: an OpenAPI v3 schema of type object, as CustomResourceDefinitions have it, with defaults and descriptions. Without it there are no options.",
+							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
+						},
+					},
+					"validations": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "validations are what options must fulfil together: expressions over options.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.DefinitionCheck{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"variables": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "variables are expressions with names, such as variables.pools. They may name variables before them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.DefinitionVariable{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the targets as they should be, in the order in which they are configured.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.DefinitionItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"description", "requirements", "items"},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.DefinitionCheck{}.OpenAPIModelName(), hcov1alpha1.DefinitionItem{}.OpenAPIModelName(), hcov1alpha1.DefinitionRequirement{}.OpenAPIModelName(), hcov1alpha1.DefinitionVariable{}.OpenAPIModelName(), hcov1alpha1.JSONObject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConfigurationProfileDefinitionStatus is what the server made of a definition.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the generation of spec that status speaks of.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest of spec: a plan names the one that it was computed from.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceAccount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccount under which plans of the profile are executed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions sum the definition up.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1787,7 +2349,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 					},
 					"planPhase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planPhase is where that plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window.",
+							Description: "planPhase is where that plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -1862,6 +2424,574 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 	}
 }
 
+func schema_pkg_apis_hco_v1alpha1_DeclaredAccess(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DeclaredAccess is what a definition declares of a kind.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"definition": {
+						SchemaProps: spec.SchemaProps{
+							Description: "definition is the name of the CustomResourceDefinition.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"access": {
+						SchemaProps: spec.SchemaProps{
+							Description: "access to its objects.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: create, patch and delete besides.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Read", "Schema", "Write"},
+						},
+					},
+				},
+				Required: []string{"definition", "access"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_DefinitionBlastRadius(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionBlastRadius says which nodes an item reaches.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"pools": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pools is an expression that makes a list of MachineConfigPools, as facts have them.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reboot": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reboot is an expression of type bool: whether their nodes reboot. Default: \"false\".",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"pools"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_DefinitionCheck(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionCheck is an expression that must be true.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"expression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expression is of type bool.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in words what is missing.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"expression", "message"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_DefinitionField(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionField is a field of a schema.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "path such as spec.profiles[]; \"[]\" stands for the items of a list.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"optional": {
+						SchemaProps: spec.SchemaProps{
+							Description: "optional tells that the profile does without it. Plans wait in PrerequisiteFailed for any other.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"path"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionItem is one target.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the item.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"when": {
+						SchemaProps: spec.SchemaProps{
+							Description: "when is an expression of type bool; without it the item is always there.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"target": {
+						SchemaProps: spec.SchemaProps{
+							Description: "target is the object that is configured.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(hcov1alpha1.DefinitionTarget{}.OpenAPIModelName()),
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is an expression that makes the object, with every field that matters and no other. It may leave out apiVersion, kind, and the name and namespace in metadata, which follow from target; where it has them they must be those.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"blastRadius": {
+						SchemaProps: spec.SchemaProps{
+							Description: "blastRadius is what the item reaches.",
+							Ref:         ref(hcov1alpha1.DefinitionBlastRadius{}.OpenAPIModelName()),
+						},
+					},
+					"impact": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impact is an expression that makes None, Low, Medium or High. It may name blast, with pools, nodes, waves and reboot.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is an expression that says why, as text. It may name blast.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"notes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notes is an expression that makes a list of texts for reviewers. It may name blast. Whoever may read plans sees them.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"waits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "waits are what the target has to become before the next item has its turn, besides what its kind is waited for anyway.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.DefinitionWait{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"name", "target", "object", "impact", "reason"},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.DefinitionBlastRadius{}.OpenAPIModelName(), hcov1alpha1.DefinitionTarget{}.OpenAPIModelName(), hcov1alpha1.DefinitionWait{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionRequirement is a CustomResourceDefinition that a profile looks at.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name under which expressions find it: facts.NAME. A CEL identifier.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"definition": {
+						SchemaProps: spec.SchemaProps{
+							Description: "definition is the name of the CustomResourceDefinition, such as kubeletconfigs.machineconfiguration.openshift.io.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind that it defines, such as KubeletConfig.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"access": {
+						SchemaProps: spec.SchemaProps{
+							Description: "access is what the profile does with the objects: Schema, Read or Write. Its ServiceAccount gets the verbs for that, and whoever writes the definition must have them in the whole cluster. Default: Schema.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: create, patch and delete besides.",
+							Default:     "Schema",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Read", "Schema", "Write"},
+						},
+					},
+					"install": {
+						SchemaProps: spec.SchemaProps{
+							Description: "install says what to install where the definition is missing.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"optional": {
+						SchemaProps: spec.SchemaProps{
+							Description: "optional tells that the profile does without it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"path",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields of the schema that expressions ask for: facts.NAME.fields[PATH].",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.DefinitionField{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"name", "definition", "kind", "install"},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.DefinitionField{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_DefinitionTarget(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionTarget names an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"requirement": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requirement is the name of a requirement with access Write.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object, empty for none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"requirement", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_DefinitionVariable(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionVariable is an expression with a name.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is a CEL identifier.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expression makes the value.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "expression"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_DefinitionWait(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionWait is what is waited for.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"expression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expression is of type bool. Live is the target as it is by then, facts are those of that time. While it cannot be evaluated, as on a status that is not there yet, it is waited for.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in words what is waited for.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"messageExpression": {
+						SchemaProps: spec.SchemaProps{
+							Description: "messageExpression makes a message that says more, such as how many nodes are ready.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"expression", "message"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EvaluatedItem is what a plan would do to one target now.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the item.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"targetRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetRef is the object that is configured.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(hcov1alpha1.TargetRef{}.OpenAPIModelName()),
+						},
+					},
+					"impactSeverity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactSeverity is how much that disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"High", "Low", "Medium", "None"},
+						},
+					},
+					"impactReason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactReason says why.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"blastRadius": {
+						SchemaProps: spec.SchemaProps{
+							Description: "blastRadius is what the item reaches.",
+							Ref:         ref(hcov1alpha1.BlastRadius{}.OpenAPIModelName()),
+						},
+					},
+					"notes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notes are what a reviewer should know.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"waits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "waits say in words what is waited for after it.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object as it should be. It is there if you may get the target.",
+							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
+						},
+					},
+					"diff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "diff of the target as it is and as it would be, redacted.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why there is no diff.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "targetRef", "impactSeverity"},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.BlastRadius{}.OpenAPIModelName(), hcov1alpha1.JSONObject{}.OpenAPIModelName(), hcov1alpha1.TargetRef{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_HighDensitySwapOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HighDensitySwapOptions are the options of the profile HighDensitySwap.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"enableSwap": {
+						SchemaProps: spec.SchemaProps{
+							Description: "enableSwap gives worker nodes swap, which reboots them. Default: true.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"swapSource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "swapSource is where worker nodes have their swap: on a Partition that is there, or in a File that is made. Default: Partition.\n\nPossible enum values:\n - `\"File\"` is a file that is made.\n - `\"Partition\"` is a partition that is there.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"File", "Partition"},
+						},
+					},
+					"partitionLabel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "partitionLabel is the label of the partition (of its entry in the partition table). It has to be formatted as swap; one that is not is left alone. Default: CNV_SWAP.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fileSizeMiB": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for swapSource File. A node where it would leave less than a fifth of the file system free goes without swap.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"memoryToRequestRatio": {
+						SchemaProps: spec.SchemaProps{
+							Description: "memoryToRequestRatio is how much memory virtual machines have, in percent of what is requested for them, 100 to 300. Above 120 it needs enableSwap. Default: 150, and 100 without swap.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"enableKSM": {
+						SchemaProps: spec.SchemaProps{
+							Description: "enableKSM has nodes merge equal pages of memory of virtual machines. Default: true.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1916,6 +3046,81 @@ func schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref common.Referen
 				},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NodeHealthRemediationOptions are the options of the profile NodeHealthRemediation.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"remediator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "remediator is what remediates a node: SelfNode has it reboot itself, FenceAgents power-cycles it, Automatic is FenceAgents where there is a template for it, and SelfNode elsewhere. Default: Automatic.\n\nPossible enum values:\n - `\"Automatic\"` is FenceAgents where there is a template for it, and SelfNode elsewhere.\n - `\"FenceAgents\"` power-cycles nodes.\n - `\"SelfNode\"` has nodes reboot themselves.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Automatic", "FenceAgents", "SelfNode"},
+						},
+					},
+					"template": {
+						SchemaProps: spec.SchemaProps{
+							Description: "template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to use. Without it there has to be one, or the one that Self Node Remediation made.",
+							Ref:         ref(hcov1alpha1.TemplateReference{}.OpenAPIModelName()),
+						},
+					},
+					"nodeSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nodeSelector selects the worker nodes that are checked, by their labels. Control planes are never among them. Without it all worker nodes are.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"minHealthy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minHealthy is how many of these nodes have to be healthy for any of them to be remediated: a number, or a share such as 51%, which is rounded up. Default: 51%.",
+							Ref:         ref(intstr.IntOrString{}.OpenAPIModelName()),
+						},
+					},
+					"unhealthyConditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "unhealthyConditions are the conditions of a node, any of which makes it unhealthy when it lasts. At most 10. Default: Ready is False or Unknown for 5m.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.UnhealthyCondition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"includeControlPlane": {
+						SchemaProps: spec.SchemaProps{
+							Description: "includeControlPlane has control planes checked and remediated, too, one at a time. Default: false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.TemplateReference{}.OpenAPIModelName(), hcov1alpha1.UnhealthyCondition{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
 	}
 }
 
@@ -2206,6 +3411,56 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) com
 		},
 		Dependencies: []string{
 			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_PlanDefinition(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlanDefinition is the definition that a plan was computed from. An edit of it changes nothing of the plan.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest of its spec.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"manifest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "manifest names where it is stored as it was.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"requirements": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "requirements are what it declared: kinds, and what is done with their objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.DeclaredAccess{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"digest", "manifest"},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.DeclaredAccess{}.OpenAPIModelName()},
 	}
 }
 
@@ -2601,11 +3856,29 @@ func schema_pkg_apis_hco_v1alpha1_PlanOptions(ref common.ReferenceCallback) comm
 							Ref:         ref(hcov1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName()),
 						},
 					},
+					"highDensitySwap": {
+						SchemaProps: spec.SchemaProps{
+							Description: "highDensitySwap are the options of the profile HighDensitySwap.",
+							Ref:         ref(hcov1alpha1.HighDensitySwapOptions{}.OpenAPIModelName()),
+						},
+					},
+					"nodeHealthRemediation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nodeHealthRemediation are the options of the profile NodeHealthRemediation.",
+							Ref:         ref(hcov1alpha1.NodeHealthRemediationOptions{}.OpenAPIModelName()),
+						},
+					},
+					"values": {
+						SchemaProps: spec.SchemaProps{
+							Description: "values are the options of a profile of your own, as its definition describes them: kubectl get configprofile NAME -o yaml.",
+							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			hcov1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName()},
+			hcov1alpha1.HighDensitySwapOptions{}.OpenAPIModelName(), hcov1alpha1.JSONObject{}.OpenAPIModelName(), hcov1alpha1.LoadAwareRebalancingOptions{}.OpenAPIModelName(), hcov1alpha1.NodeHealthRemediationOptions{}.OpenAPIModelName()},
 	}
 }
 
@@ -2733,11 +4006,11 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"profile": {
 						SchemaProps: spec.SchemaProps{
-							Description: "profile that was executed.\n\nPossible enum values:\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).",
+							Description: "profile that was executed.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and virtual machines more memory than is requested for them.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).\n - `\"NodeHealthRemediation\"` has nodes that stay unhealthy remediated, and their virtual machines started elsewhere.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"LoadAwareRebalancing"},
+							Enum:        []interface{}{"HighDensitySwap", "LoadAwareRebalancing", "NodeHealthRemediation"},
 						},
 					},
 					"planHash": {
@@ -2790,7 +4063,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is the phase it ended in; absent while it goes on.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window.",
+							Description: "outcome is the phase it ended in; absent while it goes on.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -2978,6 +4251,140 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindowStatus(ref common.ReferenceCallback)
 	}
 }
 
+func schema_pkg_apis_hco_v1alpha1_ProfileEvaluation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProfileEvaluation says what a plan of a profile of your own would do now: POST it, with options, to the subresource evaluate of the definition. Nothing is stored, and nothing is written. You see the targets that you may get and patch yourself.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata may be left out.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what is asked.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(hcov1alpha1.ProfileEvaluationSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(hcov1alpha1.ProfileEvaluationStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.ProfileEvaluationSpec{}.OpenAPIModelName(), hcov1alpha1.ProfileEvaluationStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProfileEvaluationSpec is what is asked.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"options": {
+						SchemaProps: spec.SchemaProps{
+							Description: "options as spec.options.values of a plan has them.",
+							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.JSONObject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProfileEvaluationStatus is what a plan would do now.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest of the definition.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"options": {
+						SchemaProps: spec.SchemaProps{
+							Description: "options with defaults.",
+							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
+						},
+					},
+					"missing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "missing says what the cluster lacks.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"impactSeverity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impactSeverity is the highest of the items.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"High", "Low", "Medium", "None"},
+						},
+					},
+					"items": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "items are what a plan would do.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(hcov1alpha1.EvaluatedItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"digest"},
+			},
+		},
+		Dependencies: []string{
+			hcov1alpha1.EvaluatedItem{}.OpenAPIModelName(), hcov1alpha1.JSONObject{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3061,6 +4468,56 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 		},
 		Dependencies: []string{
 			hcov1alpha1.BlastRadius{}.OpenAPIModelName(), hcov1alpha1.TargetRef{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_ProfileOption(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ProfileOption documents an option of a profile.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the option, with the names around it, such as limits.total.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type of its value.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description says what it does, and to what effect.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"default": {
+						SchemaProps: spec.SchemaProps{
+							Description: "default is what counts without it, as JSON.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"allowed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "allowed says which values it may have.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
 	}
 }
 
@@ -3207,6 +4664,74 @@ func schema_pkg_apis_hco_v1alpha1_TargetRef(ref common.ReferenceCallback) common
 				Required: []string{"apiVersion", "kind", "name"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_TemplateReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TemplateReference names a template.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"namespace", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_hco_v1alpha1_UnhealthyCondition(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "UnhealthyCondition is a condition of a node that makes it unhealthy when it lasts.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type of the condition, such as Ready.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status of the condition: True, False or Unknown.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"duration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "duration is how long it has to last, 1s to 24h, such as 5m.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"type", "status", "duration"},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -3776,6 +5301,13 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					"removedDigest": {
 						SchemaProps: spec.SchemaProps{
 							Description: "removedDigest names the set of the objects that are removed: how many, and a digest. Whoever lets a paused revision go on acknowledges their deletion, and no other, by setting the annotation penstock.dev/acknowledge-deletion to it in the same update. It is absent when that revision is not paused, when nothing is removed, and when the answer does not show all that is.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"approvalDigest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approvalDigest names this diff, when it is between what is rolled out now and a revision that is proposed. Whoever approves the proposal sets the annotation penstock.dev/approve to it when they set lifecycleState to Active, so that what they have read is what they approve.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5417,6 +6949,12 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"approvedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approvedAt is when a proposal was approved, by requestedBy. It is absent when the revision was deleted, and of all others.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 					"deletedAt": {
 						SchemaProps: spec.SchemaProps{
 							Description: "deletedAt is when its deletion was asked for.",
@@ -5425,7 +6963,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					},
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is the user who created it.",
+							Description: "requestedBy is the user who created it; of a proposal, who approved it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -8238,6 +9776,26 @@ func schema_k8sio_apimachinery_pkg_runtime_Unknown(ref common.ReferenceCallback)
 			},
 		},
 	}
+}
+
+func schema_apimachinery_pkg_util_intstr_IntOrString(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.EmbedOpenAPIDefinitionIntoV2Extension(common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "IntOrString is a type that can hold an int32 or a string.  When used in JSON or YAML marshalling and unmarshalling, it produces or consumes the inner type.  This allows you to have, for example, a JSON field that can accept a name or number.",
+				OneOf:       common.GenerateOpenAPIV3OneOfSchema(intstr.IntOrString{}.OpenAPIV3OneOfTypes()),
+				Format:      intstr.IntOrString{}.OpenAPISchemaFormat(),
+			},
+		},
+	}, common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "IntOrString is a type that can hold an int32 or a string.  When used in JSON or YAML marshalling and unmarshalling, it produces or consumes the inner type.  This allows you to have, for example, a JSON field that can accept a name or number.",
+				Type:        intstr.IntOrString{}.OpenAPISchemaType(),
+				Format:      intstr.IntOrString{}.OpenAPISchemaFormat(),
+			},
+		},
+	})
 }
 
 func schema_k8sio_apimachinery_pkg_version_Info(ref common.ReferenceCallback) common.OpenAPIDefinition {

@@ -39,6 +39,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&CatalogPackageList{},
 		&CatalogPackageVersions{},
 		&CatalogPackageGraph{},
+		&CatalogPackageUpgrades{},
 		&CatalogPackageIcon{},
 		&CatalogPackageOptions{},
 	)

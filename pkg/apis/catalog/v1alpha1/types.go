@@ -12,6 +12,7 @@ const CatalogLabel = "catalog"
 // +genclient:onlyVerbs=get,list,watch
 // +genclient:method=GetVersions,verb=get,subresource=versions,result=github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1.CatalogPackageVersions
 // +genclient:method=GetGraph,verb=get,subresource=graph,result=github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1.CatalogPackageGraph
+// +genclient:method=GetUpgrades,verb=get,subresource=upgrades,result=github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1.CatalogPackageUpgrades
 // +genclient:method=GetIcon,verb=get,subresource=icon,result=github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1.CatalogPackageIcon
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
@@ -311,4 +312,68 @@ type CatalogPackageOptions struct {
 	// channel.
 	// +optional
 	To string `json:"to,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// CatalogPackageUpgrades is which ClusterExtensions ask for a package, and what they could be
+// upgraded to.
+type CatalogPackageUpgrades struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata has the name of the package.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// extensions are the ClusterExtensions, by name.
+	// +listType=map
+	// +listMapKey=extension
+	Extensions []ExtensionUpgrades `json:"extensions"`
+}
+
+// ExtensionUpgrades is what an extension has installed, and what there is beyond it.
+type ExtensionUpgrades struct {
+	// extension is the name of the ClusterExtension.
+	Extension string `json:"extension"`
+	// installed is the version that is installed, empty for none.
+	// +optional
+	Installed string `json:"installed,omitempty"`
+	// allowed is the version that spec leads to now; it may be the installed one. It is
+	// empty when spec leads to none.
+	// +optional
+	Allowed string `json:"allowed,omitempty"`
+	// channel and catalog lead to the allowed version.
+	// +optional
+	Channel string `json:"channel,omitempty"`
+	// catalog has the allowed version.
+	// +optional
+	Catalog string `json:"catalog,omitempty"`
+	// approval is Automatic or Manual: then an upgrade waits until somebody approves it.
+	// +optional
+	Approval string `json:"approval,omitempty"`
+	// newest is the highest version in the channels and catalogs that spec asks for.
+	// +optional
+	Newest string `json:"newest,omitempty"`
+	// blocked are versions above the installed and the allowed one, the newest first, at
+	// most 10.
+	// +optional
+	// +listType=atomic
+	Blocked []BlockedVersion `json:"blocked,omitempty"`
+	// omitted is how many more there are.
+	// +optional
+	Omitted int32 `json:"omitted,omitempty"`
+	// message says why spec leads to no version, or why that is not known.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// BlockedVersion is a version that does not come.
+type BlockedVersion struct {
+	// version of the package.
+	Version string `json:"version"`
+	// catalog that has it.
+	Catalog string `json:"catalog"`
+	// cause is OtherCatalog, Channel, Range, NotSuccessor, Deprecated, Priority, Tie or
+	// Unsupported.
+	Cause string `json:"cause"`
+	// message says it in words, and what helps.
+	Message string `json:"message"`
 }

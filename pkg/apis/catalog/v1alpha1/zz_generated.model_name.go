@@ -8,6 +8,11 @@
 package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in BlockedVersion) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.catalog.v1alpha1.BlockedVersion"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in BundleVersion) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.catalog.v1alpha1.BundleVersion"
 }
@@ -38,6 +43,11 @@ func (in CatalogPackageOptions) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogPackageUpgrades) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.catalog.v1alpha1.CatalogPackageUpgrades"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CatalogPackageVersions) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.catalog.v1alpha1.CatalogPackageVersions"
 }
@@ -45,6 +55,11 @@ func (in CatalogPackageVersions) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Deprecation) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.catalog.v1alpha1.Deprecation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ExtensionUpgrades) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.catalog.v1alpha1.ExtensionUpgrades"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

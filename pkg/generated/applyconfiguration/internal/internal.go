@@ -99,6 +99,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: requires
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: restoreRun
       type:
         scalar: numeric
@@ -125,6 +131,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: definition
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanDefinition
     - name: diff
       type:
         scalar: string
@@ -178,6 +187,279 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: window
       type:
         namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanWindowStatus
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinition
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinitionSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinitionStatus
+      default: {}
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinitionSpec
+  map:
+    fields:
+    - name: description
+      type:
+        scalar: string
+      default: ""
+    - name: items
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionItem
+          elementRelationship: associative
+          keys:
+          - name
+    - name: options
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.JSONObject
+    - name: prerequisites
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionCheck
+          elementRelationship: atomic
+    - name: requirements
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionRequirement
+          elementRelationship: associative
+          keys:
+          - name
+    - name: validations
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionCheck
+          elementRelationship: atomic
+    - name: variables
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionVariable
+          elementRelationship: associative
+          keys:
+          - name
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.ConfigurationProfileDefinitionStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: digest
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: serviceAccount
+      type:
+        scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DeclaredAccess
+  map:
+    fields:
+    - name: access
+      type:
+        scalar: string
+      default: ""
+    - name: definition
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionBlastRadius
+  map:
+    fields:
+    - name: pools
+      type:
+        scalar: string
+      default: ""
+    - name: reboot
+      type:
+        scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionCheck
+  map:
+    fields:
+    - name: expression
+      type:
+        scalar: string
+      default: ""
+    - name: message
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionField
+  map:
+    fields:
+    - name: optional
+      type:
+        scalar: boolean
+    - name: path
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionItem
+  map:
+    fields:
+    - name: blastRadius
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionBlastRadius
+    - name: impact
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: notes
+      type:
+        scalar: string
+    - name: object
+      type:
+        scalar: string
+      default: ""
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: target
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionTarget
+      default: {}
+    - name: waits
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionWait
+          elementRelationship: atomic
+    - name: when
+      type:
+        scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionRequirement
+  map:
+    fields:
+    - name: access
+      type:
+        scalar: string
+      default: Schema
+    - name: definition
+      type:
+        scalar: string
+      default: ""
+    - name: fields
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionField
+          elementRelationship: associative
+          keys:
+          - path
+    - name: install
+      type:
+        scalar: string
+      default: ""
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: optional
+      type:
+        scalar: boolean
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionTarget
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+    - name: requirement
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionVariable
+  map:
+    fields:
+    - name: expression
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DefinitionWait
+  map:
+    fields:
+    - name: expression
+      type:
+        scalar: string
+      default: ""
+    - name: message
+      type:
+        scalar: string
+      default: ""
+    - name: messageExpression
+      type:
+        scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.HighDensitySwapOptions
+  map:
+    fields:
+    - name: enableKSM
+      type:
+        scalar: boolean
+    - name: enableSwap
+      type:
+        scalar: boolean
+    - name: fileSizeMiB
+      type:
+        scalar: numeric
+    - name: memoryToRequestRatio
+      type:
+        scalar: numeric
+    - name: partitionLabel
+      type:
+        scalar: string
+    - name: swapSource
+      type:
+        scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.JSONObject
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.LoadAwareRebalancingOptions
   map:
     fields:
@@ -199,6 +481,32 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: mode
       type:
         scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.NodeHealthRemediationOptions
+  map:
+    fields:
+    - name: includeControlPlane
+      type:
+        scalar: boolean
+    - name: minHealthy
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: nodeSelector
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: remediator
+      type:
+        scalar: string
+    - name: template
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TemplateReference
+    - name: unhealthyConditions
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.UnhealthyCondition
+          elementRelationship: atomic
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanApproval
   map:
     fields:
@@ -275,6 +583,23 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanDefinition
+  map:
+    fields:
+    - name: digest
+      type:
+        scalar: string
+      default: ""
+    - name: manifest
+      type:
+        scalar: string
+      default: ""
+    - name: requirements
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.DeclaredAccess
+          elementRelationship: atomic
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanItem
   map:
     fields:
@@ -340,9 +665,18 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanOptions
   map:
     fields:
+    - name: highDensitySwap
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.HighDensitySwapOptions
     - name: loadAwareRebalancing
       type:
         namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.LoadAwareRebalancingOptions
+    - name: nodeHealthRemediation
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.NodeHealthRemediationOptions
+    - name: values
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.JSONObject
 - name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.PlanWindow
   map:
     fields:
@@ -404,6 +738,31 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: namespace
       type:
         scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.TemplateReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.UnhealthyCondition
+  map:
+    fields:
+    - name: duration
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: status
+      type:
+        scalar: string
+      default: ""
+    - name: type
+      type:
+        scalar: string
+      default: ""
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.CELAssertion
   map:
     fields:
@@ -1024,6 +1383,8 @@ var schemaYAML = typed.YAMLObject(`types:
       default: ""
     elementRelationship: atomic
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+  scalar: untyped
+- name: io.k8s.apimachinery.pkg.util.intstr.IntOrString
   scalar: untyped
 - name: __untyped_atomic_
   scalar: untyped

@@ -47,6 +47,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		// Group=hco.kubevirt.io, Version=v1alpha1
 	case hcov1alpha1.SchemeGroupVersion.WithResource("configurationplans"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Hco().V1alpha1().ConfigurationPlans().Informer()}, nil
+	case hcov1alpha1.SchemeGroupVersion.WithResource("configurationprofiledefinitions"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Hco().V1alpha1().ConfigurationProfileDefinitions().Informer()}, nil
 
 		// Group=olm.operatorframework.io, Version=v1alpha1
 	case olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"):

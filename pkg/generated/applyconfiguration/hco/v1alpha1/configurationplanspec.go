@@ -15,7 +15,9 @@ import (
 // ConfigurationPlanSpec is what is asked for.
 type ConfigurationPlanSpecApplyConfiguration struct {
 	// profile is what to configure. It is immutable. Valid values:
-	// "LoadAwareRebalancing".
+	// "LoadAwareRebalancing", "HighDensitySwap", "NodeHealthRemediation", and the name of
+	// any ConfigurationProfileDefinition; kubectl get configprofile lists all that there
+	// are.
 	Profile *hcov1alpha1.ProfileName `json:"profile,omitempty"`
 	// action is what to do with the plan: DryRun computes it and waits for an
 	// approval, Apply approves and executes it, Ignore does nothing and watches
@@ -53,6 +55,10 @@ type ConfigurationPlanSpecApplyConfiguration struct {
 	// Above 1, whoever created the plan, or changed more of spec than action and
 	// approvedPlanHash, is none of them. It can be raised, and not lowered.
 	Approvals *int32 `json:"approvals,omitempty"`
+	// requires are other profiles that have to be in effect: an item of this plan begins
+	// only while a plan of each of them is Completed. At most 8. It is part of the plan
+	// that is approved. A plan that restores the state before a run goes without it.
+	Requires []hcov1alpha1.ProfileName `json:"requires,omitempty"`
 	// restoreRun makes the plan restore what the targets had before that run, where
 	// the run set it, instead of what the profile says. The subresource rollback
 	// sets it. What has the plan computed anew once that is done unsets it, and so do
@@ -151,6 +157,16 @@ func (b *ConfigurationPlanSpecApplyConfiguration) WithExpires(value v1.Time) *Co
 // If called multiple times, the Approvals field is set to the value of the last call.
 func (b *ConfigurationPlanSpecApplyConfiguration) WithApprovals(value int32) *ConfigurationPlanSpecApplyConfiguration {
 	b.Approvals = &value
+	return b
+}
+
+// WithRequires adds the given value to the Requires field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Requires field.
+func (b *ConfigurationPlanSpecApplyConfiguration) WithRequires(values ...hcov1alpha1.ProfileName) *ConfigurationPlanSpecApplyConfiguration {
+	for i := range values {
+		b.Requires = append(b.Requires, values[i])
+	}
 	return b
 }
 

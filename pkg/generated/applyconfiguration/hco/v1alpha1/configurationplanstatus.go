@@ -20,8 +20,8 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	// observedGeneration is the generation of spec that status speaks of.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// planHash names the plan: it is over the desired state of all items, over the
-	// targets as they were found, over the impact, and over spec.window, spec.expires
-	// and spec.approvals.
+	// targets as they were found, over the impact, and over spec.window, spec.expires,
+	// spec.approvals and spec.requires.
 	PlanHash *string `json:"planHash,omitempty"`
 	// sourceSnapshotHash is over the targets as they were found.
 	SourceSnapshotHash *string `json:"sourceSnapshotHash,omitempty"`
@@ -59,6 +59,8 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// conditions sum the plan up.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// definition is what the plan was computed from, of a profile of your own.
+	Definition *PlanDefinitionApplyConfiguration `json:"definition,omitempty"`
 }
 
 // ConfigurationPlanStatusApplyConfiguration constructs a declarative configuration of the ConfigurationPlanStatus type for use with
@@ -220,5 +222,13 @@ func (b *ConfigurationPlanStatusApplyConfiguration) WithConditions(values ...*me
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithDefinition sets the Definition field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Definition field is set to the value of the last call.
+func (b *ConfigurationPlanStatusApplyConfiguration) WithDefinition(value *PlanDefinitionApplyConfiguration) *ConfigurationPlanStatusApplyConfiguration {
+	b.Definition = value
 	return b
 }

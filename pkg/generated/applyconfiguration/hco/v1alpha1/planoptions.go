@@ -4,6 +4,10 @@
 
 package v1alpha1
 
+import (
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
 // PlanOptionsApplyConfiguration represents a declarative configuration of the PlanOptions type for use
 // with apply.
 //
@@ -11,6 +15,13 @@ package v1alpha1
 type PlanOptionsApplyConfiguration struct {
 	// loadAwareRebalancing are the options of the profile LoadAwareRebalancing.
 	LoadAwareRebalancing *LoadAwareRebalancingOptionsApplyConfiguration `json:"loadAwareRebalancing,omitempty"`
+	// highDensitySwap are the options of the profile HighDensitySwap.
+	HighDensitySwap *HighDensitySwapOptionsApplyConfiguration `json:"highDensitySwap,omitempty"`
+	// nodeHealthRemediation are the options of the profile NodeHealthRemediation.
+	NodeHealthRemediation *NodeHealthRemediationOptionsApplyConfiguration `json:"nodeHealthRemediation,omitempty"`
+	// values are the options of a profile of your own, as its definition describes them:
+	// kubectl get configprofile NAME -o yaml.
+	Values *hcov1alpha1.JSONObject `json:"values,omitempty"`
 }
 
 // PlanOptionsApplyConfiguration constructs a declarative configuration of the PlanOptions type for use with
@@ -24,5 +35,29 @@ func PlanOptions() *PlanOptionsApplyConfiguration {
 // If called multiple times, the LoadAwareRebalancing field is set to the value of the last call.
 func (b *PlanOptionsApplyConfiguration) WithLoadAwareRebalancing(value *LoadAwareRebalancingOptionsApplyConfiguration) *PlanOptionsApplyConfiguration {
 	b.LoadAwareRebalancing = value
+	return b
+}
+
+// WithHighDensitySwap sets the HighDensitySwap field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HighDensitySwap field is set to the value of the last call.
+func (b *PlanOptionsApplyConfiguration) WithHighDensitySwap(value *HighDensitySwapOptionsApplyConfiguration) *PlanOptionsApplyConfiguration {
+	b.HighDensitySwap = value
+	return b
+}
+
+// WithNodeHealthRemediation sets the NodeHealthRemediation field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NodeHealthRemediation field is set to the value of the last call.
+func (b *PlanOptionsApplyConfiguration) WithNodeHealthRemediation(value *NodeHealthRemediationOptionsApplyConfiguration) *PlanOptionsApplyConfiguration {
+	b.NodeHealthRemediation = value
+	return b
+}
+
+// WithValues sets the Values field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Values field is set to the value of the last call.
+func (b *PlanOptionsApplyConfiguration) WithValues(value hcov1alpha1.JSONObject) *PlanOptionsApplyConfiguration {
+	b.Values = &value
 	return b
 }

@@ -11,3 +11,7 @@ type ConfigurationPlanListerExpansion interface{}
 // ConfigurationProfileListerExpansion allows custom methods to be added to
 // ConfigurationProfileLister.
 type ConfigurationProfileListerExpansion interface{}
+
+// ConfigurationProfileDefinitionListerExpansion allows custom methods to be added to
+// ConfigurationProfileDefinitionLister.
+type ConfigurationProfileDefinitionListerExpansion interface{}

@@ -12,6 +12,8 @@ import (
 type Interface interface {
 	// ConfigurationPlans returns a ConfigurationPlanInformer.
 	ConfigurationPlans() TypedConfigurationPlanInformer
+	// ConfigurationProfileDefinitions returns a ConfigurationProfileDefinitionInformer.
+	ConfigurationProfileDefinitions() TypedConfigurationProfileDefinitionInformer
 }
 
 type version struct {
@@ -28,4 +30,9 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // ConfigurationPlans returns a TypedConfigurationPlanInformer.
 func (v *version) ConfigurationPlans() TypedConfigurationPlanInformer {
 	return &configurationPlanInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// ConfigurationProfileDefinitions returns a TypedConfigurationProfileDefinitionInformer.
+func (v *version) ConfigurationProfileDefinitions() TypedConfigurationProfileDefinitionInformer {
+	return &configurationProfileDefinitionInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

@@ -27,6 +27,7 @@ type CatalogPackageInterface interface {
 	Watch(ctx context.Context, opts v1.ListOptions) (watch.Interface, error)
 	GetVersions(ctx context.Context, catalogPackageName string, options v1.GetOptions) (*catalogv1alpha1.CatalogPackageVersions, error)
 	GetGraph(ctx context.Context, catalogPackageName string, options v1.GetOptions) (*catalogv1alpha1.CatalogPackageGraph, error)
+	GetUpgrades(ctx context.Context, catalogPackageName string, options v1.GetOptions) (*catalogv1alpha1.CatalogPackageUpgrades, error)
 	GetIcon(ctx context.Context, catalogPackageName string, options v1.GetOptions) (*catalogv1alpha1.CatalogPackageIcon, error)
 
 	CatalogPackageExpansion
@@ -71,6 +72,19 @@ func (c *catalogPackages) GetGraph(ctx context.Context, catalogPackageName strin
 		Resource("catalogpackages").
 		Name(catalogPackageName).
 		SubResource("graph").
+		VersionedParams(&options, scheme.ParameterCodec).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// GetUpgrades takes name of the catalogPackage, and returns the corresponding catalogv1alpha1.CatalogPackageUpgrades object, and an error if there is any.
+func (c *catalogPackages) GetUpgrades(ctx context.Context, catalogPackageName string, options v1.GetOptions) (result *catalogv1alpha1.CatalogPackageUpgrades, err error) {
+	result = &catalogv1alpha1.CatalogPackageUpgrades{}
+	err = c.GetClient().Get().
+		Resource("catalogpackages").
+		Name(catalogPackageName).
+		SubResource("upgrades").
 		VersionedParams(&options, scheme.ParameterCodec).
 		Do(ctx).
 		Into(result)

@@ -7,3 +7,5 @@ package v1alpha1
 type ConfigurationPlanExpansion interface{}
 
 type ConfigurationProfileExpansion interface{}
+
+type ConfigurationProfileDefinitionExpansion interface{}

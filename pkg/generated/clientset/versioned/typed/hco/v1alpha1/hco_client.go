@@ -16,6 +16,7 @@ type HcoV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	ConfigurationPlansGetter
 	ConfigurationProfilesGetter
+	ConfigurationProfileDefinitionsGetter
 }
 
 // HcoV1alpha1Client is used to interact with features provided by the hco.kubevirt.io group.
@@ -29,6 +30,10 @@ func (c *HcoV1alpha1Client) ConfigurationPlans() ConfigurationPlanInterface {
 
 func (c *HcoV1alpha1Client) ConfigurationProfiles() ConfigurationProfileInterface {
 	return newConfigurationProfiles(c)
+}
+
+func (c *HcoV1alpha1Client) ConfigurationProfileDefinitions() ConfigurationProfileDefinitionInterface {
+	return newConfigurationProfileDefinitions(c)
 }
 
 // NewForConfig creates a new HcoV1alpha1Client for the given config.

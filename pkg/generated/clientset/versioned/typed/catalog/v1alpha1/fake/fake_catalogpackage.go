@@ -63,6 +63,17 @@ func (c *fakeCatalogPackages) GetGraph(ctx context.Context, catalogPackageName s
 	return obj.(*v1alpha1.CatalogPackageGraph), err
 }
 
+// GetUpgrades takes name of the catalogPackage, and returns the corresponding catalogPackageUpgrades object, and an error if there is any.
+func (c *fakeCatalogPackages) GetUpgrades(ctx context.Context, catalogPackageName string, options v1.GetOptions) (result *v1alpha1.CatalogPackageUpgrades, err error) {
+	emptyResult := &v1alpha1.CatalogPackageUpgrades{}
+	obj, err := c.Fake.
+		Invokes(testing.NewRootGetSubresourceActionWithOptions(c.Resource(), "upgrades", catalogPackageName, options), emptyResult)
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.CatalogPackageUpgrades), err
+}
+
 // GetIcon takes name of the catalogPackage, and returns the corresponding catalogPackageIcon object, and an error if there is any.
 func (c *fakeCatalogPackages) GetIcon(ctx context.Context, catalogPackageName string, options v1.GetOptions) (result *v1alpha1.CatalogPackageIcon, err error) {
 	emptyResult := &v1alpha1.CatalogPackageIcon{}

@@ -22,6 +22,10 @@ func (c *FakeHcoV1alpha1) ConfigurationProfiles() v1alpha1.ConfigurationProfileI
 	return newFakeConfigurationProfiles(c)
 }
 
+func (c *FakeHcoV1alpha1) ConfigurationProfileDefinitions() v1alpha1.ConfigurationProfileDefinitionInterface {
+	return newFakeConfigurationProfileDefinitions(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeHcoV1alpha1) RESTClient() rest.Interface {
