@@ -69,21 +69,24 @@ func fences() []fence {
 		{"pkg/revision", []string{"pkg/apis", "pkg/diff", "pkg/manifest", "pkg/rollout", "pkg/store"}, "what a revision means is the same for whoever asks"},
 		{"pkg/records", []string{"pkg/apis", "pkg/manifest", "pkg/revision", "pkg/store"}, "what a record refers to is told without a server"},
 		{"pkg/planwork", []string{"pkg/apis/hco", "pkg/manifest", "pkg/right", "pkg/rollout"}, "what an item means for the engine is the same for whoever asks"},
-		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact", "pkg/window"}, "plans are pure"},
+		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/right", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact", "pkg/window"}, "plans are pure"},
 		{"pkg/target", []string{"pkg/apis", "pkg/objectwatch", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
 		{"pkg/fairshare", nil, "sharing knows nothing of what is shared"},
 		{"pkg/requestbody", []string{"pkg/fairshare"}, "a body is read whatever is in it"},
-		{"pkg/admission", append([]string{"pkg/fairshare", "pkg/requestbody"}, library...), "it runs inside the server, which is not its business"},
-		{"pkg/registry/catalog", []string{"pkg/apis", "pkg/catalog", "pkg/registry/encoding", "pkg/registry/printing", "pkg/right"}, "packages are computed from catalogs: of the store it knows what others tell it"},
-		{"pkg/registry", append([]string{"pkg/admission/request", "pkg/fairshare", "pkg/requestbody"}, library...), "it joins the API, the store and the engine"},
+		{"pkg/admission", append([]string{"pkg/chartkind", "pkg/extension", "pkg/fairshare", "pkg/imagetemplate", "pkg/requestbody"}, library...), "it runs inside the server, which is not its business"},
+		{"pkg/registry/catalog", []string{"pkg/apis", "pkg/catalog", "pkg/extension", "pkg/registry/encoding", "pkg/registry/printing", "pkg/resolve", "pkg/right"}, "packages are computed from catalogs: of the store it knows what others tell it"},
+		{"pkg/registry", append([]string{"pkg/admission/request", "pkg/chartkind", "pkg/extension", "pkg/fairshare", "pkg/requestbody"}, library...), "it joins the API, the store and the engine"},
 		{"pkg/controller/catalog", []string{"pkg/catalog", "pkg/metrics", "pkg/objectwatch"}, "catalogs need neither the store nor the engine"},
+		{"pkg/controller/chartkind", append([]string{"pkg/catalog/image", "pkg/chartkind", "pkg/controller/bychain", "pkg/extension/author"}, library...), "it joins charts, custom resources and the API of revisions"},
+		{"pkg/controller/extension", append([]string{"pkg/catalog", "pkg/controller/bychain", "pkg/crdsafety", "pkg/extension", "pkg/resolve"}, library...), "it joins catalogs, the judges and the API of revisions"},
+		{"pkg/controller/imagetemplate", []string{"pkg/extension", "pkg/imagetemplate", "pkg/metrics", "pkg/objectwatch", "pkg/right"}, "images follow templates without the store and the engine"},
 		{"pkg/controller", append([]string{"pkg/target"}, library...), "it joins the API, the store and the engine"},
 		{"pkg/server/accessreview", []string{"pkg/right"}, "it asks one question"},
 		{"pkg/server/managedobject", nil, "who makes such objects, and who restores them, need not know each other"},
 		{"pkg/server/serviceaccounts", []string{"pkg/right", "pkg/server/accessreview", "pkg/server/managedobject"}, "identities of jobs do not depend on who serves"},
 		{"pkg/server/certificates", []string{"pkg/objectwatch"}, "certificates are made for whoever serves"},
-		{"pkg/server/registration", []string{"pkg/apis", "pkg/catalog/clustercatalog", "pkg/admission/webhook", "pkg/objectwatch", "pkg/right", "pkg/server/accessreview", "pkg/server/managedobject", "pkg/server/certificates", "pkg/server/serviceaccounts"},
+		{"pkg/server/registration", []string{"pkg/apis", "pkg/catalog/clustercatalog", "pkg/chartkind", "pkg/definition", "pkg/extension", "pkg/admission/webhook", "pkg/objectwatch", "pkg/right", "pkg/server/accessreview", "pkg/server/managedobject", "pkg/server/certificates", "pkg/server/serviceaccounts"},
 			"what the host knows of us does not depend on what we serve"},
 		{"pkg/server/filters", []string{"pkg/apis/olm/v1alpha1"}, "what is done with any request needs to know no resource"},
 		{"pkg/server/etcd", nil, "it runs etcd, and does not know what is in it"},
@@ -99,24 +102,38 @@ func fences() []fence {
 		{"pkg/server/targetcluster", []string{"pkg/apis/olm/v1alpha1", "pkg/rollout/kubeconfig", "pkg/store/chain", "pkg/target", "pkg/server/serviceaccounts"}, "the way to a cluster does not depend on what is asked there"},
 		{"pkg/server/clusterreads", append([]string{"pkg/admission/plugin/privilege", "pkg/registry", "pkg/target", "pkg/server/host", "pkg/server/serviceaccounts", "pkg/server/targetcluster"}, library...), "endpoints read by it, and it knows none of the server around them"},
 		{"pkg/server/initializers", []string{"pkg/admission", "pkg/server/host"}, "plugins are given clients, and no server"},
-		{"pkg/server/deployment", []string{"pkg/admission/webhook", "pkg/apis/olm", "pkg/catalog/clustercatalog", "pkg/server/certificates", "pkg/server/host", "pkg/server/leadership", "pkg/server/namesake", "pkg/server/registration", "pkg/server/serviceaccounts", "pkg/server/storeguard"}, "it writes down what others ask for"},
-		{"pkg/server", append([]string{"pkg/admission", "pkg/catalog/inventory", "pkg/registry", "pkg/requestbody", "pkg/target"}, library...), "it puts the API together, and knows no controller"},
+		{"pkg/server/deployment", []string{"pkg/admission/webhook", "pkg/apis/olm", "pkg/catalog/clustercatalog", "pkg/chartkind", "pkg/extension", "pkg/imagetemplate", "pkg/server/certificates", "pkg/server/host", "pkg/server/leadership", "pkg/server/namesake", "pkg/server/registration", "pkg/server/serviceaccounts", "pkg/server/storeguard"}, "it writes down what others ask for"},
+		{"pkg/server", append([]string{"pkg/admission", "pkg/catalog/inventory", "pkg/chartkind", "pkg/extension", "pkg/imagetemplate", "pkg/registry", "pkg/requestbody", "pkg/target"}, library...), "it puts the API together, and knows no controller"},
 		{"pkg/app", []string{"pkg"}, "it puts the controllers together"},
 		{"pkg/catalog/fbc", nil, "a catalog is read the same way whatever is done with it"},
-		{"pkg/catalog/clustercatalog", nil, "what an object says does not depend on what is done with it"},
-		{"pkg/catalog/content", []string{"pkg/catalog/fbc"}, "what is served of a catalog does not depend on where it comes from"},
+		{"pkg/chartkind/mapping", []string{"pkg/chartkind", "pkg/rollout/probe/expression"}, "values follow from a custom resource, without a cluster"},
+		{"pkg/chartkind", []string{"pkg/definition", "pkg/extension"}, "what a kind is made of does not depend on what is done with it"},
+		{"pkg/definition", nil, "a definition is installed whatever it defines"},
+		{"pkg/catalog/clustercatalog", []string{"pkg/definition"}, "what an object says does not depend on what is done with it"},
+		{"pkg/catalog/digestfolder", nil, "a folder is kept by digest whatever is in it"},
+		{"pkg/catalog/content", []string{"pkg/catalog/digestfolder", "pkg/catalog/fbc"}, "what is served of a catalog does not depend on where it comes from"},
 		{"pkg/catalog/contentserver", []string{"pkg/catalog/content"}, "whoever connects is answered the same way"},
 		{"pkg/catalog/graph", []string{"pkg/catalog/fbc"}, "what a catalog says of upgrades does not depend on what somebody asks for"},
 		{"pkg/catalog/image", nil, "an image is pulled and unpacked the same way whatever is in it"},
-		{"pkg/catalog/index", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "what is kept of a catalog does not depend on where it comes from"},
+		{"pkg/catalog/index", []string{"pkg/catalog/digestfolder", "pkg/catalog/fbc", "pkg/catalog/graph"}, "what is kept of a catalog does not depend on where it comes from"},
 		{"pkg/catalog/inventory", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/catalog/index", "pkg/resolve"}, "which catalogs there are does not depend on who fetches them, and who asks"},
 		{"pkg/catalog/lint", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "a catalog is checked without a cluster"},
 		{"pkg/catalog/compare", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/resolve"}, "for whom something changes, the resolver says"},
+		{"pkg/extension/status", []string{"pkg/apis/olm", "pkg/extension", "pkg/resolve"}, "what status says follows from what is known, without a cluster"},
+		{"pkg/extension/helmapplier", []string{"pkg/apis/olm/v1alpha1", "pkg/source/helm"}, "Helm applies what it is given: who may have it, others judge"},
+		{"pkg/extension/upgrades", []string{"pkg/catalog/fbc", "pkg/extension", "pkg/resolve"}, "what there is follows from catalogs and a request, without a cluster"},
+		{"pkg/extension", []string{"pkg/apis/olm/v1alpha1", "pkg/definition"}, "what somebody asks for does not depend on what is done with it"},
 		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},
-		{"pkg/adopt", append([]string{"pkg/client", "pkg/diff", "pkg/manifest", "pkg/revision", "pkg/rollout", "pkg/source", "pkg/store/archive"}, api...), "it works from outside, in the name of its caller: it has what is read and compared, and no server"},
+		{"pkg/adopt", append([]string{"pkg/client", "pkg/diff", "pkg/extension", "pkg/manifest", "pkg/revision", "pkg/rollout", "pkg/source", "pkg/store/archive"}, api...), "it works from outside, in the name of its caller: it has what is read and compared, and no server"},
+		{"pkg/imagetemplate/annotated", []string{"pkg/extension", "pkg/imagetemplate"}, "which objects have templates does not depend on who follows them"},
+		{"pkg/imagetemplate/lookup", []string{"pkg/imagetemplate", "pkg/right"}, "a variable is looked up the same way whoever asks"},
+		{"pkg/imagetemplate", nil, "text and values in, a reference out: it is pure"},
 		{"pkg/crdsafety", []string{"pkg/diff/words"}, "two definitions in, what is not safe out"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
-		{"pkg/plugin", append([]string{"pkg/client", "pkg/source"}, api...), "it is for a laptop: what it knows, it asks our API"},
+		{"pkg/console/web", nil, "files are served whatever they show"},
+		{"pkg/console/screens", append([]string{"pkg/client", "pkg/extension", "pkg/text"}, api...), "a screen shows what our API answers, to whoever serves it"},
+		{"pkg/console", nil, "the door decides who may ask, and not what is answered"},
+		{"pkg/plugin", append([]string{"pkg/client", "pkg/console", "pkg/extension", "pkg/source"}, api...), "it is for a laptop: what it knows, it asks our API"},
 		{"cmd/kubectl-penstock", []string{"pkg/plugin"}, "it is for a laptop: without the server"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}
@@ -183,6 +200,24 @@ func TestPlugin(t *testing.T) {
 				t.Errorf("the plugin has %s in it", strings.TrimSpace(pkg))
 			}
 		}
+	}
+}
+
+// TestServer: the server loads no plugins. A program that can has each exported method in it,
+// used or not: 37 MB more. kustomize, which Helm's client brings, can unless a tag says no.
+func TestServer(t *testing.T) {
+	tags, err := os.ReadFile("../hack/tags")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.Command("go", "list", "-deps", "-tags="+strings.TrimSpace(string(tags)), "./cmd/penstock")
+	list.Dir = ".."
+	out, err := list.CombinedOutput()
+	if err != nil {
+		t.Fatalf("listing what the server is made of: %v\n%s", err, out)
+	}
+	if slices.Contains(strings.Split(string(out), "\n"), "plugin") {
+		t.Error("the server can load plugins: see go list -deps ./cmd/penstock")
 	}
 }
 

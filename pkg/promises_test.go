@@ -13,7 +13,7 @@ import (
 // promises are pages whose rows name the tests that show what they say, and how many
 // they name at least.
 func promises() map[string]int {
-	return map[string]int{"docs/reference/engine-conformance.md": 40, "docs/reference/pitfalls.md": 40, "docs/operations/failure-modes.md": 20}
+	return map[string]int{"docs/reference/engine-conformance.md": 40, "docs/reference/clusterextension-conformance.md": 60, "docs/reference/pitfalls.md": 40, "docs/operations/failure-modes.md": 20}
 }
 
 // TestPromises: every test that a page names exists, so that it cannot promise more
@@ -93,28 +93,61 @@ func isRow(line string) bool {
 
 // TestPitfalls: the page speaks of each of the forty, once.
 func TestPitfalls(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "docs", "reference", "pitfalls.md"))
+	eachOnce(t, "docs/reference/pitfalls.md", 40)
+}
+
+// TestScenarios: the page speaks of each scenario of OLM v1, once, and of what those leave out.
+func TestScenarios(t *testing.T) {
+	const page, leftOut = "docs/reference/clusterextension-conformance.md", "## What OLM v1 does not cover"
+	text, err := os.ReadFile(filepath.Join("..", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const pitfalls = 40
+	numbered, besides, found := strings.Cut(string(text), leftOut)
+	if !found {
+		t.Fatalf("%s has no part %q", page, leftOut)
+	}
+	numberedOnce(t, page, numbered, 64)
+	rows := 0
+	for line := range strings.SplitSeq(besides, "\n") {
+		if isRow(line) {
+			rows++
+		}
+	}
+	if rows < 11 {
+		t.Errorf("%s has %d rows of what OLM v1 does not cover, want 11 at least", page, rows)
+	}
+}
+
+// eachOnce fails unless the rows of a page have the numbers from 1, each once.
+func eachOnce(t *testing.T, page string, last int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	numberedOnce(t, page, string(text), last)
+}
+
+func numberedOnce(t *testing.T, page, text string, last int) {
+	t.Helper()
 	rows := map[int]int{}
-	for line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if !isRow(line) {
 			continue
 		}
 		number, err := strconv.Atoi(strings.TrimSpace(strings.Split(line, "|")[1]))
 		if err != nil {
-			t.Errorf("a row has no number: %s", line)
+			t.Errorf("%s: a row has no number: %s", page, line)
 		}
 		rows[number]++
 	}
-	for n := 1; n <= pitfalls; n++ {
+	for n := 1; n <= last; n++ {
 		if rows[n] != 1 {
-			t.Errorf("pitfall %d has %d rows", n, rows[n])
+			t.Errorf("%s: number %d has %d rows", page, n, rows[n])
 		}
 	}
-	if len(rows) != pitfalls {
-		t.Errorf("%d numbers, want %d", len(rows), pitfalls)
+	if len(rows) != last {
+		t.Errorf("%s: %d numbers, want %d", page, len(rows), last)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/profileaccess"
 )
 
 // Order is the order of all admission plugins. All that mutate run before all that
@@ -39,6 +40,8 @@ func Order() []string {
 		installlevels.PluginName,
 		// One question at most.
 		approval.PluginName,
+		// As many questions as a definition declares verbs.
+		profileaccess.PluginName,
 		// Before the webhooks: the manifests of somebody who may not have them
 		// applied are not sent to others. Behind the policies, because it asks the
 		// cluster hundreds of questions.
@@ -53,6 +56,7 @@ func Register(options *options.AdmissionOptions) {
 	options.Plugins.Register(privilege.PluginName, func(io.Reader) (admission.Interface, error) { return privilege.New(), nil })
 	options.Plugins.Register(installlevels.PluginName, func(io.Reader) (admission.Interface, error) { return installlevels.New(), nil })
 	options.Plugins.Register(approval.PluginName, func(io.Reader) (admission.Interface, error) { return approval.New(), nil })
+	options.Plugins.Register(profileaccess.PluginName, func(io.Reader) (admission.Interface, error) { return profileaccess.New(), nil })
 	options.RecommendedPluginOrder = Order()
 }
 
@@ -61,6 +65,7 @@ type Initializer struct {
 	Privilege     privilege.Deps
 	InstallLevels installlevels.Deps
 	Approval      approval.Deps
+	ProfileAccess profileaccess.Deps
 }
 
 var _ admission.PluginInitializer = Initializer{}
@@ -74,5 +79,7 @@ func (i Initializer) Initialize(plugin admission.Interface) {
 		plugin.SetDeps(i.InstallLevels)
 	case *approval.Plugin:
 		plugin.SetDeps(i.Approval)
+	case *profileaccess.Plugin:
+		plugin.SetDeps(i.ProfileAccess)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/catalog/contentserver"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
@@ -57,6 +58,8 @@ type Catalogs struct {
 	AuthFile, PullSecret string
 	// CatalogdCAFile verifies catalogd.
 	CatalogdCAFile string
+	// CatalogdNamespaces are where catalogd may be, whose lease counts.
+	CatalogdNamespaces []string
 	// TakeOver has us write ClusterCatalogs of a catalogd that has gone.
 	TakeOver bool
 
@@ -66,13 +69,16 @@ type Catalogs struct {
 	mu sync.Mutex
 	// controller is the present one, nil when there is none.
 	controller *catalog.Controller
+	// images and credentials are what it pulls with, nil when there is none.
+	images      catalog.Images
+	credentials catalog.Credentials
 	// changed is closed when there is another one.
 	changed chan struct{}
 }
 
 // NewCatalogs returns the defaults.
 func NewCatalogs() *Catalogs {
-	return &Catalogs{Addr: DefaultCatalogAddr, Inventory: inventory.New(clock.RealClock{}), changed: make(chan struct{})}
+	return &Catalogs{Addr: DefaultCatalogAddr, CatalogdNamespaces: clustercatalog.CatalogdNamespaces(), Inventory: inventory.New(clock.RealClock{}), changed: make(chan struct{})}
 }
 
 // AddFlags adds the flags.
@@ -83,6 +89,8 @@ func (c *Catalogs) AddFlags(flags *pflag.FlagSet) {
 		"Directory for ClusterCatalogs, created when absent. Several processes may share it: they share downloads then. Without it, a folder in --data-dir; with an external etcd, ClusterCatalogs are left alone.")
 	flags.BoolVar(&c.TakeOver, "take-over-catalogs", c.TakeOver,
 		"Write ClusterCatalogs although OLM's catalogd has a lease (catalogd-operator-lock) in this cluster, once it does not hold it any more. Without this flag Penstock reads what catalogd serves and writes nothing.")
+	flags.StringSliceVar(&c.CatalogdNamespaces, "catalogd-namespaces", c.CatalogdNamespaces,
+		"Namespaces where OLM's catalogd may be installed. While its lease is in one of them, Penstock does not write ClusterCatalogs. A lease of its name elsewhere does not count.")
 	flags.StringVar(&c.CatalogdCAFile, "catalogd-ca-file", c.CatalogdCAFile,
 		"PEM bundle that verifies OLM's catalogd, where that serves the ClusterCatalogs, besides the authorities of this system. The file is read again for each download.")
 	flags.StringVar(&c.AuthFile, "registry-auth-file", c.AuthFile,
@@ -152,7 +160,7 @@ func (c *Catalogs) Companion(ctx context.Context, with server.Surroundings) (fun
 		options.Base = "https://" + net.JoinHostPort(with.ReachedAt, strconv.Itoa(port)) + strings.TrimSuffix(contentserver.Root, "/")
 		klog.FromContext(ctx).Info("Listening for requests for the content of catalogs", "address", listener.Addr().String(), "url", options.Base)
 	}
-	run := &catalogsRun{catalogs: c, options: options, access: access, dir: dir, listener: listener, certificate: with.Certificate}
+	run := &catalogsRun{catalogs: c, options: options, access: access, dir: dir, listener: listener, certificate: with.Certificate, tls: with.TLS}
 	if err := with.Metrics.Register(run); err != nil {
 		return nil, fmt.Errorf("registering the metrics of catalogs: %w", err)
 	}
@@ -180,7 +188,7 @@ func (c *Catalogs) options(with server.Surroundings) (catalog.Options, kubernete
 	}
 	return catalog.Options{
 		Clients:   catalog.Clients{Catalogs: catalogs, Definitions: definitions, Leases: core},
-		Inventory: c.Inventory, Clock: clock.RealClock{}, TakeOver: c.TakeOver, Catalogd: c.catalogd,
+		Inventory: c.Inventory, Clock: clock.RealClock{}, CatalogdNamespaces: c.CatalogdNamespaces, TakeOver: c.TakeOver, Catalogd: c.catalogd,
 		Credentials: &catalog.PullSecrets{
 			Client: core, Global: secret, Path: c.AuthFile,
 			ServiceAccount: types.NamespacedName{Namespace: with.Namespace, Name: registration.ServiceAccount},
@@ -245,9 +253,19 @@ func (c *Catalogs) lead(ctx context.Context) error {
 func (c *Catalogs) set(controller *catalog.Controller) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.controller = controller
+	c.controller, c.images, c.credentials = controller, nil, nil
+	if controller != nil {
+		c.images, c.credentials = controller.Images, controller.Credentials
+	}
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// puller is what images are pulled with, nil when the folder is not open.
+func (c *Catalogs) puller() (catalog.Images, catalog.Credentials) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.images, c.credentials
 }
 
 func (c *Catalogs) present() *catalog.Controller {

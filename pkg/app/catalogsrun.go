@@ -28,6 +28,8 @@ type catalogsRun struct {
 	dir         string
 	listener    net.Listener
 	certificate func() (certificate, key []byte)
+	// tls is what the API speaks; the lowest version is 1.2.
+	tls *tls.Config
 
 	mu   sync.Mutex
 	pair *tls.Certificate
@@ -90,7 +92,8 @@ func (r *catalogsRun) open(ctx context.Context) *catalog.Folder {
 
 // serve answers requests for contents.
 func (r *catalogsRun) serve(ctx context.Context) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.shown() }}
+	config := r.tls.Clone()
+	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.shown() }
 	handler := contentserver.NewHandler(func(name string) *contentserver.Served {
 		if controller := r.catalogs.present(); controller != nil {
 			return controller.Served(name)

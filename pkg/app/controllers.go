@@ -36,6 +36,13 @@ type Settings struct {
 	Preflight bool
 	// Catalogs are the ClusterCatalogs; nil for none.
 	Catalogs *Catalogs
+	// OperatorControllerNamespaces are where OLM's operator-controller may be, whose lease
+	// has ClusterExtensions left alone.
+	OperatorControllerNamespaces []string
+	// ByHelm tells, when controllers start, whether Helm applies ClusterExtensions.
+	ByHelm func() bool
+	// KeepReleases keeps the Secrets of Helm releases whose objects the engine has taken over.
+	KeepReleases bool
 }
 
 // Controllers are the loops that run where this replica is the leader.
@@ -47,9 +54,11 @@ func (s *Settings) Controllers() []leadership.Controller {
 			return retention.Add(term.Manager, term.Manager.GetClient())
 		}},
 		{Name: "upkeep", Start: startUpkeep},
+		{Name: "image-templates", Start: startTemplates},
 	}
 	if s.Catalogs != nil {
-		controllers = append(controllers, s.Catalogs.Controller())
+		controllers = append(controllers, s.Catalogs.Controller(), leadership.Controller{Name: "extensions", Start: s.startExtensions},
+			leadership.Controller{Name: "chartkinds", Start: s.startChartKinds})
 	}
 	return controllers
 }

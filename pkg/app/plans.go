@@ -18,9 +18,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/controller/plan"
+	"github.com/penstock-project/penstock/pkg/controller/profiledefinition"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/highdensityswap"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
+	"github.com/penstock-project/penstock/pkg/governance/profile/nodehealthremediation"
 	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
@@ -29,7 +32,7 @@ import (
 
 // Profiles are all that plans can be made of.
 func Profiles() []profile.Profile {
-	return []profile.Profile{loadawarerebalancing.Profile{}}
+	return []profile.Profile{loadawarerebalancing.Profile{}, highdensityswap.Profile{}, nodehealthremediation.Profile{}}
 }
 
 // startPlans adds the loop of plans to a term. All it reads of and writes to the
@@ -87,6 +90,11 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	if err := addPlanMetrics(ctx, term); err != nil {
 		return err
 	}
+	own := newIdentities(ctx, term, notify)
+	err = profiledefinition.Add(term.Manager, profiledefinition.Options{Client: term.Manager.GetClient(), Identities: term.Profiles, Gone: own.drop})
+	if err != nil {
+		return err
+	}
 	return plan.Add(term.Manager, plan.Options{
 		Client: term.Manager.GetClient(), Reader: term.Manager.GetAPIReader(),
 		Engine: rollout.New(rollout.Options{
@@ -99,7 +107,8 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 		Rights:  plan.Reviews{Client: reviews.AuthorizationV1().SubjectAccessReviews()},
 		Freezes: frozen, Events: recorder, Clock: clock.RealClock{}, Skew: term.Skew, Version: s.Version,
 		Schema: types, Redactor: term.Redactor,
-		Changed: changed, Poke: func() { notify("") },
+		Identities: own,
+		Changed:    changed, Poke: func() { notify("") },
 	})
 }
 

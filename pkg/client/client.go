@@ -51,6 +51,21 @@ func (f *Flags) AddAll(flags *pflag.FlagSet) error {
 // Namespace is what the flag --namespace says, empty without it.
 func (f *Flags) Namespace() string { return f.overrides.Context.Namespace }
 
+// Context is the name of the context that the flags and the kubeconfig lead to: what the user
+// calls the cluster. It is empty without a kubeconfig.
+func (f *Flags) Context() string {
+	if f.overrides.CurrentContext != "" {
+		return f.overrides.CurrentContext
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	loaded, err := rules.Load()
+	if err != nil {
+		return "" // Config says why
+	}
+	return loaded.CurrentContext
+}
+
 // Config is how to connect to the cluster, as the user that the kubeconfig names.
 func (f *Flags) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -40,6 +40,16 @@ const (
 	Expiry        = "penstock_certificate_expiration_timestamp_seconds"
 	Skew          = "penstock_host_clock_skew_seconds"
 
+	ExtensionInfo      = "clusterextension_info"
+	ExtensionCondition = "clusterextension_condition"
+	ExtensionResolves  = "penstock_extension_resolve_duration_seconds"
+	ExtensionPulls     = "penstock_extension_pull_duration_seconds"
+
+	ImageTemplates = "penstock_image_templates"
+
+	ChartResources = "penstock_chart_resources"
+	ChartRenders   = "penstock_chart_renders_total"
+
 	CatalogUnpacked = "penstock_catalog_unpacked_timestamp_seconds"
 	CatalogPulled   = "penstock_catalog_last_pull_success"
 	CatalogPulls    = "penstock_catalog_pulls_total"
@@ -121,6 +131,20 @@ func Catalogue() []Metric {
 			Help: "When a certificate ends, as a Unix time: serving is the one that is shown, authority the one that all replicas share. Both are renewed in time unless they come from files."},
 		{Name: Skew, Type: "gauge", EveryReplica: true,
 			Help: "By how many seconds the clock of this machine is ahead of the host cluster's, by the host's last answer."},
+		{Name: ExtensionInfo, Type: "gauge", Labels: []string{"name", "source", "package", "version"},
+			Help: "1 for each ClusterExtension. package is empty when the source is no catalog, version when nothing is installed."},
+		{Name: ExtensionCondition, Type: "gauge", Labels: []string{"name", "condition", "status", "reason"},
+			Help: "1 for the status (True, False, Unknown) and the reason that a condition of a ClusterExtension has; the others are not exposed."},
+		{Name: ExtensionResolves, Type: "histogram", Labels: []string{"result"},
+			Help: "Seconds that it took to choose the bundle of a ClusterExtension from the catalogs, by result: success, or failure when they have none."},
+		{Name: ExtensionPulls, Type: "histogram", Labels: []string{"result"},
+			Help: "Seconds that it took to pull and unpack what a ClusterExtension installs, by result: success or failure. What is on disk already takes next to nothing, and counts."},
+		{Name: ImageTemplates, Type: "gauge", Labels: []string{"kind", "state"},
+			Help: "CatalogSources and ClusterCatalogs with a template of their image, by kind and state: Resolved, Unresolved, LeftToOLM (OLM's own controller follows it)."},
+		{Name: ChartResources, Type: "gauge", Labels: []string{"chartkind", "state"},
+			Help: "Custom resources of a ChartKind that is served, by the reason of their condition Progressing; it is empty before there is one."},
+		{Name: ChartRenders, Type: "counter", Labels: []string{"chartkind"},
+			Help: "How often the chart of a ChartKind was rendered since this process became leader. Nothing is rendered while chart, values and inputs are as before."},
 		{Name: CatalogUnpacked, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,
 			Help: "Unix time at which the content of a ClusterCatalog that is in use was taken from its image; 100 catalogs are exposed."},
 		{Name: CatalogPulled, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,

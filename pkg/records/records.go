@@ -39,7 +39,11 @@ func ofPlan(key string, record []byte) ([]string, error) {
 	if err := named(key, found.Name); err != nil {
 		return nil, err
 	}
-	return []string{found.Status.Manifests, found.Status.Captured}, nil
+	roots := []string{found.Status.Manifests, found.Status.Captured}
+	if definition := found.Status.Definition; definition != nil {
+		roots = append(roots, definition.Manifest)
+	}
+	return roots, nil
 }
 
 func ofRuns(key string, record []byte) ([]string, error) {

@@ -13,12 +13,18 @@ import (
 
 // IsLayer is true for revisions whose objects are wanted in the cluster.
 func IsLayer(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived
+	return revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived && !IsHanded(revision)
 }
 
-// LeavesObjects is true for revisions that are being deleted and whose objects stay.
+// IsHanded is true for revisions whose objects were handed to Helm.
+func IsHanded(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return revision.Annotations[olmv1alpha1.HandedToHelmAnnotation] != ""
+}
+
+// LeavesObjects is true for revisions that are no layer any more and whose objects stay: of those
+// that are being deleted, and those that were handed to Helm.
 func LeavesObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
+	return IsHanded(revision) || !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
 }
 
 // Refs lists what a revision refers to, in its order.

@@ -30,6 +30,10 @@ func Row(revision *olmv1alpha1.ClusterExtensionRevision, root string) store.Row 
 	if first := revision.Annotations[olmv1alpha1.RequestedByAnnotation]; first != "" {
 		row.RequestedBy = first
 	}
+	// A proposal was made in nobody's name.
+	if approver := revision.Annotations[olmv1alpha1.ApprovedByAnnotation]; approver != "" {
+		row.RequestedBy = approver
+	}
 	if c := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded); c != nil && row.Result == olmv1alpha1.ResultSucceeded {
 		row.CompletedAt = c.LastTransitionTime.UTC()
 	}

@@ -113,11 +113,28 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) taskResult {
 		if err != nil {
 			return taskResult{seen: seen, err: err}
 		}
-		left := managedfields.Yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield)
+		left, err := p.yieldingTo(ctx, t, seen, wanted)
+		if err != nil {
+			return taskResult{seen: seen, err: err, events: events}
+		}
 		yielded = left.And(managedfields.StillYielded(yielded, seen.Managed, p.who.Manager))
 		events = append(events, p.yieldedNow(t, left)...)
 	}
 	return p.apply(ctx, t, seen, onto(seen), yielded, events...)
+}
+
+// yieldingTo finds what is left to others of an object whose managedFields were seen. It reads
+// the object where only its values tell.
+func (p *pass) yieldingTo(ctx context.Context, t task, seen Seen, wanted map[string]any) (managedfields.Yields, error) {
+	if !managedfields.MayBeScaledToZero(wanted, seen.Managed, p.who.Manager) {
+		return managedfields.Yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield), nil
+	}
+	// When it has changed in between, the write onto what was seen is refused.
+	live, err := p.engine.Reader.Read(ctx, t.step.Ref)
+	if err != nil {
+		return nil, err
+	}
+	return managedfields.YieldingTo(wanted, live.Object, live.GetManagedFields(), p.who.Manager, t.step.Policy.Yield), nil
 }
 
 // changed is true for our object when our entry is another than we recorded, or when

@@ -139,7 +139,7 @@ func TestB13ReportsDoNotFlap(t *testing.T) {
 	}
 }
 
-// TestB14RepairsBackOff: whoever fights gets few answers.
+// TestB14RepairsBackOff: whoever contests gets few answers.
 func TestB14RepairsBackOff(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
@@ -148,8 +148,8 @@ func TestB14RepairsBackOff(t *testing.T) {
 		s.alter(refOf("ConfigMap a/x").ID, func(o *thing) { o.set("data:value", "mine", "fighter") })
 		writes = append(writes, s.writesOf(t, 1)...)
 	}
-	if len(writes) != fightAllowance {
-		t.Errorf("100 rounds within a moment made %d writes, want %d", len(writes), fightAllowance)
+	if len(writes) != contestAllowance {
+		t.Errorf("100 rounds within a moment made %d writes, want %d", len(writes), contestAllowance)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestContested(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fight  func(o *thing, round int)
-		// writes and reads that an hour of fighting may cost at most.
+		// writes and reads that an hour of it may cost at most.
 		writes, reads int
 		reports       bool
 	}{
@@ -58,7 +58,7 @@ func TestContested(t *testing.T) {
 			}
 			s.clock.SetTime(s.clock.Now().Add(time.Hour))
 			if s.settle(t); s.content("ConfigMap a/x") != "1" {
-				t.Errorf("after the fight the object says %q", s.content("ConfigMap a/x"))
+				t.Errorf("after the contest the object says %q", s.content("ConfigMap a/x"))
 			}
 		})
 	}

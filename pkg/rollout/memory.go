@@ -13,10 +13,6 @@ import (
 const (
 	firstRetry = time.Second
 	lastRetry  = 2 * time.Minute
-	// fightAllowance is how often an object is repaired at once within
-	// fightWindow; after that each repair waits twice as long as the one before.
-	fightAllowance = 5
-	fightWindow    = 10 * time.Minute
 	// unservedRetry bounds the back-off while the kind of an object is not served: what
 	// cures that is a definition, which need not be one that is watched.
 	unservedRetry = 30 * time.Second

@@ -80,7 +80,7 @@ func TestPatience(t *testing.T) {
 	m, id := newMemory(), manifest.ID{Name: "x"}
 	now := noon()
 	var got []time.Duration
-	for range fightAllowance + 4 {
+	for range contestAllowance + 4 {
 		wait := m.patience(id, now)
 		got = append(got, wait)
 		now = now.Add(wait)
@@ -94,7 +94,7 @@ func TestPatience(t *testing.T) {
 	if wait := m.patience(id, now.Add(10*s)); wait != 54*s {
 		t.Errorf("ten seconds later the wait is %s", wait)
 	}
-	later := now.Add(fightWindow + s)
+	later := now.Add(contestWindow + s)
 	if wait := m.patience(id, later); wait != 0 {
 		t.Errorf("after a quiet time the wait is %s", wait)
 	}

@@ -174,11 +174,17 @@ func (r *removal) left(t task, entry Entry, owner string) taskResult {
 
 // release leaves an object to whoever wants it.
 func (p *pass) release(ctx context.Context, t task, seen Seen) taskResult {
-	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen), targetclient.Marks{
+	marks := targetclient.Marks{
 		FieldManager: p.who.Manager,
 		Labels:       []string{p.engine.Names.ChainLabel},
-		Annotations:  []string{p.engine.Names.AppliedAnnotation},
-	})
+		Heir:         p.Heirs[p.inventory.Entries[t.step.ID].Revision],
+	}
+	if marks.Heir == nil {
+		// An heir may give the object back. A Deployment has another generation when an
+		// annotation changes, so this one stays with the fields.
+		marks.Annotations = []string{p.engine.Names.AppliedAnnotation}
+	}
+	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen), marks)
 	if err == nil || apierrors.IsNotFound(err) {
 		return taskResult{}
 	}

@@ -39,7 +39,7 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) tas
 	if err != nil {
 		return taskResult{seen: now, err: err}
 	}
-	left := managedfields.Yielding(wanted, live.GetManagedFields(), p.who.Manager, t.step.Policy.Yield)
+	left := managedfields.YieldingTo(wanted, live.Object, live.GetManagedFields(), p.who.Manager, t.step.Policy.Yield)
 	yielded := left.And(managedfields.StillYielded(p.yielded(t.step.ID), live.GetManagedFields(), p.who.Manager))
 	managedfields.Cut(wanted, yielded)
 	events := p.yieldedNow(t, left)

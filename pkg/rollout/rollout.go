@@ -48,6 +48,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // Layer is one revision of a chain whose objects are wanted in the cluster.
@@ -84,6 +85,9 @@ type Work struct {
 	// Orphan holds the numbers of revisions whose objects are released instead
 	// of deleted when they are in no layer any more.
 	Orphan map[int64]bool
+	// Heirs get what is released, by the number of the revision whose content it has; a
+	// revision without one leaves its objects to nobody.
+	Heirs map[int64]*targetclient.Heir
 	// DeleteAdopted holds the numbers of revisions whose objects are deleted also when
 	// they existed before the chain; others are released.
 	DeleteAdopted map[int64]bool

@@ -7,13 +7,17 @@ import (
 	"net/http"
 
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
@@ -26,6 +30,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/hco"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition/evaluator"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/requestbody"
@@ -122,8 +127,13 @@ func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer) error 
 		catalogs = inventory.New(clock.RealClock{})
 		catalogs.MarkComplete()
 	}
+	host, err := dynamic.NewForConfig(a.host.ConfigFor("extensions"))
+	if err != nil {
+		return fmt.Errorf("connecting to the host for ClusterExtensions: %w", err)
+	}
 	info := catalog.NewAPIGroupInfo(a.codecs, catalog.Deps{
 		Scheme: a.scheme, Catalogs: catalogs,
+		Asking:    catalog.AskingFor(extensionsOf(host), a.revisions.Revision.All, a.config.Authorization.Authorizer),
 		Installed: catalog.InstalledBy(a.revisions.Revision.All, a.config.Authorization.Authorizer),
 	})
 	if err := generic.InstallAPIGroup(info); err != nil {
@@ -132,9 +142,35 @@ func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer) error 
 	return nil
 }
 
+// extensionsOf lists the ClusterExtensions of a cluster; one that does not have the kind has none.
+func extensionsOf(host dynamic.Interface) catalog.Extensions {
+	return func(ctx context.Context) ([]extension.Extension, error) {
+		listed, err := host.Resource(extension.Resource).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all := make([]extension.Extension, 0, len(listed.Items))
+		for i := range listed.Items {
+			one, err := extension.From(&listed.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, *one)
+		}
+		return all, nil
+	}
+}
+
 // installPlans adds the group of plans.
 func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options generic.RESTOptionsGetter, reads *clusterreads.Reads) error {
 	differ, approvers, surveyed, err := reads.Plans()
+	if err != nil {
+		return err
+	}
+	schemas, err := reads.Schemas()
 	if err != nil {
 		return err
 	}
@@ -145,6 +181,8 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 			Differ: differ, Approvers: approvers,
 		},
 		Survey:     surveyed,
+		Schemas:    schemas,
+		Evaluator:  &evaluator.Evaluator{Authorizer: a.config.Authorization.Authorizer, Differ: differ, ClientOf: surveyed.ClientOf},
 		Unreadable: a.unreadable,
 	})
 	if err != nil {

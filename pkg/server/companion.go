@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,16 +29,20 @@ type Surroundings struct {
 	ReachedAt string
 	// Certificate is what the API is served with, PEM. It changes.
 	Certificate func() (certificate, key []byte)
+	// TLS has the versions, cipher suites and curves that the API is served with, and no
+	// certificate.
+	TLS *tls.Config
 	// Metrics takes metrics of this replica.
 	Metrics prometheus.Registerer
 }
 
 // prepareCompanions makes what runs beside the API.
 func (s *Server) prepareCompanions(ctx context.Context) error {
-	o := s.options
+	o, serving := s.options, s.generic.SecureServingInfo
 	with := Surroundings{
 		Host: s.host.ConfigFor, Namespace: o.Namespace, DataDir: o.DataDir, ReachedAt: o.RegisterHost,
-		Certificate: s.generic.SecureServingInfo.Cert.CurrentCertKeyContent, Metrics: s.process,
+		Certificate: serving.Cert.CurrentCertKeyContent, Metrics: s.process,
+		TLS: &tls.Config{MinVersion: serving.MinTLSVersion, CipherSuites: serving.CipherSuites, CurvePreferences: serving.CurvePreferences},
 	}
 	if o.RegisterServicePort != 0 {
 		with.ReachedAt = registration.ServiceName + "." + o.Namespace + ".svc"

@@ -66,7 +66,9 @@ func (s *Server) configure() error {
 
 // handlerChain is what a request goes through, the last line first.
 func (s *Server) handlerChain() func(http.Handler, *genericapiserver.Config) http.Handler {
-	webhooks := webhook.NewHandlers(s.webhooks, webhook.NewMetrics(s.metrics))
+	counted := webhook.NewMetrics(s.metrics)
+	strangers := webhook.NewHandlers(slices.DeleteFunc(slices.Clone(s.webhooks), authenticated), counted)
+	fromHost := webhook.NewHandlers(slices.DeleteFunc(slices.Clone(s.webhooks), anonymous), counted)
 	return func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
 		handler = configurationplan.NoteReviewed(handler)
 		handler = s.api.withBodies(handler)
@@ -75,10 +77,11 @@ func (s *Server) handlerChain() func(http.Handler, *genericapiserver.Config) htt
 		handler = storehealth.WithRoom(handler, s.health, servedGroups(), s.codecs)
 		handler = storeguard.WithDegraded(handler, s.decision.Degraded, servedGroups(), s.codecs)
 		handler = filters.WithVersion(handler, servedGroups(), s.options.Version)
+		handler = withWebhooks(handler, fromHost)
 		handler = genericapiserver.DefaultBuildHandlerChain(handler, generic)
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
 		// Webhooks have a time of their own for a body as a whole.
-		return withWebhooks(requestbody.WithPatience(handler, requestbody.DefaultPatience), webhooks)
+		return withWebhooks(requestbody.WithPatience(handler, requestbody.DefaultPatience), strangers)
 	}
 }
 

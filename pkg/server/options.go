@@ -168,6 +168,9 @@ func NewOptions() (*Options, error) {
 func newComponentRegistry() (compatibility.ComponentGlobalsRegistry, error) {
 	registry := compatibility.NewComponentGlobalsRegistry()
 	version := compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
+	if err := addFeatures(utilfeature.DefaultMutableFeatureGate); err != nil {
+		return nil, err
+	}
 	if err := registry.Register(compatibility.DefaultKubeComponent, version, utilfeature.DefaultMutableFeatureGate); err != nil {
 		return nil, fmt.Errorf("registering the server's feature gates: %w", err)
 	}

@@ -51,6 +51,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err := o.Run.ComponentGlobalsRegistry.Set(); err != nil {
 		return fmt.Errorf("setting feature gates: %w", err)
 	}
+	o.measureFeatures(ctx)
 	cluster, err := host.New(o.Kubeconfig, o.Version)
 	if err != nil {
 		return err
@@ -224,8 +225,11 @@ func (s *Server) leadership(loopback *rest.Config) *leadership.Leadership {
 	return leadership.New(leadership.Options{
 		Controllers: s.options.Controllers,
 		Term: leadership.Term{
-			Host: s.host.ConfigFor("controllers"), Target: s.target.ConfigFor(serviceaccounts.Engine(), s.accounts),
+			Host: s.host.ConfigFor("controllers"), Target: s.target.ConfigFor(serviceaccounts.Engine(), s.accounts), TargetName: s.target.Name(),
 			Executor:  s.accounts.ConfigFor(serviceaccounts.Executor()),
+			Templates: s.accounts.ConfigFor(serviceaccounts.Templates()),
+			Profiles:  s.accounts.Profiles(),
+			Account:   s.accounts.ConfigForAccount,
 			Skew:      func() time.Duration { return time.Duration(s.host.ClockSkew() * float64(time.Second)) },
 			Namespace: s.options.Namespace, Visitor: s.visitor(), Redactor: s.redactor, Liveness: s.liveness, Records: s.records,
 		},

@@ -101,7 +101,11 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 	if s.redactor, err = o.redactor(); err != nil {
 		return err
 	}
-	if s.webhooks, err = o.Webhooks(); err != nil {
+	access, err := s.newTemplateAccess()
+	if err != nil {
+		return err
+	}
+	if s.webhooks, err = o.Webhooks(s.stampKey, access); err != nil {
 		return err
 	}
 	// 2. The port.

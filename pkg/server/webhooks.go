@@ -1,19 +1,33 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/chartkind"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/extension"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/governed"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
+	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 )
 
-// Webhooks are those for the host's kinds.
-func (o *Options) Webhooks() ([]webhook.Webhook, error) {
+// Webhooks are those for the host's kinds. Key returns the key by which stamps of authors are
+// signed, and access asks the host; nil will do where no review is answered.
+func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.Access) ([]webhook.Webhook, error) {
 	resources, err := parseEach("--guard-install-levels", o.GuardInstallLevels, installlevel.ParseResource)
 	if err != nil {
 		return nil, err
@@ -25,13 +39,62 @@ func (o *Options) Webhooks() ([]webhook.Webhook, error) {
 	if len(resources) > 0 {
 		all = append(all, installlevel.Webhook(resources))
 	}
-	return all, nil
+	all = append(all, extension.Webhooks(key, time.Now, o.writesForOthers)...)
+	all = append(all, chartkind.Webhooks(key, time.Now, o.writesForOthers)...)
+	return append(all, imagetemplate.Webhooks(key, time.Now, o.writesForOthers, access)...), nil
 }
 
-// withWebhooks answers reviews before anything else is done with a request. Whoever
-// asks brings no credentials, so there is nothing to find out about them; and priority
+// writesForOthers tells the ServiceAccounts of Penstock: what they write is what revisions and
+// plans say, whose authors may have fewer rights.
+func (o *Options) writesForOthers(username string) bool {
+	namespace, _, err := serviceaccount.SplitUsername(username)
+	return err == nil && namespace == o.Namespace
+}
+
+// templateAccess asks the host about authors of templates, in the name of this process.
+type templateAccess struct {
+	*lookup.Reader
+	client kubernetes.Interface
+}
+
+func (s *Server) newTemplateAccess() (*templateAccess, error) {
+	config := s.host.ConfigFor("webhooks")
+	reader, err := lookup.New(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the host for webhooks: %w", err)
+	}
+	return &templateAccess{reader, client}, nil
+}
+
+// May implements imagetemplate.Access.
+func (a *templateAccess) May(ctx context.Context, who user.Info, asked right.Right) (bool, error) {
+	return accessreview.May(ctx, a.client, who, asked)
+}
+
+// stampKey is that of the store that is served.
+func (s *Server) stampKey() (author.Key, error) {
+	if reason := s.decision.Degraded; reason != "" {
+		return author.Key{}, errors.New(reason)
+	}
+	return author.NewKey(s.decision.Identity.SecretKey[:]), nil
+}
+
+// authenticated tells whether only kube-apiserver is answered.
+func authenticated(w webhook.Webhook) bool { return w.Authenticated }
+
+// anonymous is the opposite.
+func anonymous(w webhook.Webhook) bool { return !w.Authenticated }
+
+// withWebhooks answers reviews. Those that bring no credentials come before anything else is
+// done with a request: there is nothing to find out about them, and priority
 // and fairness would have every review of the cluster queue with the requests of
-// strangers. The paths are exact.
+// strangers. Those that kube-apiserver sends with its credentials come when these are known;
+// what they need is in memory, so they come before the checks of the store. The paths are
+// exact.
 func withWebhooks(next http.Handler, webhooks map[string]http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if handler, ok := webhooks[r.URL.Path]; ok {

@@ -1,7 +1,8 @@
 // Package request carries what admission plugins must know of a request and cannot see
 // in its attributes: all manifests of a new revision, however large they are; which of
 // them the request only named; what is imported together with it; whether a delete
-// leaves the objects; and whether the request came from within this process. The
+// leaves the objects; and whether the request came from within this process, in its own
+// name or in that of somebody. The
 // endpoints and the handler chain set these values in the context, which no client can
 // write to; plugins read them.
 package request
@@ -11,6 +12,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"strings"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -90,16 +92,40 @@ func MarkInternal(next http.Handler, token string) http.Handler {
 		given := r.Header.Values("Authorization")
 		if len(given) == 1 {
 			if found := sha256.Sum256([]byte(given[0])); subtle.ConstantTimeCompare(found[:], want[:]) == 1 {
-				r = r.WithContext(context.WithValue(r.Context(), internalKey{}, true))
+				// Whoever is impersonated may have the name of this process: in the host
+				// that is a name like any other.
+				r = r.WithContext(context.WithValue(r.Context(), internalKey{}, sent{own: !impersonates(r.Header)}))
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
+// sent is a request of this process; own is false when it is in the name of somebody else.
+type sent struct{ own bool }
+
+// impersonates tells whether a request is in the name of somebody else. The headers are
+// taken away behind authentication.
+func impersonates(header http.Header) bool {
+	for name := range header {
+		if strings.HasPrefix(strings.ToLower(name), "impersonate-") {
+			return true
+		}
+	}
+	return false
+}
+
 // IsInternal tells whether a request is one of this process, in its own name. An
 // internal request that impersonates somebody is that somebody's.
 func IsInternal(ctx context.Context, who user.Info) bool {
-	internal, _ := ctx.Value(internalKey{}).(bool)
-	return internal && who != nil && who.GetName() == user.APIServerUser
+	request, _ := ctx.Value(internalKey{}).(sent)
+	return request.own && who != nil && who.GetName() == user.APIServerUser
+}
+
+// IsSentByPenstock tells whether this process has sent a request, in its own name or in that
+// of somebody else. In the latter case it says nothing of rights: those are that user's. It
+// says who has put the request together: nobody but this process has the token.
+func IsSentByPenstock(ctx context.Context) bool {
+	_, is := ctx.Value(internalKey{}).(sent)
+	return is
 }

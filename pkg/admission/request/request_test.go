@@ -17,10 +17,12 @@ func TestMarkInternal(t *testing.T) {
 		header http.Header
 		who    user.Info
 		want   bool
+		// sent is whether this process has sent it, in whose name ever.
+		sent bool
 	}{
 		"Loopback": {
 			reason: "the token proves it",
-			token:  "secret", header: http.Header{"Authorization": {"Bearer secret"}}, who: self, want: true,
+			token:  "secret", header: http.Header{"Authorization": {"Bearer secret"}}, who: self, want: true, sent: true,
 		},
 		"NameOnly": {
 			reason: "the name comes from headers of the front proxy, or of impersonation, as well",
@@ -36,11 +38,20 @@ func TestMarkInternal(t *testing.T) {
 		},
 		"Impersonation": {
 			reason: "who acts for somebody is judged as that user",
-			token:  "secret", header: http.Header{"Authorization": {"Bearer secret"}}, who: &user.DefaultInfo{Name: "alice"},
+			token:  "secret", header: http.Header{"Authorization": {"Bearer secret"}}, who: &user.DefaultInfo{Name: "alice"}, sent: true,
+		},
+		"Namesake": {
+			reason: "the author of a ClusterExtension may have this name in the host, without any right",
+			token:  "secret", who: &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated}}, sent: true,
+			header: http.Header{"Authorization": {"Bearer secret"}, "Impersonate-User": {user.APIServerUser}, "Impersonate-Group": {user.AllAuthenticated}},
 		},
 		"Nobody": {
 			reason: "a request that was not authenticated",
-			token:  "secret", header: http.Header{"Authorization": {"Bearer secret"}},
+			token:  "secret", header: http.Header{"Authorization": {"Bearer secret"}}, sent: true,
+		},
+		"HostImpersonation": {
+			reason: "who impersonates in the host has no token of ours",
+			token:  "secret", header: http.Header{"Impersonate-User": {"alice"}}, who: &user.DefaultInfo{Name: "alice"},
 		},
 		"NoToken": {
 			reason: "without a loopback client nothing is internal, not even an empty token",
@@ -49,15 +60,18 @@ func TestMarkInternal(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := false
+			got, sent := false, false
 			handler := MarkInternal(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				got = IsInternal(r.Context(), tc.who)
+				got, sent = IsInternal(r.Context(), tc.who), IsSentByPenstock(r.Context())
 			}), tc.token)
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 			r.Header = tc.header
 			handler.ServeHTTP(httptest.NewRecorder(), r)
 			if got != tc.want {
 				t.Errorf("%s: internal is %t, want %t", tc.reason, got, tc.want)
+			}
+			if sent != tc.sent {
+				t.Errorf("%s: sent by this process is %t, want %t", tc.reason, sent, tc.sent)
 			}
 		})
 	}

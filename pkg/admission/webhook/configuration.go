@@ -15,43 +15,107 @@ type Address struct {
 	CABundle           []byte
 }
 
-// Configuration registers webhooks under one name.
+// hostService is the Service of kube-apiserver, in the namespace default. To reach it,
+// kube-apiserver takes no way through the network: it asks itself, with the credentials of
+// its own requests (k8s.io/apiserver, util/webhook: NewDefaultAuthenticationInfoResolverWrapper).
+const hostService = "kubernetes"
+
+// Configuration registers the validating webhooks under one name.
 //
 // Nothing in our own namespace and in those of the control plane is sent to us, so
 // that when we are down everything can be repaired that it takes to bring us back.
 func Configuration(name string, webhooks []Webhook, at Address) *admissionapply.ValidatingWebhookConfigurationApplyConfiguration {
 	configuration := admissionapply.ValidatingWebhookConfiguration(name)
 	for _, w := range webhooks {
-		configuration.WithWebhooks(w.apply(at))
+		if !w.Mutating {
+			configuration.WithWebhooks(w.apply(at))
+		}
 	}
 	return configuration
+}
+
+// MutatingConfiguration registers the mutating ones under one name.
+func MutatingConfiguration(name string, webhooks []Webhook, at Address) *admissionapply.MutatingWebhookConfigurationApplyConfiguration {
+	configuration := admissionapply.MutatingWebhookConfiguration(name)
+	for _, w := range webhooks {
+		if w.Mutating {
+			configuration.WithWebhooks(w.applyMutating(at))
+		}
+	}
+	return configuration
+}
+
+func (w Webhook) client(at Address) *admissionapply.WebhookClientConfigApplyConfiguration {
+	service := admissionapply.ServiceReference().WithNamespace(at.Namespace).WithName(at.Service).WithPath(w.Path()).WithPort(at.Port)
+	if w.Authenticated {
+		// It verifies its own certificate as it does for its own requests.
+		return admissionapply.WebhookClientConfig().WithService(service.WithNamespace(metav1.NamespaceDefault).WithName(hostService).WithPort(443))
+	}
+	return admissionapply.WebhookClientConfig().WithCABundle(at.CABundle...).WithService(service)
 }
 
 func (w Webhook) apply(at Address) *admissionapply.ValidatingWebhookApplyConfiguration {
 	r := w.Registration
 	out := admissionapply.ValidatingWebhook().
 		WithName(w.Name + ".penstock.dev").
-		WithClientConfig(admissionapply.WebhookClientConfig().WithCABundle(at.CABundle...).
-			WithService(admissionapply.ServiceReference().
-				WithNamespace(at.Namespace).WithName(at.Service).WithPath(w.Path()).WithPort(at.Port))).
+		WithClientConfig(w.client(at)).
 		WithFailurePolicy(r.FailurePolicy).
 		// Also through other versions of a resource.
 		WithMatchPolicy(admissionregistrationv1.Equivalent).
 		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
 		WithTimeoutSeconds(r.TimeoutSeconds).
 		WithAdmissionReviewVersions("v1").
-		WithNamespaceSelector(r.namespaces(at.Namespace))
+		WithNamespaceSelector(r.namespaces(at.Namespace)).
+		WithRules(r.rules()...).
+		WithMatchConditions(r.conditions()...)
 	if r.ObjectLabel != "" {
-		out.WithObjectSelector(metaapply.LabelSelector().WithMatchExpressions(
-			metaapply.LabelSelectorRequirement().WithKey(r.ObjectLabel).WithOperator(metav1.LabelSelectorOpExists)))
+		out.WithObjectSelector(r.objects())
 	}
+	return out
+}
+
+func (w Webhook) applyMutating(at Address) *admissionapply.MutatingWebhookApplyConfiguration {
+	r := w.Registration
+	out := admissionapply.MutatingWebhook().
+		WithName(w.Name + ".penstock.dev").
+		WithClientConfig(w.client(at)).
+		WithFailurePolicy(r.FailurePolicy).
+		WithMatchPolicy(admissionregistrationv1.Equivalent).
+		WithSideEffects(admissionregistrationv1.SideEffectClassNone).
+		WithTimeoutSeconds(r.TimeoutSeconds).
+		WithAdmissionReviewVersions("v1").
+		WithNamespaceSelector(r.namespaces(at.Namespace)).
+		WithRules(r.rules()...).
+		WithMatchConditions(r.conditions()...).
+		WithReinvocationPolicy(admissionregistrationv1.NeverReinvocationPolicy)
+	if r.Again {
+		out.WithReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy)
+	}
+	if r.ObjectLabel != "" {
+		out.WithObjectSelector(r.objects())
+	}
+	return out
+}
+
+func (r Registration) objects() *metaapply.LabelSelectorApplyConfiguration {
+	return metaapply.LabelSelector().WithMatchExpressions(
+		metaapply.LabelSelectorRequirement().WithKey(r.ObjectLabel).WithOperator(metav1.LabelSelectorOpExists))
+}
+
+func (r Registration) rules() []*admissionapply.RuleWithOperationsApplyConfiguration {
+	var out []*admissionapply.RuleWithOperationsApplyConfiguration
 	for _, rule := range r.Rules {
-		out.WithRules(admissionapply.RuleWithOperations().
+		out = append(out, admissionapply.RuleWithOperations().
 			WithAPIGroups(rule.APIGroups...).WithAPIVersions(rule.APIVersions...).WithResources(rule.Resources...).
 			WithOperations(rule.Operations...).WithScope(*rule.Scope))
 	}
+	return out
+}
+
+func (r Registration) conditions() []*admissionapply.MatchConditionApplyConfiguration {
+	var out []*admissionapply.MatchConditionApplyConfiguration
 	for _, condition := range r.Conditions {
-		out.WithMatchConditions(admissionapply.MatchCondition().WithName(condition.Name).WithExpression(condition.Expression))
+		out = append(out, admissionapply.MatchCondition().WithName(condition.Name).WithExpression(condition.Expression))
 	}
 	return out
 }

@@ -4,15 +4,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
 
@@ -84,6 +90,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer judges a request, or says why it cannot.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) ([]byte, decision, error) {
+	if h.webhook.Authenticated && !isHost(r) {
+		return nil, malformed, &refusal{http.StatusForbidden, "only kube-apiserver may ask this"}
+	}
 	if err := checkForm(r); err != nil {
 		return nil, malformed, err
 	}
@@ -93,19 +102,27 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) ([]byte, decisi
 	if err != nil {
 		return nil, decisionOf(err), err
 	}
-	uid, review, err := decode(body)
+	uid, review, err := decode(body, h.webhook.Authenticated)
 	if err != nil {
 		return nil, malformed, err
 	}
-	decided, reason := allowed, h.webhook.Judge(review)
-	if reason != "" {
+	decided, given := allowed, h.webhook.decide(r.Context(), review)
+	if given.Refusal != nil {
 		decided = denied
 	}
-	out, err := encode(uid, reason)
+	out, err := encode(uid, review, given)
 	if err != nil {
 		return nil, malformed, &refusal{http.StatusBadRequest, err.Error()}
 	}
 	return out, decided, nil
+}
+
+// isHost tells whether kube-apiserver itself asks. It authenticates to itself with a token
+// that no other process has, and its aggregation layer, whose certificate we verify, says so.
+// The group is that of those who may do everything anyway.
+func isHost(r *http.Request) bool {
+	asks, found := request.UserFrom(r.Context())
+	return found && asks.GetName() == user.APIServerUser && slices.Contains(asks.GetGroups(), user.SystemPrivilegedGroup)
 }
 
 func decisionOf(err error) decision {
@@ -161,20 +178,22 @@ func read(w http.ResponseWriter, r *http.Request, share *requestbody.Share) ([]b
 	return body, nil
 }
 
-// decode reads as much of a review as anybody looks at.
-func decode(body []byte) (types.UID, Review, error) {
+// decode reads as much of a review as anybody looks at. Whole is true when somebody looks at
+// all of the objects.
+func decode(body []byte, whole bool) (types.UID, Review, error) {
 	var sent struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		Request    *struct {
-			UID         types.UID               `json:"uid"`
-			Kind        metav1.GroupVersionKind `json:"kind"`
-			SubResource string                  `json:"subResource"`
-			Namespace   string                  `json:"namespace"`
-			Name        string                  `json:"name"`
-			Operation   admissionv1.Operation   `json:"operation"`
-			Object      *Object                 `json:"object"`
-			OldObject   *Object                 `json:"oldObject"`
+			UID         types.UID                 `json:"uid"`
+			Kind        metav1.GroupVersionKind   `json:"kind"`
+			SubResource string                    `json:"subResource"`
+			Namespace   string                    `json:"namespace"`
+			Name        string                    `json:"name"`
+			Operation   admissionv1.Operation     `json:"operation"`
+			User        authenticationv1.UserInfo `json:"userInfo"`
+			Object      *sentObject               `json:"object"`
+			OldObject   *sentObject               `json:"oldObject"`
 		} `json:"request"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &sent); err != nil {
@@ -188,23 +207,85 @@ func decode(body []byte) (types.UID, Review, error) {
 	case q.UID == "" || len(q.UID) > maxUID:
 		return "", Review{}, &refusal{http.StatusBadRequest, fmt.Sprintf("the request must have a uid of at most %d bytes", maxUID)}
 	default:
-		return q.UID, Review{
+		review := Review{
 			Operation: q.Operation, Group: q.Kind.Group, Kind: q.Kind.Kind, Namespace: q.Namespace, Name: q.Name,
-			SubResource: q.SubResource, Object: q.Object, Old: q.OldObject,
-		}, nil
+			SubResource: q.SubResource, User: q.User, Object: q.Object.metadata(), Old: q.OldObject.metadata(),
+		}
+		if whole {
+			review.ObjectJSON, review.OldJSON = q.Object.content(), q.OldObject.content()
+		}
+		return q.UID, review, nil
 	}
 }
 
+// sentObject is an object with the text that it was read of, which is part of the body.
+type sentObject struct {
+	Object
+
+	text []byte
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *sentObject) UnmarshalJSON(data []byte) error {
+	o.text = data
+	return kjson.UnmarshalCaseSensitivePreserveInts(data, &o.Object)
+}
+
+func (o *sentObject) metadata() *Object {
+	if o == nil {
+		return nil
+	}
+	return &o.Object
+}
+
+func (o *sentObject) content() []byte {
+	if o == nil {
+		return nil
+	}
+	return slices.Clone(o.text)
+}
+
 // encode makes the answer.
-func encode(uid types.UID, reason string) ([]byte, error) {
-	response := &admissionv1.AdmissionResponse{UID: uid, Allowed: reason == ""}
-	if reason != "" {
-		response.Result = &metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: reason,
+func encode(uid types.UID, review Review, given Answer) ([]byte, error) {
+	response := &admissionv1.AdmissionResponse{UID: uid, Allowed: given.Refusal == nil, Result: given.Refusal, Warnings: given.Warnings}
+	if response.Allowed && len(given.Annotations) > 0 {
+		patch, err := patchOf(review, given.Annotations)
+		if err != nil {
+			return nil, err
 		}
+		kind := admissionv1.PatchTypeJSONPatch
+		response.Patch, response.PatchType = patch, &kind
 	}
 	return json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
 		Response: response,
 	})
+}
+
+// patchOf sets and removes annotations of an object.
+func patchOf(review Review, annotations map[string]*string) ([]byte, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
+	}
+	var there Annotations
+	if review.Object != nil {
+		there = review.Object.Metadata.Annotations
+	}
+	var patch []operation
+	if there == nil {
+		patch = append(patch, operation{Op: "add", Path: "/metadata/annotations", Value: struct{}{}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		path := "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		_, found := there[name]
+		switch value := annotations[name]; {
+		case value != nil:
+			patch = append(patch, operation{Op: "add", Path: path, Value: *value})
+		case found:
+			patch = append(patch, operation{Op: "remove", Path: path})
+		}
+	}
+	return json.Marshal(patch)
 }

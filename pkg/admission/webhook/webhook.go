@@ -3,15 +3,21 @@
 //
 // Whoever reaches our port may ask, because kube-apiserver sends no credentials. So an
 // answer depends only on the review and reveals nothing else, and the size of a request
-// is checked before it is read. Conditions about rights are in the matchConditions of a
+// is checked before it is read. A webhook whose answer is worth something to others is
+// Authenticated: kube-apiserver sends its reviews to itself, and its aggregation layer
+// brings them to us with its credentials, as it does with requests for our API. Conditions about rights are in the matchConditions of a
 // registration: the host evaluates those, and does not ask us.
 package webhook
 
 import (
+	"context"
+	"net/http"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Webhook is one judge and where it is heard.
@@ -21,12 +27,63 @@ type Webhook struct {
 	// Judge returns why a write is refused; "" admits it. It is a function of the
 	// review.
 	Judge func(Review) string
+	// Decide is in place of Judge where more than one reason is to be said, and the only
+	// one that may change the object.
+	Decide func(context.Context, Review) Answer
+	// Mutating is true when Decide may change the object.
+	Mutating bool
+	// Authenticated is true when nobody but kube-apiserver is answered. Its path is within
+	// our API.
+	Authenticated bool
 	// Rules, conditions and the rest say what it is asked about.
 	Registration Registration
 }
 
+// authenticatedPrefix begins the paths of webhooks that only kube-apiserver may ask. The
+// host's aggregation layer sends us what is asked of our group.
+const authenticatedPrefix = "/apis/olm.operatorframework.io/v1alpha1/webhooks/"
+
 // Path is where a webhook is heard.
-func (w Webhook) Path() string { return "/webhooks/" + w.Name }
+func (w Webhook) Path() string {
+	if w.Authenticated {
+		return authenticatedPrefix + w.Name
+	}
+	return "/webhooks/" + w.Name
+}
+
+// IsOurs tells whether a reference of a webhook leads to us by way of kube-apiserver.
+func IsOurs(service *admissionregistrationv1.ServiceReference) bool {
+	return service != nil && service.Namespace == metav1.NamespaceDefault && service.Name == hostService &&
+		service.Path != nil && strings.HasPrefix(*service.Path, authenticatedPrefix)
+}
+
+// Answer is what becomes of a write.
+type Answer struct {
+	// Refusal is why it is refused; nil admits it.
+	Refusal *metav1.Status
+	// Annotations are set, and those that are nil removed.
+	Annotations map[string]*string
+	// Warnings are shown to whoever writes.
+	Warnings []string
+}
+
+// Refuse is the answer to a write that is forbidden.
+func Refuse(reason string) Answer {
+	return Answer{Refusal: &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: reason,
+	}}
+}
+
+// decide asks the webhook.
+func (w Webhook) decide(ctx context.Context, r Review) Answer {
+	if w.Decide != nil {
+		return w.Decide(ctx, r)
+	}
+	if reason := w.Judge(r); reason != "" {
+		return Refuse(reason)
+	}
+	return Answer{}
+}
 
 // Registration is what the host needs to know of a webhook, besides where it is.
 type Registration struct {
@@ -39,6 +96,8 @@ type Registration struct {
 	ObjectLabel string
 	// TimeoutSeconds is how long the host waits.
 	TimeoutSeconds int32
+	// Again is true when the host asks a second time about what others changed since.
+	Again bool
 }
 
 // Review is what a judge is told of a write.
@@ -51,6 +110,10 @@ type Review struct {
 	// Object is what is written, nil for a deletion, and Old what is there, nil for
 	// a creation.
 	Object, Old *Object
+	// User is whom kube-apiserver authenticated.
+	User authenticationv1.UserInfo
+	// ObjectJSON and OldJSON are Object and Old whole, of an Authenticated webhook only.
+	ObjectJSON, OldJSON []byte
 }
 
 // String names the object as people do: "ConfigMap default/settings".

@@ -282,7 +282,7 @@ func inWords(phase hcov1alpha1.Phase) string {
 	case hcov1alpha1.PhaseReviewRequired:
 		return "waits for its approval"
 	case hcov1alpha1.PhaseScheduled:
-		return "is approved, and waits for its window"
+		return "is approved, and waits for its turn"
 	case hcov1alpha1.PhaseInProgress:
 		return "is being carried out"
 	case hcov1alpha1.PhaseCompleted:

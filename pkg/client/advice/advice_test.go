@@ -100,7 +100,12 @@ func TestExtension(t *testing.T) {
 		"Contested": {
 			reason:    "two writers, of which conditions say only that it is repaired",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("Contested", ""), "Progressing=True/Repairing: it is repaired", "Succeeded=True/RolledOut")},
-			want:      []string{"argocd-1 is being repaired: Deployment argocd/server: it is so. Whoever makes the revisions must stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+			want:      []string{"argocd-1 is being repaired: Deployment argocd/server: it is so. Whoever makes the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+		},
+		"ContestedByHelm": {
+			reason:    "of several ways none is told as the only one",
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Failing=True/Contested: Helm has revision 7. Take it (penstock adopt-helm a -n a), or keep what is here (kubectl annotate --overwrite cer a-1 b=c)", "Progressing=True/Repairing: it is repaired")},
+			want:      []string{"argocd-1 fails: Helm has revision 7. Take it (penstock adopt-helm a -n a), or keep what is here (kubectl annotate --overwrite cer a-1 b=c). Whoever makes the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
 		},
 		"Crashing": {
 			reason:    "a cause that is known does not go away by waiting",
@@ -211,7 +216,7 @@ func TestPlan(t *testing.T) {
 			"plan a waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
 		"Second": {hcov1alpha1.PhaseReviewRequired, "1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve: kubectl penstock plan approve a", []string{"Ready=False/ReviewRequired"},
 			"plan a waits for its approval: 1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve. Whoever may approve plans must review and approve it. The command: kubectl penstock plan approve a"},
-		"Scheduled": {hcov1alpha1.PhaseScheduled, "approved; it begins when its window opens at noon", []string{"Ready=False/WaitingForWindow"}, "plan a is approved, and waits for its window: approved; it begins when its window opens at noon. It goes on by itself when the window opens."},
+		"Scheduled": {hcov1alpha1.PhaseScheduled, "approved; it begins when its window opens at noon", []string{"Ready=False/WaitingForWindow"}, "plan a is approved, and waits for its turn: approved; it begins when its window opens at noon. It goes on by itself when the window opens."},
 		"Window":    {hcov1alpha1.PhaseInProgress, "item 2 of 2 waits", []string{"Ready=False/WaitingForWindow"}, "plan a is being carried out: item 2 of 2 waits. It goes on by itself when the window opens."},
 		"Progress":  {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It goes on by itself."},
 		"Done":      {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},

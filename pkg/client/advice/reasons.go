@@ -35,6 +35,8 @@ func revisionSteps() map[string]step {
 		"TearingDown":     {who: Nobody, do: "It goes on by itself"},
 		"Waiting":         {who: Nobody, do: "It goes on by itself when that is there"},
 		"WaitingForLevel": {who: Nobody, do: "It goes on by itself when the objects of the earlier level are there"},
+		"HandedToHelm":    {who: Nobody, do: "Helm applies what it asks for"},
+		"HandingToHelm":   {who: Nobody, do: "It goes on by itself"},
 		"Unseen":          {who: Nobody, do: "It is known when the cluster answers"},
 
 		// It waits for a person.
@@ -45,7 +47,7 @@ func revisionSteps() map[string]step {
 		"InstancesExist":           {who: Author, do: "save or delete the instances, and allow the deletion of their definition if that is meant"},
 		"NotEmpty":                 {who: Author, do: "save or move what would be deleted with it, and acknowledge it if that is meant"},
 		"Collision":                {who: Author, do: "remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection"},
-		"Contested":                {who: Author, do: "stop the other writer, or leave the field to it: list the field in yield in the next revision"},
+		"Contested":                {who: Author, do: "choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision"},
 		"ApplyRejected":            {who: Author, do: "make the next revision with a manifest that the cluster takes, or have the policy or right changed that the message names"},
 		"ProbeFailed":              {who: Author, do: correct, command: rollBack},
 		"Unavailable":              {who: Author, do: correct, command: rollBack},
@@ -94,6 +96,8 @@ func planSteps() map[string]step {
 		"Drafting":             {who: Nobody, do: "It can be reviewed when it is computed"},
 		"InProgress":           {who: Nobody, do: "It goes on by itself"},
 		"WaitingForWindow":     {who: Nobody, do: "It goes on by itself when the window opens"},
+		"WaitingForProfile":    {who: Nobody, do: "It goes on by itself when the plans that the message names are Completed"},
+		"Frozen":               revisionSteps()["Frozen"],
 		"ReviewRequired":       {who: Approver, do: "review and approve it", command: approve},
 		"MissingDependency":    {who: Administrator, do: "install what the message names; the plan notices by itself"},
 		"FieldConflict":        {who: Planner, do: "settle with the owners of these fields, or set onConflict to Take; of two plans, change or ignore one"},

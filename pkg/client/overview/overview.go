@@ -170,4 +170,15 @@ func NeedsPerson(revision *v1alpha1.ClusterExtensionRevision) *metav1.Condition 
 
 // ReasonAnnotation is on a revision, and says why somebody has paused, resumed or archived it.
 // Clients set it, and show it to the next person.
-const ReasonAnnotation = "penstock.dev/lifecycle-reason"
+const ReasonAnnotation = v1alpha1.LifecycleReasonAnnotation
+
+// Before is the newest active revision before another one of the extension: what a proposal is
+// compared with. It is nil when none is active.
+func (e Extension) Before(revision *v1alpha1.ClusterExtensionRevision) *v1alpha1.ClusterExtensionRevision {
+	for _, earlier := range e.Revisions {
+		if earlier.Spec.Revision < revision.Spec.Revision && earlier.Spec.LifecycleState == v1alpha1.LifecycleStateActive && earlier.DeletionTimestamp == nil {
+			return earlier
+		}
+	}
+	return nil
+}

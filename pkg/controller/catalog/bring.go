@@ -68,14 +68,14 @@ func (c *Controller) pull(ctx context.Context, catalog *clustercatalog.Catalog, 
 	if result.content, err = c.Contents.Ensure(ctx, pulled.Digest, documents); err != nil {
 		return nil, err
 	}
-	result.index, err = c.Indexes.Update(ctx, catalog.Name, pulled.Digest, index.Documents(documents))
+	result.index, err = c.Indexes.Update(ctx, catalog.Name, pulled.Digest, documents)
 	return result, err
 }
 
 // catalogLabel names the folder of a catalog in its image.
 const catalogLabel = "operators.operatorframework.io.index.configs.v1"
 
-func documentsOf(root fs.FS) content.Documents {
+func documentsOf(root fs.FS) fbc.Documents {
 	return func(ctx context.Context, found func(*fbc.Document) error) error {
 		return fbc.ReadDirectory(ctx, root, fbc.DefaultLimits(), found)
 	}
@@ -87,8 +87,7 @@ func unreadable(err error) bool {
 	return errors.As(err, &where)
 }
 
-// onDisk returns what is there of a reference with digest, nil when it is not all there. An
-// index is made again of the content.
+// onDisk returns what is there of a reference with digest, nil when it is not all there.
 func (c *Controller) onDisk(name, ref string) *made {
 	digest := digestOf(ref)
 	found, current := c.Contents.Find(digest), c.Indexes.Current(name)

@@ -66,12 +66,15 @@ type Options struct {
 	Contents    *content.Store
 	Inventory   *inventory.Inventory
 	Credentials Credentials
-	Clock       clock.Clock
+	Clock       clock.WithTicker
 	// Catalogd is for requests to what catalogd serves. It must follow no redirects.
 	Catalogd func() (*http.Client, error)
 	// SeesLeases is whether the leases of catalogd can be watched. When not, nothing is
 	// written: there may be one.
 	SeesLeases bool
+	// CatalogdNamespaces are where a lease of catalogd counts. Elsewhere whoever may create
+	// leases could stop us with one.
+	CatalogdNamespaces []string
 	// TakeOver lets this process write ClusterCatalogs of a catalogd that does not hold its
 	// lease any more.
 	TakeOver bool
@@ -98,6 +101,9 @@ type Controller struct {
 	kept map[string]int
 	// pulls ends what is being done for a catalog.
 	pulls map[string]pull
+
+	// collecting is held while files that nobody needs are removed.
+	collecting sync.Mutex
 }
 
 // pull is an attempt that runs.
@@ -113,16 +119,8 @@ func New(o Options) *Controller {
 		Options: o, known: map[string]*known{}, told: map[string]bool{}, kept: map[string]int{}, pulls: map[string]pull{},
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
-			workqueue.TypedRateLimitingQueueConfig[string]{Clock: withTicker(o.Clock)}),
+			workqueue.TypedRateLimitingQueueConfig[string]{Clock: o.Clock}),
 	}
-}
-
-// withTicker is for the queue, which wants more of a clock.
-func withTicker(c clock.Clock) clock.WithTicker {
-	if ticking, ok := c.(clock.WithTicker); ok {
-		return ticking
-	}
-	return clock.RealClock{}
 }
 
 // Run follows the host until ctx ends.

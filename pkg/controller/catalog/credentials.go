@@ -7,17 +7,21 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 )
 
 // PullSecrets are credentials from a file, from the pull secrets of a ServiceAccount, and from
 // one Secret for all. Of several for one registry the last of these counts. They are read
-// whenever an image is asked for, so that nothing is watched.
+// when an image is asked for, so that nothing is watched; for images that are asked for within
+// moments, once. It is safe for concurrent use.
 type PullSecrets struct {
 	Client kubernetes.Interface
 	// ServiceAccount is the one whose pull secrets are used. It need not exist.
@@ -28,7 +32,19 @@ type PullSecrets struct {
 	Path string
 	// Dir is where the file for a pull is made.
 	Dir string
+	// Clock is the system's when it is nil.
+	Clock clock.PassiveClock
+
+	// mu is held while they are read: whoever asks meanwhile is given the same.
+	mu    sync.Mutex
+	known *auths
+	// until is when known is read again.
+	until time.Time
 }
+
+// knownFor is how long credentials that were read without an error are used again. Many
+// extensions that are installed together would otherwise cost as many requests each.
+const knownFor = 2 * time.Second
 
 var _ Credentials = &PullSecrets{}
 
@@ -39,7 +55,38 @@ type auths struct {
 
 // File implements Credentials. It has what can be read; an error says what cannot.
 func (p *PullSecrets) File(ctx context.Context) (string, func(), error) {
-	merged := auths{Auths: map[string]json.RawMessage{}}
+	merged, failed := p.read(ctx)
+	if len(merged.Auths) == 0 {
+		return "", func() {}, failed
+	}
+	path, err := p.write(merged)
+	if err != nil {
+		return "", func() {}, errors.Join(failed, err)
+	}
+	return path, func() { _ = os.Remove(path) }, failed
+}
+
+// read returns all credentials, and what kept some from being read.
+func (p *PullSecrets) read(ctx context.Context) (*auths, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now
+	if p.Clock != nil {
+		now = p.Clock.Now
+	}
+	if p.known != nil && now().Before(p.until) {
+		return p.known, nil
+	}
+	merged, err := p.readAll(ctx)
+	p.known, p.until = nil, now().Add(knownFor)
+	if err == nil {
+		p.known = merged
+	}
+	return merged, err
+}
+
+func (p *PullSecrets) readAll(ctx context.Context) (*auths, error) {
+	merged := &auths{Auths: map[string]json.RawMessage{}}
 	var failed []error
 	add := func(what string, content []byte, err error) {
 		var one auths
@@ -68,14 +115,7 @@ func (p *PullSecrets) File(ctx context.Context) (string, func(), error) {
 		content, err := p.secret(ctx, name)
 		add("Secret "+name.String(), content, err)
 	}
-	if len(merged.Auths) == 0 {
-		return "", func() {}, errors.Join(failed...)
-	}
-	path, err := p.write(merged)
-	if err != nil {
-		return "", func() {}, errors.Join(append(failed, err)...)
-	}
-	return path, func() { _ = os.Remove(path) }, errors.Join(failed...)
+	return merged, errors.Join(failed...)
 }
 
 func (p *PullSecrets) ofServiceAccount(ctx context.Context) ([]types.NamespacedName, error) {
@@ -109,7 +149,7 @@ func (p *PullSecrets) secret(ctx context.Context, name types.NamespacedName) ([]
 	return fmt.Appendf(nil, `{"auths":%s}`, content), nil
 }
 
-func (p *PullSecrets) write(merged auths) (string, error) {
+func (p *PullSecrets) write(merged *auths) (string, error) {
 	content, err := json.Marshal(merged)
 	if err != nil {
 		return "", err

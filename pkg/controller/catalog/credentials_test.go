@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 )
@@ -58,6 +60,28 @@ func TestPullSecrets(t *testing.T) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("the file is left: %v", err)
 	}
+}
+
+// TestPullSecretsTogether: images that are asked for together take one look at the credentials.
+func TestPullSecretsTogether(t *testing.T) {
+	client, clock := fake.NewClientset(), testclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
+	secrets := &PullSecrets{Client: client, Dir: t.TempDir(), ServiceAccount: types.NamespacedName{Namespace: "ns", Name: "penstock"}, Clock: clock}
+	asks := func(reason string, want int) {
+		t.Helper()
+		_, done, err := secrets.File(t.Context())
+		done()
+		if got := len(client.Actions()); got != want || (err != nil) != (secrets.Global.Name != "") {
+			t.Errorf("%s: %d requests and error %v, want %d", reason, got, err, want)
+		}
+	}
+	asks("the first", 1)
+	asks("one at the same time", 1)
+	clock.Step(knownFor)
+	asks("a later one", 2)
+	clock.Step(knownFor)
+	secrets.Global = types.NamespacedName{Namespace: "ns", Name: "gone"}
+	asks("one that fails", 4)
+	asks("what failed is read again", 6)
 }
 
 // Without credentials there is no file.

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -152,7 +151,7 @@ func (c *Controller) toldOf(name string) {
 }
 
 // forget is for a catalog that is gone.
-func (c *Controller) forget(ctx context.Context, name string) error {
+func (c *Controller) forget(name string) error {
 	c.mu.Lock()
 	if k := c.known[name]; k != nil {
 		k.closeImage()
@@ -164,11 +163,17 @@ func (c *Controller) forget(ctx context.Context, name string) error {
 	if err := c.Indexes.Remove(name); err != nil {
 		return err
 	}
-	return c.collect(ctx)
+	return c.collect()
 }
 
+// Tidy removes from disk what no catalog uses, and nobody has open.
+func (c *Controller) Tidy() error { return c.collect() }
+
 // collect removes from disk what no catalog uses.
-func (c *Controller) collect(context.Context) error {
+func (c *Controller) collect() error {
+	// Two at a time would look into folders that the other one removes.
+	c.collecting.Lock()
+	defer c.collecting.Unlock()
 	c.mu.Lock()
 	var digests []string
 	for _, k := range c.known {

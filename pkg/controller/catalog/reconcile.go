@@ -26,7 +26,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 		return 0, nil //nolint:nilerr // the watch goes on, and tells when there is an answer
 	}
 	if object == nil {
-		return 0, c.forget(ctx, name)
+		return 0, c.forget(name)
 	}
 	catalog, err := clustercatalog.From(object)
 	if err != nil {
@@ -67,7 +67,7 @@ func soonest(a, b time.Duration) time.Duration {
 // gone would keep it for ever.
 func (c *Controller) release(ctx context.Context, object *unstructured.Unstructured, catalog *clustercatalog.Catalog, k *known, write bool) error {
 	c.drop(k)
-	if err := c.forget(ctx, catalog.Name); err != nil {
+	if err := c.forget(catalog.Name); err != nil {
 		return err
 	}
 	if !write {
@@ -84,7 +84,7 @@ func (c *Controller) switchOff(ctx context.Context, object *unstructured.Unstruc
 	if err := c.Indexes.Remove(catalog.Name); err != nil {
 		return err
 	}
-	if err := c.collect(ctx); err != nil {
+	if err := c.collect(); err != nil {
 		return err
 	}
 	if !write {
@@ -127,7 +127,7 @@ func (c *Controller) replace(ctx context.Context, catalog *clustercatalog.Catalo
 		return
 	}
 	klog.FromContext(ctx).Info("A catalog is in use", "catalog", catalog.Name, "image", made.ref, "packages", len(made.index.Packages()), "before", before)
-	if err := c.collect(ctx); err != nil {
+	if err := c.collect(); err != nil {
 		klog.FromContext(ctx).Error(err, "Disk space is not given back")
 	}
 }

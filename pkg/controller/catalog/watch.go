@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,7 +94,7 @@ func (c *Controller) forgetAll(ctx context.Context) {
 	}
 	c.mu.Unlock()
 	for _, name := range append(names, c.Indexes.Catalogs()...) {
-		if err := c.forget(ctx, name); err != nil {
+		if err := c.forget(name); err != nil {
 			klog.FromContext(ctx).Error(err, "A catalog that is gone could not be removed from disk", "catalog", name)
 		}
 	}
@@ -133,7 +134,7 @@ func (c *Controller) whoWrites() (owner, time.Duration, error) {
 	}
 	var held time.Duration
 	for _, lease := range found {
-		if lease.Name != clustercatalog.CatalogdLease {
+		if lease.Name != clustercatalog.CatalogdLease || !slices.Contains(c.CatalogdNamespaces, lease.Namespace) {
 			continue
 		}
 		if !c.TakeOver {

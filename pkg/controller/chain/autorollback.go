@@ -190,7 +190,7 @@ func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision
 		return
 	}
 	reason, message := reasonRequested, fmt.Sprintf("%s brings back the content of %s", next.Name, next.Annotations[olmv1alpha1.RollbackOfAnnotation])
-	if by := next.Status.RequestedBy; by != nil && by.Username == user.APIServerUser {
+	if by := next.Status.RequestedBy; by != nil && isOurs(by) {
 		reason = reasonDeadline
 	} else if by != nil {
 		message += ", as " + by.Username + " asked for"
@@ -199,4 +199,10 @@ func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision
 		message += ": " + cause
 	}
 	w.set(olmv1alpha1.ConditionRolledBack, true, reason, clip(message))
+}
+
+// isOurs tells whether Penstock itself has asked for a revision. A user of the host may have the
+// same name; who has the group, too, may do everything there.
+func isOurs(by *olmv1alpha1.Requester) bool {
+	return by.Username == user.APIServerUser && slices.Contains(by.Groups, user.SystemPrivilegedGroup)
 }

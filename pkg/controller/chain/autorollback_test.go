@@ -109,7 +109,7 @@ func (p *process) Rollback(ctx context.Context, name string, asked *olmv1alpha1.
 		return nil, err
 	}
 	made := numbered(head.Next(), annotated(olmv1alpha1.RollbackOfAnnotation, name), annotated(olmv1alpha1.ChangeCauseAnnotation, asked.Spec.Cause))
-	made.Status.RequestedBy = &olmv1alpha1.Requester{Username: "system:apiserver"}
+	made.Status.RequestedBy = &olmv1alpha1.Requester{Username: "system:apiserver", Groups: []string{"system:masters"}}
 	made.Spec.OnFailure, made.Spec.ProgressDeadlineMinutes = olmv1alpha1.OnFailureRollback, 10
 	for _, write := range []func() error{
 		func() error { return p.heads.Advance(ctx, head, made.Spec.Revision, made.UID) },
@@ -444,11 +444,19 @@ func TestRolledBackByAPerson(t *testing.T) {
 	w.status = before.Status
 	w.set(olmv1alpha1.ConditionRolledBack, false, reasonRefused, "not now")
 	next := numbered(3, annotated(olmv1alpha1.RollbackOfAnnotation, "argocd-1"))
-	next.Status.RequestedBy = &olmv1alpha1.Requester{Username: "alice"}
+	// In the host anybody may have the name that Penstock has for itself.
+	for _, who := range []string{"alice", "system:apiserver"} {
+		next.Status.RequestedBy = &olmv1alpha1.Requester{Username: who, Groups: []string{"system:authenticated"}}
+		w.rolledBack(before, next)
+		c := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionRolledBack)
+		if want := "argocd-3 brings back the content of argocd-1, as " + who + " asked for"; c.Reason != reasonRequested || c.Message != want {
+			t.Errorf("got %+v, want %q", c, want)
+		}
+	}
+	next.Status.RequestedBy = &olmv1alpha1.Requester{Username: "system:apiserver", Groups: []string{"system:authenticated", "system:masters"}}
 	w.rolledBack(before, next)
-	c := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionRolledBack)
-	if want := "argocd-3 brings back the content of argocd-1, as alice asked for"; c.Reason != reasonRequested || c.Message != want {
-		t.Errorf("got %+v, want %q", c, want)
+	if c := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionRolledBack); c.Reason != reasonDeadline {
+		t.Errorf("Penstock has rolled back: %+v", c)
 	}
 	w.set(olmv1alpha1.ConditionRolledBack, false, reasonRefused, "not now")
 	w.rolledBack(before, numbered(3))

@@ -7,9 +7,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 )
 
 // helm is the Helm release that the chain was adopted from. Helm stores the Secret of a new
@@ -46,29 +48,41 @@ func (v *visit) rival() rollout.Rival {
 
 // Claims lists the Secrets of the release, without their data.
 func (h helm) Claims(ctx context.Context) (string, error) {
-	secrets, err := h.releases.Secrets(ctx, h.release.Namespace, "owner=helm,name="+h.release.Name)
+	secrets, err := h.releases.Secrets(ctx, h.release.Namespace, "owner in (helm,"+chunked.Owner+"),name="+h.release.Name)
 	if err != nil {
 		return "", fmt.Errorf("looking for newer revisions of the Helm release %s/%s: %w", h.release.Namespace, h.release.Name, err)
 	}
-	newest, status := 0, ""
+	newest, status, owner := 0, "", ""
 	for i := range secrets {
 		if number := helmRevision(&secrets[i]); number > newest {
-			newest, status = number, secrets[i].Labels["status"]
+			newest, status, owner = number, secrets[i].Labels["status"], secrets[i].Labels[chunked.LabelOwner]
 		}
 	}
 	name := h.release.Namespace + "/" + h.release.Name
+	next := h.release
+	next.Revision = newest
 	switch {
+	case newest > h.release.Revision && owner == chunked.Owner:
+		return fmt.Sprintf("OLM's operator-controller has revision %d of release %s (%s), and %d was adopted: nothing is written until somebody decides. "+
+			"Scale it to zero, and leave all to it (penstock adopt-olmv1 %s --undo), or keep what is here (kubectl annotate --overwrite cer %s %s=%s)",
+			newest, name, status, h.release.Revision, h.release.Name, h.revision, olmv1alpha1.HelmReleaseAnnotation, next), nil
 	case newest > h.release.Revision:
-		next := h.release
-		next.Revision = newest
 		return fmt.Sprintf("Helm has revision %d of release %s (%s), and %d was adopted: nothing is written until somebody decides. "+
-			"Take it: penstock adopt-helm %s -n %s; leave all to Helm: the same with --undo; keep what is here: kubectl annotate --overwrite cer %s %s=%s",
-			newest, name, status, h.release.Revision, h.release.Name, h.release.Namespace, h.revision, olmv1alpha1.HelmReleaseAnnotation, next), nil
+			"Take it (penstock adopt-helm %s -n %s%s), leave all to Helm (the same with --undo), or keep what is here (kubectl annotate --overwrite cer %s %s=%s)",
+			newest, name, status, h.release.Revision, h.release.Name, h.release.Namespace, h.extensionFlag(), h.revision, olmv1alpha1.HelmReleaseAnnotation, next), nil
 	case status == "uninstalling" || status == "uninstalled":
 		return fmt.Sprintf("Helm has uninstalled release %s: nothing is written until somebody decides. "+
 			"Delete the revisions of the extension, or keep it: kubectl delete secret -n %s -l owner=helm,name=%s", name, h.release.Namespace, h.release.Name), nil
 	}
 	return "", nil
+}
+
+// extensionFlag names the extension to the command, where that is not called as the release.
+func (h helm) extensionFlag() string {
+	if extension, _, _ := olm.ChainOf(h.revision); extension != h.release.Name {
+		return " --extension " + extension
+	}
+	return ""
 }
 
 // helmRevision is the number of a revision of Helm's, 0 for none.

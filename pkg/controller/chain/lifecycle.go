@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,7 +16,11 @@ import (
 
 // archive archives the older revisions once the newest has succeeded.
 func (v *visit) archive(ctx context.Context) error {
-	if len(v.layers) < 2 || len(v.invalid) > 0 {
+	if len(v.layers) == 0 || len(v.invalid) > 0 {
+		return nil
+	}
+	older := v.older()
+	if len(older) == 0 {
 		return nil
 	}
 	newest := v.layers[0]
@@ -23,7 +28,7 @@ func (v *visit) archive(ctx context.Context) error {
 		!meta.IsStatusConditionTrue(newest.Status.Conditions, olmv1alpha1.ConditionSucceeded) || !v.report.Layers[0].Complete {
 		return nil
 	}
-	for _, older := range v.layers[1:] {
+	for _, older := range older {
 		updated := older.DeepCopy()
 		updated.Spec.LifecycleState = olmv1alpha1.LifecycleStateArchived
 		if done, err := v.patch(ctx, updated, older); err != nil || !done {
@@ -32,6 +37,18 @@ func (v *visit) archive(ctx context.Context) error {
 		v.event(older, false, "Archived", fmt.Sprintf("revision %d has succeeded", newest.Spec.Revision))
 	}
 	return nil
+}
+
+// older are the revisions that the newest layer replaces: also those that were handed to Helm
+// before it took their objects back.
+func (v *visit) older() []*olmv1alpha1.ClusterExtensionRevision {
+	older := slices.Clone(v.layers[1:])
+	for i := range v.revisions {
+		if one := &v.revisions[i]; isKept(one) && one.Spec.Revision < v.layers[0].Spec.Revision {
+			older = append(older, one)
+		}
+	}
+	return older
 }
 
 // release lets go of revisions that are being deleted once no object carries

@@ -14,6 +14,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // rollOut compiles the layers and lets the engine do a pass.
@@ -28,6 +29,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		Save:             v.ledger.save,
 		Bodies:           v.manifests,
 		Orphan:           map[int64]bool{},
+		Heirs:            map[int64]*targetclient.Heir{},
 		DeleteAdopted:    map[int64]bool{},
 		AllowCRDDeletion: map[string]bool{},
 		Freeze:           v.freeze,
@@ -42,6 +44,9 @@ func (v *visit) rollOut(ctx context.Context) error {
 		work.DeleteAdopted[revision.Spec.Revision] = revision.Spec.AdoptedTeardownPolicy == olmv1alpha1.TeardownPolicyDelete
 		if !rev.IsLayer(revision) {
 			work.Orphan[revision.Spec.Revision] = rev.LeavesObjects(revision)
+			if rev.IsHanded(revision) {
+				work.Heirs[revision.Spec.Revision] = heirOf(revision)
+			}
 			continue
 		}
 		byLevels, err := v.byLevels(ctx, revision)

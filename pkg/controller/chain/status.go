@@ -40,6 +40,8 @@ const (
 	reasonReleased    = "Released"
 	reasonUnknown     = "Unseen"
 	reasonFrozen      = "Frozen"
+	reasonHanded      = "HandedToHelm"
+	reasonHanding     = "HandingToHelm"
 
 	reasonInvalidManifests = "InvalidManifests"
 	reasonWaitingForLevel  = "WaitingForLevel"
@@ -97,6 +99,8 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 		s.unusableTarget(found.targetErr)
 	case found.invalid != nil:
 		s.invalid(found.invalid)
+	case found.layer == nil && isKept(revision):
+		s.handed(revision, found)
 	case found.layer == nil:
 		s.gone(revision, found)
 	default:
@@ -104,7 +108,9 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 		s.active(revision, found)
 	}
 	s.rolledBack(revision, found.next)
-	s.hold(revision, found.next == nil, found.chainHeld)
+	if !isKept(revision) {
+		s.hold(revision, found.next == nil, found.chainHeld)
+	}
 	return s.status
 }
 

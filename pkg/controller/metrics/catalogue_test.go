@@ -26,6 +26,15 @@ func TestCatalogue(t *testing.T) {
 	f.Contested(object("", "ConfigMap", "x"))
 	f.send(t)
 	startPlans(t, f.registry, plan("a", hcov1alpha1.PhaseReviewRequired)).put(plan("a", hcov1alpha1.PhaseDrifted))
+	extensions := startExtensions(t, f.registry)
+	extensions.Resolved(time.Second, nil)
+	extensions.Pulled(time.Second, nil)
+	if err := AddTemplates(f.registry, func() Templates { return Templates{{"CatalogSource", "Resolved"}: 1} }); err != nil {
+		t.Fatal(err)
+	}
+	if err := AddCharts(f.registry, func() []Charts { return []Charts{{"central", map[string]int{"Reconciling": 1}, 2}} }); err != nil {
+		t.Fatal(err)
+	}
 	store, err := AddStore(f.registry)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-project/penstock/pkg/plugin/extensions"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/plans"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
@@ -52,7 +53,8 @@ func Main(ctx context.Context, process session.Process) int {
 			if i == 0 {
 				s.Err.Para(screen.Red, "Error:", line)
 			} else {
-				s.Err.Para(screen.Plain, "", line)
+				// It may be a command to copy, which a break would make another one.
+				s.Err.Printf("%s\n", line)
 			}
 		}
 	}
@@ -70,8 +72,13 @@ func New(s *session.Session) (*cobra.Command, error) {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl penstock"},
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Begin() },
-		Version:           s.Version,
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
+			if err := s.Begin(); err != nil || command.Name() == extensions.InstallName {
+				return err
+			}
+			return s.Nowhere()
+		},
+		Version: s.Version,
 		// No Args: then cobra suggests commands of similar names.
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
@@ -85,8 +92,8 @@ func New(s *session.Session) (*cobra.Command, error) {
 	}
 	root.AddGroup(&cobra.Group{ID: reading, Title: "Look:"}, &cobra.Group{ID: changing, Title: "Change:"}, &cobra.Group{ID: helping, Title: "Help yourself:"})
 	for group, commands := range map[string][]*cobra.Command{
-		reading:  {newStatus(s), newDiff(s), newHistory(s), newTree(s), newWhy(s)},
-		changing: {newDeploy(s), newRollback(s), plans.New(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s)},
+		reading:  {newConsole(s), newStatus(s), newDiff(s), newHistory(s), newTree(s), newWhy(s), extensions.NewSearch(s), extensions.NewUpgrades(s)},
+		changing: {extensions.NewInstall(s), extensions.NewUpgrade(s), extensions.NewUninstall(s), newDeploy(s), newRollback(s), plans.New(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s)},
 		helping:  {newCheck(s), newVersion(s), newCompletion(s)},
 	} {
 		for _, command := range commands {

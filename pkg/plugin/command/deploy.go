@@ -17,12 +17,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/rendering"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
-
-// rolloutTime is how long a rollout is followed when nobody says.
-const rolloutTime = 10 * time.Minute
 
 type deployOptions struct {
 	name, version, cause string
@@ -74,7 +72,7 @@ func newDeploy(s *session.Session) *cobra.Command {
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes, and store nothing. Exit code as for diff.")
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
-	flags.DurationVar(&options.timeout, "timeout", rolloutTime, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
+	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
 	return command
 }
@@ -146,10 +144,10 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 		return err
 	}
 	if err := d.show(shown); err != nil || d.dryRun {
-		return cmp.Or(err, verdictOf(shown))
+		return cmp.Or(err, review.Verdict(shown))
 	}
 	if !d.yes {
-		agreed, err := d.Confirm(ctx, question(rendered.Name, shown))
+		agreed, err := d.Confirm(ctx, review.Question(rendered.Name, shown))
 		if err != nil || !agreed {
 			d.Err.Para(screen.Dim, screen.Waiting, "nothing was stored or rolled out")
 			return cmp.Or(err, outcome.Quiet(outcome.No))
@@ -173,7 +171,7 @@ func (d *deployment) store(ctx context.Context, rendered *v1alpha1.ClusterExtens
 		}
 		return nil, fmt.Errorf("creating %s: %w", rendered.Name, err)
 	}
-	stored, _, err := proposal(ctx, d.cluster, d.name, revision)
+	stored, _, err := review.Proposal(ctx, d.cluster, d.name, revision)
 	if err == nil && !sameChanges(shown, stored) {
 		err = outcome.Errorf(outcome.Conflict, "%s does not change any more what was shown: run it again", revision.Name)
 	}
@@ -217,14 +215,14 @@ func activate(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.
 	if digest != "" {
 		annotations[v1alpha1.AcknowledgeDeletionAnnotation] = digest
 	}
-	return setState(ctx, cluster, revision, v1alpha1.LifecycleStateActive, annotations)
+	return review.SetState(ctx, cluster, revision, v1alpha1.LifecycleStateActive, annotations)
 }
 
 // follow shows the rollout until it has ended.
 func (d *deployment) follow(ctx context.Context, name string) error {
 	following, cancel := session.Within(ctx, d.timeout)
 	defer cancel()
-	err := followRollout(following, d.Session, d.cluster, d.Err, d.name, name)
+	err := review.Follow(following, d.Session, d.cluster, d.Err, d.name, name)
 	switch outcome.Of(err) {
 	case outcome.TimedOut, outcome.Interrupted:
 		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s goes on by itself. kubectl penstock status %s -w follows it, kubectl penstock pause %s stops it, kubectl penstock rollback %s goes back",

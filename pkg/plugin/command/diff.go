@@ -2,16 +2,15 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
@@ -53,7 +52,7 @@ func newDiff(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return verdictOf(diff)
+			return review.Verdict(diff)
 		},
 	}
 	flags := command.Flags()
@@ -62,18 +61,6 @@ func newDiff(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.object, "object", "", "Only this object, or these: KIND[/NAMESPACE][/NAME], with KIND such as Deployment or Deployment.apps.")
 	options.output.AddWithMarkdown(flags)
 	return command
-}
-
-// verdictOf is how a command ends that was asked whether something changes.
-func verdictOf(diff *v1alpha1.RevisionDiff) error {
-	switch {
-	case len(diff.Changes) > 0 || diff.Summary.Added+diff.Summary.Changed+diff.Summary.Removed > 0:
-		return outcome.Quiet(outcome.No)
-	case diff.Summary.Withheld > 0 || diff.Truncated != nil:
-		return outcome.Errorf(outcome.Unknown, "nothing changes in what you may see; of the rest nobody can tell you")
-	default:
-		return nil
-	}
 }
 
 func readDiff(ctx context.Context, cluster *session.Cluster, name string, options diffOptions) (*v1alpha1.RevisionDiff, error) {
@@ -95,15 +82,15 @@ func readDiff(ctx context.Context, cluster *session.Cluster, name string, option
 		if options.live {
 			return nil, outcome.Errorf(outcome.Unknown, "--live compares one revision with the cluster: give its name instead of %s", name)
 		}
-		diff, err := getDiff(ctx, cluster, name, query)
+		diff, err := review.Get(ctx, cluster, name, query)
 		if apierrors.IsNotFound(err) {
 			return nil, missingSide(ctx, cluster, name, err)
 		}
 		return diff, err
 	case options.live:
-		return getDiff(ctx, cluster, name+".."+v1alpha1.Live, query)
+		return review.Get(ctx, cluster, name+".."+v1alpha1.Live, query)
 	default:
-		return getOwnDiff(ctx, cluster, name, query)
+		return review.GetOwn(ctx, cluster, name, query)
 	}
 }
 
@@ -143,37 +130,4 @@ func (o diffOptions) query() (map[string]string, error) {
 		}
 	}
 	return query, nil
-}
-
-// getDiff reads a diff by name, A..B.
-func getDiff(ctx context.Context, cluster *session.Cluster, name string, query map[string]string) (*v1alpha1.RevisionDiff, error) {
-	diff := &v1alpha1.RevisionDiff{}
-	request := cluster.OlmV1alpha1().RESTClient().Get().Resource("revisiondiffs").Name(name)
-	for key, value := range query {
-		request.Param(key, value)
-	}
-	if err := request.Do(ctx).Into(diff); err != nil {
-		return nil, fmt.Errorf("comparing %s: %w", name, err)
-	}
-	return diff, nil
-}
-
-// getOwnDiff reads what a revision changes against the one before it.
-func getOwnDiff(ctx context.Context, cluster *session.Cluster, name string, query map[string]string) (*v1alpha1.RevisionDiff, error) {
-	if len(query) == 0 {
-		diff, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().GetDiff(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("comparing %s with the revision before it: %w", name, err)
-		}
-		return diff, nil
-	}
-	diff := &v1alpha1.RevisionDiff{}
-	request := cluster.OlmV1alpha1().RESTClient().Get().Resource("clusterextensionrevisions").Name(name).SubResource("diff")
-	for key, value := range query {
-		request.Param(key, value)
-	}
-	if err := request.Do(ctx).Into(diff); err != nil {
-		return nil, fmt.Errorf("comparing %s with the revision before it: %w", name, err)
-	}
-	return diff, nil
 }

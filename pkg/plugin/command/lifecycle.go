@@ -2,17 +2,15 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -95,16 +93,25 @@ func resumption(ctx context.Context, s *session.Session, cluster *session.Cluste
 	if proposed := found.Proposed(); proposed == nil || proposed.Name != revision.Name {
 		return "", nil, nil
 	}
-	diff, _, err := proposal(ctx, cluster, found.Name, revision)
+	diff, _, err := review.Proposal(ctx, cluster, found.Name, revision)
 	if err != nil {
 		return "", nil, err
 	}
 	changes.Print(s.Err, diff, true)
-	annotations := map[string]any{}
-	if digest := diff.Summary.RemovedDigest; digest != "" {
-		annotations[v1alpha1.AcknowledgeDeletionAnnotation] = digest
+	return review.Question(revision.Name, diff), review.Answers(diff), nil
+}
+
+// unread approves a proposal of the server without showing what it changes; deletions stay
+// to be acknowledged.
+func unread(ctx context.Context, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (map[string]any, error) {
+	if revision.Annotations[v1alpha1.ProposedAnnotation] != "true" {
+		return map[string]any{}, nil
 	}
-	return question(revision.Name, diff), annotations, nil
+	diff, _, err := review.Proposal(ctx, cluster, found.Name, revision)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{v1alpha1.ApproveAnnotation: diff.Summary.ApprovalDigest}, nil
 }
 
 func archival(_ context.Context, _ *session.Session, _ *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (string, map[string]any, error) {
@@ -130,6 +137,11 @@ func changeState(ctx context.Context, s *session.Session, name string, state v1a
 		return nil
 	}
 	annotations := map[string]any{}
+	if state == v1alpha1.LifecycleStateActive && options.yes {
+		if annotations, err = unread(ctx, cluster, found, revision); err != nil {
+			return err
+		}
+	}
 	if ask != nil && !options.yes {
 		asked, acknowledged, err := ask(ctx, s, cluster, found, revision)
 		if err != nil {
@@ -154,7 +166,7 @@ func changeState(ctx context.Context, s *session.Session, name string, state v1a
 	if options.reason != "" {
 		annotations[overview.ReasonAnnotation] = options.reason
 	}
-	changed, err := setState(ctx, cluster, revision, state, annotations)
+	changed, err := review.SetState(ctx, cluster, revision, state, annotations)
 	if err != nil {
 		return err
 	}
@@ -163,21 +175,4 @@ func changeState(ctx context.Context, s *session.Session, name string, state v1a
 	}
 	s.Out.Para(screen.Green, screen.Good, fmt.Sprintf("%s is %s; kubectl penstock status %s -w follows it", changed.Name, state, found.Name))
 	return nil
-}
-
-// setState changes a revision unless somebody else has since it was read.
-func setState(ctx context.Context, cluster *session.Cluster, revision *v1alpha1.ClusterExtensionRevision, state v1alpha1.LifecycleState, annotations map[string]any) (*v1alpha1.ClusterExtensionRevision, error) {
-	metadata := map[string]any{"uid": revision.UID}
-	if len(annotations) > 0 {
-		metadata["annotations"] = annotations
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": metadata, "spec": map[string]any{"lifecycleState": state}})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the change of %s: %w", revision.Name, err)
-	}
-	changed, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().Patch(ctx, revision.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("setting %s to %s: %w", revision.Name, state, err)
-	}
-	return changed, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -18,7 +19,7 @@ func extensionNames(s *session.Session) cobra.CompletionFunc {
 			return nil, err
 		}
 		var names []string
-		for _, extension := range overview.Of(session.Pointers(listed.Items)) {
+		for _, extension := range overview.Of(follow.Pointers(listed.Items)) {
 			names = append(names, extension.Name)
 			for _, revision := range extension.Revisions {
 				names = append(names, revision.Name)

@@ -47,6 +47,23 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestWithoutRevisions: an extension that Penstock has not begun with is there, and says why. A
+// command in that stays in one line on a narrow terminal, to be copied.
+func TestWithoutRevisions(t *testing.T) {
+	server := plugintest.New(t, "testdata/recorded")
+	for _, command := range []string{"status", "why", "history"} {
+		_, stderr, code := run(t, server, 60, map[string]string{"NO_COLOR": "1"}, command, "denied")
+		if code != 1 || !strings.HasPrefix(stderr, "Error: ClusterExtension denied has no revisions: Denied:") {
+			t.Errorf("%s: exit %d: %s", command, code, stderr)
+		}
+		for _, line := range []string{"kubectl apply -f - <<'EOF'", "EOF", "kubectl create clusterrolebinding install-denied --clusterrole=install-denied --user=anna"} {
+			if !strings.Contains(stderr, "\n"+line+"\n") {
+				t.Errorf("%s: %q is no line of its own in:\n%s", command, line, stderr)
+			}
+		}
+	}
+}
+
 func TestAlreadyThere(t *testing.T) {
 	row := func(name, state string) v1alpha1.RevisionRecord {
 		return v1alpha1.RevisionRecord{Name: name, State: state, Result: v1alpha1.ResultSucceeded}

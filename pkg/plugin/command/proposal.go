@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -33,7 +33,7 @@ func nextNumber(ctx context.Context, cluster *session.Cluster, extension string)
 
 // isThere tells whether a proposal changes nothing of what is rolled out, and says so.
 func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (bool, error) {
-	if diff.From == "" || verdictOf(diff) != nil {
+	if diff.From == "" || review.Verdict(diff) != nil {
 		return false, nil
 	}
 	current, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, diff.From, metav1.GetOptions{})
@@ -57,7 +57,7 @@ func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (
 // stored.
 func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
 	count := func(summary v1alpha1.DiffSummary) v1alpha1.DiffSummary {
-		summary.RemovedDigest = ""
+		summary.RemovedDigest, summary.ApprovalDigest = "", ""
 		return summary
 	}
 	return shown.From == stored.From && shown.To == stored.To && count(shown.Summary) == count(stored.Summary) &&
@@ -76,29 +76,4 @@ func (d *deployment) show(diff *v1alpha1.RevisionDiff) error {
 	// Of a first install the lines are the manifests, which are there to be read.
 	changes.Print(on, diff, !d.stat && diff.From != "")
 	return nil
-}
-
-// proposal compares a paused revision with the newest active one before it. active tells
-// whether there is one; without it, everything is added.
-func proposal(ctx context.Context, cluster *session.Cluster, extension string, revision *v1alpha1.ClusterExtensionRevision) (diff *v1alpha1.RevisionDiff, active bool, err error) {
-	found, err := cluster.Find(ctx, revision.Name)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, earlier := range found.Revisions {
-		if earlier.Spec.Revision < revision.Spec.Revision && earlier.Spec.LifecycleState == v1alpha1.LifecycleStateActive && earlier.DeletionTimestamp == nil {
-			diff, err := getDiff(ctx, cluster, earlier.Name+".."+revision.Name, nil)
-			return diff, true, err
-		}
-	}
-	diff, err = getOwnDiff(ctx, cluster, olm.RevisionName(extension, revision.Spec.Revision), nil)
-	return diff, false, err
-}
-
-func question(name string, diff *v1alpha1.RevisionDiff) string {
-	asked := "Roll out " + name
-	if n := diff.Summary.Removed; n > 0 {
-		asked += fmt.Sprintf(", and delete the %d removed", n)
-	}
-	return asked + "?"
 }

@@ -43,10 +43,11 @@ func examples(command *cobra.Command) []string {
 	return regexp.MustCompile(`kubectl penstock .*`).FindAllString(command.Example, -1)
 }
 
-// TestExamples: each command has an example, and test/e2e runs it as it is written.
+// TestExamples: each command has an example, and test/e2e, test/extension or test/console runs it
+// as it is written.
 func TestExamples(t *testing.T) {
 	var run strings.Builder
-	files, err := filepath.Glob("../../../test/e2e/*_test.go")
+	files, err := filepath.Glob("../../../test/[ec]*/*_test.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests: %v", err)
 	}
@@ -67,7 +68,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s has an example of another command: %s", command.CommandPath(), line)
 			}
 			if !strings.Contains(run.String(), "`"+line+"`") {
-				t.Errorf("no test of test/e2e runs %s", line)
+				t.Errorf("no test of test/e2e, test/extension or test/console runs %s", line)
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -49,7 +50,7 @@ func newRollback(s *session.Session) *cobra.Command {
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
-	flags.DurationVar(&options.timeout, "timeout", rolloutTime, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
+	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
 	return command
 }
@@ -69,7 +70,7 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 	if err != nil {
 		return fmt.Errorf("asking what a rollback to %s would do: %w", target, err)
 	}
-	if diff := would.Status.Diff; diff != nil && verdictOf(diff) == nil && d.output == "" {
+	if diff := would.Status.Diff; diff != nil && review.Verdict(diff) == nil && d.output == "" {
 		said, err := d.sameContent(ctx, would.Status.From, target)
 		if err != nil {
 			return err
@@ -86,7 +87,7 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 		if would.Status.Diff == nil {
 			return nil
 		}
-		return verdictOf(would.Status.Diff)
+		return review.Verdict(would.Status.Diff)
 	}
 	if !d.yes {
 		agreed, err := d.Confirm(ctx, fmt.Sprintf("Roll %s back to %s, as %s?", d.name, target, would.Status.Revision))

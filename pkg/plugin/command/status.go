@@ -2,8 +2,8 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +16,11 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/advice"
+	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
-	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/plans"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -36,7 +37,8 @@ func newStatus(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status [EXTENSION|REVISION]",
 		Short: "What is installed, healthy, stuck and proposed",
-		Long: "Without a name: all extensions and plans on one screen, what needs a person first.\n" +
+		Long: "Without a name: all extensions and plans on one screen, what needs a person first, and ClusterExtensions that have\n" +
+			"no revision yet; -w does not show these.\n" +
 			"With a name: the revisions of the extension that are not archived, the newest first, with their phases and\n" +
 			"the objects that hold them back.\n\n" +
 			"-w follows changes. With a name it ends when the newest revision is rolled out (exit 0), or stops (exit 1).\n" +
@@ -88,18 +90,30 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 	if err != nil {
 		return err
 	}
+	extensions := overview.Of(follow.Pointers(listed.Items))
+	others, err := withoutRevisions(ctx, s, cluster, extensions)
+	if err != nil {
+		return err
+	}
 	if output != "" {
 		var objects []runtime.Object
 		for i := range listed.Items {
 			objects = append(objects, &listed.Items[i])
+		}
+		for i := range others {
+			objects = append(objects, &others[i])
 		}
 		for i := range listedPlans.Items {
 			objects = append(objects, &listedPlans.Items[i])
 		}
 		return s.PrintObjects(output, objects)
 	}
+	waiting, err := readWaiting(others)
+	if err != nil {
+		return err
+	}
 	printFreeze(ctx, s, cluster)
-	printAll(s, overview.Of(session.Pointers(listed.Items)), listedPlans.Items)
+	printAll(s, extensions, waiting, listedPlans.Items)
 	return nil
 }
 
@@ -117,22 +131,24 @@ func readablePlans(ctx context.Context, s *session.Session, cluster *session.Clu
 }
 
 // printAll prints one screen: what needs a person, then tables.
-func printAll(s *session.Session, extensions []overview.Extension, proposed []hcov1alpha1.ConfigurationPlan) {
-	if len(extensions) == 0 && len(proposed) == 0 {
+func printAll(s *session.Session, extensions []overview.Extension, waiting []waitingExtension, proposed []hcov1alpha1.ConfigurationPlan) {
+	if len(extensions) == 0 && len(waiting) == 0 && len(proposed) == 0 {
 		s.Out.Printf("Nothing is installed by Penstock. kubectl penstock deploy DIRECTORY --name NAME installs manifests.\n")
 		return
 	}
-	needs := append(extensionsInNeed(extensions), plans.InNeed(proposed)...)
+	needs := slices.Concat(extensionsInNeed(extensions), waitingInNeed(waiting), plans.InNeed(proposed))
 	if len(needs) > 0 {
 		s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, "Needs you"))
 		s.Out.Lines(needs)
 		s.Out.Printf("\n")
 	}
-	if len(extensions) > 0 {
-		s.Out.Table(extensionTable(extensions, s.Now()))
+	if len(extensions)+len(waiting) > 0 {
+		table := extensionTable(extensions, s.Now())
+		table.Rows = append(table.Rows, waitingRows(waiting, s.Now())...)
+		s.Out.Table(table)
 	}
 	if len(proposed) > 0 {
-		if len(extensions) > 0 {
+		if len(extensions)+len(waiting) > 0 {
 			s.Out.Printf("\n")
 		}
 		s.Out.Table(plans.Table(proposed))
@@ -163,12 +179,12 @@ func extensionTable(extensions []overview.Extension, now time.Time) screen.Table
 		ready, all := overview.Objects(revision)
 		decisive := overview.Decisive(revision)
 		style := screen.Green
-		switch verdict, _ := progress.RevisionVerdict(revision); {
+		switch verdict, _ := overview.RevisionVerdict(revision); {
 		case overview.NeedsPerson(revision) != nil:
 			style = screen.Red
-		case verdict == progress.Going:
+		case verdict == overview.Going:
 			style = screen.Cyan
-		case verdict == progress.Stopped:
+		case verdict == overview.Stopped:
 			style = screen.Yellow
 		}
 		out.Rows = append(out.Rows, []screen.Cell{
@@ -233,7 +249,7 @@ func watchOne(ctx context.Context, s *session.Session, cluster *session.Cluster,
 	if err != nil {
 		return err
 	}
-	return followRollout(ctx, s, cluster, s.Out, found.Name, watched(found))
+	return review.Follow(ctx, s, cluster, s.Out, found.Name, watched(found))
 }
 
 // watched is the revision whose rollout is followed: the one that was named, or the newest.
@@ -242,41 +258,4 @@ func watched(found *session.Found) string {
 		return found.Revision.Name
 	}
 	return found.Newest().Name
-}
-
-var errGone = errors.New("it was deleted")
-
-// followRollout shows the revisions of an extension until one of them is rolled out. The
-// error says why it stopped.
-func followRollout(ctx context.Context, s *session.Session, cluster *session.Cluster, on *screen.Screen, extension, name string) error {
-	return progress.Following[[]*v1alpha1.ClusterExtensionRevision]{
-		Each: cluster.Revisions(session.OfExtension(extension)).Follow, Screen: on, Clock: s.Clock,
-		Picture: func(all []*v1alpha1.ClusterExtensionRevision) []screen.Line {
-			for _, revision := range all {
-				if revision.Name == name {
-					return progress.RevisionLines(revision)
-				}
-			}
-			return []screen.Line{{Text: name + ": " + errGone.Error()}}
-		},
-		Ended: func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) { return rolledOut(all, name) },
-	}.Run(ctx)
-}
-
-// rolledOut tells whether a revision is rolled out; the error says why it has stopped.
-func rolledOut(all []*v1alpha1.ClusterExtensionRevision, name string) (bool, error) {
-	for _, revision := range all {
-		if revision.Name != name {
-			continue
-		}
-		switch verdict, reason := progress.RevisionVerdict(revision); verdict {
-		case progress.Done:
-			return true, nil
-		case progress.Stopped:
-			return true, outcome.Errorf(outcome.No, "%s is not rolled out: %s\nkubectl penstock why %s says what to do", name, reason, name)
-		case progress.Going:
-		}
-		return false, nil
-	}
-	return true, outcome.Errorf(outcome.No, "%s is not rolled out: %w", name, errGone)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -105,7 +106,7 @@ func printChanges(ctx context.Context, s *session.Session, cluster *session.Clus
 			if err := s.PrintEach(output, objects); err != nil {
 				return true, err
 			}
-			return rolledOut(all, target)
+			return review.RolledOut(all, target)
 		}))
 	}
 	each, err := followAll(ctx, s, cluster, unarchived())

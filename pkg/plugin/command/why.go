@@ -71,7 +71,7 @@ func adviceOf(ctx context.Context, cluster *session.Cluster, name string) ([]adv
 	}
 	read, err := cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, plan, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err) && unknown != nil:
+	case unknown != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 		return nil, unknown
 	case apierrors.IsNotFound(err):
 		return nil, cluster.Unknown(ctx, plan)

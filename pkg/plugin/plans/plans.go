@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -197,8 +198,14 @@ func lacksApprovals(plan *v1alpha1.ConfigurationPlan) bool {
 	return given(plan) > 0 && given(plan) < int(plan.Spec.Approvals)
 }
 
-// begins is when a plan may begin that waits for its window.
+// waitingForProfile is the reason of an approved plan that waits for other profiles.
+const waitingForProfile = "WaitingForProfile"
+
+// begins is when a plan may begin that waits for its window, or for other profiles.
 func begins(plan *v1alpha1.ConfigurationPlan) string {
+	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == waitingForProfile {
+		return v1alpha1.AfterText(plan.Spec.Requires)
+	}
 	window := plan.Status.Window
 	if window == nil || plan.Status.Phase != v1alpha1.PhaseReviewRequired && plan.Status.Phase != v1alpha1.PhaseScheduled {
 		return ""
@@ -206,10 +213,28 @@ func begins(plan *v1alpha1.ConfigurationPlan) string {
 	return at(&window.OpensAt)
 }
 
+// current is the item of a plan that runs, or why it does not go on, such as a freeze.
+func current(plan *v1alpha1.ConfigurationPlan) string {
+	reason, running := "", ""
+	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		reason = ready.Reason
+	}
+	for _, item := range plan.Status.Items {
+		if item.State == v1alpha1.ItemInProgress {
+			running = item.Name
+		}
+	}
+	return v1alpha1.CurrentText(string(plan.Status.Phase), reason, running)
+}
+
 // Table lists plans.
 func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
 	out := screen.Table{Header: []string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS"}}
 	waits := slices.ContainsFunc(plans, func(plan v1alpha1.ConfigurationPlan) bool { return begins(&plan) != "" })
+	tells := slices.ContainsFunc(plans, func(plan v1alpha1.ConfigurationPlan) bool { return current(&plan) != "" })
+	if tells {
+		out.Header = append(out.Header, "CURRENT")
+	}
 	if waits {
 		out.Header = append(out.Header, "BEGINS")
 	}
@@ -222,6 +247,9 @@ func Table(plans []v1alpha1.ConfigurationPlan) screen.Table {
 			}
 		}
 		cells := []string{plan.Name, string(plan.Spec.Profile), v1alpha1.PhaseText(string(plan.Status.Phase), plan.Spec.RestoreRun), string(plan.Status.ImpactSeverity), fmt.Sprintf("%d/%d", done, len(plan.Status.Items))}
+		if tells {
+			cells = append(cells, current(plan))
+		}
 		if waits {
 			cells = append(cells, begins(plan))
 		}

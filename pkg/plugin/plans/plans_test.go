@@ -113,6 +113,20 @@ func TestHistoryOfSeveral(t *testing.T) {
 	}
 }
 
+// The table of plans, which status has too, tells that the cluster is frozen.
+func TestListsFreeze(t *testing.T) {
+	plan := weekly()
+	plan.Status.Phase, plan.Status.Window = v1alpha1.PhaseInProgress, nil
+	plan.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: "Frozen"}}
+	listed := Table([]v1alpha1.ConfigurationPlan{plan})
+	if diff := cmp.Diff([]string{"PLAN", "PROFILE", "PHASE", "IMPACT", "ITEMS", "CURRENT"}, listed.Header); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := current(&plan); got != "Frozen" {
+		t.Errorf("current is %q", got)
+	}
+}
+
 func TestListsTerms(t *testing.T) {
 	plan := weekly()
 	lines := InNeed([]v1alpha1.ConfigurationPlan{plan})
@@ -136,5 +150,10 @@ func TestListsTerms(t *testing.T) {
 	}
 	if listed := Table([]v1alpha1.ConfigurationPlan{plan}); len(listed.Header) != 5 {
 		t.Errorf("no plan has a window, and there is a column: %v", listed.Header)
+	}
+	plan.Spec.Requires = []v1alpha1.ProfileName{"A", "B"}
+	plan.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: waitingForProfile}}
+	if got := begins(&plan); got != "after A,B" {
+		t.Errorf("a plan that waits for other profiles begins %q", got)
 	}
 }

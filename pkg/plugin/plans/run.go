@@ -276,10 +276,10 @@ func (p *planReview) follow(ctx context.Context, timeout time.Duration) error {
 			if plan.Status.Phase == v1alpha1.PhaseReviewRequired && plan.Status.Approval != nil && !lacksApprovals(plan) {
 				return false, nil // the approval has not been taken up yet
 			}
-			switch verdict, reason := progress.PlanVerdict(plan); {
-			case verdict == progress.Done:
+			switch verdict, reason := overview.PlanVerdict(plan); {
+			case verdict == overview.Done:
 				return true, nil
-			case verdict == progress.Stopped:
+			case verdict == overview.Stopped:
 				return true, outcome.Errorf(outcome.No, "plan %s is not in effect: %s", p.name, reason)
 			case plan.Status.Phase == v1alpha1.PhaseReviewRequired:
 				return true, outcome.Errorf(outcome.No, "plan %s waits for an approval: %s", p.name, plan.Status.Message)

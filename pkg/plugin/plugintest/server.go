@@ -45,6 +45,12 @@ func New(t testing.TB, dir string) *Server {
 	mux.HandleFunc(olm+"clusterextensionrevisions/{name}/{subresource}", func(w http.ResponseWriter, r *http.Request) {
 		s.file(w, r.PathValue("subresource")+"-"+r.PathValue("name"))
 	})
+	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1/clusterextensions", func(w http.ResponseWriter, _ *http.Request) {
+		s.send(w, object{"kind": "ClusterExtensionList", "apiVersion": "olm.operatorframework.io/v1", "metadata": object{}, "items": s.extensions()})
+	})
+	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1/clusterextensions/{name}", func(w http.ResponseWriter, r *http.Request) {
+		s.file(w, "clusterextension-"+r.PathValue("name"))
+	})
 	mux.HandleFunc(olm+"revisiondiffs/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "diff-"+r.PathValue("name")) })
 	mux.HandleFunc(olm+"revisionhistories/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "history-"+r.PathValue("name")) })
 	mux.HandleFunc(hco+"configurationplans", func(w http.ResponseWriter, r *http.Request) {
@@ -188,6 +194,19 @@ func (s *Server) read(name string) object {
 		s.t.Errorf("reading what was recorded: %v", err)
 	}
 	return out
+}
+
+// extensions are those that were recorded.
+func (s *Server) extensions() []any {
+	files, err := filepath.Glob(filepath.Join(s.dir, "clusterextension-*.json"))
+	if err != nil {
+		s.t.Errorf("looking for what was recorded: %v", err)
+	}
+	all := []any{}
+	for _, file := range files {
+		all = append(all, s.read(strings.TrimSuffix(filepath.Base(file), ".json")))
+	}
+	return all
 }
 
 func (s *Server) file(w http.ResponseWriter, name string) {

@@ -6,44 +6,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// PlanVerdict is how the run of a plan is, with a reason when it has stopped.
-func PlanVerdict(plan *v1alpha1.ConfigurationPlan) (verdict Verdict, reason string) {
-	status := &plan.Status
-	switch {
-	case plan.DeletionTimestamp != nil:
-		return Stopped, "it is being deleted"
-	case status.ObservedGeneration < plan.Generation:
-		return Going, ""
-	}
-	switch status.Phase {
-	case v1alpha1.PhaseCompleted:
-		return Done, ""
-	case v1alpha1.PhaseFailed, v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseDrifted, v1alpha1.PhaseExpired, v1alpha1.PhaseIgnored:
-		return Stopped, string(status.Phase) + ": " + status.Message
-	default:
-		return Going, ""
-	}
-}
-
-// waitingForWindow is the reason of a plan of which an item may not begin yet.
-const waitingForWindow = "WaitingForWindow"
+// Reasons of a plan of which an item may not begin yet.
+const (
+	waitingForWindow  = "WaitingForWindow"
+	waitingForProfile = "WaitingForProfile"
+)
 
 // PlanLines is a picture of a plan: its items, and what they wait for.
 func PlanLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
 	text := fmt.Sprintf("%s: %s", plan.Name, plan.Status.Phase)
-	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == waitingForWindow {
+	if ready := meta.FindStatusCondition(plan.Status.Conditions, v1alpha1.ConditionReady); ready != nil && (ready.Reason == waitingForWindow || ready.Reason == waitingForProfile) {
 		text += ", " + plan.Status.Message
 	}
 	head := screen.Line{Text: text, Keep: true, Glyph: screen.Working, Style: screen.Cyan}
-	switch verdict, _ := PlanVerdict(plan); verdict {
-	case Done:
+	switch verdict, _ := overview.PlanVerdict(plan); verdict {
+	case overview.Done:
 		head.Glyph, head.Style = screen.Good, screen.Green
-	case Stopped:
+	case overview.Stopped:
 		head.Glyph, head.Style = screen.Bad, screen.Red
-	case Going:
+	case overview.Going:
 	}
 	lines := []screen.Line{head}
 	for i := range plan.Status.Items {

@@ -7,53 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/text"
 )
-
-// Verdict is whether something has ended, and how.
-type Verdict int
-
-// Verdicts.
-const (
-	// Going goes on by itself.
-	Going Verdict = iota
-	// Done is as it was asked for.
-	Done
-	// Stopped needs a person, or was given up.
-	Stopped
-)
-
-// RevisionVerdict is how the rollout of a revision is, with a reason when it has stopped.
-// Status of an older spec says nothing.
-func RevisionVerdict(revision *v1alpha1.ClusterExtensionRevision) (verdict Verdict, reason string) {
-	switch {
-	case revision.DeletionTimestamp != nil:
-		return Stopped, "it is being deleted"
-	case revision.Spec.LifecycleState == v1alpha1.LifecycleStateArchived:
-		return Stopped, "it is archived"
-	case revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused:
-		return Stopped, "it is paused"
-	case !overview.Observed(revision):
-		return Going, ""
-	}
-	if back := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionRolledBack); back != nil && back.Status == metav1.ConditionTrue {
-		return Stopped, "it was rolled back: " + back.Message
-	}
-	if overview.Is(revision, v1alpha1.ConditionSucceeded) && overview.Is(revision, v1alpha1.ConditionReady) {
-		return Done, ""
-	}
-	// A rollback holds the owner of the extension, and is rolled out meanwhile.
-	if found := overview.NeedsPerson(revision); found != nil && found.Type != v1alpha1.ConditionHeld {
-		return Stopped, found.Reason + ": " + found.Message
-	}
-	return Going, ""
-}
 
 // RevisionLines is a picture of a revision: its phases, and the objects that hold them
 // back.
@@ -93,12 +51,12 @@ func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 		title += fmt.Sprintf(", %d superseded", replaced)
 	}
 	line := screen.Line{Text: title, Keep: true}
-	switch verdict, reason := RevisionVerdict(revision); verdict {
-	case Done:
+	switch verdict, reason := overview.RevisionVerdict(revision); verdict {
+	case overview.Done:
 		line.Glyph, line.Style = screen.Good, screen.Green
-	case Going:
+	case overview.Going:
 		line.Glyph, line.Style = screen.Working, screen.Cyan
-	case Stopped:
+	case overview.Stopped:
 		line.Glyph, line.Style = screen.Waiting, screen.Yellow
 		if overview.NeedsPerson(revision) != nil {
 			line.Glyph, line.Style = screen.Bad, screen.Red

@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/watch"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 )
 
@@ -45,7 +46,7 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for %s: %w", name, Uninstalled(err))
 	}
-	all := overview.Of(Pointers(listed.Items))
+	all := overview.Of(follow.Pointers(listed.Items))
 	for _, extension := range all {
 		for _, revision := range extension.Revisions {
 			if revision.Name == name {
@@ -68,13 +69,16 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 // what there is, as far as the caller may see it.
 func (c *Cluster) Unknown(ctx context.Context, name string) error {
 	said := fmt.Sprintf("there is no extension, revision or plan %q", name)
+	if without := c.withoutRevisions(ctx, name); without != "" {
+		return &unknownName{without}
+	}
 	var known []string
 	is := func(noun, command string) error {
 		return &unknownName{fmt.Sprintf("%s is %s: kubectl penstock %s %s", name, noun, command, name)}
 	}
 	if listed, err := c.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{}); err == nil {
 		var extensions []string
-		for _, extension := range overview.Of(Pointers(listed.Items)) {
+		for _, extension := range overview.Of(follow.Pointers(listed.Items)) {
 			if extension.Name == name {
 				return is("an extension", "status")
 			}
@@ -83,7 +87,7 @@ func (c *Cluster) Unknown(ctx context.Context, name string) error {
 		known = append(known, counted("extension", extensions)...)
 	}
 	if listed, err := c.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{}); err == nil {
-		plans := namesOf(Pointers(listed.Items))
+		plans := namesOf(follow.Pointers(listed.Items))
 		if slices.Contains(plans, name) {
 			return is("a plan", "plan show")
 		}
@@ -93,6 +97,25 @@ func (c *Cluster) Unknown(ctx context.Context, name string) error {
 		return &unknownName{said + "; kubectl penstock status lists what there is"}
 	}
 	return &unknownName{said + "; the cluster has " + strings.Join(known, ", and ")}
+}
+
+// withoutRevisions says how a ClusterExtension is of which there are no revisions, denied ones
+// for example. It is empty where there is none of that name, as far as the caller may see it.
+func (c *Cluster) withoutRevisions(ctx context.Context, name string) string {
+	object, err := c.Host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	read, err := extension.From(object)
+	if err != nil {
+		return ""
+	}
+	said := fmt.Sprintf("ClusterExtension %s has no revisions", name)
+	ready := meta.FindStatusCondition(read.Status.Conditions, "Ready")
+	if ready == nil || ready.ObservedGeneration != read.Generation {
+		return said + " yet: Penstock has not looked at it"
+	}
+	return fmt.Sprintf("%s: %s: %s", said, ready.Reason, ready.Message)
 }
 
 // checkName is an error of what can be no name: it says what a command takes.
@@ -154,49 +177,14 @@ func IsUnknownName(err error) bool {
 	return errors.As(err, new(*unknownName))
 }
 
-// Pointers are those to the elements of a slice.
-func Pointers[T any](items []T) []*T {
-	out := make([]*T, len(items))
-	for i := range items {
-		out[i] = &items[i]
-	}
-	return out
-}
-
 // Revisions follows revisions that a selector picks.
 func (c *Cluster) Revisions(options metav1.ListOptions) follow.Source[*v1alpha1.ClusterExtensionRevision] {
-	api := c.OlmV1alpha1().ClusterExtensionRevisions()
-	return follow.Source[*v1alpha1.ClusterExtensionRevision]{
-		Options: options,
-		List: func(ctx context.Context, options metav1.ListOptions) ([]*v1alpha1.ClusterExtensionRevision, string, error) {
-			listed, err := api.List(ctx, options)
-			if err != nil {
-				return nil, "", err
-			}
-			return Pointers(listed.Items), listed.ResourceVersion, nil
-		},
-		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return api.Watch(ctx, options)
-		},
-	}
+	return follow.Revisions(c, options)
 }
 
 // Plans follows plans that a selector picks.
 func (c *Cluster) Plans(options metav1.ListOptions) follow.Source[*hcov1alpha1.ConfigurationPlan] {
-	api := c.HcoV1alpha1().ConfigurationPlans()
-	return follow.Source[*hcov1alpha1.ConfigurationPlan]{
-		Options: options,
-		List: func(ctx context.Context, options metav1.ListOptions) ([]*hcov1alpha1.ConfigurationPlan, string, error) {
-			listed, err := api.List(ctx, options)
-			if err != nil {
-				return nil, "", err
-			}
-			return Pointers(listed.Items), listed.ResourceVersion, nil
-		},
-		Watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return api.Watch(ctx, options)
-		},
-	}
+	return follow.Plans(c, options)
 }
 
 // OfExtension selects the revisions of an extension.

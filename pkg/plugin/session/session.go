@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -80,10 +81,21 @@ func (s *Session) Begin() error {
 	if !slices.Contains(allowed, s.colour) {
 		return outcome.Errorf(outcome.Unknown, "--color %q: want auto, always or never", s.colour)
 	}
+	s.screens()
+	return nil
+}
+
+// Namespace is what the flag --namespace says, empty without it.
+func (s *Session) Namespace() string { return s.flags.Namespace() }
+
+// Context is what the user calls the cluster.
+func (s *Session) Context() string { return s.flags.Context() }
+
+// Nowhere refuses the flag --namespace: nearly nothing here is in one.
+func (s *Session) Nowhere() error {
 	if namespace := s.flags.Namespace(); namespace != "" {
 		return outcome.Errorf(outcome.Unknown, "--namespace %s means nothing here: extensions, revisions and plans are in no namespace; leave it out", namespace)
 	}
-	s.screens()
 	return nil
 }
 
@@ -109,6 +121,8 @@ type Cluster struct {
 	versioned.Interface
 	// REST sends requests to paths that we have no client for.
 	REST rest.Interface
+	// Host has the ClusterExtensions.
+	Host dynamic.Interface
 }
 
 // Config is how to connect to the cluster that the flags name.
@@ -132,7 +146,11 @@ func (s *Session) Connect() (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	return &Cluster{Interface: clients, REST: clients.OlmV1alpha1().RESTClient()}, nil
+	host, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return &Cluster{Interface: clients, REST: clients.OlmV1alpha1().RESTClient(), Host: host}, nil
 }
 
 // HandleWarningHeader prints a warning of the server, once: it implements

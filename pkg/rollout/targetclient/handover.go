@@ -2,13 +2,10 @@ package targetclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -17,51 +14,42 @@ import (
 type Heir struct {
 	Manager   string
 	Operation metav1.ManagedFieldsOperationType
+	// Join makes one entry of those that the heir has then: the server takes no two of the
+	// same manager, operation and version. Nil leaves them as they are.
+	Join func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry
+	// Owner is to own the objects from then on; nil is nobody. HandOver leaves owners as they
+	// are.
+	Owner *metav1.OwnerReference
+}
+
+// passed gives the fields of a manager to the heir.
+func (h Heir) passed(entries []metav1.ManagedFieldsEntry, manager string) []metav1.ManagedFieldsEntry {
+	passed := slices.Clone(entries)
+	for i := range passed {
+		if passed[i].Manager == manager {
+			passed[i].Manager, passed[i].Operation = h.Manager, h.Operation
+		}
+	}
+	if h.Join != nil {
+		passed = h.Join(passed)
+	}
+	return passed
+}
+
+// owners are those that an object has with the heir's.
+func (h Heir) owners(before []metav1.OwnerReference) []metav1.OwnerReference {
+	others := slices.DeleteFunc(slices.Clone(before), func(one metav1.OwnerReference) bool { return one.UID == h.Owner.UID })
+	return append(others, *h.Owner)
 }
 
 // HandOver removes marks from an object, as Release does, and gives the fields that the
 // manifest had to another manager. No value changes. Errors are those of Delete.
 func (c *Client) HandOver(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks, heir Heir) error {
-	if err := c.handOver(about(ctx, ref), ref, precondition, marks, heir); err != nil {
+	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+		return heir.passed(entries, marks.FieldManager)
+	})
+	if err != nil {
 		return fmt.Errorf("handing over %s: %w", ref.ID, c.redacted(ctx, ref, nil, err))
 	}
 	return nil
-}
-
-func (c *Client) handOver(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks, heir Heir) error {
-	if err := precondition.check(); err != nil {
-		return err
-	}
-	return c.reach(ctx, ref, func(resource schema.GroupVersionResource, used manifest.Ref) error {
-		client := c.metadata.Resource(resource).Namespace(ref.Namespace)
-		live, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if live.UID != precondition.UID || live.ResourceVersion != precondition.ResourceVersion {
-			return apierrors.NewConflict(resource.GroupResource(), ref.Name, errors.New("it is not the object that was judged"))
-		}
-		var fields []metav1.ManagedFieldsEntry
-		for _, entry := range live.ManagedFields {
-			if entry.Manager == marks.FieldManager {
-				entry.Manager, entry.Operation = heir.Manager, heir.Operation
-			}
-			fields = append(fields, entry)
-		}
-		if fields, err = c.present(ctx, used, fields); err != nil {
-			return err
-		}
-		body, err := metadataPatch{
-			"uid":             precondition.UID,
-			"resourceVersion": precondition.ResourceVersion,
-			"labels":          nulls(marks.Labels),
-			"annotations":     nulls(marks.Annotations),
-			"managedFields":   fields,
-		}.onto([]byte(`{}`))
-		if err != nil {
-			return err
-		}
-		_, err = client.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{})
-		return err
-	})
 }

@@ -144,19 +144,28 @@ type Marks struct {
 	FieldManager string
 	// Labels and Annotations by key.
 	Labels, Annotations []string
+	// Heir gets the fields; nil is nobody.
+	Heir *Heir
 }
 
 // Release removes marks from an object and leaves the rest, at the cost of a read
-// and a write. The fields of the manifest then belong to nobody, so that whoever
+// and a write. The fields of the manifest then belong to the heir, or to nobody, so that whoever
 // applies them next is in no conflict with us. Errors are those of Delete.
 func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
-	if err := c.release(about(ctx, ref), ref, precondition, marks); err != nil {
+	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+		if marks.Heir != nil {
+			return marks.Heir.passed(entries, marks.FieldManager)
+		}
+		return without(entries, marks.FieldManager)
+	})
+	if err != nil {
 		return fmt.Errorf("releasing %s: %w", ref.ID, c.redacted(ctx, ref, nil, err))
 	}
 	return nil
 }
 
-func (c *Client) release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
+// unmark removes marks from an object, and has its fields belong to whom passed says.
+func (c *Client) unmark(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks, passed func([]metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry) error {
 	if err := precondition.check(); err != nil {
 		return err
 	}
@@ -169,19 +178,23 @@ func (c *Client) release(ctx context.Context, ref manifest.Ref, precondition Pre
 		if live.UID != precondition.UID || live.ResourceVersion != precondition.ResourceVersion {
 			return apierrors.NewConflict(resource.GroupResource(), ref.Name, errors.New("it is not the object that was judged"))
 		}
-		others, err := c.present(ctx, used, without(live.ManagedFields, marks.FieldManager))
+		fields, err := c.present(ctx, used, passed(live.ManagedFields))
 		if err != nil {
 			return err
 		}
 		// A merge patch with uid and version is refused when they are not those of the
 		// object: both are immutable for a client.
-		body, err := metadataPatch{
+		patch := metadataPatch{
 			"uid":             precondition.UID,
 			"resourceVersion": precondition.ResourceVersion,
 			"labels":          nulls(marks.Labels),
 			"annotations":     nulls(marks.Annotations),
-			"managedFields":   others,
-		}.onto([]byte(`{}`))
+			"managedFields":   fields,
+		}
+		if heir := marks.Heir; heir != nil && heir.Owner != nil {
+			patch["ownerReferences"] = heir.owners(live.OwnerReferences)
+		}
+		body, err := patch.onto([]byte(`{}`))
 		if err != nil {
 			return err
 		}

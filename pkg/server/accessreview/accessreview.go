@@ -8,6 +8,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
@@ -21,6 +22,22 @@ func Allowed(ctx context.Context, client kubernetes.Interface, asked right.Right
 	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("asking the host whether this process may %s: %w", asked, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// May asks the host whether somebody has a right. An error means that it is not known: nothing
+// is allowed because nobody answered.
+func May(ctx context.Context, client kubernetes.Interface, who user.Info, asked right.Right) (bool, error) {
+	extra := map[string]authorizationv1.ExtraValue{}
+	for key, values := range who.GetExtra() {
+		extra[key] = values
+	}
+	review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: extra, ResourceAttributes: asked.Attributes(),
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("asking whether %s may %s: %w", who.GetName(), asked, err)
 	}
 	return review.Status.Allowed, nil
 }

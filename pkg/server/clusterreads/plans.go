@@ -1,8 +1,13 @@
 package clusterreads
 
 import (
+	"context"
 	"fmt"
+	"sync"
+	"time"
 
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan/approver"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan/livediff"
@@ -10,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -33,5 +39,52 @@ func (r *Reads) Plans() (*livediff.Differ, *approver.Rights, *survey.Deps, error
 	previewer := preview.New(preview.Options{Reader: targetClient, Trier: targetClient, Names: planwork.Names(), Parallel: previewsAtOnce})
 	return &livediff.Differ{Authorizer: r.Authorizer, Previewer: previewer, Kinds: targetClient, Packs: r.Packs, Schema: r.Types, Redactor: r.Redactor},
 		&approver.Rights{Authorizer: r.Authorizer, Kinds: targetClient},
-		&survey.Deps{Profiles: r.Profiles, Client: facts, Previewer: previewer}, nil
+		&survey.Deps{Profiles: r.Profiles, Client: facts, Previewer: previewer, ClientOf: r.clientsOf()}, nil
 }
+
+// clientsOf returns clients in the names of profiles that users define, one for each.
+func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
+	var mu sync.Mutex
+	profiles, known := r.Accounts.Profiles(), map[string]dynamic.Interface{}
+	return func(name string) (dynamic.Interface, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if found := known[name]; found != nil {
+			return found, nil
+		}
+		made, err := dynamic.NewForConfig(profiles.ConfigFor(name))
+		if err != nil {
+			return nil, fmt.Errorf("making a client for the facts of profile %s: %w", name, err)
+		}
+		if len(known) >= mostClients {
+			clear(known)
+		}
+		known[name] = made
+		return made, nil
+	}
+}
+
+// mostClients bounds those that are kept.
+const mostClients = 100
+
+// Schemas reads the definitions that a definition of a profile names. They are public: whoever
+// may use the API may read them in its OpenAPI.
+func (r *Reads) Schemas() (configurationprofiledefinition.Schemas, error) {
+	client, err := dynamic.NewForConfig(r.Accounts.ConfigFor(serviceaccounts.Executor()))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the schemas of profiles: %w", err)
+	}
+	return func(ctx context.Context, requirements []v1alpha1.DefinitionRequirement) profile.Facts {
+		wanted := make([]profile.Requirement, len(requirements))
+		for i, one := range requirements {
+			wanted[i] = profile.Requirement{Definition: one.Definition}
+		}
+		ctx, cancel := context.WithTimeout(ctx, schemasTimeout)
+		defer cancel()
+		facts, _ := survey.Facts(ctx, client, wanted) // what cannot be read gives no warning
+		return facts
+	}, nil
+}
+
+// schemasTimeout bounds how long a write waits for its warnings.
+const schemasTimeout = 3 * time.Second

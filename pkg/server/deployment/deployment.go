@@ -23,6 +23,9 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/server/certificates"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -60,9 +63,19 @@ func clusterRights() []reasonedRule {
 		to("rollback: in which versions objects are stored", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get")),
 		to("whether kubectl shows another resource of the name of ours", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), namesake.Definition(v1alpha1.Resource("clusterextensionrevisions"))),
 		to("ClusterCatalogs", clustercatalog.Resource.Group, all(clustercatalog.Resource.Resource), all("list", "watch", "patch")),
-		to("ClusterCatalogs", clustercatalog.Resource.Group, all(clustercatalog.Resource.Resource+"/status"), all("update")),
+		to("ClusterCatalogs", clustercatalog.Resource.Group, all(clustercatalog.Resource.Resource+"/status"), all("update", "patch")),
 		to("ClusterCatalogs: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), clustercatalog.DefinitionName),
+		to("ClusterExtensions: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), extension.DefinitionName),
 		to("ClusterCatalogs: whether catalogd writes them", "coordination.k8s.io", all("leases"), all("list", "watch"), clustercatalog.CatalogdLease),
+		to("ClusterExtensions", extension.Resource.Group, all(extension.Resource.Resource+"/status"), all("update")),
+		to("ClusterExtensions: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), extension.Resource.GroupResource().String()),
+		to("ClusterExtensions: whether operator-controller writes them", "coordination.k8s.io", all("leases"), all("list", "watch"), extension.OperatorControllerLease),
+		to("templates of images: CatalogSources", annotated.CatalogSources().Resource.Group, all(annotated.CatalogSources().Resource.Resource), all("list", "watch", "patch")),
+		to("templates of images: CatalogSources", annotated.CatalogSources().Resource.Group, all(annotated.CatalogSources().Resource.Resource+"/status"), all("patch")),
+		to("templates of images: whether a kind has come, while one is missing", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch")),
+		to("ChartKinds", chartkind.Resource.Group, all(chartkind.Resource.Resource), all("list", "watch", "patch")),
+		to("ChartKinds", chartkind.Resource.Group, all(chartkind.Resource.Resource+"/status"), all("patch")),
+		to("ChartKinds: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), chartkind.DefinitionName),
 		to("what happened to revisions", "", all("events"), all("create", "patch")),
 	)
 }
@@ -81,15 +94,16 @@ func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 		to("--register: the namespace", "", all("namespaces"), all("create")),
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("create", "list", "watch")),
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("get", "patch"), apiServices...),
-		to("--register: the definition of ClusterCatalogs", "apiextensions.k8s.io", all("customresourcedefinitions"), all("create")),
-		to("--register: the definition of ClusterCatalogs", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName),
+		to("--register: the definitions of ClusterCatalogs, ClusterExtensions and ChartKinds", "apiextensions.k8s.io", all("customresourcedefinitions"), all("create")),
+		to("--register: the definitions of ClusterCatalogs, ClusterExtensions and ChartKinds", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles"), all("list", "watch", "patch", "escalate", "bind"), names...),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterrolebindings"), all("list", "watch", "patch"), names...),
 		to("--register: policies that limit the jobs, and that check the author of a freeze", admission, policies, all("create")),
 		to("--register: policies that limit the jobs, and that check the author of a freeze", admission, policies, all("patch"), append(limited, v1alpha1.FreezeConfigMap)...),
-		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("create")),
+		to("--register: webhooks", admission, all("validatingwebhookconfigurations", "mutatingwebhookconfigurations"), all("create")),
 		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("get", "patch"), registration.WebhookConfiguration),
+		to("--register: webhooks", admission, all("mutatingwebhookconfigurations"), all("patch"), registration.WebhookConfiguration),
 	}
 }
 
@@ -203,6 +217,10 @@ func (m *manifests) role(comment, name, namespace string, rights []reasonedRule)
 		kind = "ClusterRole"
 	}
 	m.object(comment, rbacv1.SchemeGroupVersion.String(), kind, name, namespace, nil)
+	if len(rights) == 0 {
+		m.text("rules: []\n")
+		return
+	}
 	m.text("rules:\n")
 	last := ""
 	for _, r := range rights {
@@ -245,15 +263,26 @@ func (m *manifests) bind(name, namespace, kind, role string, subject rbacv1.Subj
 func WriteWebhooks(w io.Writer, namespace string, webhooks []webhook.Webhook) error {
 	y := &manifests{w: w}
 	y.text("# The webhooks for kinds of the cluster. Generated by hack/update-deploy.sh; docs/reference/webhooks.md explains it.\n" +
-		"# clientConfig.caBundle is missing: it is tls.crt of Secret penstock-ca, or what verifies --tls-cert-file.\n")
-	y.apply("", webhook.Configuration(registration.WebhookConfiguration, webhooks, webhook.Address{Namespace: namespace, Service: registration.ServiceName, Port: servicePort}))
+		"# clientConfig.caBundle of those that lead to Service penstock is missing: it is tls.crt of Secret penstock-ca, or what verifies --tls-cert-file.\n")
+	at := webhook.Address{Namespace: namespace, Service: registration.ServiceName, Port: servicePort}
+	y.apply("", webhook.Configuration(registration.WebhookConfiguration, webhooks, at))
+	y.apply("", webhook.MutatingConfiguration(registration.WebhookConfiguration, webhooks, at))
 	return y.err
 }
 
 // WriteDefinitions writes the CustomResourceDefinitions that --register installs.
 func WriteDefinitions(w io.Writer) error {
-	_, err := w.Write(clustercatalog.DefinitionYAML())
-	return err
+	for i, d := range registration.Definitions() {
+		if i > 0 {
+			if _, err := io.WriteString(w, "---\n"); err != nil {
+				return err
+			}
+		}
+		if _, err := w.Write(d.YAML()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // servicePort is where the Service of a deployment listens.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/penstock-project/penstock/pkg/server"
@@ -25,7 +26,7 @@ func TestDeploy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	webhooks, err := options.Webhooks()
+	webhooks, err := options.Webhooks(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +58,45 @@ func TestDeploy(t *testing.T) {
 			}
 			if diff := cmp.Diff(string(found), made.String()); diff != "" {
 				t.Errorf("%s is not what the code asks for; run hack/update-deploy.sh (-found +want):\n%s", path, diff)
+			}
+		})
+	}
+}
+
+// The chart has what does not depend on its values from the same source as kustomize.
+// TestDeploy of test/server compares the rest.
+func TestChart(t *testing.T) {
+	artifacts := filepath.Join("..", "..", "..", "artifacts")
+	for to, from := range map[string]string{
+		"templates/rbac.yaml":        "deploy/base/rbac.yaml",
+		"templates/rbac-engine.yaml": "deploy/base/rbac-engine.yaml",
+		"templates/rbac-users.yaml":  "deploy/base/rbac-users.yaml",
+		"templates/service.yaml":     "deploy/base/service.yaml",
+		"templates/apiservice.yaml":  "deploy/base/apiservice.yaml",
+		"files/prometheusrule.yaml":  "monitoring/prometheusrule.yaml",
+		"files/servicemonitor.yaml":  "monitoring/servicemonitor.yaml",
+		"files/dashboard.json":       "monitoring/dashboard.json",
+	} {
+		t.Run(to, func(t *testing.T) {
+			want, err := os.ReadFile(filepath.Join(artifacts, from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(to, "templates/") && bytes.Contains(want, []byte("{{")) {
+				t.Fatalf("%s has {{, which Helm would read as a template", from)
+			}
+			path := filepath.Join(artifacts, "chart", to)
+			if *update {
+				if err := os.WriteFile(path, want, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(found), string(want)); diff != "" {
+				t.Errorf("%s is not %s; run hack/update-deploy.sh (-found +want):\n%s", path, from, diff)
 			}
 		})
 	}

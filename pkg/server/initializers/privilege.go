@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/profileaccess"
 )
 
 // Checks is what the plugins of ours need.
@@ -61,6 +62,7 @@ func (c Checks) Initializer() (apiserveradmission.PluginInitializer, error) {
 		},
 		InstallLevels: installlevels.Deps{Metrics: installlevels.NewMetrics(c.Metrics)},
 		Approval:      approval.Deps{Authorizer: reviews},
+		ProfileAccess: profileaccess.Deps{Authorizer: reviews},
 	}, nil
 }
 

@@ -1,6 +1,8 @@
 package leadership
 
 import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"context"
 	"fmt"
 	"time"
@@ -50,11 +52,21 @@ type Term struct {
 	// Target is for clients of the cluster that revisions are rolled out to, in the
 	// name of the engine.
 	Target *rest.Config
+	// TargetName is that of the right to use this cluster, empty when it is the host.
+	TargetName string
 	// Visitor finds out which other clusters are, and makes them ours.
 	Visitor target.Visitor
 	// Executor is for clients of the host cluster that execute plans: it has the
 	// rights that the profiles need, and no others.
 	Executor *rest.Config
+	// Templates is for clients of the host cluster that read what templates of images name: it
+	// may read what it was granted.
+	Templates *rest.Config
+	// Profiles are the identities of profiles that users define.
+	Profiles Profiles
+	// Account is for clients of the host in the name of a ServiceAccount of somebody else, who
+	// lets this process ask for its tokens.
+	Account func(namespace, name string) *rest.Config
 	// Skew is by how much the clock of this machine is ahead of the host's.
 	Skew func() time.Duration
 	// Redactor hides what is not to be in messages, events and logs.
@@ -65,6 +77,19 @@ type Term struct {
 	Metrics prometheus.Registerer
 	// Records are the part of the store that is not behind our API.
 	database.Records
+}
+
+// Profiles are identities under which the plans of profiles are executed that users define.
+type Profiles interface {
+	// Grant makes the identity of a profile have some rights and no others.
+	Grant(ctx context.Context, name string, rules []rbacv1.PolicyRule) error
+	// Withdraw removes the identity of a profile, and Granted are those that there are.
+	Withdraw(ctx context.Context, name string) error
+	Granted(ctx context.Context) ([]string, error)
+	// Account is the ServiceAccount of a profile, as namespace/name, and ConfigFor is for
+	// its clients.
+	Account(name string) string
+	ConfigFor(name string) *rest.Config
 }
 
 // runTerm is one term: a manager cannot be started twice, so it makes a new one. It returns when ctx has ended and everything has stopped, or

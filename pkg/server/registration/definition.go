@@ -14,6 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/definition"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
@@ -22,78 +25,96 @@ func definitions() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 }
 
-// applyDefinition makes the host have ClusterCatalogs. A definition that somebody else
-// installed is used as it is. Without the right to, there are none, and everything else goes
-// on.
-func (r *Registration) applyDefinition(ctx context.Context) error {
-	_, err := r.keepDefinition(ctx)
-	if apierrors.IsForbidden(err) {
-		klog.FromContext(ctx).Error(err, "The definition of ClusterCatalogs is not installed",
-			"remedy", "grant this process to create customresourcedefinitions, and to get and patch "+clustercatalog.DefinitionName+", or apply artifacts/deploy/definitions.yaml")
-		return nil
-	}
-	return err
+// Definitions are the CustomResourceDefinitions that we bring.
+func Definitions() []definition.Definition {
+	return []definition.Definition{clustercatalog.Definition(), extension.Definition(), chartkind.Definition()}
 }
 
-// keepDefinition makes the definition when it is gone, and restores it when it is ours.
-func (r *Registration) keepDefinition(ctx context.Context) (metav1.Object, error) {
-	client := r.options.Dynamic.Resource(definitions())
-	found, err := client.Get(ctx, clustercatalog.DefinitionName, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("reading customresourcedefinition %s: %w", clustercatalog.DefinitionName, err)
+// applyDefinitions makes the host have the kinds that people declare things with. A
+// definition that somebody else installed is used as it is. Without the right to, there are
+// none, and everything else goes on.
+func (r *Registration) applyDefinitions(ctx context.Context) error {
+	for _, d := range Definitions() {
+		_, err := r.keepDefinition(ctx, d)
+		switch {
+		case apierrors.IsForbidden(err):
+			klog.FromContext(ctx).Error(err, "A definition is not installed", "kind", d.Kind,
+				"remedy", "grant this process to create customresourcedefinitions, and to get and patch "+d.Name+", or apply artifacts/deploy/definitions.yaml")
+		case err != nil:
+			return err
+		}
 	}
-	if err == nil && (!clustercatalog.Ours(found, managedobject.FieldManager) || found.GetDeletionTimestamp() != nil) {
+	return nil
+}
+
+// keepDefinition makes a definition when it is gone, and restores it when it is ours.
+func (r *Registration) keepDefinition(ctx context.Context, d definition.Definition) (metav1.Object, error) {
+	client := r.options.Dynamic.Resource(definitions())
+	found, err := client.Get(ctx, d.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("reading customresourcedefinition %s: %w", d.Name, err)
+	}
+	if err == nil && (!definition.Ours(found, managedobject.FieldManager) || found.GetDeletionTimestamp() != nil) {
 		return found, nil
 	}
-	content, err := yaml.YAMLToJSON(clustercatalog.DefinitionYAML())
+	content, err := yaml.YAMLToJSON(d.YAML())
 	if err != nil {
-		return nil, fmt.Errorf("encoding customresourcedefinition %s: %w", clustercatalog.DefinitionName, err)
+		return nil, fmt.Errorf("encoding customresourcedefinition %s: %w", d.Name, err)
 	}
 	// Made by somebody else meanwhile, it is theirs.
 	if found == nil {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(content); err != nil {
-			return nil, fmt.Errorf("encoding customresourcedefinition %s: %w", clustercatalog.DefinitionName, err)
+			return nil, fmt.Errorf("encoding customresourcedefinition %s: %w", d.Name, err)
 		}
 		_, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: managedobject.FieldManager})
 		if apierrors.IsAlreadyExists(err) {
-			return client.Get(ctx, clustercatalog.DefinitionName, metav1.GetOptions{})
+			return client.Get(ctx, d.Name, metav1.GetOptions{})
 		}
 		if err != nil {
-			return nil, fmt.Errorf("creating customresourcedefinition %s: %w", clustercatalog.DefinitionName, err)
+			return nil, fmt.Errorf("creating customresourcedefinition %s: %w", d.Name, err)
 		}
 	}
 	force := true
-	applied, err := client.Patch(ctx, clustercatalog.DefinitionName, types.ApplyPatchType, content,
+	applied, err := client.Patch(ctx, d.Name, types.ApplyPatchType, content,
 		metav1.PatchOptions{FieldManager: managedobject.FieldManager, Force: &force})
 	if err != nil {
-		return nil, fmt.Errorf("applying customresourcedefinition %s: %w", clustercatalog.DefinitionName, err)
+		return nil, fmt.Errorf("applying customresourcedefinition %s: %w", d.Name, err)
 	}
 	return applied, nil
 }
 
-// definition removes the definition of ClusterCatalogs if we installed it and there are none:
-// with it would go what people declared.
-func (u *unregistration) definition(ctx context.Context) error {
+// definitions removes the definitions that we installed and of which there is no object:
+// with them would go what people declared.
+func (u *unregistration) definitions(ctx context.Context) error {
+	for _, d := range Definitions() {
+		if err := u.definition(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unregistration) definition(ctx context.Context, d definition.Definition) error {
 	client := u.dynamic.Resource(definitions())
-	found, err := client.Get(ctx, clustercatalog.DefinitionName, metav1.GetOptions{})
+	found, err := client.Get(ctx, d.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading customresourcedefinition %s: %w", clustercatalog.DefinitionName, err)
+		return fmt.Errorf("reading customresourcedefinition %s: %w", d.Name, err)
 	}
-	if !clustercatalog.Ours(found, managedobject.FieldManager) {
+	if !definition.Ours(found, managedobject.FieldManager) {
 		return nil
 	}
-	there, err := u.dynamic.Resource(clustercatalog.Resource).List(ctx, metav1.ListOptions{Limit: 1})
+	there, err := u.dynamic.Resource(d.Resource).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("listing ClusterCatalogs: %w", err)
+		return fmt.Errorf("listing %s: %w", d.Resource.Resource, err)
 	}
 	if err == nil && len(there.Items) > 0 {
 		return nil
 	}
 	uid, version := found.GetUID(), found.GetResourceVersion()
-	err = client.Delete(ctx, clustercatalog.DefinitionName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-	return u.gone("customresourcedefinition "+clustercatalog.DefinitionName, err)
+	err = client.Delete(ctx, d.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
+	return u.gone("customresourcedefinition "+d.Name, err)
 }

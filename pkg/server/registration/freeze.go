@@ -61,13 +61,13 @@ func FreezeBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfig
 
 // FreezePolicy holds the author of a freeze to their own name. It is about one
 // ConfigMap of the namespace, and its data: who only adds a label does not become its
-// author.
+// author. Defaults of matchConstraints are said, as in serviceaccounts.LimitPolicy.
 func FreezePolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	configMaps := admissionapply.NamedRuleWithOperations().
-		WithAPIGroups("").WithAPIVersions("v1").WithResources("configmaps").WithOperations("CREATE", "UPDATE")
+		WithAPIGroups("").WithAPIVersions("v1").WithResources("configmaps").WithOperations("CREATE", "UPDATE").WithScope(admissionv1.AllScopes)
 	return admissionapply.ValidatingAdmissionPolicy(olmv1alpha1.FreezeConfigMap).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
 		WithFailurePolicy("Fail").
-		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(configMaps).
+		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(configMaps).WithMatchPolicy(admissionv1.Equivalent).WithObjectSelector(metaapply.LabelSelector()).
 			WithNamespaceSelector(metaapply.LabelSelector().WithMatchLabels(map[string]string{"kubernetes.io/metadata.name": namespace}))).
 		WithMatchConditions(
 			admissionapply.MatchCondition().WithName("name").

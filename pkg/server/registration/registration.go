@@ -24,7 +24,6 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
-	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -115,7 +114,7 @@ func (r *Registration) register(ctx context.Context) error {
 	if err := r.applyUserRoles(ctx); err != nil {
 		return err
 	}
-	if err := r.applyDefinition(ctx); err != nil {
+	if err := r.applyDefinitions(ctx); err != nil {
 		return err
 	}
 	if !r.options.ExternalService {
@@ -155,9 +154,12 @@ func (r *Registration) Objects() []managedobject.Object {
 			Apply: r.keepService,
 		})
 	}
-	objects = append(objects, managedobject.Object{
-		Resource: definitions(), Name: clustercatalog.DefinitionName, Apply: r.keepDefinition,
-	})
+	for _, d := range Definitions() {
+		objects = append(objects, managedobject.Object{
+			Resource: definitions(), Name: d.Name,
+			Apply: func(ctx context.Context) (metav1.Object, error) { return r.keepDefinition(ctx, d) },
+		})
+	}
 	for _, version := range r.options.Versions {
 		objects = append(objects, managedobject.Object{
 			Resource: apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), Name: APIServiceName(version), HasCABundle: true,
@@ -167,6 +169,9 @@ func (r *Registration) Objects() []managedobject.Object {
 	return append(objects, managedobject.Object{
 		Resource: admissionv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"), Name: WebhookConfiguration, HasCABundle: true,
 		Apply: r.keepWebhooks,
+	}, managedobject.Object{
+		Resource: admissionv1.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations"), Name: WebhookConfiguration,
+		Apply: r.keepMutatingWebhooks,
 	})
 }
 

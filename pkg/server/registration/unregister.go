@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -48,7 +49,7 @@ func Unregister(ctx context.Context, config *rest.Config, namespace string, vers
 	// namespaces from being deleted.
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return u.mark(ctx, now) },
-		u.webhooks, u.apiServices, u.jobs, u.userRoles, u.definition, u.service,
+		u.webhooks, u.apiServices, u.jobs, u.profiles, u.userRoles, u.definitions, u.service,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -122,7 +123,7 @@ func (u *unregistration) webhooks(ctx context.Context) error {
 }
 
 func (u *unregistration) leadsHere(service *admissionv1.ServiceReference) bool {
-	return service != nil && service.Namespace == u.namespace && service.Name == ServiceName
+	return service != nil && service.Namespace == u.namespace && service.Name == ServiceName || webhook.IsOurs(service)
 }
 
 // apiServices removes those of our versions. One that leads elsewhere belongs to

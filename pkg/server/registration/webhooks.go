@@ -20,9 +20,12 @@ const WebhookConfiguration = "penstock"
 // everything else goes on.
 func (r *Registration) applyWebhooks(ctx context.Context) error {
 	_, err := r.writeWebhooks(ctx, r.options.Port)
+	if err == nil {
+		_, err = r.writeMutatingWebhooks(ctx)
+	}
 	if apierrors.IsForbidden(err) {
 		klog.FromContext(ctx).Error(err, "The webhooks for kinds of the host are not registered",
-			"remedy", "grant this process to create validatingwebhookconfigurations, and to patch "+WebhookConfiguration)
+			"remedy", "grant this process to create validatingwebhookconfigurations and mutatingwebhookconfigurations, and to patch "+WebhookConfiguration)
 		return nil
 	}
 	return err
@@ -62,6 +65,27 @@ func (r *Registration) keepWebhooks(ctx context.Context) (metav1.Object, error) 
 	applied, err := r.writeWebhooks(ctx, port)
 	if apierrors.IsForbidden(err) {
 		return &admissionv1.ValidatingWebhookConfiguration{}, nil
+	}
+	return applied, err
+}
+
+// writeMutatingWebhooks writes those that change objects. All of them lead through
+// kube-apiserver, so nothing depends on our port and certificate.
+func (r *Registration) writeMutatingWebhooks(ctx context.Context) (*admissionv1.MutatingWebhookConfiguration, error) {
+	configuration := webhook.MutatingConfiguration(WebhookConfiguration, r.options.Webhooks, webhook.Address{Namespace: r.options.Namespace})
+	applied, err := r.options.Core.AdmissionregistrationV1().MutatingWebhookConfigurations().Apply(ctx, configuration, managedobject.ApplyOptions())
+	if err != nil {
+		return nil, fmt.Errorf("applying mutatingwebhookconfiguration %s: %w", WebhookConfiguration, err)
+	}
+	return applied, nil
+}
+
+// keepMutatingWebhooks restores them, where that may be done.
+func (r *Registration) keepMutatingWebhooks(ctx context.Context) (metav1.Object, error) {
+	applied, err := r.writeMutatingWebhooks(ctx)
+	if apierrors.IsForbidden(err) {
+		// It was said at registration.
+		return &admissionv1.MutatingWebhookConfiguration{}, nil
 	}
 	return applied, err
 }

@@ -8,7 +8,7 @@ type Job struct {
 	// Name of its ServiceAccount, and of the ClusterRole and the
 	// ClusterRoleBinding that give it its rights.
 	Name string
-	// Rules are those rights.
+	// Rules are those rights; none for a job that has what others bind to its ServiceAccount.
 	Rules []rbacv1.PolicyRule
 	// Limit is what the host's admission refuses the job whatever its rights are; nil
 	// for nothing.
@@ -29,7 +29,7 @@ type Limit struct {
 const whole = "(!has(request.subResource) || request.subResource == '') && request.operation != 'CONNECT'"
 
 // Jobs are all that have an identity of their own.
-func Jobs() []Job { return []Job{Engine(), Reader(), Executor()} }
+func Jobs() []Job { return []Job{Engine(), Reader(), Executor(), Templates()} }
 
 // Engine is the job of writing what revisions say. A bundle may have any object, so
 // its rights are on all of them; they are the verbs that the engine uses and no
@@ -92,7 +92,24 @@ func Executor() Job {
 			{APIGroups: []string{"machineconfiguration.openshift.io"}, Resources: []string{"machineconfigs"},
 				Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 			{APIGroups: []string{"machineconfiguration.openshift.io"}, Resources: []string{"machineconfigpools"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{"hco.kubevirt.io"}, Resources: []string{"hyperconvergeds"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"machineconfiguration.openshift.io"}, Resources: []string{"kubeletconfigs"},
+				Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+			{APIGroups: []string{"hco.kubevirt.io"}, Resources: []string{"hyperconvergeds"}, Verbs: []string{"get", "list", "watch", "patch"}},
+			{APIGroups: []string{"remediation.medik8s.io"}, Resources: []string{"nodehealthchecks"},
+				Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+			{APIGroups: []string{"self-node-remediation.medik8s.io"}, Resources: []string{"selfnoderemediationtemplates"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"fence-agents-remediation.medik8s.io"}, Resources: []string{"fenceagentsremediationtemplates"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"machine.openshift.io"}, Resources: []string{"machinehealthchecks"}, Verbs: []string{"get", "list", "watch"}},
 		},
+	}
+}
+
+// Templates is the job of reading what templates of images name. It may read nothing until an
+// administrator grants it, object by object: what it reads comes to be in an image that
+// others see. Whatever it is granted, it writes nothing.
+func Templates() Job {
+	return Job{
+		Name:  "penstock-templates",
+		Limit: &Limit{Allows: "false", Message: "this identity of Penstock reads; it writes nothing"},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
+	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 	rbacapply "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
@@ -77,12 +78,18 @@ func LimitBinding(j Job) *admissionapply.ValidatingAdmissionPolicyBindingApplyCo
 }
 
 // LimitPolicy refuses a user every write that the limit of the job does not allow.
+//
+// matchConstraints are one value to server-side apply: defaults are said, too. Without them,
+// whoever applies the same manifest after us, such as `helm upgrade`, is told of a conflict
+// with what the API server has added (kubernetes-sigs/structured-merge-diff: atomic fields
+// are compared as a whole).
 func LimitPolicy(j Job, username string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	everything := admissionapply.NamedRuleWithOperations().
-		WithAPIGroups("*").WithAPIVersions("*").WithResources("*/*").WithOperations("*")
+		WithAPIGroups("*").WithAPIVersions("*").WithResources("*/*").WithOperations("*").WithScope(admissionv1.AllScopes)
 	return admissionapply.ValidatingAdmissionPolicy(j.Name).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
 		WithFailurePolicy("Fail").
-		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(everything)).
+		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(everything).WithMatchPolicy(admissionv1.Equivalent).
+			WithNamespaceSelector(metaapply.LabelSelector()).WithObjectSelector(metaapply.LabelSelector())).
 		WithMatchConditions(admissionapply.MatchCondition().WithName("user").
 			WithExpression(fmt.Sprintf("request.userInfo.username == %q", username))).
 		WithValidations(admissionapply.Validation().WithExpression(j.Limit.Allows).WithMessage(j.Limit.Message)))

@@ -100,28 +100,55 @@ func (a *Accounts) Remedy(j Job) string {
 // a token, whatever is asked with the configuration fails with a ServiceUnavailable that
 // says what to do.
 func (a *Accounts) ConfigFor(j Job) *rest.Config {
+	return a.configBy(j.Name, func(ctx context.Context) (credential, error) { return a.token(ctx, j) })
+}
+
+// ConfigForAccount returns a client configuration for a ServiceAccount of somebody else, who
+// lets this process ask for its tokens. ConfigForAccount sends no request.
+func (a *Accounts) ConfigForAccount(namespace, name string) *rest.Config {
+	return a.configBy(namespace+"/"+name, func(ctx context.Context) (credential, error) {
+		made, err := a.ask(ctx, namespace, name)
+		switch {
+		case apierrors.IsNotFound(err):
+			return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf("there is no ServiceAccount %s/%s", namespace, name))
+		case apierrors.IsForbidden(err):
+			return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf(
+				"penstock itself may not create serviceaccounts/token of %s/%s: let it by a Role and a RoleBinding in namespace %s (see docs/how-to/make-a-kind-of-a-chart.md)", namespace, name, namespace))
+		}
+		return made, err
+	})
+}
+
+func (a *Accounts) configBy(part string, fetch func(context.Context) (credential, error)) *rest.Config {
 	config := rest.AnonymousClientConfig(a.options.Config)
-	config.UserAgent = a.options.UserAgent(j.Name)
-	tokens := &tokens{now: a.now, fetch: func(ctx context.Context) (credential, error) { return a.token(ctx, j) }}
+	config.UserAgent = a.options.UserAgent(part)
+	tokens := &tokens{now: a.now, fetch: fetch}
 	config.Wrap(tokens.wrap)
 	return config
 }
 
 // token asks for one.
 func (a *Accounts) token(ctx context.Context, j Job) (credential, error) {
-	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
-	defer cancel()
-	made, err := a.options.Client.CoreV1().ServiceAccounts(a.options.Namespace).CreateToken(ctx, j.Name, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime / time.Second))},
-	}, metav1.CreateOptions{})
+	made, err := a.ask(ctx, a.options.Namespace, j.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf("there is no ServiceAccount %s/%s: %s", a.options.Namespace, j.Name, a.Remedy(j)))
 	case apierrors.IsForbidden(err):
 		return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf(
 			"penstock itself may not create serviceaccounts/token of %s/%s (see docs/reference/identities.md)", a.options.Namespace, j.Name))
-	case err != nil:
-		return credential{}, fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", a.options.Namespace, j.Name, err)
+	}
+	return made, err
+}
+
+// ask asks the host for a token.
+func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential, error) {
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	made, err := a.options.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime / time.Second))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return credential{}, fmt.Errorf("asking for a token of ServiceAccount %s/%s: %w", namespace, name, err)
 	}
 	return credential{value: made.Status.Token, expires: made.Status.ExpirationTimestamp.Time}, nil
 }
@@ -149,6 +176,9 @@ func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
 // watch. What begins too early would be told that it may not, and come back later
 // each time.
 func (a *Accounts) await(ctx context.Context, j Job) {
+	if len(j.Rules) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, rightsTimeout)
 	defer cancel()
 	client, err := kubernetes.NewForConfig(a.ConfigFor(j))

@@ -48,18 +48,24 @@ type witness struct {
 // understood is an error: taking it for a missing one would let an empty store
 // pass.
 func (w *witness) read(ctx context.Context) (*identity.Mark, error) {
+	mark, _, err := w.look(ctx)
+	return mark, err
+}
+
+// look is read, with the object that has the mark.
+func (w *witness) look(ctx context.Context) (*identity.Mark, *corev1.ConfigMap, error) {
 	found, err := w.configMaps.Get(ctx, WitnessName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading configmap %s/%s: %w", w.namespace, WitnessName, err)
+		return nil, nil, fmt.Errorf("reading configmap %s/%s: %w", w.namespace, WitnessName, err)
 	}
 	mark, err := identity.DecodeMark(found.Data)
 	if err != nil {
-		return nil, fmt.Errorf("configmap %s/%s: %w: %w", w.namespace, WitnessName, errUnreadable, err)
+		return nil, nil, fmt.Errorf("configmap %s/%s: %w: %w", w.namespace, WitnessName, errUnreadable, err)
 	}
-	return &mark, nil
+	return &mark, found, nil
 }
 
 // create writes a first mark, unless there is one, and returns the one that is
@@ -93,16 +99,23 @@ func (w *witness) replace(ctx context.Context, old, next identity.Mark) error {
 	if present, err := identity.DecodeMark(found.Data); err != nil || present != old {
 		return fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, WitnessName, errors.Join(errChanged, err))
 	}
-	found.Data = next.Encode()
+	_, err = w.swap(ctx, found, next)
+	return err
+}
+
+// swap writes a mark into the object as it was read, and returns it as it is then.
+func (w *witness) swap(ctx context.Context, found *corev1.ConfigMap, next identity.Mark) (*corev1.ConfigMap, error) {
+	changed := found.DeepCopy()
+	changed.Data = next.Encode()
 	// The resourceVersion that was read makes this a compare-and-swap.
-	_, err = w.configMaps.Update(ctx, found, metav1.UpdateOptions{FieldManager: managedobject.FieldManager})
-	if apierrors.IsConflict(err) {
+	written, err := w.configMaps.Update(ctx, changed, metav1.UpdateOptions{FieldManager: managedobject.FieldManager})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		err = errors.Join(errChanged, err)
 	}
 	if err != nil {
-		return fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, WitnessName, err)
+		return nil, fmt.Errorf("replacing the mark in configmap %s/%s: %w", w.namespace, WitnessName, err)
 	}
-	return nil
+	return written, nil
 }
 
 // MarkKeeper tells the witness how far the store has come.
@@ -110,6 +123,9 @@ type MarkKeeper struct {
 	store   *identity.Store
 	witness *witness
 	mark    identity.Mark
+	// written is the witness as this process wrote it last, nil when it has not. What nobody
+	// has changed since need not be read before it is written again.
+	written *corev1.ConfigMap
 }
 
 func newMarkKeeper(store *identity.Store, witness *witness, mark identity.Mark) *MarkKeeper {
@@ -198,16 +214,40 @@ func (p *pace) complain(now time.Time) bool {
 // raise writes a higher mark, if the store has come further than the witness
 // knows.
 func (k *MarkKeeper) raise(ctx context.Context, highWater int64) error {
-	if _, higher := k.mark.Raised(highWater); !higher {
+	next, higher := k.mark.Raised(highWater)
+	if !higher {
 		return nil
 	}
-	present, err := k.witness.read(ctx)
+	// Without a resourceVersion a write would compare nothing.
+	if k.written != nil && k.written.ResourceVersion != "" {
+		written, err := k.witness.swap(ctx, k.written, next)
+		if err == nil {
+			k.written, k.mark = written, next
+			return nil
+		}
+		k.written = nil
+		if !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+	return k.raiseRead(ctx, highWater)
+}
+
+// raiseRead is raise for a witness that somebody else may have changed.
+func (k *MarkKeeper) raiseRead(ctx context.Context, highWater int64) error {
+	present, found, err := k.witness.look(ctx)
 	if err != nil {
 		return err
 	}
 	if present == nil {
-		if present, err = k.witness.create(ctx, k.mark); err != nil {
+		if _, err = k.witness.create(ctx, k.mark); err != nil {
 			return err
+		}
+		if present, found, err = k.witness.look(ctx); err != nil {
+			return err
+		}
+		if present == nil {
+			return fmt.Errorf("reading configmap %s/%s: %w", k.witness.namespace, WitnessName, errChanged)
 		}
 	}
 	if present.StoreID != k.mark.StoreID {
@@ -216,10 +256,10 @@ func (k *MarkKeeper) raise(ctx context.Context, highWater int64) error {
 	}
 	next, higher := present.Raised(highWater)
 	if higher {
-		if err := k.witness.replace(ctx, *present, next); err != nil {
+		if found, err = k.witness.swap(ctx, found, next); err != nil {
 			return err
 		}
 	}
-	k.mark = next
+	k.written, k.mark = found, next
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	// MaxRows is how many rows of history a head keeps: those of the highest
-	// numbers.
+	// numbers, and of what was withdrawn only as many as fit beside the others.
 	MaxRows = 50
 	// maxTextBytes bounds each text in a row.
 	maxTextBytes = 1024
@@ -291,7 +291,17 @@ func (h *Head) record(row Row) {
 		rows = append(rows, Row{}.merged(row))
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Revision, b.Revision) })
-	h.Rows = rows[max(0, len(rows)-MaxRows):]
+	for len(rows) > MaxRows {
+		goes := max(0, slices.IndexFunc(rows, Row.withdrawn))
+		rows = slices.Delete(rows, goes, goes+1)
+	}
+	h.Rows = rows
+}
+
+// withdrawn tells that a revision is gone of which nothing was ever rolled out, such as a
+// proposal that a newer one replaced. A catalog may bring many of them.
+func (r Row) withdrawn() bool {
+	return !r.DeletedAt.IsZero() && r.CompletedAt.IsZero() && r.Result == ""
 }
 
 // merged returns the row with what the other one has filled in.

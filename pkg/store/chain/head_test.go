@@ -226,6 +226,35 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
+// TestWithdrawnRows: what was withdrawn takes no place from what was rolled out.
+func TestWithdrawnRows(t *testing.T) {
+	h := Head{}
+	number := int64(0)
+	record := func(row Row) {
+		if row.Revision == 0 {
+			number++
+			row.Revision, row.UID = number, types.UID(fmt.Sprint(number))
+		}
+		h.record(row)
+	}
+	for range MaxRows - 1 {
+		record(Row{Result: "Succeeded", CompletedAt: time.Unix(1, 0)})
+	}
+	for range 3 * MaxRows {
+		record(Row{Cause: "proposed"})
+		record(Row{Revision: number, UID: types.UID(fmt.Sprint(number)), DeletedAt: time.Unix(2, 0)})
+	}
+	if len(h.Rows) != MaxRows || h.Rows[0].Revision != 1 || h.Rows[MaxRows-2].Revision != MaxRows-1 || h.Rows[MaxRows-1].Revision != number {
+		t.Fatalf("%d rows from number %d to %d are left, want all that were rolled out, and the last of the others", len(h.Rows), h.Rows[0].Revision, h.Rows[len(h.Rows)-1].Revision)
+	}
+	// What failed, or was deleted while it was rolled out, was not withdrawn.
+	for _, row := range []Row{{Result: "Failing", DeletedAt: time.Unix(2, 0)}, {Result: "Progressing", DeletedAt: time.Unix(2, 0)}, {}} {
+		if row.withdrawn() {
+			t.Errorf("%+v was withdrawn", row)
+		}
+	}
+}
+
 // Whatever creates and confirmations come in whatever order: the highest number
 // and success never fall, and a number whose revision exists is never given out
 // again.

@@ -142,7 +142,12 @@ func sealDelta(content []byte, b *found, whole sealed) ([]byte, error) {
 		return nil, err
 	}
 	h := header{frame: sum(frame), contentLen: len(content), compLen: len(frame), base: &b.base}
-	record, err := packFormat().Wrap(append(h.encode(), frame...))
+	body := append(h.encode(), frame...)
+	// It is one record; what is whole may be several.
+	if len(body) > packFormat().Limit {
+		return nil, nil
+	}
+	record, err := packFormat().Wrap(body)
 	if err != nil {
 		return nil, err
 	}

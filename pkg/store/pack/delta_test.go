@@ -101,12 +101,13 @@ func TestNoDelta(t *testing.T) {
 		objects []manifest.Object
 		chain   []string
 	}{
-		"NoChain":   {reason: "a plan belongs to no chain", objects: version(t, "argocd", 2)},
-		"Unlike":    {reason: "a third has to be saved", objects: noise(t, 4, 3000), chain: []string{first}},
-		"Itself":    {reason: "a pack is no base of itself", objects: version(t, "argocd", 3), chain: []string{Root(refs(version(t, "argocd", 3)))}},
-		"Absent":    {reason: "a base that is not there cannot be one", objects: version(t, "argocd", 4), chain: []string{Root(nil)}},
-		"TooLarge":  {reason: "memory of a read", objects: append(large, version(t, "argocd", 5)...), chain: []string{first}},
-		"LargeBase": {reason: "memory of a read", objects: version(t, "argocd", 6), chain: []string{mustPut(t, s, large)}},
+		"NoChain":    {reason: "a plan belongs to no chain", objects: version(t, "argocd", 2)},
+		"Unlike":     {reason: "a third has to be saved", objects: noise(t, 4, 3000), chain: []string{first}},
+		"Itself":     {reason: "a pack is no base of itself", objects: version(t, "argocd", 3), chain: []string{Root(refs(version(t, "argocd", 3)))}},
+		"Absent":     {reason: "a base that is not there cannot be one", objects: version(t, "argocd", 4), chain: []string{Root(nil)}},
+		"TooLarge":   {reason: "memory of a read", objects: append(large, version(t, "argocd", 5)...), chain: []string{first}},
+		"LargeDelta": {reason: "a delta is one record", objects: noise(t, 8, 400<<10), chain: []string{mustPut(t, s, noise(t, 4, 400<<10))}},
+		"LargeBase":  {reason: "memory of a read", objects: version(t, "argocd", 6), chain: []string{mustPut(t, s, large)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/right"
@@ -29,6 +30,10 @@ func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 		return beyond{refusal: "the cluster would take it for a request of Penstock"}, nil
 	case schema.GroupKind{Group: olm.GroupName, Kind: "ClusterExtensionRevision"}:
 		return beyond{refusal: "a revision within a revision would be one that Penstock asked for"}, nil
+	case schema.GroupKind{Group: olm.GroupName, Kind: "ClusterExtension"}:
+		return beyond{refusal: "it would be installed in the name of Penstock"}, nil
+	case schema.GroupKind{Group: hco.GroupName, Kind: "ConfigurationProfileDefinition"}:
+		return beyond{refusal: "its ServiceAccount gets rights that its author has, who would be Penstock"}, nil
 	case schema.GroupKind{Group: "cert-manager.io", Kind: "CertificateRequest"}:
 		return beyond{refusal: "it would be approved as a request of Penstock"}, nil
 	case schema.GroupKind{Group: "template.openshift.io", Kind: "TemplateInstance"}:

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
@@ -70,6 +71,15 @@ type change struct {
 	// hastens is true when a revision that is rolled out counts as successful where it
 	// did not before.
 	hastens bool
+}
+
+// collects tells whether garbage collection deletes a revision whose owner is gone. It may delete
+// anything in the host, and nobody gives it the right to use another cluster; whoever gave the
+// revision its owner was asked for that right (see own).
+func (c change) collects(who user.Info) bool {
+	// With accounts of its own for each controller, and without.
+	collector := []string{"system:serviceaccount:kube-system:generic-garbage-collector", "system:kube-controller-manager"}
+	return c.kind == remove && len(c.revision.OwnerReferences) > 0 && slices.Contains(collector, who.GetName())
 }
 
 // brings tells whether the requester wrote what is in a revision that
@@ -139,6 +149,10 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 		c.kind = archive
 	case was == olm.LifecycleStatePaused && state != was:
 		c.kind, c.armed = unpause, rollsBack(updated)
+		if old.Annotations[v1alpha1.ProposedAnnotation] == "true" {
+			// Nobody was asked about the owner when Penstock proposed it.
+			c.owners = updated.OwnerReferences
+		}
 	case rollsBack(updated) && (!rollsBack(old) || sooner(&updated.Spec, &old.Spec)):
 		c.kind, c.armed = arm, true
 	}

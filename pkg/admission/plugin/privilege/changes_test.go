@@ -9,6 +9,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
+// proposed is a revision as Penstock proposes it.
+func proposed(r *revision) *revision {
+	return r.annotated(v1alpha1.ProposedAnnotation, "true").as("Paused")
+}
+
 // What else changes what is in the cluster, and what does not.
 func TestChanges(t *testing.T) {
 	web, config, changed := deployment(t, "web"), configMap(t, "config", "1"), configMap(t, "config", "2")
@@ -63,6 +68,62 @@ func TestChanges(t *testing.T) {
 			reason:    "who may",
 			situation: func(w *situation) { w.may("lighthouse", all) },
 			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
+		},
+		"ProposalApproved": {
+			reason:    "nobody was asked about its owner when it was proposed: garbage collection deletes it with that",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act: func(w *situation) error {
+				r := rev(1, web).ownedBy("lighthouse")
+				w.holds(r)
+				return w.updates(r.annotated(v1alpha1.ProposedAnnotation, "true").as("Paused"), r)
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"UpgradeApproved": {
+			reason:    "the owner is that of the extension already",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act: func(w *situation) error {
+				r := rev(2, web).ownedBy("lighthouse")
+				w.holds(rev(1, web).ownedBy("lighthouse"), r)
+				return w.updates(r.annotated(v1alpha1.ProposedAnnotation, "true").as("Paused"), r)
+			},
+		},
+		"UnpausedBelowAProposal": {
+			reason:    "a proposal is withdrawn without a question: what is below it is the newest, and prunes",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")).has(1, config) },
+			act: func(w *situation) error {
+				r := rev(2, web)
+				w.holds(rev(1, config), r.as("Paused"), proposed(rev(3, web, config)))
+				return w.updates(r.as("Paused"), r)
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config"},
+		},
+		"ArchivedBelowAProposal": {
+			reason:    "what a proposal wants is kept by nobody when it is withdrawn",
+			situation: func(w *situation) { w.has(1, web) },
+			act: func(w *situation) error {
+				r := rev(1, web)
+				w.holds(r, proposed(rev(2, web)))
+				return w.updates(r, r.as("Archived"))
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
+		},
+		"CreatedBesideAProposal": {
+			reason:    "nothing of a proposal is in the cluster, so that nothing of it goes",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")).has(1, web) },
+			act: func(w *situation) error {
+				w.holds(rev(1, web), proposed(rev(2, web, config)))
+				return w.creates(rev(3, web))
+			},
+		},
+		"OwnedLikeAProposal": {
+			reason:    "nobody was asked about the owner of a proposal",
+			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },
+			act: func(w *situation) error {
+				w.holds(proposed(rev(1, web).ownedBy("lighthouse")))
+				return w.creates(rev(2, web).ownedBy("lighthouse"))
+			},
+			code: forbidden, says: []string{"delete deployments.apps lighthouse/web"},
 		},
 		"UnpausePrunes": {
 			reason:    "completing it archives the older one",

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apiserver/pkg/authentication/user"
+
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
@@ -58,8 +60,11 @@ type written struct {
 //
 // How the kinds are reached, and which rights that takes, is found out bit by bit (see
 // search): for most of it that may not matter.
-func (p *Plugin) demandOf(ctx context.Context, c change) (*demand, error) {
+func (p *Plugin) demandOf(ctx context.Context, c change, who user.Info) (*demand, error) {
 	if target := cmp.Or(c.revision.Target(), p.deps.Target); target != "" {
+		if c.collects(who) {
+			return &demand{}, nil
+		}
 		return &demand{asks: []ask{{Right: right.Use(target)}}}, nil
 	}
 	d := &demand{change: c, kinds: newKinds()}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	olmvalidation "github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -347,11 +348,13 @@ func fallback(given *olm.ClusterExtensionRevision, layers []*olm.ClusterExtensio
 	return writes
 }
 
-// layersOf returns the revisions whose objects are wanted, newest first.
+// layersOf returns the revisions whose objects are wanted, newest first. A proposal that waits
+// for approval is none: nobody was asked for what it wants, and Penstock withdraws it in its own
+// name, so that nobody may count on it to keep an object, or to be the newest.
 func layersOf(revisions []olm.ClusterExtensionRevision) []*olm.ClusterExtensionRevision {
 	var layers []*olm.ClusterExtensionRevision
 	for i := range revisions {
-		if revisions[i].IsLayer() {
+		if revisions[i].IsLayer() && !olmvalidation.WaitsForApproval(&revisions[i]) {
 			layers = append(layers, &revisions[i])
 		}
 	}

@@ -197,7 +197,7 @@ func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decis
 	if i.may(bypass) {
 		return bypassed, nil, nil
 	}
-	d, err := p.demandOf(ctx, c)
+	d, err := p.demandOf(ctx, c, i.who)
 	if err != nil {
 		return failed, nil, err
 	}

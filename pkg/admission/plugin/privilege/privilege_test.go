@@ -171,6 +171,18 @@ func TestCreate(t *testing.T) {
 			situation: func(w *situation) { w.may("", rule("*", "olm.operatorframework.io", "*")) },
 			code:      forbidden, says: []string{"evil-1"},
 		},
+		"Extension": {
+			reason:    "Penstock would be its author, and may install everything",
+			objects:   []manifest.Object{object(t, "olm.operatorframework.io/v1", "ClusterExtension", "", "evil", nil)},
+			situation: func(w *situation) { w.may("", rule("*", "olm.operatorframework.io", "*")) },
+			code:      forbidden, says: []string{"ClusterExtension.olm.operatorframework.io evil"},
+		},
+		"ProfileDefinition": {
+			reason:    "Penstock would be its author, and has every right that it declares",
+			objects:   []manifest.Object{object(t, "hco.kubevirt.io/v1alpha1", "ConfigurationProfileDefinition", "", "evil", nil)},
+			situation: func(w *situation) { w.may("", rule("*", "hco.kubevirt.io", "*")) },
+			code:      forbidden, says: []string{"ConfigurationProfileDefinition.hco.kubevirt.io evil"},
+		},
 		"TrustBundle": {
 			reason:    "the cluster asks who attests for a signer",
 			objects:   []manifest.Object{object(t, "certificates.k8s.io/v1beta1", "ClusterTrustBundle", "", "example.com:s:b", fields{"spec": fields{"signerName": "example.com/s"}})},

@@ -1,31 +1,52 @@
 package clusterextensionrevision
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/extension"
 )
 
 // ServerAnnotations belong to the server: clients read them and cannot set them.
 func ServerAnnotations() []string {
-	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation, v1alpha1.RequestedByAnnotation, v1alpha1.DeletedByAnnotation}
+	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation, v1alpha1.RequestedByAnnotation, v1alpha1.DeletedByAnnotation,
+		v1alpha1.ProposedAnnotation, v1alpha1.ApprovedByAnnotation, v1alpha1.ApprovedAtAnnotation,
+		v1alpha1.HandedToHelmAnnotation, v1alpha1.AdoptedReleaseAnnotation, v1alpha1.ReleaseSecretsAnnotation}
+}
+
+// controllerAnnotations are those of the server that its controllers write by its own API.
+func controllerAnnotations() []string {
+	return []string{v1alpha1.HandedToHelmAnnotation, v1alpha1.AdoptedReleaseAnnotation, v1alpha1.ReleaseSecretsAnnotation}
 }
 
 func serverAnnotationPaths() []fieldpath.Path {
 	var paths []fieldpath.Path
-	for _, key := range ServerAnnotations() {
+	for _, key := range append(ServerAnnotations(), notes()...) {
 		paths = append(paths, fieldpath.MakePathOrDie("metadata", "annotations", key))
 	}
 	return paths
 }
 
 // keepServerAnnotations undoes what a write of the main resource did to them;
-// for a new revision stored has none.
-func keepServerAnnotations(revision, stored *olm.ClusterExtensionRevision) {
+// for a new revision stored has none. A controller of this process may write its own.
+func keepServerAnnotations(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
+	requester, known := request.UserFrom(ctx)
+	internal := known && admissionrequest.IsInternal(ctx, requester)
 	for _, key := range ServerAnnotations() {
+		if internal && slices.Contains(controllerAnnotations(), key) {
+			continue
+		}
 		setAnnotation(revision, key, stored.Annotations[key])
 	}
 }
@@ -46,4 +67,40 @@ func setAnnotation(revision *olm.ClusterExtensionRevision, key, value string) {
 		delete(annotations, key)
 	}
 	revision.Annotations = annotations
+}
+
+// notes are those of the loops of ClusterExtensions and ChartKinds.
+func notes() []string { return append(extension.Notes(), chartkind.Notes()...) }
+
+// keepNotes undoes what a write does to the annotations by which the loops of ClusterExtensions
+// and ChartKinds know what they have made of what. They write them when they create a revision, also in the
+// name of somebody, and change them in the name of Penstock. Whoever else could change them
+// would choose which version counts as installed, or have no revision made any more. A rollback
+// has those of the content that it brings back.
+//
+// The bundle and its version are anybody's in a revision that the loop did not make.
+func keepNotes(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
+	creates := stored == nil
+	requester, _ := request.UserFrom(ctx)
+	if creates && (rollbackFrom(ctx) != nil || pastFrom(ctx) == nil && admissionrequest.IsSentByPenstock(ctx)) ||
+		!creates && admissionrequest.IsInternal(ctx, requester) {
+		return
+	}
+	kept := notes()
+	if creates {
+		stored = &olm.ClusterExtensionRevision{}
+	} else if stored.Annotations[extension.MadeOfAnnotation] != "" || stored.Annotations[chartkind.MadeOfAnnotation] != "" {
+		kept = append(kept, extension.BundleNotes()...)
+	}
+	var lost []string
+	for _, key := range kept {
+		if given := revision.Annotations[key]; given != "" && given != stored.Annotations[key] {
+			lost = append(lost, key)
+		}
+		setAnnotation(revision, key, stored.Annotations[key])
+	}
+	if len(lost) > 0 && pastFrom(ctx) == nil { // an archive has them as they were
+		slices.Sort(lost)
+		warning.AddWarning(ctx, "", fmt.Sprintf("metadata.annotations of %s: Penstock notes in %s what it makes revisions of: what you give there does not count", revision.Name, strings.Join(lost, ", ")))
+	}
 }

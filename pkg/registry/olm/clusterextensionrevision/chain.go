@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 )
@@ -18,12 +19,13 @@ const maxPrevious = 10
 type ChainFunc func(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error)
 
 // previousOf returns what a new revision of a chain follows: all of a lower
-// number that are not given up yet, newest first.
+// number that are not given up yet, newest first. A proposal that waits is not among them: it
+// was never rolled out, and may be withdrawn.
 func previousOf(revisions []olm.ClusterExtensionRevision, number int64) []olm.PreviousRevision {
 	var alive []*olm.ClusterExtensionRevision
 	for i := range revisions {
 		spec := &revisions[i].Spec
-		if spec.LifecycleState != olm.LifecycleStateArchived && spec.Revision < number {
+		if spec.LifecycleState != olm.LifecycleStateArchived && spec.Revision < number && !validation.WaitsForApproval(&revisions[i]) {
 			alive = append(alive, &revisions[i])
 		}
 	}

@@ -89,7 +89,10 @@ func changed(name string, err error) error {
 		return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: look at them, then try again", meanwhile))
 	}
 	if collected := (*store.CollectedError)(nil); errors.As(err, &collected) {
-		return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: try again", collected))
+		conflict := apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: try again", collected))
+		// The same request may pass: clients that ask SuggestsClientDelay send it again.
+		conflict.ErrStatus.Details.RetryAfterSeconds = 1
+		return conflict
 	}
 	return err
 }

@@ -107,6 +107,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		chain:         revision.Chain,
 		checkCEL:      deps.CheckCEL,
 		namesake:      deps.Namesake,
+		clock:         deps.Clock,
 	}
 	revision.Store = &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &olm.ClusterExtensionRevision{} },

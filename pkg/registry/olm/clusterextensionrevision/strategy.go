@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
@@ -39,6 +40,7 @@ type strategy struct {
 	chain     ChainFunc
 	checkCEL  func(expression string) error
 	namesake  func() string // nil for none
+	clock     clock.PassiveClock
 }
 
 var (
@@ -84,7 +86,12 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 		RequestedBy: requesterFrom(ctx),
 		Conditions:  []metav1.Condition{objectmeta.Unobserved(v1alpha1.ConditionReady, revision.CreationTimestamp)},
 	}
-	keepServerAnnotations(revision, &olm.ClusterExtensionRevision{})
+	proposed := isProposedBy(ctx, revision)
+	keepServerAnnotations(ctx, revision, &olm.ClusterExtensionRevision{})
+	keepNotes(ctx, revision, nil)
+	if proposed {
+		setAnnotation(revision, v1alpha1.ProposedAnnotation, "true")
+	}
 	if rollback := rollbackFrom(ctx); rollback != nil {
 		setAnnotation(revision, v1alpha1.RollbackOfAnnotation, rollback.Of)
 	}
@@ -142,7 +149,9 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	held.fail(nil)
 
 	revision.Status = stored.Status
-	keepServerAnnotations(revision, stored)
+	keepServerAnnotations(ctx, revision, stored)
+	keepNotes(ctx, revision, stored)
+	s.noteApproval(ctx, revision, stored)
 	s.inliner.rewriteRevision(revision, held)
 	setFacts(revision, held, factsIn([]olm.ClusterExtensionRevision{*stored}), true)
 	// A PUT of the file that made the revision has none of what the server
@@ -207,7 +216,11 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	if err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("metadata", "annotations"), fmt.Errorf("reading the revisions before %s: %w", revision.Name, err))}
 	}
-	return objectmeta.Bounded(validation.ValidateRevisionUpdate(revision, stored, removed...))
+	errs, err := s.invalidApproval(ctx, revision, stored)
+	if err != nil {
+		return field.ErrorList{field.InternalError(approvalPath(), fmt.Errorf("reading the revisions before %s: %w", revision.Name, err))}
+	}
+	return objectmeta.Bounded(append(errs, validation.ValidateRevisionUpdate(revision, stored, removed...)...))
 }
 
 // removed returns the digests of what a revision that goes on removes of each earlier

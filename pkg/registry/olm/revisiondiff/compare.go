@@ -116,6 +116,7 @@ func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRe
 	scope.fill(out, report)
 	scope.count(&out.Summary, from, to)
 	scope.nameRemoved(out, from, to)
+	scope.nameApproved(out, from, to)
 	if from == nil {
 		out.Notes = append(out.Notes, noEarlierRevision(to))
 	}

@@ -78,6 +78,13 @@ func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool
 	if first := revision.Annotations[v1alpha1.RequestedByAnnotation]; first != "" {
 		record.RequestedBy = first
 	}
+	// A proposal was made in nobody's name.
+	if approver := revision.Annotations[v1alpha1.ApprovedByAnnotation]; approver != "" {
+		record.RequestedBy = approver
+		if at, err := time.Parse(time.RFC3339, revision.Annotations[v1alpha1.ApprovedAtAnnotation]); err == nil {
+			record.ApprovedAt = timeOf(at)
+		}
+	}
 	setCounts(&record, row.Counts)
 	objects := int32(len(clusterextensionrevision.Refs(revision)))
 	record.Objects = &objects

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
@@ -23,6 +25,9 @@ const (
 	// how deep lists, maps and loops may be within each other, with the lists that macros
 	// make: checking types takes time by the cube of it.
 	maxLoops, maxDepth = 16, 8
+	// maxObjectDepth is maxDepth for expressions that make objects: those are deeper, and
+	// the types of mixed maps are not compared.
+	maxObjectDepth = 16
 	// maxDuration is how long one evaluation may take, should a step take longer than
 	// what is paid for it. It is much longer than any evaluation takes, on a busy
 	// machine as well.
@@ -45,6 +50,12 @@ type Compiler struct {
 	// Checking allows less, for new expressions: what every supported Kubernetes version
 	// knows, patterns that are known, and nothing whose types take long to check.
 	Checking bool
+	// Variables that expressions name; none stands for self, the live object.
+	Variables []string
+	// JSON lets lists and maps have values of several types, as objects have, and be
+	// deeper within each other. The type of an expression is then not looked at, and may
+	// be any: see Value.
+	JSON bool
 
 	once        sync.Once
 	unavailable error
@@ -61,16 +72,22 @@ func (c *Compiler) prepare() error {
 }
 
 func (c *Compiler) environments() error {
-	set, err := typing()
-	if err != nil {
+	variables := c.Variables
+	if len(variables) == 0 {
+		variables = []string{"self"}
+	}
+	var err error
+	if c.evaluation, err = evaluation(c.JSON, variables...); err != nil {
 		return err
 	}
-	c.typing = set.StoredExpressionsEnv()
-	if c.Checking {
-		c.typing = set.NewExpressionsEnv()
-	}
-	if c.evaluation, err = evaluation(); err != nil {
-		return err
+	if c.typing = c.evaluation; !c.JSON {
+		set, err := typing(variables...)
+		if err != nil {
+			return err
+		}
+		if c.typing = set.StoredExpressionsEnv(); c.Checking {
+			c.typing = set.NewExpressionsEnv()
+		}
 	}
 	if c.overloads, err = implementations(c.evaluation); err != nil {
 		return err
@@ -82,31 +99,15 @@ func (c *Compiler) environments() error {
 	return nil
 }
 
-// Compile compiles an expression over self, the live object, whose type is bool. Errors
-// are for who wrote it: where its syntax or its types are wrong, or what it may not use.
+// Compile compiles an expression, whose type is bool unless any may be. Errors are for who
+// wrote it: where its syntax or its types are wrong, or what it may not use.
 func (c *Compiler) Compile(expression string) (*Program, error) {
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}
-	parsed, issues := c.typing.Parse(expression)
-	if len(issues.Errors()) > 0 {
-		return nil, compileError(issues)
-	}
-	if c.Checking {
-		// Before anything is done whose time grows with it.
-		if err := checkShape(parsed.NativeRep().Expr()); err != nil {
-			return nil, err
-		}
-		if err := checkPatterns(parsed.NativeRep().Expr()); err != nil {
-			return nil, err
-		}
-	}
-	checked, issues := c.typing.Check(parsed)
-	if len(issues.Errors()) > 0 {
-		return nil, compileError(issues)
-	}
-	if kind := checked.OutputType(); !kind.IsExactType(cel.BoolType) {
-		return nil, fmt.Errorf("the expression is of type %s, must be bool: compare it with something, as in `self.spec.paused == true`", kind)
+	checked, err := c.check(expression)
+	if err != nil {
+		return nil, err
 	}
 	plan := &planner{prices: c.prices, overloads: c.overloads, rounds: map[int64]uint64{}, keys: map[int64]bool{}, ranges: map[int64]bool{}}
 	plan.survey(checked.NativeRep().Expr(), &plan.nodes)
@@ -117,13 +118,42 @@ func (c *Compiler) Compile(expression string) (*Program, error) {
 	return &Program{expression: expression, program: program, units: evaluationUnits + plan.nodes}, nil
 }
 
+// check parses an expression and checks its types.
+func (c *Compiler) check(expression string) (*cel.Ast, error) {
+	parsed, issues := c.typing.Parse(expression)
+	if len(issues.Errors()) > 0 {
+		return nil, compileError(issues)
+	}
+	if c.Checking {
+		// Before anything is done whose time grows with it.
+		if err := c.checkShape(parsed.NativeRep().Expr()); err != nil {
+			return nil, err
+		}
+		if err := checkPatterns(parsed.NativeRep().Expr()); err != nil {
+			return nil, err
+		}
+	}
+	checked, issues := c.typing.Check(parsed)
+	if len(issues.Errors()) > 0 {
+		return nil, compileError(issues)
+	}
+	if kind := checked.OutputType(); !c.JSON && !kind.IsExactType(cel.BoolType) {
+		return nil, fmt.Errorf("the expression is of type %s, must be bool: compare it with something, as in `self.spec.paused == true`", kind)
+	}
+	return checked, nil
+}
+
 // checkShape refuses an expression whose types would take long to check.
-func checkShape(expr ast.Expr) error {
+func (c *Compiler) checkShape(expr ast.Expr) error {
+	most := maxDepth
+	if c.JSON {
+		most = maxObjectDepth
+	}
 	switch loops, depth := shapeOf(expr); {
 	case loops > maxLoops:
 		return fmt.Errorf("the expression has %d loops (all, exists, map, filter and others), must have at most %d", loops, maxLoops)
-	case depth > maxDepth:
-		return fmt.Errorf("lists, maps and loops are %d deep within each other in the expression, must be at most %d", depth, maxDepth)
+	case depth > most:
+		return fmt.Errorf("lists, maps and loops are %d deep within each other in the expression, must be at most %d", depth, most)
 	}
 	return nil
 }
@@ -202,28 +232,50 @@ func (p *Program) String() string { return p.expression }
 // than the budget has left; or that the context ended. It is safe for concurrent use, with
 // a budget each.
 func (p *Program) Eval(ctx context.Context, self map[string]any, budget *CostBudget) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, fmt.Errorf("evaluating the expression: %w", err)
-	}
-	if !budget.Spend(p.units) {
-		return false, ErrCost
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, maxDuration, errTooSlow)
-	defer cancel()
-	out, _, err := p.program.ContextEval(ctx, map[string]any{"self": self, budgetName: budget})
-	var cancelled interpreter.EvalCancelledError
-	switch {
-	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
-		return false, ErrCost
-	case err != nil:
-		budget.slow = budget.slow || errors.Is(context.Cause(ctx), errTooSlow)
-		return false, fmt.Errorf("evaluating the expression: %w", err)
+	out, err := p.eval(ctx, map[string]any{"self": self}, budget)
+	if err != nil {
+		return false, err
 	}
 	result, isBool := out.Value().(bool)
 	if !isBool {
 		return false, fmt.Errorf("the expression resulted in %s, not in bool", out.Type().TypeName())
 	}
 	return result, nil
+}
+
+// Value evaluates the expression on the variables of its compiler, which are not changed,
+// and returns what it comes to as JSON has it: nil, bool, int64, float64, string, []any and
+// map[string]any. That is paid for, too, so a value is never larger than the budget.
+// Errors are those of Eval, and values that JSON does not have.
+func (p *Program) Value(ctx context.Context, variables map[string]any, budget *CostBudget) (any, error) {
+	out, err := p.eval(ctx, variables, budget)
+	if err != nil {
+		return nil, err
+	}
+	return budget.json(out)
+}
+
+func (p *Program) eval(ctx context.Context, variables map[string]any, budget *CostBudget) (ref.Val, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("evaluating the expression: %w", err)
+	}
+	if !budget.Spend(p.units) {
+		return nil, ErrCost
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, maxDuration, errTooSlow)
+	defer cancel()
+	all := maps.Clone(variables)
+	all[budgetName] = budget
+	out, _, err := p.program.ContextEval(ctx, all)
+	var cancelled interpreter.EvalCancelledError
+	switch {
+	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
+		return nil, ErrCost
+	case err != nil:
+		budget.slow = budget.slow || errors.Is(context.Cause(ctx), errTooSlow)
+		return nil, fmt.Errorf("evaluating the expression: %w", err)
+	}
+	return out, nil
 }
 
 var errTooSlow = fmt.Errorf("it takes longer than %s", maxDuration)

@@ -18,11 +18,11 @@ import (
 // TestEnvironments: expressions are evaluated with the functions that they are checked
 // with, and each of them has a price.
 func TestEnvironments(t *testing.T) {
-	set, err := typing()
+	set, err := typing("self")
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := evaluation()
+	env, err := evaluation(false, "self")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestEnvironments(t *testing.T) {
 
 // TestSameAsLibrary: what an expression comes to is what it comes to without a budget.
 func TestSameAsLibrary(t *testing.T) {
-	set, err := typing()
+	set, err := typing("self")
 	if err != nil {
 		t.Fatal(err)
 	}

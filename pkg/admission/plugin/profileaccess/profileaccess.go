@@ -1,0 +1,103 @@
+// Package profileaccess is the admission plugin that guards definitions of profiles: whoever
+// writes one must have every right that its ServiceAccount gets, in the whole cluster. Only
+// this process writes the status of a definition.
+package profileaccess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+)
+
+// PluginName is under which the plugin is switched off.
+const PluginName = "ProfileAccess"
+
+const resource = "configurationprofiledefinitions"
+
+// Deps is what the plugin needs.
+type Deps struct {
+	// Authorizer answers from the cluster, past every cache.
+	Authorizer authorizer.UnconditionalAuthorizer
+}
+
+// Plugin is the admission plugin. It needs SetDeps before it is used.
+type Plugin struct {
+	*admission.Handler
+	deps Deps
+}
+
+var (
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+)
+
+// New returns the plugin.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetDeps gives the plugin what it needs.
+func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
+
+// ValidateInitialization says what is missing.
+func (p *Plugin) ValidateInitialization() error {
+	if p.deps.Authorizer == nil {
+		return fmt.Errorf("admission plugin %s was given no authorizer", PluginName)
+	}
+	return nil
+}
+
+// Validate admits writes of definitions. Every change of spec is the work of its author,
+// who must have all rights that the definition declares, also those that it declared before.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().Group != hco.GroupName || a.GetResource().Resource != resource || request.IsInternal(ctx, a.GetUserInfo()) {
+		return nil
+	}
+	switch a.GetSubresource() {
+	case "":
+	case "status":
+		return admission.NewForbidden(a, errors.New("status of a definition is what the server made of it: nobody but Penstock writes it"))
+	default:
+		return nil
+	}
+	definition, ok := a.GetObject().(*hco.ConfigurationProfileDefinition)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("judging a definition: it is a %T", a.GetObject()))
+	}
+	if old, _ := a.GetOldObject().(*hco.ConfigurationProfileDefinition); old != nil && apiequality.Semantic.DeepEqual(definition.Spec, old.Spec) {
+		return nil
+	}
+	return p.need(ctx, a, definition)
+}
+
+// need asks the cluster whether the requester has what the definition declares.
+func (p *Plugin) need(ctx context.Context, a admission.Attributes, definition *hco.ConfigurationProfileDefinition) error {
+	var lacks []string
+	for _, requirement := range definition.Spec.Requirements {
+		for _, asked := range cel.Rights(requirement.Definition, v1alpha1.DefinitionAccess(requirement.Access)) {
+			allowed, err := asked.Has(ctx, p.deps.Authorizer, a.GetUserInfo())
+			if err != nil && !allowed {
+				return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+			}
+			if !allowed {
+				lacks = append(lacks, asked.String())
+			}
+		}
+	}
+	if len(lacks) > 0 {
+		return admission.NewForbidden(a, fmt.Errorf(
+			"the ServiceAccount of the definition gets the rights that it declares, so whoever writes it must have them in the whole cluster; you may not %s", strings.Join(lacks, ", ")))
+	}
+	return nil
+}

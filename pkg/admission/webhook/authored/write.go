@@ -1,0 +1,179 @@
+package authored
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+)
+
+// Write is a request that creates or changes an object.
+type Write struct {
+	// Object is as it shall be, and Old as it is; nil for a creation.
+	Object, Old *unstructured.Unstructured
+	// ForOthers is whether the user writes what somebody else asked for.
+	ForOthers bool
+
+	subject author.Subject
+	user    authenticationv1.UserInfo
+	key     author.Key
+	now     time.Time
+}
+
+func newWrite(r webhook.Review, subject author.Subject, key author.Key, now time.Time) (*Write, error) {
+	w := &Write{subject: subject, user: r.User, key: key, now: now}
+	var err error
+	if w.Object, err = read(r.ObjectJSON); err != nil {
+		return nil, err
+	}
+	if r.Operation == admissionv1.Update {
+		w.Old, err = read(r.OldJSON)
+	}
+	return w, err
+}
+
+// read reads numbers as everybody does who reads the object later.
+func read(text []byte) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if len(text) == 0 {
+		return nil, errors.New("the review has no object")
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object.Object); err != nil || object.Object == nil {
+		return nil, errors.New("it is not the JSON of an object")
+	}
+	return object, nil
+}
+
+// written is the value of the annotation, "" without one.
+func written(object *unstructured.Unstructured) string {
+	if object == nil {
+		return ""
+	}
+	return object.GetAnnotations()[extension.AuthorAnnotation]
+}
+
+// Changes tells whether the write changes what an author answers for.
+func (w *Write) Changes() bool {
+	return w.Old == nil || w.subject.Spec && w.changesGeneration() ||
+		!maps.Equal(w.subject.Annotations(w.Object.GetAnnotations()), w.subject.Annotations(w.Old.GetAnnotations()))
+}
+
+// MakesStamp tells whether whoever writes becomes the author.
+func (w *Write) MakesStamp() bool { return w.Changes() || written(w.Object) == author.Renew }
+
+// ChangesStamp tells whether the write changes the stamp itself.
+func (w *Write) ChangesStamp() bool { return written(w.Object) != written(w.Old) }
+
+// changesGeneration tells whether kube-apiserver counts the generation up: for a custom
+// resource with a status, whenever anything is another but metadata and status
+// (k8s.io/apiextensions-apiserver, registry/customresource: PrepareForUpdate).
+func (w *Write) changesGeneration() bool {
+	return !equality.Semantic.DeepEqual(content(w.Object), content(w.Old))
+}
+
+func content(object *unstructured.Unstructured) map[string]any {
+	fields := maps.Clone(object.Object)
+	delete(fields, "metadata")
+	delete(fields, "status")
+	return fields
+}
+
+// generation is what a stamp says of it: metadata.generation as this write will leave it, or
+// nothing.
+func (w *Write) generation() int64 {
+	switch {
+	case !w.subject.Spec:
+		return 0
+	case w.Old == nil:
+		return 1
+	case w.changesGeneration():
+		return w.Old.GetGeneration() + 1
+	default:
+		return w.Old.GetGeneration()
+	}
+}
+
+// IsStamped tells whether the object has a stamp that was made for this user a moment ago, for
+// what they write and a generation.
+func (w *Write) IsStamped(generation int64) bool {
+	stamp, err := w.subject.Written(w.key, w.Object)
+	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew && isOf(stamp, w.user)
+}
+
+// isOf tells whether a stamp is of a user, with the groups that they have now.
+func isOf(stamp *author.Stamp, who authenticationv1.UserInfo) bool {
+	return stamp.User == who.Username && stamp.UID == who.UID && slices.Equal(stamp.Groups, who.Groups) &&
+		maps.EqualFunc(stamp.Extra, extra(who), slices.Equal[[]string])
+}
+
+func extra(who authenticationv1.UserInfo) map[string][]string {
+	values := make(map[string][]string, len(who.Extra))
+	for key, value := range who.Extra {
+		values[key] = value
+	}
+	return values
+}
+
+// newStamp is that of whoever writes.
+func (w *Write) newStamp(bypass bool) (*author.Stamp, error) {
+	digest, err := w.subject.Digest(w.Object)
+	if err != nil {
+		return nil, err
+	}
+	stamp := &author.Stamp{
+		User: w.user.Username, UID: w.user.UID, Groups: w.user.Groups, Extra: extra(w.user), Time: w.now, Bypass: bypass,
+		Kind: w.subject.Mark(), Name: w.Object.GetName(), Namespace: w.Object.GetNamespace(), Generation: w.generation(), Digest: digest,
+	}
+	if stamp.Name == "" {
+		stamp.Name = w.Object.GetGenerateName()
+	}
+	if w.Old != nil {
+		stamp.Extension = string(w.Old.GetUID())
+	}
+	return stamp, w.key.Sign(stamp)
+}
+
+// unsigned takes away the stamp, which was for what was there before.
+func (w *Write) unsigned() webhook.Answer {
+	if written(w.Object) == "" {
+		return webhook.Answer{}
+	}
+	return webhook.Answer{Annotations: map[string]*string{extension.AuthorAnnotation: nil}}
+}
+
+// keepOld puts the stamp back that is there.
+func (w *Write) keepOld() webhook.Answer {
+	before, found := w.Old.GetAnnotations()[extension.AuthorAnnotation]
+	switch {
+	case written(w.Object) == before:
+		return webhook.Answer{}
+	case found:
+		return webhook.Answer{Annotations: map[string]*string{extension.AuthorAnnotation: &before}}
+	default:
+		return webhook.Answer{Annotations: map[string]*string{extension.AuthorAnnotation: nil}}
+	}
+}
+
+// takeover warns whoever changes a part of what somebody else has written: they answer for all
+// of it from now on.
+func (w *Write) takeover() []string {
+	if w.Old == nil {
+		return nil
+	}
+	before, err := w.subject.Verify(w.key, w.Old)
+	if err != nil || before.User == w.user.Username {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s was written by %s until now; from now on all of it is done in the name of %s", w.subject.Kind.Kind, w.Old.GetName(), before.User, w.user.Username)}
+}

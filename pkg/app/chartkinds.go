@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	kinds "github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/controller/chartkind"
+	"github.com/penstock-project/penstock/pkg/controller/metrics"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+)
+
+// startChartKinds adds the loops of ChartKinds to a term.
+func (s *Settings) startChartKinds(ctx context.Context, term leadership.Term) error {
+	options, err := s.chartKindOptions(ctx, term)
+	if err != nil {
+		return err
+	}
+	core, err := kubernetes.NewForConfig(component(term.Host, "chartkinds"))
+	if err != nil {
+		return fmt.Errorf("connecting to the host for ChartKinds: %w", err)
+	}
+	options.Rights = hostRights{core}
+	return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		definitions := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+		if !accessreview.MayWatch(ctx, core, kinds.Resource, "", "", "ChartKinds") ||
+			!accessreview.MayWatch(ctx, core, definitions, "", kinds.DefinitionName, "ChartKinds") {
+			<-ctx.Done()
+			return nil
+		}
+		controller := chartkind.New(options)
+		err := metrics.AddCharts(term.Metrics, func() (all []metrics.Charts) {
+			for _, one := range controller.Counts() {
+				all = append(all, metrics.Charts(one))
+			}
+			return all
+		})
+		if err != nil {
+			return err
+		}
+		return controller.Run(ctx)
+	}))
+}
+
+func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (chartkind.Options, error) {
+	host := component(term.Host, "chartkinds")
+	own, err := dynamic.NewForConfig(host)
+	if err != nil {
+		return chartkind.Options{}, fmt.Errorf("connecting to the host for ChartKinds: %w", err)
+	}
+	names, err := metadata.NewForConfig(host)
+	if err != nil {
+		return chartkind.Options{}, fmt.Errorf("connecting to the host for ChartKinds: %w", err)
+	}
+	workloads, err := dynamic.NewForConfig(component(term.Target, "chartkinds"))
+	if err != nil {
+		return chartkind.Options{}, fmt.Errorf("connecting to the target cluster for workloads of ChartKinds: %w", err)
+	}
+	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
+	if err != nil {
+		return chartkind.Options{}, fmt.Errorf("watching revisions for ChartKinds: %w", err)
+	}
+	definitions, err := newDefinitionReader(term)
+	if err != nil {
+		return chartkind.Options{}, err
+	}
+	definitions.usual = own // those of the host, wherever is rolled out to
+	as := impersonation{component(term.Manager.GetConfig(), "chartkinds")}
+	return chartkind.Options{
+		Kinds: own, Metadata: names, Workloads: workloads, Definitions: definitions,
+		Account: func(account kinds.ServiceAccount) (out chartkind.Account, err error) {
+			config := component(term.Account(account.Namespace, account.Name), "chartkinds")
+			if out.Objects, err = dynamic.NewForConfig(config); err == nil {
+				out.Metadata, err = metadata.NewForConfig(config)
+			}
+			if err != nil {
+				return out, fmt.Errorf("connecting to the host in the name of ServiceAccount %s: %w", account, err)
+			}
+			return out, nil
+		},
+		Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, Packs: term.Packs,
+		As:  func(who user.Info) (chartkind.Revisions, error) { return as.as(who) },
+		Key: author.NewKey(term.Digester.SecretKey), Charts: charts{catalogImages{s.Catalogs}}, Clock: clock.RealClock{},
+	}, nil
+}
+
+// charts are those in registries.
+type charts struct{ images catalogImages }
+
+// Chart implements chartkind.Charts.
+func (c charts) Chart(ctx context.Context, reference string) (archive []byte, pinned string, err error) {
+	pulled, err := c.images.Pull(ctx, reference)
+	if err != nil {
+		return nil, "", err
+	}
+	defer pulled.Close()
+	if pulled.Kind != image.Chart {
+		return nil, "", &image.Refused{Image: pulled.Reference, Reason: fmt.Sprintf("it is a %s, and must be a Helm chart", pulled.Kind)}
+	}
+	if archive, err = fs.ReadFile(pulled.FS, image.ChartFile); err != nil {
+		return nil, "", fmt.Errorf("reading chart %s: %w", pulled.Reference, err)
+	}
+	return archive, pulled.Reference, nil
+}

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/target"
+)
+
+// definitionTimeout bounds one read in another cluster.
+const definitionTimeout = 15 * time.Second
+
+// definitionReader reads CustomResourceDefinitions of the cluster that is rolled out into.
+type definitionReader struct {
+	namespace string
+	secrets   kubernetes.Interface
+	usual     dynamic.Interface
+	visitor   target.Visitor
+	agent     string
+}
+
+func newDefinitionReader(term leadership.Term) (*definitionReader, error) {
+	secrets, err := kubernetes.NewForConfig(component(term.Host, "extensions"))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the host for targets of ClusterExtensions: %w", err)
+	}
+	config := component(term.Target, "extensions")
+	usual, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the target cluster for ClusterExtensions: %w", err)
+	}
+	return &definitionReader{namespace: term.Namespace, secrets: secrets, usual: usual, visitor: term.Visitor, agent: config.UserAgent}, nil
+}
+
+// Definition implements extension.Definitions.
+func (r *definitionReader) Definition(ctx context.Context, secret, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
+	defer cancel()
+	client := r.usual
+	if secret != "" {
+		config, err := r.way(ctx, secret)
+		if err != nil {
+			return nil, err
+		}
+		if client, err = dynamic.NewForConfig(config); err != nil {
+			return nil, fmt.Errorf("connecting to the target cluster of Secret %s/%s: %w", r.namespace, secret, err)
+		}
+	}
+	found, err := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, definition); err != nil {
+		return nil, err
+	}
+	return definition, nil
+}
+
+// way is how a cluster is reached that a Secret leads to. One of another Penstock is none.
+func (r *definitionReader) way(ctx context.Context, secret string) (*rest.Config, error) {
+	found, err := r.secrets.CoreV1().Secrets(r.namespace).Get(ctx, secret, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s/%s of the target: %w", r.namespace, secret, err)
+	}
+	config, err := target.Config(found)
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s/%s of the target: %w", r.namespace, secret, err)
+	}
+	if _, err := r.visitor.Look(ctx, config); err != nil {
+		return nil, err
+	}
+	config.UserAgent = r.agent
+	return config, nil
+}

@@ -1,0 +1,156 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/controller/extension"
+	"github.com/penstock-project/penstock/pkg/controller/metrics"
+	"github.com/penstock-project/penstock/pkg/crdsafety"
+	ext "github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/source/bundle"
+)
+
+// startExtensions adds the loop of ClusterExtensions to a term.
+func (s *Settings) startExtensions(ctx context.Context, term leadership.Term) error {
+	options, err := s.extensionOptions(ctx, term)
+	if err != nil {
+		return err
+	}
+	return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		core := options.Leases
+		definitions := schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
+		if !accessreview.MayWatch(ctx, core, ext.Resource, "", "", "ClusterExtensions") ||
+			!accessreview.MayWatch(ctx, core, definitions, "", ext.Resource.GroupResource().String(), "ClusterExtensions") ||
+			!accessreview.MayWatch(ctx, core, coordinationv1.SchemeGroupVersion.WithResource("leases"), "", ext.OperatorControllerLease, "ClusterExtensions: nobody can tell whether OLM's operator-controller writes them") {
+			<-ctx.Done()
+			return nil
+		}
+		return extension.New(options).Run(ctx)
+	}))
+}
+
+func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (extension.Options, error) {
+	clients, err := extensionClients(component(term.Host, "extensions"))
+	if err != nil {
+		return extension.Options{}, fmt.Errorf("connecting to the host for ClusterExtensions: %w", err)
+	}
+	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
+	if err != nil {
+		return extension.Options{}, fmt.Errorf("watching revisions for ClusterExtensions: %w", err)
+	}
+	loopback := component(term.Manager.GetConfig(), "extensions")
+	own, err := versioned.NewForConfig(loopback)
+	if err != nil {
+		return extension.Options{}, fmt.Errorf("connecting to our own API for ClusterExtensions: %w", err)
+	}
+	safety, err := crdsafety.New(nil)
+	if err != nil {
+		return extension.Options{}, fmt.Errorf("making the checks of CRD upgrade safety: %w", err)
+	}
+	definitions, err := newDefinitionReader(term)
+	if err != nil {
+		return extension.Options{}, err
+	}
+	events, err := recorder(ctx, term, &targetclient.Counter{})
+	if err != nil {
+		return extension.Options{}, err
+	}
+	built := extension.Options{
+		Events: events, Metrics: func(all func() []*unstructured.Unstructured) (extension.Metrics, error) {
+			return metrics.AddExtensions(term.Metrics, all)
+		},
+		Clients: clients, Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads,
+		Own: own.OlmV1alpha1().ClusterExtensionRevisions(), As: impersonation{loopback}.as,
+		Key: author.NewKey(term.Digester.SecretKey), Rights: hostRights{clients.Leases},
+		OperatorControllerNamespaces: s.OperatorControllerNamespaces, Target: term.TargetName, Inventory: s.Catalogs.Inventory, Images: catalogImages{s.Catalogs},
+		Definitions: definitions, Safety: safety, Digester: term.Digester, Certificates: bundle.CertManager, Clock: clock.RealClock{},
+		Manifests: manifestsOf(own),
+	}
+	return built, s.addReleases(ctx, term, &built)
+}
+
+func extensionClients(config *rest.Config) (clients extension.Clients, err error) {
+	if clients.Extensions, err = dynamic.NewForConfig(config); err != nil {
+		return clients, err
+	}
+	if clients.Definitions, err = metadata.NewForConfig(config); err != nil {
+		return clients, err
+	}
+	clients.Leases, err = kubernetes.NewForConfig(config)
+	return clients, err
+}
+
+// impersonation makes clients of our own API in the name of users. Only this process may
+// impersonate there: in the host, no identity of ours may.
+type impersonation struct{ loopback *rest.Config }
+
+func (i impersonation) as(who user.Info) (extension.Revisions, error) {
+	if who.GetName() == "" {
+		return nil, errors.New("connecting to our own API in the name of a user without a name: without one, the requests would be those of this process")
+	}
+	config := rest.CopyConfig(i.loopback)
+	config.Impersonate = rest.ImpersonationConfig{UserName: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: who.GetExtra()}
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to our own API in the name of %s: %w", who.GetName(), err)
+	}
+	return client.OlmV1alpha1().ClusterExtensionRevisions(), nil
+}
+
+// catalogImages pulls with what the catalogs pull with.
+type catalogImages struct{ catalogs *Catalogs }
+
+// errNoImages is while the folder of catalogs is not open, or when there is none.
+var errNoImages = errors.New("images cannot be pulled yet: the folder of catalogs (--catalog-dir) is not open")
+
+// Pull implements extension.Images.
+func (c catalogImages) Pull(ctx context.Context, reference string) (*extension.Pulled, error) {
+	images, credentials := c.catalogs.puller()
+	if images == nil {
+		return nil, errNoImages
+	}
+	file, done, credentialsErr := credentials.File(ctx)
+	defer done()
+	pulled, err := images.Fetch(ctx, image.Request{Reference: reference, Auth: file})
+	if err != nil && credentialsErr != nil {
+		err = fmt.Errorf("%w (without some of the credentials: %s)", err, credentialsErr.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &extension.Pulled{Reference: pulled.Reference, Kind: pulled.Kind, FS: pulled.FS, Close: func() {
+		_ = pulled.Close() // it was only read
+		c.tidy(ctx)
+	}}, nil
+}
+
+// tidy gives the disk space of images back that nobody has open.
+func (c catalogImages) tidy(ctx context.Context) {
+	if controller := c.catalogs.present(); controller != nil {
+		if err := controller.Tidy(); err != nil {
+			klog.FromContext(ctx).Error(err, "Disk space is not given back")
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/console"
+	"github.com/penstock-project/penstock/pkg/console/screens"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+type consoleOptions struct {
+	port                int
+	noBrowser, readOnly bool
+}
+
+func newConsole(s *session.Session) *cobra.Command {
+	var options consoleOptions
+	command := &cobra.Command{
+		Use:   "console",
+		Short: "Review, approve and watch in a browser on this machine",
+		Long: "Serve the console to a browser on this machine, until you interrupt it. What it shows and does, it asks the cluster\n" +
+			"for in your name: it has no rights of its own. The address has a key, and whoever has that acts as you. It listens\n" +
+			"on loopback only; from another machine, ssh -L leads there.",
+		Example: "  kubectl penstock console\n  kubectl penstock console --no-browser --port 8090 --read-only",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return serveConsole(command.Context(), s, options)
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&options.port, "port", 0, "Port on loopback. Without it any free one.")
+	flags.BoolVar(&options.noBrowser, "no-browser", false, "Only print the address.")
+	flags.BoolVar(&options.readOnly, "read-only", false, "Only show: no button changes anything.")
+	return command
+}
+
+// serveConsole serves until the context ends.
+func serveConsole(ctx context.Context, s *session.Session, options consoleOptions) error {
+	if options.port < 0 || options.port > 65535 {
+		return outcome.Errorf(outcome.Unknown, "--port %d: want 1 to 65535, or 0 for any free one", options.port)
+	}
+	config, err := s.Config()
+	if err != nil {
+		return err
+	}
+	config.UserAgent = "penstock-console/" + s.Version
+	// A page that is left ends its requests, and the library would complain of that here.
+	klog.SetLogger(logr.Discard())
+	shown, err := screens.New(screens.Options{Config: config, Cluster: s.Context(), Version: s.Version, ReadOnly: options.readOnly})
+	if err != nil {
+		return err
+	}
+	door, err := console.Listen(options.port)
+	if err != nil {
+		return err
+	}
+	key := console.NewKey()
+	handler, err := console.New(console.Options{Key: key, Hosts: door.Hosts, Screens: shown, Clock: s.Clock})
+	if err != nil {
+		return errors.Join(err, door.Close())
+	}
+	address := door.Address + "/#key=" + key
+	s.Out.Printf("%s\n", address)
+	s.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("the console of %s, in your name; interrupt to end it", s.Context()))
+	if !options.noBrowser {
+		remove := browse(ctx, s, address)
+		defer remove()
+	}
+	return serve(ctx, door, handler)
+}
+
+// Times of the server of the console. There is none for a whole answer: streams last.
+const (
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+)
+
+func serve(ctx context.Context, door *console.Door, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10}
+	ended := make(chan error, len(door.Listeners))
+	for _, listener := range door.Listeners {
+		go func() { ended <- server.Serve(listener) }()
+	}
+	select {
+	case <-ctx.Done():
+		// Streams would last for ever: whoever ends the console means them as well.
+		return errors.Join(ctx.Err(), server.Close())
+	case err := <-ended:
+		return errors.Join(fmt.Errorf("serving the console: %w", err), server.Close())
+	}
+}
+
+// browse opens the address in a browser. It goes by way of a file that only this user can
+// read, since every user of a machine sees the arguments of its processes, and the address has
+// the key. The returned function removes the file.
+func browse(ctx context.Context, s *session.Session, address string) (remove func()) {
+	file, err := pageTo(address)
+	if err != nil {
+		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("no browser was opened: %v", err))
+		return func() {}
+	}
+	command, args := "xdg-open", []string{file}
+	switch runtime.GOOS {
+	case "darwin":
+		command = "open"
+	case "windows":
+		command, args = "rundll32", []string{"url.dll,FileProtocolHandler", file}
+	}
+	if err := exec.CommandContext(ctx, command, args...).Start(); err != nil {
+		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("no browser was opened (%v): open the address above", err))
+	}
+	return func() { _ = os.Remove(file) } // it leads nowhere any more
+}
+
+// pageTo writes a page that leads to an address, for this user alone.
+func pageTo(address string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a folder of yours: %w", err)
+	}
+	folder := filepath.Join(cache, "penstock")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("making a folder of yours: %w", err)
+	}
+	file, err := os.CreateTemp(folder, "console-*.html") // with mode 0600
+	if err != nil {
+		return "", fmt.Errorf("writing a page that leads to the console: %w", err)
+	}
+	_, err = fmt.Fprintf(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>Penstock</title>", address)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return "", fmt.Errorf("writing a page that leads to the console: %w", err)
+	}
+	return file.Name(), nil
+}

@@ -1,0 +1,245 @@
+// Package extensions has the commands about packages of catalogs and the ClusterExtensions that
+// install them: one file each, and what they share.
+package extensions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/follow"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/progress"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// getExtension reads a ClusterExtension.
+func getExtension(ctx context.Context, cluster *session.Cluster, name string) (*extension.Extension, error) {
+	object, err := cluster.Host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, outcome.Errorf(outcome.No, "there is no ClusterExtension %q; kubectl get clusterextensions lists them", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ClusterExtension %s: %w", name, err)
+	}
+	return extension.From(object)
+}
+
+// askForVersion changes the range of versions that a ClusterExtension asks for, unless somebody
+// has changed its spec since it was read. Status changes at any time, and is no reason.
+func askForVersion(ctx context.Context, cluster *session.Cluster, read *extension.Extension, version string, dryRun bool) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": read.UID},
+		{"op": "test", "path": "/metadata/generation", "value": read.Generation},
+		{"op": "add", "path": "/spec/source/catalog/version", "value": version},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the change of ClusterExtension %s: %w", read.Name, err)
+	}
+	options := metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	if _, err = cluster.Host.Resource(extension.Resource).Patch(ctx, read.Name, types.JSONPatchType, patch, options); err == nil {
+		return nil
+	}
+	if now, again := getExtension(ctx, cluster, read.Name); again == nil && (now.UID != read.UID || now.Generation != read.Generation) {
+		return outcome.Errorf(outcome.Conflict, "somebody has changed ClusterExtension %s meanwhile: run it again", read.Name)
+	}
+	return fmt.Errorf("changing ClusterExtension %s: %w", read.Name, err)
+}
+
+// extensionAndRevisions is an extension with its revisions, newest last.
+type extensionAndRevisions = follow.Pair[*unstructured.Unstructured, *v1alpha1.ClusterExtensionRevision]
+
+// followed is what is known of an extension that is followed.
+type followed struct {
+	extension *extension.Extension
+	revisions []*v1alpha1.ClusterExtensionRevision
+}
+
+func readFollowed(all extensionAndRevisions) (followed, error) {
+	if len(all.First) == 0 {
+		return followed{revisions: all.Second}, nil
+	}
+	read, err := extension.From(all.First[0])
+	return followed{extension: read, revisions: all.Second}, err
+}
+
+// newest is the revision of the highest number, nil for none.
+func (f followed) newest() *v1alpha1.ClusterExtensionRevision {
+	var newest *v1alpha1.ClusterExtensionRevision
+	for _, one := range f.revisions {
+		if newest == nil || one.Spec.Revision > newest.Spec.Revision {
+			newest = one
+		}
+	}
+	return newest
+}
+
+// condition is one of the extension, when it is about its spec as it is.
+func (f followed) condition(kind string) *metav1.Condition {
+	if f.extension == nil {
+		return nil
+	}
+	found := meta.FindStatusCondition(f.extension.Status.Conditions, kind)
+	if found == nil || found.ObservedGeneration != f.extension.Generation {
+		return nil
+	}
+	return found
+}
+
+// lines are a picture: what the extension says, and how its newest revision goes on.
+func (f followed) lines(name string) []screen.Line {
+	line := screen.Line{Glyph: screen.Waiting, Style: screen.Cyan, Text: name + ": waiting for Penstock to look at it", Keep: true}
+	if ready := f.condition("Ready"); ready != nil {
+		line.Text = fmt.Sprintf("%s: %s: %s", name, ready.Reason, ready.Message)
+		if ready.Status == metav1.ConditionTrue {
+			line.Glyph, line.Style = screen.Good, screen.Green
+		} else if stalled := f.condition("Stalled"); stalled != nil && stalled.Status == metav1.ConditionTrue {
+			// The error has the message: it may be long.
+			line.Glyph, line.Style, line.Text = screen.Bad, screen.Red, fmt.Sprintf("%s: %s", name, ready.Reason)
+		}
+	}
+	lines := []screen.Line{line}
+	if newest := f.newest(); newest != nil && f.isMadeOf(newest) {
+		lines = append(lines, progress.RevisionLines(newest)...)
+	}
+	return lines
+}
+
+// isMadeOf tells whether a revision is what the spec asks for as it is: made of it, or found to
+// have its content. Those that an earlier extension of the name has left have its generations.
+func (f followed) isMadeOf(revision *v1alpha1.ClusterExtensionRevision) bool {
+	if f.extension == nil {
+		return false
+	}
+	owner := metav1.GetControllerOf(revision)
+	return owner != nil && owner.UID == f.extension.UID &&
+		revision.Annotations[extension.GenerationAnnotation] == strconv.FormatInt(f.extension.Generation, 10)
+}
+
+// ended tells whether an extension is as its spec asks for, or waits for approval; the error
+// says what keeps it from that, when a person has to act.
+func (f followed) ended(name string) (bool, error) {
+	if f.extension == nil {
+		return true, outcome.Errorf(outcome.No, "%s is not installed: %w", name, review.ErrGone)
+	}
+	if f.extension.DeletionTimestamp != nil {
+		return true, outcome.Errorf(outcome.No, "%s is not installed: it is being deleted", name)
+	}
+	newest := f.newest()
+	if newest != nil && f.isMadeOf(newest) {
+		if proposed(newest) {
+			return true, nil
+		}
+		switch verdict, reason := overview.RevisionVerdict(newest); verdict {
+		case overview.Done:
+			return true, nil
+		case overview.Stopped:
+			return true, outcome.Errorf(outcome.No, "%s is not rolled out: %s\nkubectl penstock why %s says what to do", newest.Name, reason, newest.Name)
+		case overview.Going:
+			return false, nil
+		}
+	}
+	if stalled := f.condition("Stalled"); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		return true, outcome.Errorf(outcome.No, "%s: %s: %s", name, stalled.Reason, stalled.Message)
+	}
+	return false, nil
+}
+
+// proposed tells whether a revision waits for somebody to approve it; who archives one declines it.
+func proposed(revision *v1alpha1.ClusterExtensionRevision) bool {
+	return revision.Annotations[v1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && revision.DeletionTimestamp == nil
+}
+
+// followExtension shows an extension until it is as its spec asks for, or waits for approval;
+// it returns the proposal then.
+func followExtension(ctx context.Context, s *session.Session, cluster *session.Cluster, name string) (*v1alpha1.ClusterExtensionRevision, error) {
+	var last followed
+	var broken error
+	read := func(all extensionAndRevisions) followed {
+		last, broken = readFollowed(all)
+		return last
+	}
+	err := progress.Following[extensionAndRevisions]{
+		Each: follow.Both(extensionSource(cluster, name), cluster.Revisions(session.OfExtension(name))), Screen: s.Err, Clock: s.Clock,
+		Picture: func(all extensionAndRevisions) []screen.Line {
+			shown, err := readFollowed(all)
+			if err != nil {
+				return []screen.Line{{Text: err.Error()}}
+			}
+			return shown.lines(name)
+		},
+		Ended: func(all extensionAndRevisions) (bool, error) {
+			if done, err := read(all).ended(name); broken == nil {
+				return done, err
+			}
+			return true, broken
+		},
+	}.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if newest := last.newest(); newest != nil && proposed(newest) {
+		return newest, nil
+	}
+	return nil, nil
+}
+
+// extensionSource follows one ClusterExtension.
+func extensionSource(cluster *session.Cluster, name string) follow.Source[*unstructured.Unstructured] {
+	extensions := cluster.Host.Resource(extension.Resource)
+	return follow.Source[*unstructured.Unstructured]{
+		Options: metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()},
+		List: func(ctx context.Context, options metav1.ListOptions) ([]*unstructured.Unstructured, string, error) {
+			listed, err := extensions.List(ctx, options)
+			if err != nil {
+				return nil, "", err
+			}
+			return follow.Pointers(listed.Items), listed.GetResourceVersion(), nil
+		},
+		Watch: extensions.Watch,
+	}
+}
+
+// unstructuredOf is an extension as it is written.
+func unstructuredOf(e *extension.Extension) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding ClusterExtension %s: %w", e.Name, err)
+	}
+	delete(fields, "status")
+	object := &unstructured.Unstructured{Object: fields}
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	return object, nil
+}
+
+// extensionObjects completes names of ClusterExtensions.
+func extensionObjects(s *session.Session) func(context.Context, *session.Cluster) ([]string, error) {
+	return func(ctx context.Context, cluster *session.Cluster) ([]string, error) {
+		listed, err := cluster.Host.Resource(extension.Resource).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for i := range listed.Items {
+			names = append(names, listed.Items[i].GetName())
+		}
+		return names, nil
+	}
+}

@@ -1,0 +1,245 @@
+package extensions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// InstallName is the name of the one command that knows namespaces.
+const InstallName = "install"
+
+// Values of the flag --approval.
+const (
+	approvalAutomatic = "Automatic"
+	approvalManual    = "Manual"
+)
+
+type installOptions struct {
+	version, catalog, approval, account string
+	channels                            []string
+	yes, dryRun                         bool
+	timeout                             time.Duration
+	output                              session.Format
+}
+
+// NewInstall writes a ClusterExtension.
+func NewInstall(s *session.Session) *cobra.Command {
+	var options installOptions
+	command := &cobra.Command{
+		Use:   InstallName + " PACKAGE [NAME] -n NAMESPACE",
+		Short: "Install a package of a catalog",
+		Long: "Write a ClusterExtension, in your name, after showing it, and follow what becomes of it. Penstock then makes a\n" +
+			"revision of the package in your name: it does nothing that you may not do. When rights are missing, it says which,\n" +
+			"and goes on once you have them. With --approval Manual the revision waits, and so does each upgrade: its diff is\n" +
+			"shown, and you are asked.\n\n" +
+			"Later versions come by themselves in the name of --service-account, which you must be allowed to impersonate;\n" +
+			"without one they wait for somebody who approves them: kubectl penstock upgrade.",
+		Example: "  kubectl penstock install lighthouse -n harbour --dry-run\n" +
+			"  kubectl penstock install lighthouse -n harbour --version 1.0.x --channel stable --approval Manual",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(command *cobra.Command, args []string) error {
+			i := &installation{Session: s, installOptions: options, pkg: args[0], name: args[len(args)-1]}
+			return i.run(command.Context())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.version, "version", "", "Range of versions, such as 1.4.2 or >=1.4 <2. Without it the highest one.")
+	flags.StringSliceVar(&options.channels, "channel", nil, "Channels to take versions from. Without it all.")
+	flags.StringVar(&options.catalog, "catalog", "", "Only this ClusterCatalog.")
+	flags.StringVar(&options.approval, "approval", approvalAutomatic, "Manual has each version wait until somebody approves it.")
+	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace, in whose name later versions come.")
+	flags.BoolVar(&options.yes, "yes", false, "Do not ask. With --approval Manual the first version still waits.")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what would be written, after the checks of the cluster.")
+	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the installation goes on. 0 is no limit.")
+	options.output.Add(flags)
+	return command
+}
+
+// installation is one run of install.
+type installation struct {
+	*session.Session
+	installOptions
+	pkg, name string
+	cluster   *session.Cluster
+}
+
+func (i *installation) check() error {
+	switch {
+	case i.Namespace() == "":
+		return outcome.Errorf(outcome.Unknown, "-n is required: the namespace that the package is installed into; it exists already")
+	case i.approval != approvalAutomatic && i.approval != approvalManual:
+		return outcome.Errorf(outcome.Unknown, "--approval %q: want %s or %s", i.approval, approvalAutomatic, approvalManual)
+	case len(validation.IsDNS1123Subdomain(i.name)) > 0:
+		return outcome.Errorf(outcome.Unknown, "%q is no name of an extension: %s", i.name, validation.IsDNS1123Subdomain(i.name)[0])
+	case len(i.name) > v1alpha1.MaxExtensionNameLength:
+		return outcome.Errorf(outcome.Unknown, "%q is no name of an extension: it has %d characters, at most %d are allowed", i.name, len(i.name), v1alpha1.MaxExtensionNameLength)
+	case !i.yes && !i.dryRun && !i.Person():
+		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes installs unasked, --dry-run only shows what would be written")
+	}
+	return nil
+}
+
+// run shows what would be written, writes it when somebody agrees, and follows it.
+func (i *installation) run(ctx context.Context) error {
+	err := i.check()
+	if err != nil {
+		return err
+	}
+	if i.cluster, err = i.Connect(); err != nil {
+		return err
+	}
+	// 1. What the catalogs have.
+	offered, err := i.offered(ctx)
+	if err != nil {
+		return err
+	}
+	// 2. The cluster checks it. Nothing is stored for that.
+	written, err := unstructuredOf(i.extension())
+	if err != nil {
+		return err
+	}
+	extensions := i.cluster.Host.Resource(extension.Resource)
+	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
+	if _, err := extensions.Create(ctx, written, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}}); err != nil {
+		return i.refused(err)
+	}
+	if err := i.show(offered, written); err != nil || i.dryRun {
+		return err
+	}
+	if !i.yes {
+		agreed, err := i.Confirm(ctx, fmt.Sprintf("Install %s as %s into namespace %s?", i.pkg, i.name, i.Namespace()))
+		if err != nil || !agreed {
+			i.Err.Para(screen.Dim, screen.Waiting, "nothing was written")
+			if err == nil {
+				err = outcome.Quiet(outcome.No)
+			}
+			return err
+		}
+	}
+	// 3. Write it, and follow it.
+	if _, err := extensions.Create(ctx, written, options); err != nil {
+		return i.refused(err)
+	}
+	return (&upgrading{Session: i.Session, cluster: i.cluster, name: i.name, yes: false, unasked: i.yes, timeout: i.timeout, output: i.output}).follow(ctx)
+}
+
+func (i *installation) refused(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return outcome.Errorf(outcome.Conflict, "there is a ClusterExtension %s already: kubectl penstock upgrade %s changes its version, and another NAME behind the package installs it once more", i.name, i.name)
+	}
+	return fmt.Errorf("creating ClusterExtension %s: %w", i.name, session.Uninstalled(err))
+}
+
+// offered is the package, nil for whoever may not read packages.
+func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPackage, error) {
+	found, err := i.cluster.CatalogV1alpha1().CatalogPackages().Get(ctx, i.pkg, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		i.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what the catalogs have is not shown: %v", err))
+		return nil, nil
+	case apierrors.IsNotFound(err) && session.Uninstalled(err) == err:
+		return nil, outcome.Errorf(outcome.No, "%w; kubectl penstock search lists what there is", err)
+	case err != nil:
+		return nil, fmt.Errorf("reading package %s: %w", i.pkg, session.Uninstalled(err))
+	}
+	for _, wanted := range i.channels {
+		var there []string
+		for _, channel := range found.Channels {
+			there = append(there, channel.Name)
+		}
+		if i.catalog == "" && len(there) > 0 && !slices.Contains(there, wanted) && len(found.Catalogs) == 1 {
+			return nil, outcome.Errorf(outcome.No, "package %s has no channel %q; it has %s", i.pkg, wanted, session.Enumerate(there))
+		}
+	}
+	return found, nil
+}
+
+// extension is what is written.
+func (i *installation) extension() *extension.Extension {
+	e := &extension.Extension{
+		TypeMeta:   metav1.TypeMeta{APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: i.name},
+		Spec: extension.Spec{Namespace: i.Namespace(), Source: extension.Source{
+			SourceType: extension.SourceCatalog, Catalog: &extension.Catalog{PackageName: i.pkg, Version: i.version, Channels: i.channels},
+		}},
+	}
+	if i.approval == approvalManual {
+		e.Annotations = map[string]string{extension.ApprovalAnnotation: approvalManual}
+	}
+	if i.account != "" {
+		e.Spec.ServiceAccount = &extension.ServiceAccount{Name: i.account}
+	}
+	if i.catalog != "" {
+		e.Spec.Source.Catalog.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{catalogNameLabel: i.catalog}}
+	}
+	return e
+}
+
+// catalogNameLabel is on each ClusterCatalog, with its name.
+const catalogNameLabel = "olm.operatorframework.io/metadata.name"
+
+// show prints what would be written, and what the catalogs have.
+func (i *installation) show(offered *catalogv1alpha1.CatalogPackage, written any) error {
+	if i.output != "" && i.dryRun {
+		return i.PrintValue(i.output, written)
+	}
+	on := i.Out
+	if i.output != "" {
+		on = i.Err
+	}
+	if offered != nil {
+		said := fmt.Sprintf("%s of catalog %s: the latest version is %s", offered.Name, offered.Catalog, offered.Latest)
+		for _, channel := range offered.Channels {
+			if slices.Contains(i.channels, channel.Name) {
+				said += fmt.Sprintf(", in channel %s %s", channel.Name, channel.Latest)
+			}
+		}
+		on.Para(screen.Bold, "", said)
+		if kinds := kindsOf(offered); len(kinds) > 0 {
+			on.Para(screen.Plain, "", "it brings "+session.Enumerate(kinds))
+		}
+		for _, installed := range offered.Installed {
+			on.Para(screen.Yellow, screen.Notice, installedAlready(installed, i.name))
+		}
+	}
+	lines, err := yamlLines(written)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		on.Printf("  %s\n", line)
+	}
+	return nil
+}
+
+// installedAlready says what becomes of an extension when revisions have its package already.
+func installedAlready(there catalogv1alpha1.InstalledVersion, name string) string {
+	if there.Extension == name {
+		return fmt.Sprintf("%s is installed already, by revisions of %s that an earlier ClusterExtension has left: the next revision takes their objects over", there.Version, name)
+	}
+	return fmt.Sprintf("%s is installed already, as %s: two extensions of one package have the same objects, and the second one is refused", there.Version, there.Extension)
+}
+
+func kindsOf(offered *catalogv1alpha1.CatalogPackage) []string {
+	var kinds []string
+	for _, kind := range offered.Kinds {
+		kinds = append(kinds, kind.Kind+"."+kind.Group)
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}

@@ -1,0 +1,249 @@
+package extensions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// upgrading is one run of upgrade, or the end of one of install.
+type upgrading struct {
+	*session.Session
+	cluster *session.Cluster
+	name    string
+	version string
+	// yes approves unasked, and unasked asks nothing and approves nothing.
+	yes, unasked, dryRun, stat bool
+	timeout                    time.Duration
+	output                     session.Format
+}
+
+// NewUpgrade approves what is proposed, or asks for another version.
+func NewUpgrade(s *session.Session) *cobra.Command {
+	u := &upgrading{Session: s}
+	command := &cobra.Command{
+		Use:   "upgrade EXTENSION",
+		Short: "Approve a proposed version, or ask for another one",
+		Long: "Show what the proposed revision of a ClusterExtension changes, ask, and approve it in your name: you need the\n" +
+			"rights for all that it does. What you have read is what is approved; when something else is rolled out meanwhile,\n" +
+			"nothing happens (exit code 3). With --version the range of versions in the spec is changed before, in your name, and\n" +
+			"what comes of that is followed, and approved when it waits for it. kubectl penstock upgrades lists what there is.",
+		Example: "  kubectl penstock upgrade lighthouse\n" +
+			"  kubectl penstock upgrade lighthouse --dry-run\n" +
+			"  kubectl penstock upgrade lighthouse --version 1.1.0 --yes",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: s.Complete(extensionObjects(s)),
+		RunE: func(command *cobra.Command, args []string) error {
+			u.name = args[0]
+			if !u.yes && !u.dryRun && !s.Person() {
+				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes upgrades unasked, --dry-run only shows what changes")
+			}
+			var err error
+			if u.cluster, err = s.Connect(); err != nil {
+				return err
+			}
+			return u.run(command.Context())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&u.version, "version", "", "Range of versions to ask for, such as 1.4.2 or >=1.4 <2.")
+	flags.BoolVar(&u.yes, "yes", false, "Do not ask.")
+	flags.BoolVar(&u.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
+	flags.BoolVar(&u.stat, "stat", false, "Show the diff without the lines.")
+	flags.DurationVar(&u.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the upgrade goes on. 0 is no limit.")
+	u.output.Add(flags)
+	return command
+}
+
+func (u *upgrading) run(ctx context.Context) error {
+	read, err := getExtension(ctx, u.cluster, u.name)
+	if err != nil {
+		return err
+	}
+	if u.version != "" {
+		return u.askFor(ctx, read)
+	}
+	waiting, err := u.waiting(ctx)
+	if err != nil {
+		return err
+	}
+	if waiting != nil {
+		return u.approve(ctx, waiting)
+	}
+	said := "nothing is proposed"
+	if found := (followed{extension: read}).condition("UpgradeAvailable"); found != nil && found.Message != "" {
+		said += ": " + found.Message
+	}
+	u.Err.Para(screen.Dim, screen.Waiting, said+"; --version asks for another one")
+	return nil
+}
+
+// waiting is the proposal, nil when there is none.
+func (u *upgrading) waiting(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
+	found, err := u.cluster.Find(ctx, u.name)
+	if session.IsUnknownName(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if newest := found.Newest(); proposed(newest) {
+		return newest, nil
+	}
+	return nil, nil
+}
+
+// askFor changes the range of versions, and follows what becomes of it.
+func (u *upgrading) askFor(ctx context.Context, read *extension.Extension) error {
+	source := read.Spec.Source.Catalog
+	if source == nil {
+		return outcome.Errorf(outcome.No, "ClusterExtension %s is not from a catalog: spec.source.sourceType is %s", u.name, read.Spec.Source.SourceType)
+	}
+	if source.Version == u.version {
+		u.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("%s asks for version %s already", u.name, u.version))
+	} else {
+		if err := askForVersion(ctx, u.cluster, read, u.version, true); err != nil {
+			return err
+		}
+		was := source.Version
+		if was == "" {
+			was = "any version"
+		}
+		u.Out.Para(screen.Bold, "", fmt.Sprintf("%s: spec.source.catalog.version: %s → %s", u.name, was, u.version))
+		if u.dryRun {
+			return outcome.Quiet(outcome.No)
+		}
+		if !u.yes {
+			agreed, err := u.Confirm(ctx, fmt.Sprintf("Ask for version %s of %s?", u.version, source.PackageName))
+			if err != nil || !agreed {
+				return u.declined(err, "nothing was changed")
+			}
+		}
+		if err := askForVersion(ctx, u.cluster, read, u.version, false); err != nil {
+			return err
+		}
+	}
+	if u.dryRun {
+		return nil
+	}
+	return u.follow(ctx)
+}
+
+// follow shows what becomes of the spec, and has it approved where it waits for that.
+func (u *upgrading) follow(ctx context.Context) error {
+	following, cancel := session.Within(ctx, u.timeout)
+	defer cancel()
+	waiting, err := followExtension(following, u.Session, u.cluster, u.name)
+	switch outcome.Of(err) {
+	case outcome.TimedOut, outcome.Interrupted:
+		u.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s goes on by itself: kubectl describe clusterextension %s and kubectl penstock status %s -w follow it", u.name, u.name, u.name))
+	}
+	if err != nil {
+		return err
+	}
+	if waiting == nil {
+		return u.done(ctx)
+	}
+	if u.unasked {
+		u.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s is proposed and waits for approval: kubectl penstock upgrade %s", waiting.Name, u.name))
+		return u.done(ctx)
+	}
+	return u.approve(ctx, waiting)
+}
+
+// approve shows what a proposal changes, and approves it when somebody agrees.
+func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtensionRevision) error {
+	diff, _, err := review.Proposal(ctx, u.cluster, u.name, waiting)
+	if err != nil {
+		return err
+	}
+	if u.output != "" && u.dryRun {
+		if err := changes.Write(u.Session, u.output, diff); err != nil {
+			return err
+		}
+		return review.Verdict(diff)
+	}
+	on := u.Out
+	if u.output != "" {
+		on = u.Err
+	}
+	if cause := waiting.Annotations[v1alpha1.ChangeCauseAnnotation]; cause != "" {
+		on.Para(screen.Bold, "", waiting.Name+": "+cause)
+	}
+	changes.Print(on, diff, !u.stat && diff.From != "")
+	if u.dryRun {
+		return review.Verdict(diff)
+	}
+	answers := review.Answers(diff)
+	answers[v1alpha1.LifecycleReasonAnnotation] = nil // it has waited for this
+	if !u.yes {
+		agreed, err := u.Confirm(ctx, review.Question(waiting.Name, diff))
+		if err != nil || !agreed {
+			return u.declined(err, waiting.Name+" stays proposed")
+		}
+	} else {
+		delete(answers, v1alpha1.AcknowledgeDeletionAnnotation) // nobody has read it
+	}
+	if _, err := review.SetState(ctx, u.cluster, waiting, v1alpha1.LifecycleStateActive, answers); err != nil {
+		if stale(err) {
+			return outcome.Errorf(outcome.Conflict, "%w\nrun it again", err)
+		}
+		return err
+	}
+	following, cancel := session.Within(ctx, u.timeout)
+	defer cancel()
+	if err := review.Follow(following, u.Session, u.cluster, u.Err, u.name, waiting.Name); err != nil {
+		return err
+	}
+	return u.done(ctx)
+}
+
+// stale tells whether an approval was refused because something else is rolled out than was
+// shown, or because the proposal was withdrawn.
+func stale(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) && errors.As(err, &status) && strings.Contains(status.Status().Message, v1alpha1.ApproveAnnotation)
+}
+
+func (u *upgrading) declined(err error, said string) error {
+	u.Err.Para(screen.Dim, screen.Waiting, said)
+	if err == nil {
+		err = outcome.Quiet(outcome.No)
+	}
+	return err
+}
+
+// done prints the extension for machines.
+func (u *upgrading) done(ctx context.Context) error {
+	if u.output == "" {
+		return nil
+	}
+	read, err := u.cluster.Host.Resource(extension.Resource).Get(ctx, u.name, getOptions())
+	if err != nil {
+		return fmt.Errorf("reading ClusterExtension %s: %w", u.name, err)
+	}
+	return u.PrintObject(u.output, read)
+}
+
+// yamlLines are the lines of a value as YAML.
+func yamlLines(value any) ([]string, error) {
+	encoded, err := yaml.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the output: %w", err)
+	}
+	return strings.Split(strings.TrimSpace(string(encoded)), "\n"), nil
+}

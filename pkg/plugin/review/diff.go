@@ -1,0 +1,95 @@
+// Package review is what commands share that show what a revision changes, have somebody
+// agree, let it go on, and follow it.
+package review
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+// Get reads a diff by name, A..B.
+func Get(ctx context.Context, cluster *session.Cluster, name string, query map[string]string) (*v1alpha1.RevisionDiff, error) {
+	diff := &v1alpha1.RevisionDiff{}
+	request := cluster.OlmV1alpha1().RESTClient().Get().Resource("revisiondiffs").Name(name)
+	for key, value := range query {
+		request.Param(key, value)
+	}
+	if err := request.Do(ctx).Into(diff); err != nil {
+		return nil, fmt.Errorf("comparing %s: %w", name, err)
+	}
+	return diff, nil
+}
+
+// GetOwn reads what a revision changes against the one before it.
+func GetOwn(ctx context.Context, cluster *session.Cluster, name string, query map[string]string) (*v1alpha1.RevisionDiff, error) {
+	if len(query) == 0 {
+		diff, err := cluster.OlmV1alpha1().ClusterExtensionRevisions().GetDiff(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("comparing %s with the revision before it: %w", name, err)
+		}
+		return diff, nil
+	}
+	diff := &v1alpha1.RevisionDiff{}
+	request := cluster.OlmV1alpha1().RESTClient().Get().Resource("clusterextensionrevisions").Name(name).SubResource("diff")
+	for key, value := range query {
+		request.Param(key, value)
+	}
+	if err := request.Do(ctx).Into(diff); err != nil {
+		return nil, fmt.Errorf("comparing %s with the revision before it: %w", name, err)
+	}
+	return diff, nil
+}
+
+// Proposal compares a paused revision with the newest active one before it. active tells
+// whether there is one; without it, everything is added.
+func Proposal(ctx context.Context, cluster *session.Cluster, extension string, revision *v1alpha1.ClusterExtensionRevision) (diff *v1alpha1.RevisionDiff, active bool, err error) {
+	found, err := cluster.Find(ctx, revision.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	if earlier := found.Before(revision); earlier != nil {
+		diff, err := Get(ctx, cluster, earlier.Name+".."+revision.Name, nil)
+		return diff, true, err
+	}
+	diff, err = GetOwn(ctx, cluster, olm.RevisionName(extension, revision.Spec.Revision), nil)
+	return diff, false, err
+}
+
+func Question(name string, diff *v1alpha1.RevisionDiff) string {
+	asked := "Roll out " + name
+	if n := diff.Summary.Removed; n > 0 {
+		asked += fmt.Sprintf(", and delete the %d removed", n)
+	}
+	return asked + "?"
+}
+
+// Answers are the annotations of whoever has read a diff and lets its revision go on.
+func Answers(diff *v1alpha1.RevisionDiff) map[string]any {
+	annotations := map[string]any{}
+	if digest := diff.Summary.RemovedDigest; digest != "" {
+		annotations[v1alpha1.AcknowledgeDeletionAnnotation] = digest
+	}
+	if digest := diff.Summary.ApprovalDigest; digest != "" {
+		annotations[v1alpha1.ApproveAnnotation] = digest
+	}
+	return annotations
+}
+
+// Verdict is how a command ends that was asked whether something changes.
+func Verdict(diff *v1alpha1.RevisionDiff) error {
+	switch {
+	case len(diff.Changes) > 0 || diff.Summary.Added+diff.Summary.Changed+diff.Summary.Removed > 0:
+		return outcome.Quiet(outcome.No)
+	case diff.Summary.Withheld > 0 || diff.Truncated != nil:
+		return outcome.Errorf(outcome.Unknown, "nothing changes in what you may see; of the rest nobody can tell you")
+	default:
+		return nil
+	}
+}

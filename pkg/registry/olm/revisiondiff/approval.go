@@ -1,0 +1,32 @@
+package revisiondiff
+
+import (
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	rev "github.com/penstock-project/penstock/pkg/revision"
+)
+
+// nameApproved adds the digest by which a proposal is approved. A diff of chosen objects has
+// none: whoever approves has had all objects shown to them that they may see. Against a revision
+// that is not rolled out, the digest is that of a proposal which replaces nothing.
+func (s *scope) nameApproved(out *olm.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
+	if to.UID == "" || to.Annotations[v1alpha1.ProposedAnnotation] != "true" || from != nil && (from.Spec.Revision >= to.Spec.Revision || chainOf(from) != chainOf(to)) {
+		return
+	}
+	for _, revision := range []*olm.ClusterExtensionRevision{from, to} {
+		if revision == nil {
+			continue
+		}
+		for _, ref := range clusterextensionrevision.Refs(revision) {
+			if !s.matches(ref.ID) {
+				return
+			}
+		}
+	}
+	before := []olm.ClusterExtensionRevision{}
+	if from != nil {
+		before = append(before, *from)
+	}
+	out.Summary.ApprovalDigest = rev.ApprovalDigest(rev.RolledOutBefore(before, to.Spec.Revision), to)
+}

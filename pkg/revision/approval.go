@@ -1,0 +1,39 @@
+package revision
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+)
+
+// approvalBytes is how much of a sum an approval digest has: it need not be secret, and nobody
+// gains by finding two diffs with one digest, since uids are not theirs to choose.
+const approvalBytes = 8
+
+// RolledOutBefore is what a proposal would replace: the newest revision below its number that
+// is active and not being deleted. It is nil when nothing is rolled out.
+func RolledOutBefore(revisions []olm.ClusterExtensionRevision, number int64) *olm.ClusterExtensionRevision {
+	var found *olm.ClusterExtensionRevision
+	for i := range revisions {
+		one := &revisions[i]
+		counts := one.Spec.Revision < number && one.Spec.LifecycleState == olm.LifecycleStateActive && one.DeletionTimestamp == nil
+		if counts && (found == nil || one.Spec.Revision > found.Spec.Revision) {
+			found = one
+		}
+	}
+	return found
+}
+
+// ApprovalDigest names the diff between what is rolled out, nil for nothing, and a proposal.
+// The content of a revision never changes, so the two revisions are the diff.
+func ApprovalDigest(from, to *olm.ClusterExtensionRevision) string {
+	var before types.UID
+	if from != nil {
+		before = from.UID
+	}
+	sum := sha256.Sum256([]byte("approval/" + string(before) + ".." + string(to.UID)))
+	return hex.EncodeToString(sum[:approvalBytes])
+}

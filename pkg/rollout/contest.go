@@ -1,0 +1,41 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const (
+	// contestAllowance is how often an object is repaired at once within
+	// contestWindow; after that each repair waits twice as long as the one before.
+	contestAllowance = 5
+	contestWindow    = 10 * time.Minute
+)
+
+// patience returns how long to leave a contested object alone: one that others change each
+// time it was repaired.
+func (m *memory) patience(id manifest.ID, now time.Time) time.Duration {
+	r := m.repairs[id]
+	if r.count < contestAllowance || now.Sub(r.last) > contestWindow {
+		return 0
+	}
+	return max(0, r.last.Add(backoff(r.count-contestAllowance+2)).Sub(now))
+}
+
+// looked counts a look at (and perhaps a repair of) an object that had changed.
+func (m *memory) looked(id manifest.ID, now time.Time) {
+	r := m.repairs[id]
+	if now.Sub(r.last) > contestWindow {
+		r = repairs{}
+	}
+	r.count, r.last = r.count+1, now
+	m.repairs[id] = r
+}
+
+// lost notes what had been changed in an object.
+func (m *memory) lost(id manifest.ID, what string) {
+	r := m.repairs[id]
+	r.lost = what
+	m.repairs[id] = r
+}

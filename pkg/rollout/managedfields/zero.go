@@ -1,0 +1,76 @@
+package managedfields
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// zeroScale stands for the manager that scaled to zero, of which nothing is noted.
+const zeroScale = "whoever scaled it to zero"
+
+// YieldingTo is Yielding for an object that was read whole: fields that were scaled to zero are
+// among what is left.
+//
+// kube-apiserver notes nobody for them. A Scale leaves a zero out (spec.replicas of autoscaling/v1
+// has omitempty), so that a write of it through the scale subresource takes the field from
+// everybody's entry and gives it to nobody's.
+func YieldingTo(wanted, live map[string]any, entries []metav1.ManagedFieldsEntry, manager string, policy []manifest.FieldPath) Yields {
+	found := Yielding(wanted, entries, manager, policy)
+	for _, path := range lostToNobody(wanted, entries, manager) {
+		visit(live, path, func(in map[string]any, name string) {
+			if n, isNumber := number(in[name]); isNumber && n == 0 {
+				found[path.String()] = zeroScale
+			}
+		})
+	}
+	return found
+}
+
+// MayBeScaledToZero is true when only the object's values can tell whether somebody scaled it to
+// zero.
+func MayBeScaledToZero(wanted map[string]any, entries []metav1.ManagedFieldsEntry, manager string) bool {
+	return len(lostToNobody(wanted, entries, manager)) > 0
+}
+
+// lostToNobody are the numbers of a manifest's spec, other than zero, that nobody has, although
+// our own entry is there: who takes a field in any other way than by scaling it to zero has it
+// then. Numbers in lists are none of a Scale.
+func lostToNobody(wanted map[string]any, entries []metav1.ManagedFieldsEntry, manager string) []manifest.FieldPath {
+	if ApplyOf(entries, manager) == nil {
+		return nil
+	}
+	owned := map[string]bool{}
+	for path := range othersFields(entries, manager) {
+		owned[path] = true
+	}
+	maps.Copy(owned, ownSet(entries, manager))
+	var found []manifest.FieldPath
+	var walk func(value any, at manifest.FieldPath)
+	walk = func(value any, at manifest.FieldPath) {
+		if owned[at.String()] {
+			return // with all that is below it
+		}
+		if fields, isMap := value.(map[string]any); isMap {
+			for name, below := range fields {
+				walk(below, append(at[:len(at):len(at)], manifest.FieldStep{Field: name}))
+			}
+		} else if n, isNumber := number(value); isNumber && n != 0 {
+			found = append(found, at)
+		}
+	}
+	walk(wanted["spec"], manifest.FieldPath{{Field: "spec"}})
+	return found
+}
+
+func number(value any) (float64, bool) {
+	switch n := value.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}

@@ -1,0 +1,38 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	featuremetrics "k8s.io/component-base/metrics/prometheus/feature"
+)
+
+// BoxcutterRuntime has the engine roll ClusterExtensions out, as revisions. Without it Helm
+// applies them. The name is that of OLM v1's operator-controller.
+const BoxcutterRuntime featuregate.Feature = "BoxcutterRuntime"
+
+// addFeatures makes our features known to a gate, once.
+func addFeatures(gate featuregate.MutableVersionedFeatureGate) error {
+	if _, known := gate.GetAll()[BoxcutterRuntime]; known {
+		return nil
+	}
+	err := gate.Add(map[featuregate.Feature]featuregate.FeatureSpec{BoxcutterRuntime: {Default: true, PreRelease: featuregate.Beta}})
+	if err != nil {
+		return fmt.Errorf("adding the server's own feature gates: %w", err)
+	}
+	return nil
+}
+
+// Enabled tells whether a feature is on, once the server runs.
+func (o *Options) Enabled(feature featuregate.Feature) bool {
+	return o.Run.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent).Enabled(feature)
+}
+
+// measureFeatures shows our features in the metrics of this replica, so that replicas with
+// different gates are seen. Those of the API server's library are left out: nobody has a use
+// for a hundred series that never change.
+func (o *Options) measureFeatures(ctx context.Context) {
+	featuremetrics.RecordFeatureInfo(ctx, string(BoxcutterRuntime), string(featuregate.Beta), o.Enabled(BoxcutterRuntime))
+}
