@@ -50,7 +50,7 @@ func (d *demo) approve(ctx context.Context, comment string) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.show(ctx, fmt.Sprintf("kubectl penstock plan approve %s --comment %q \\\n--hash %s >/dev/null", planName, comment, plan.Status.PlanHash))
+	_, err = d.show(ctx, fmt.Sprintf("kubectl penstock plan approve %s --comment %q \\\n--hash %s >/dev/null", d.plan, comment, plan.Status.PlanHash))
 	return err
 }
 
@@ -60,7 +60,7 @@ func (d *demo) execution(ctx context.Context, see func(*v1alpha1.ConfigurationPl
 	began := time.Now()
 	reported := map[string]bool{}
 	said := ""
-	_, err := d.followPlan(ctx, "plan "+planName+" is executed", func(plan *v1alpha1.ConfigurationPlan) bool {
+	_, err := d.followPlan(ctx, "plan "+d.plan+" is executed", func(plan *v1alpha1.ConfigurationPlan) bool {
 		see(plan)
 		for _, item := range plan.Status.Items {
 			if waits := strings.HasPrefix(item.Message, "Waiting "); waits && item.State == v1alpha1.ItemInProgress && item.Message != said {

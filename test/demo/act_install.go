@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/pod"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
@@ -42,10 +44,14 @@ func (d *demo) startCluster(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	d.plane, err = plane.Start(ctx, plane.Options{
+	options := plane.Options{
 		Dir: filepath.Join(d.dir, "cluster"), Tools: tools, Workloads: true, Detached: d.Keep,
 		Progress: func(what string) { d.pass("%s", what) },
-	})
+	}
+	if d.Image != "" {
+		options.APIServerArgs = []string{pod.Routing}
+	}
+	d.plane, err = plane.Start(ctx, options)
 	if err != nil {
 		return fmt.Errorf("starting a control plane: %w", err)
 	}
@@ -107,8 +113,11 @@ func (d *demo) introduce(took time.Duration) error {
 }
 
 // startPenstock starts the program and returns when kubectl can use its API.
-func (d *demo) startPenstock(ctx context.Context) error {
-	d.command("penstock serve --kubeconfig penstock.kubeconfig --data-dir data --secure-port 0 --register\n  --registry-auth-file registry/auth.json --registries-conf registry/registries.conf --registry-certs-dir registry/certs &")
+func (d *demo) startPenstock(ctx context.Context, more ...string) error {
+	if d.Image != "" {
+		return d.startImage(ctx)
+	}
+	d.command("penstock serve --kubeconfig penstock.kubeconfig --data-dir data --secure-port 0 --register\n  --registry-auth-file registry/auth.json --registries-conf registry/registries.conf --registry-certs-dir registry/certs" + strings.Join(append([]string{""}, more...), " ") + " &")
 	began := time.Now()
 	if err := d.server.start(); err != nil {
 		return err

@@ -65,15 +65,23 @@ func (d *demo) standIn(ctx context.Context) error {
 		quoted(definitions), quoted(definitions), quoted(objects))); err != nil {
 		return err
 	}
-	running, stop := context.WithCancel(ctx)
-	d.stopPools = stop
-	operator := &pools.Operator{Client: d.cluster.dynamic, Step: poolStep, RenderDelay: poolDelay}
-	go operator.Run(running)
+	d.rollPools(ctx, poolStep, poolDelay)
 	out, err := d.shell.run(ctx, "kubectl wait mcp/worker --for=jsonpath='{.status.updatedMachineCount}'=4 --timeout=60s")
 	if err == nil && out.ExitCode != 0 {
 		err = &failure{claim: "the pool has its nodes", want: "4 of them", got: out.Stderr}
 	}
 	return err
+}
+
+// rollPools has pools rolled out at some pace, from now on.
+func (d *demo) rollPools(ctx context.Context, step, delay time.Duration) {
+	if d.stopPools != nil {
+		d.stopPools()
+	}
+	running, stop := context.WithCancel(ctx)
+	d.stopPools = stop
+	operator := &pools.Operator{Client: d.cluster.dynamic, Step: step, RenderDelay: delay}
+	go operator.Run(running)
 }
 
 // review shows what a reviewer reads.
@@ -128,7 +136,7 @@ func (d *demo) untouched(ctx context.Context, claim string) error {
 
 // reached follows the plan until it is in a phase.
 func (d *demo) reached(ctx context.Context, phase v1alpha1.Phase) (*v1alpha1.ConfigurationPlan, error) {
-	return d.followPlan(ctx, fmt.Sprintf("plan %s is %s", planName, phase), func(plan *v1alpha1.ConfigurationPlan) bool {
+	return d.followPlan(ctx, fmt.Sprintf("plan %s is %s", d.plan, phase), func(plan *v1alpha1.ConfigurationPlan) bool {
 		d.pass("%s: %s", plan.Status.Phase, plan.Status.Message)
 		return plan.Status.Phase == phase
 	})
@@ -137,7 +145,7 @@ func (d *demo) reached(ctx context.Context, phase v1alpha1.Phase) (*v1alpha1.Con
 // followPlan follows the plan until done, or says how far it came.
 func (d *demo) followPlan(ctx context.Context, claim string, done func(*v1alpha1.ConfigurationPlan) bool) (*v1alpha1.ConfigurationPlan, error) {
 	last := &v1alpha1.ConfigurationPlan{}
-	err := d.cluster.followPlan(ctx, planName, func(plan *v1alpha1.ConfigurationPlan) bool {
+	err := d.cluster.followPlan(ctx, d.plan, func(plan *v1alpha1.ConfigurationPlan) bool {
 		last = plan
 		return done(plan)
 	})

@@ -96,9 +96,38 @@ func acts() []act {
 			why: "What a run has set was captured before it. Going back is a plan as well: computed, reviewed, approved.",
 		},
 		{
+			title: "a profile of one's own", skip: always, play: ownProfile,
+			why: "What one needs next is no profile that Penstock brings. Forty lines say what should be there; " +
+				"what they may touch, when it happens and the way back are not left to their author.",
+		},
+		{
 			title: "what could be installed?", skip: always, play: catalog,
 			why: "Whoever wants to know what a catalog offers, and what an upgrade to it would change, needs jq and a free afternoon. " +
 				"Penstock lists packages, versions and upgrades with kubectl, and compares a version before anything is stored.",
+		},
+		{
+			title: "a team installs a package", skip: always, play: teamInstall,
+			why: "An installer with all rights lends them to everybody who may ask it. A ClusterExtension acts in the name of who wrote it, " +
+				"and says which rights are missing.",
+		},
+		{
+			title: "versions come, and one is stuck", skip: always, play: teamUpgrade,
+			why: "An upgrade that nobody has read is a surprise, one that is stuck must not lock its owner out, and what was rolled back must not come again overnight.",
+		},
+		{
+			title: "to Helm and back", skip: withoutGate, play: gate,
+			why: "Who takes up another engine wants a way back that costs nothing. One flag gives all extensions to Helm, and without it they come back: " +
+				"the objects are not touched.",
+		},
+		{
+			title: "catalogs that follow the cluster", skip: always, play: followTemplates,
+			why: "A catalog for another version of Kubernetes offers operators that do not work. Its image follows the cluster, or a field that somebody released, " +
+				"and nobody reads by it what they may not.",
+		},
+		{
+			title: "a kind made of a chart", skip: always, play: chartKind,
+			why: "Many operators do nothing but turn one resource into a Helm release, and their status is as old as their last run. " +
+				"A ChartKind does it without an operator, and `kubectl get` says what is, at every moment.",
 		},
 		{
 			title: "silence", skip: always, play: silence,

@@ -23,7 +23,8 @@ const user = "penstock"
 // ofPenstock passes the requests of Penstock itself, and of the identities in whose
 // names it does its jobs.
 func ofPenstock(r plane.Request) bool {
-	return r.User == user || strings.HasPrefix(r.User, "system:serviceaccount:penstock-system:")
+	return r.User == user || strings.HasPrefix(r.User, "system:serviceaccount:penstock-system:") ||
+		strings.HasPrefix(r.User, "system:serviceaccount:"+kindAccount+":")
 }
 
 // demo is one performance.
@@ -41,6 +42,8 @@ type demo struct {
 	registry *registry.Registry
 	cluster  *cluster
 
+	// plan is the one that acts are about.
+	plan string
 	// stopPools ends what stands in for the operator of pools, once it runs.
 	stopPools context.CancelFunc
 
@@ -55,7 +58,7 @@ type demo struct {
 }
 
 func newDemo(settings settings, screen *screen) *demo {
-	return &demo{settings: settings, screen: screen, began: time.Now(), seen: map[manifest.ID]bool{}}
+	return &demo{settings: settings, screen: screen, began: time.Now(), plan: planName, seen: map[manifest.ID]bool{}}
 }
 
 // run performs all acts and cleans up behind them, whatever happens. What went
@@ -126,6 +129,9 @@ func (d *demo) begin(ctx context.Context) error {
 // perform plays the acts in order.
 func (d *demo) perform(ctx context.Context) error {
 	all := acts()
+	if d.Acts > 0 {
+		all = all[:d.Acts]
+	}
 	for i, act := range all {
 		d.title(fmt.Sprintf("%d of %d: %s", i+1, len(all), act.title))
 		d.why(act.why)
@@ -214,4 +220,6 @@ func (d *demo) sayHowToReach(complete bool, requests int) {
 		d.line(fmt.Sprintf("    kill %d", d.server.pid()))
 	}
 	d.line("    go run ./hack/cluster -dir " + quoted(d.plane.Dir()) + " down && rm -r " + quoted(d.dir))
+	d.note("to look at it in a browser:")
+	d.line("    KUBECONFIG=" + quoted(d.plane.Kubeconfig()) + " " + quoted(filepath.Join(d.dir, "bin", "kubectl-penstock")) + " console")
 }

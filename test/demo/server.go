@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/penstock-project/penstock/test/framework/pod"
 )
 
 // stopTimeout is how long a server that was told to stop may take.
@@ -21,6 +23,8 @@ type server struct {
 	args     []string
 	log      string
 	detached bool
+	// container runs in place of path and args when it is set.
+	container *pod.Container
 
 	running *running
 }
@@ -39,9 +43,8 @@ func (s *server) start() error {
 		return fmt.Errorf("opening the log of penstock: %w", err)
 	}
 	defer output.Close()
-	r := &running{cmd: exec.Command(s.path, s.args...), exited: make(chan struct{})}
+	r := &running{cmd: s.command(), exited: make(chan struct{})}
 	r.cmd.Stdout, r.cmd.Stderr = output, output
-	r.cmd.SysProcAttr = attributes(s.detached)
 	started := make(chan error)
 	go r.run(started)
 	if err := <-started; err != nil {
@@ -49,6 +52,15 @@ func (s *server) start() error {
 	}
 	s.running = r
 	return nil
+}
+
+func (s *server) command() *exec.Cmd {
+	if s.container != nil {
+		return s.container.Command()
+	}
+	command := exec.Command(s.path, s.args...)
+	command.SysProcAttr = attributes(s.detached)
+	return command
 }
 
 // run keeps its thread until the program ends: on Linux the parent-death signal

@@ -34,6 +34,11 @@ type settings struct {
 	Keep bool
 	// Penstock is the absolute path of the program.
 	Penstock string
+	// Image is the folder of an image of Penstock, in the layout of the OCI: then its
+	// program runs from its files, as the Pod of artifacts/deploy/embedded. Empty is none.
+	Image string
+	// Acts is how many are played, from the first; 0 is all of them.
+	Acts int
 }
 
 // readSettings reads the environment. Relative directories are relative to the
@@ -61,7 +66,7 @@ func readSettings(getenv func(string) string) (settings, error) {
 func parseSettings(getenv func(string) string, root string) (settings, error) {
 	s := settings{
 		From: getenv("FROM"), To: getenv("TO"), Name: getenv("NAME"), Silence: defaultSilence,
-		Penstock: getenv("PENSTOCK"), Plans: filepath.Join(root, "artifacts", "examples", "rebalancing"),
+		Penstock: getenv("PENSTOCK"), Image: getenv("IMAGE"), Plans: filepath.Join(root, "artifacts", "examples", "rebalancing"),
 	}
 	var errs []error
 	switch {
@@ -85,6 +90,13 @@ func parseSettings(getenv func(string) string, root string) (settings, error) {
 			errs = append(errs, fmt.Errorf("SILENCE is %q: want whole seconds, 1 to %d", value, int(maxSilence.Seconds())))
 		}
 	}
+	if value := getenv("ACTS"); value != "" {
+		number, err := strconv.Atoi(value)
+		s.Acts = number
+		if err != nil || number < 1 || number > len(acts()) {
+			errs = append(errs, fmt.Errorf("ACTS is %q: want how many to play, 1 to %d", value, len(acts())))
+		}
+	}
 	switch value := getenv("KEEP"); value {
 	case "", "0":
 	case "1":
@@ -98,7 +110,7 @@ func parseSettings(getenv func(string) string, root string) (settings, error) {
 // check looks whether what was asked for exists.
 func (s *settings) check() error {
 	var errs []error
-	for _, dir := range []struct{ variable, path string }{{"FROM", s.From}, {"TO", s.To}, {"the stuck upgrade", s.Stuck}} {
+	for _, dir := range []struct{ variable, path string }{{"FROM", s.From}, {"TO", s.To}, {"the stuck upgrade", s.Stuck}, {"IMAGE", s.Image}} {
 		if dir.path == "" {
 			continue
 		}

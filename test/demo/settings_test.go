@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,8 +37,10 @@ func TestParseSettings(t *testing.T) {
 			with(func(s *settings) { s.From, s.To, s.Stuck, s.Name = "a", "", "", "x" }), "",
 		},
 		"others": {
-			"all the rest", map[string]string{"SILENCE": "5s", "KEEP": "1", "PENSTOCK": "/p"},
-			with(func(s *settings) { s.Silence, s.Keep, s.Penstock = 5*time.Second, true, "/p" }), "",
+			"all the rest", map[string]string{"SILENCE": "5s", "KEEP": "1", "PENSTOCK": "/p", "IMAGE": "i", "ACTS": "4"},
+			with(func(s *settings) {
+				s.Silence, s.Keep, s.Penstock, s.Image, s.Acts = 5*time.Second, true, "/p", "i", 4
+			}), "",
 		},
 		"off":          {"as a variable that is not set", map[string]string{"KEEP": "0"}, defaults, ""},
 		"no name":      {"a name cannot be guessed", map[string]string{"FROM": "a"}, settings{}, "NAME is missing"},
@@ -45,6 +48,7 @@ func TestParseSettings(t *testing.T) {
 		"only NAME":    {"a name of what?", map[string]string{"NAME": "b"}, settings{}, "FROM is missing"},
 		"no time":      {"nothing would be heard", map[string]string{"SILENCE": "0"}, settings{}, `SILENCE is "0": want whole seconds, 1 to 3600`},
 		"no number":    {"", map[string]string{"SILENCE": "long"}, settings{}, `SILENCE is "long"`},
+		"no act":       {"nothing would be shown", map[string]string{"ACTS": "0"}, settings{}, fmt.Sprintf(`ACTS is "0": want how many to play, 1 to %d`, len(acts()))},
 		"keep what":    {"a typing error must not throw the cluster away", map[string]string{"KEEP": "ture"}, settings{}, `KEEP is "ture"`},
 		"all mistakes": {"are told at once", map[string]string{"FROM": "a", "KEEP": "x"}, settings{}, "NAME is missing: with FROM give NAME, what to call the extension\nKEEP"},
 	}

@@ -41,6 +41,7 @@ func TestPenstock(t *testing.T) {
 	var all sync.WaitGroup
 	// One scenario after the other, the longest of all: they begin at once.
 	all.Go(func() { w.run("Plans", plans) })
+	all.Go(func() { w.run("OwnProfile", ownProfile) })
 	all.Go(func() { w.group("Kubectl", kubectlScenarios()) })
 	all.Go(func() { w.group("Rollout", rolloutScenarios()) })
 	all.Go(func() { w.group("Real", map[string]scenario{"CertManager": certManager}) })

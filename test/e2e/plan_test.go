@@ -254,7 +254,7 @@ func (w sharedPlane) profileAPI() {
 	w.says(w.MustKubectl("explain", "configurationprofile.status.state"), "Active", "Inactive", "Drifted", "Unknown")
 	w.says(w.MustKubectl("api-resources", "--api-group=hco.kubevirt.io", "-o", "wide"), "configprofile,cfgprofile", "get,list ")
 	out := w.Kubectl("get", "configurationprofile", "nothing")
-	w.says(out.Stderr, "NotFound", "there are LoadAwareRebalancing")
+	w.says(out.Stderr, "NotFound", "there are ", "LoadAwareRebalancing")
 }
 
 // lockedProfile is held by one plan at a time.

@@ -24,6 +24,10 @@ func unregister(w sharedPlane) {
 	w.MustKubectlInput(revision("stuck", 1).phase("all", deployment(ns, "stuck", "registry.invalid/stuck:v1"), configMap(ns, "late", "x=1")).String(), "create", "-f", "-")
 	w.condition("stuck-1", "Progressing", "True", "Deployment.apps leaving/stuck")
 	w.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: leaving-plan}, spec: {profile: LoadAwareRebalancing, action: DryRun}}", "create", "-f", "-")
+	w.MustKubectlInput(`{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationProfileDefinition, metadata: {name: leaving-profile}, spec: {description: Anchorages are there.,
+		requirements: [{name: anchorages, definition: anchorages.anchorages.example.com, kind: Anchorage, access: Write, install: the example}],
+		items: [{name: one, target: {requirement: anchorages, namespace: leaving, name: one}, object: '{"spec": {}}', impact: '"Low"', reason: '"it is there"'}]}}`, "create", "-f", "-")
+	w.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/leaving-profile", timeout)
 	running := func() string {
 		return w.read(".items[*].metadata.uid} {.items[*].spec", "deployments", in) + " " +
 			w.read(".items[*].metadata.uid", "pods", in) + " " +
@@ -40,7 +44,8 @@ func unregister(w sharedPlane) {
 		w.t.Errorf("what becomes of plans is not said first:\n%s", out.Stdout)
 	}
 	w.says(out.Stdout, "3 revisions released; all objects stay as they are", "apiservice v1alpha1.olm.operatorframework.io deleted",
-		"clusterrolebinding penstock-reader deleted", "service penstock-system/penstock deleted", "kubectl delete namespace penstock-system", "kubectl delete --ignore-not-found -k artifacts/deploy/embedded")
+		"clusterrolebinding penstock-reader deleted", "clusterrolebinding penstock-profile-leaving-profile deleted",
+		"serviceaccount penstock-system/penstock-profile-leaving-profile deleted", "role penstock-system/penstock-profile-leaving-profile deleted", "service penstock-system/penstock deleted", "kubectl delete namespace penstock-system", "kubectl delete --ignore-not-found -k artifacts/deploy/embedded")
 	if got := running(); got != before {
 		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)
 	}
@@ -63,6 +68,9 @@ func unregister(w sharedPlane) {
 	deleteNamespace("while-it-runs")
 	w.absent("apiservice", "v1alpha1.olm.operatorframework.io")
 	w.absent("clusterrole", "penstock-reader")
+	if left := w.MustKubectl("get", "clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts", "-A", "-l", "hco.kubevirt.io/profile-definition"); left != "" {
+		w.t.Errorf("left of the identities of profiles:\n%s", left)
+	}
 	server.Stop(w.t)
 	deleteNamespace("when-it-is-gone")
 	// Doing it again harms nothing, and what is left goes with the namespace.

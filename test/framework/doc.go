@@ -4,7 +4,9 @@
 //	plane      etcd, kube-apiserver and, if asked for, the controllers of workloads,
 //	           as processes; for programs (make demo, make cluster-up) and tests
 //	cluster    a plane for one test: it fails the test instead of returning errors
+//	cable      a way to a server that can be cut, and be long
 //	penstock   the program: built once, served, killed and started again
+//	pod        the container of a Pod, run as a kubelet would, from the files of an image
 //	plugin     kubectl penstock, as a user types it, in the process of the test
 //	objects    the smallest ConfigMap, Secret, Deployment … that a kube-apiserver takes
 //	pools      what the Machine Config Operator does, without machines

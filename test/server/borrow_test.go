@@ -47,6 +47,7 @@ func forget(t *testing.T, c *cluster.Cluster) {
 		namespace string
 	}{
 		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, ""},
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}, ""},
 		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "penstock-system"},
 		{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "penstock-system"},
 		{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "penstock-system"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/registry"
@@ -40,7 +41,7 @@ func TestClusterCatalogs(t *testing.T) {
 	flags := []string{"--registry-cas-dir=" + images.Dir, "--registry-auth-file=" + filepath.Join(images.Dir, registry.AuthFile)}
 	const crd = "crd/" + clustercatalog.DefinitionName
 	c.MustKubectl("delete", "--ignore-not-found", crd)
-	theirs := strings.ReplaceAll(string(clustercatalog.DefinitionYAML()), "app.kubernetes.io/managed-by: penstock", "team: olm")
+	theirs := strings.ReplaceAll(string(clustercatalog.Definition().YAML()), "app.kubernetes.io/managed-by: penstock", "team: olm")
 	c.MustKubectlInput(strings.Replace(theirs, "name: LastUnpacked", "name: Unpacked", 1), "create", "-f", "-")
 	read := func() string {
 		return c.MustKubectl("get", crd, "-o", "jsonpath={.metadata.uid} {.metadata.generation} {.metadata.labels}")
@@ -66,18 +67,20 @@ func TestClusterCatalogs(t *testing.T) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
-	removes := func(want bool) {
+	removes := func(catalogs, extensions bool) {
 		t.Helper()
 		out := program.MustRun(t, "", "unregister", "--kubeconfig", c.Kubeconfig())
-		if strings.Contains(out, "customresourcedefinition "+clustercatalog.DefinitionName+" deleted") != want {
-			t.Errorf("unregister (does it remove the definition: %v) says:\n%s", want, out)
+		for name, want := range map[string]bool{clustercatalog.DefinitionName: catalogs, extension.DefinitionName: extensions} {
+			if strings.Contains(out, "customresourcedefinition "+name+" deleted") != want {
+				t.Errorf("unregister (does it remove %s: %v) says:\n%s", name, want, out)
+			}
 		}
 	}
 	c.MustKubectl("delete", "clustercatalog", "lamp")
 	eventually(t, "its package is listed no more", func() error {
 		return missing(c.Kubectl("get", "cpkg", "lamp").Stderr, []string{`"lamp" not found`})
 	})
-	removes(false)
+	removes(false, true)
 	if after := read(); after != before {
 		t.Errorf("somebody else's definition was %s and is %s", before, after)
 	}
@@ -90,9 +93,12 @@ func TestClusterCatalogs(t *testing.T) {
 	if ours := read(); !strings.Contains(ours, `"app.kubernetes.io/managed-by":"penstock"`) {
 		t.Errorf("our definition is %s", ours)
 	}
-	removes(false)
+	wanted(t, c, "lamp")
+	removes(false, false)
 	c.MustKubectl("delete", "clustercatalog", "lamp")
-	removes(true)
+	removes(true, false)
+	c.MustKubectl("delete", "clusterextension", "lamp")
+	removes(false, true)
 	server.Stop(t)
 }
 
@@ -107,6 +113,19 @@ func served(t *testing.T, c *cluster.Cluster, ref string) {
 		return nil
 	})
 	c.MustKubectl("wait", "--for=condition=Serving", "--timeout=60s", "clustercatalog/lamp")
+}
+
+// wanted makes an extension, as soon as there is their kind.
+func wanted(t *testing.T, c *cluster.Cluster, name string) {
+	t.Helper()
+	c.MustKubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/"+extension.DefinitionName)
+	eventually(t, "the extension is created", func() error {
+		if out := c.KubectlInput("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: "+name+
+			"}, spec: {namespace: lighthouse, source: {sourceType: Catalog, catalog: {packageName: "+name+"}}}}", "apply", "-f", "-"); out.ExitCode != 0 {
+			return missingError{out.Stderr} // as above
+		}
+		return nil
+	})
 }
 
 func catalogOf(name, ref string) string {

@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/pod"
 )
 
 const deployFolder = "../../artifacts/deploy/"
@@ -29,12 +30,13 @@ const deployFolder = "../../artifacts/deploy/"
 // runs the Pods here: the program runs in their name in TestLeastRights.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
-	c.MustKubectlInput(certManagerKinds, "apply", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Established", "crd/issuers.cert-manager.io", "crd/certificates.cert-manager.io", "--timeout=30s")
+	c := cluster.Start(t, cluster.APIServerArgs(pod.Routing))
+	c.MustKubectlInput(kindsOfOthers(), "apply", "-f", "-")
+	c.MustKubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
 	for _, variant := range []string{"embedded", "external", "embedded-cert-manager", "external-cert-manager"} {
 		t.Run(variant, func(t *testing.T) { deployed(t, c.In(t), variant) })
 	}
+	t.Run("Chart", func(t *testing.T) { charts(t, c.In(t)) })
 }
 
 func deployed(t *testing.T, c *cluster.Cluster, variant string) {
@@ -189,22 +191,24 @@ func uses(r plane.Request, group, resource, name, verb string) bool {
 	}
 }
 
-// certManagerKinds stand in for those of cert-manager.
-const certManagerKinds = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: issuers.cert-manager.io, annotations: {api-approved.kubernetes.io: "unapproved, a test"}}
-spec:
-  group: cert-manager.io
-  scope: Namespaced
-  names: {kind: Issuer, plural: issuers, singular: issuer}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
----
+// kindsOfOthers stand in for those of cert-manager and of the Prometheus operator.
+func kindsOfOthers() string {
+	var out strings.Builder
+	for _, kind := range []struct{ group, version, kind string }{
+		{"cert-manager.io", "v1", "Issuer"}, {"cert-manager.io", "v1", "Certificate"},
+		{"monitoring.coreos.com", "v1", "ServiceMonitor"}, {"monitoring.coreos.com", "v1", "PrometheusRule"},
+	} {
+		singular := strings.ToLower(kind.kind)
+		fmt.Fprintf(&out, `---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: certificates.cert-manager.io, annotations: {api-approved.kubernetes.io: "unapproved, a test"}}
+metadata: {name: %[1]ss.%[2]s, annotations: {api-approved.kubernetes.io: "unapproved, a test"}}
 spec:
-  group: cert-manager.io
+  group: %[2]s
   scope: Namespaced
-  names: {kind: Certificate, plural: certificates, singular: certificate}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-`
+  names: {kind: %[3]s, plural: %[1]ss, singular: %[1]s}
+  versions: [{name: %[4]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, singular, kind.group, kind.kind, kind.version)
+	}
+	return out.String()
+}

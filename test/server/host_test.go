@@ -137,26 +137,41 @@ func rarelyUsed() []string {
 		// bind and escalate are asked for by the host when a role and its binding are
 		// written. Events, owners, definitions and the freeze are for controllers and
 		// rollbacks, which are not here: the end-to-end tests run under these rights
-		// too. Roles are read for revisions with a binding. A flow schema is patched
+		// too. ClusterExtensions have a suite of their own, and so have templates of images and ChartKinds. Roles are read for revisions with a binding. A flow schema is patched
 		// when it names a priority level that is not there, and the Secret a year
 		// before the authority ends.
 		"bind clusterroles.rbac.authorization.k8s.io penstock-engine",
 		"bind clusterroles.rbac.authorization.k8s.io penstock-executor",
 		"bind clusterroles.rbac.authorization.k8s.io penstock-reader",
+		"bind clusterroles.rbac.authorization.k8s.io penstock-templates",
 		"create events.",
+		"create serviceaccounts/token. penstock-templates",
 		"escalate clusterroles.rbac.authorization.k8s.io penstock-engine",
 		"escalate clusterroles.rbac.authorization.k8s.io penstock-executor",
 		"escalate clusterroles.rbac.authorization.k8s.io penstock-reader",
+		"escalate clusterroles.rbac.authorization.k8s.io penstock-templates",
 		"get clusterextensions.olm.operatorframework.io",
 		"get clusterroles.rbac.authorization.k8s.io",
 		"get roles.rbac.authorization.k8s.io",
+		"list catalogsources.operators.coreos.com",
+		"list chartkinds.charts.penstock.dev",
 		"list clusterextensions.olm.operatorframework.io",
 		"list configmaps. penstock-freeze",
+		"list leases.coordination.k8s.io 9c4404e7.operatorframework.io",
+		"patch catalogsources.operators.coreos.com",
+		"patch catalogsources/status.operators.coreos.com",
+		"patch chartkinds.charts.penstock.dev",
+		"patch chartkinds/status.charts.penstock.dev",
+		"patch clustercatalogs/status.olm.operatorframework.io",
 		"patch events.",
 		"patch flowschemas/status.flowcontrol.apiserver.k8s.io",
+		"update clusterextensions/status.olm.operatorframework.io",
 		"update secrets. penstock-ca",
+		"watch catalogsources.operators.coreos.com",
+		"watch chartkinds.charts.penstock.dev",
 		"watch clusterextensions.olm.operatorframework.io",
 		"watch configmaps. penstock-freeze",
+		"watch leases.coordination.k8s.io 9c4404e7.operatorframework.io",
 	}
 }
 

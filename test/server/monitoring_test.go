@@ -15,8 +15,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
 // stuck is a revision whose Deployment nobody makes available.
@@ -52,9 +54,10 @@ func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	program, dir := penstock.Build(t), dataDir(t)
-	traces, audit := collectTraces(t), filepath.Join(dir, "audit.log")
+	traces, audit, images := collectTraces(t), filepath.Join(dir, "audit.log"), registry.Serve(t)
 	m := monitored{Cluster: c, t: t, server: program.Serve(t, c, dir, "--snapshot-dir="+filepath.Join(dir, "snapshots"),
-		"--tracing-config-file="+traces.config, "--audit-policy-file=../../artifacts/examples/audit-policy.yaml", "--audit-log-path="+audit)}
+		"--tracing-config-file="+traces.config, "--audit-policy-file=../../artifacts/examples/audit-policy.yaml", "--audit-log-path="+audit,
+		"--registry-cas-dir="+images.Dir, "--registry-auth-file="+filepath.Join(images.Dir, registry.AuthFile))}
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	c.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=60s")
 	m.drift("first", 1)
@@ -78,7 +81,14 @@ func TestMonitoring(t *testing.T) {
 	m.sample(`configurationplan_review_seconds{name="rebalance",profile="LoadAwareRebalancing"}`, "0")
 	m.sample(`penstock_leader`, "1")
 	m.sample(`penstock_store_degraded`, "0")
+	m.sample(`kubernetes_feature_enabled{name="BoxcutterRuntime",stage="BETA"}`, "1")
+	// No registry answers here.
+	c.MustKubectlInput(catalogOf("nowhere", "127.0.0.1:1/catalog:v1"), "apply", "-f", "-")
+	m.sample(`penstock_catalog_last_pull_success{catalog="nowhere"}`, "0")
+	m.template()
+	m.extension(images)
 	t.Run("Documented", m.documented)
+	t.Run("Dashboard", m.dashboard)
 	t.Run("Alerts", m.alerts)
 	t.Run("Runbooks", m.runbooks)
 	t.Run("RevisionLog", m.revisionLog)
@@ -231,7 +241,7 @@ func (m monitored) documented(t *testing.T) {
 	suffix := regexp.MustCompile(`_(bucket|count|sum)$`)
 	for series := range m.scrape() {
 		name := nameOf(series)
-		if !slices.ContainsFunc([]string{"penstock_", "clusterextensionrevision_", "configurationplan_"}, func(ours string) bool { return strings.HasPrefix(name, ours) }) {
+		if !slices.ContainsFunc([]string{"penstock_", "clusterextension_", "clusterextensionrevision_", "configurationplan_"}, func(ours string) bool { return strings.HasPrefix(name, ours) }) {
 			continue
 		}
 		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+suffix.ReplaceAllString(name, "")+"`") {
@@ -251,7 +261,7 @@ func (m monitored) alerts(t *testing.T) {
 		Spec struct {
 			Groups []struct {
 				Rules []struct {
-					Alert, Expr         string
+					Alert, Record, Expr string
 					Labels, Annotations map[string]string
 				}
 			}
@@ -261,8 +271,8 @@ func (m monitored) alerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What is exposed later than a test waits: after the first check of the store, ten
-	// minutes into a term.
-	known := map[string]bool{"penstock_store_damaged_records": true}
+	// minutes into a term, and when an extension pulls.
+	known := map[string]bool{"penstock_store_damaged_records": true, catalogue.ExtensionPulls + "_bucket": true, catalogue.ExtensionPulls + "_count": true}
 	for series := range m.scrape() {
 		known[nameOf(series)] = true
 	}
@@ -277,12 +287,16 @@ func (m monitored) alerts(t *testing.T) {
 			checked++
 			names := metricsOf(rule.Expr)
 			if len(names) == 0 {
-				t.Errorf("%s asks for nothing", rule.Alert)
+				t.Errorf("%s%s asks for nothing", rule.Alert, rule.Record)
 			}
 			for _, name := range names {
 				if !known[name] {
-					t.Errorf("%s asks for %s, which nobody exposes", rule.Alert, name)
+					t.Errorf("%s%s asks for %s, which nobody exposes", rule.Alert, rule.Record, name)
 				}
+			}
+			if rule.Record != "" {
+				known[rule.Record] = true
+				continue
 			}
 			for _, want := range []string{rule.Labels["severity"], rule.Annotations["summary"], rule.Annotations["description"]} {
 				if want == "" {
@@ -301,6 +315,16 @@ func (m monitored) alerts(t *testing.T) {
 	if checked == 0 {
 		t.Error("there are no alerts")
 	}
+}
+
+// template: a CatalogSource of OLM v0 whose template asks for what this cluster does not have.
+func (m monitored) template() {
+	m.MustKubectl("apply", "-f", "../template/testdata/catalogsource.yaml")
+	m.MustKubectl("wait", "crd/catalogsources.operators.coreos.com", "--for=condition=Established", "--timeout=60s")
+	m.MustKubectl("create", "namespace", "olm")
+	m.MustKubectlInput(`{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: dynamic-catalog, namespace: olm, annotations: {
+  olm.catalogImageTemplate: "quay.io/example/catalog:v{group:,version:v1,kind:ConfigMap,namespace:olm,name:none,jsonpath:{.data.version}}"}}, spec: {sourceType: grpc}}`, "apply", "-f", "-")
+	m.sample(`penstock_image_templates{kind="CatalogSource",state="Unresolved"}`, "1")
 }
 
 // metricsOf are the metrics that an expression names: words that are neither

@@ -3,17 +3,15 @@ package server_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/penstock-project/penstock/test/framework/cable"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
@@ -26,7 +24,7 @@ type hostAndTarget struct {
 	target  *cluster.Cluster
 	program *penstock.Program
 	server  *penstock.Server
-	way     *cable
+	way     *cable.Cable
 	dir     string
 	// begun is before the host was asked for anything.
 	begun plane.Mark
@@ -45,9 +43,9 @@ func (w *hostAndTarget) in(t *testing.T) *hostAndTarget {
 func TestTarget(t *testing.T) {
 	t.Parallel()
 	w := &hostAndTarget{Cluster: cluster.Start(t), target: cluster.Start(t), program: penstock.Build(t), dir: dataDir(t)}
-	w.begun, w.way = w.Audit().Mark(), newCable(t, w.target.Config().Host)
+	w.begun, w.way = w.Audit().Mark(), cable.New(t, address(t, w.target))
 	w.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	w.lead(t, w.target.User("first", "system:masters"), w.way.address)
+	w.lead(t, w.target.User("first", "system:masters"), w.way.Address())
 	// What has the names of the objects in the host is nobody's business.
 	w.MustKubectl("create", "configmap", "first", "--from-literal=number=theirs")
 	w.server = w.program.Serve(t, w, w.dir, "--target-kubeconfig", w.kubeconfig)
@@ -56,7 +54,7 @@ func TestTarget(t *testing.T) {
 		do   func(*testing.T, *hostAndTarget)
 	}{
 		{"Rights", targetRights}, {"RollOut", targetRollOut}, {"Live", targetLive}, {"Rotation", targetRotation},
-		{"Loss", targetLoss}, {"Another", targetAnother}, {"Claimed", targetClaimed}, {"Ref", targetRef}, {"WithoutFlag", targetWithoutFlag},
+		{"Loss", targetLoss}, {"Far", targetFar}, {"Away", targetAway}, {"Another", targetAnother}, {"Claimed", targetClaimed}, {"Ref", targetRef}, {"WithoutFlag", targetWithoutFlag},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(t, w.in(t)) }) {
 			t.Fatalf("the log of the server:\n%s", w.server.Log())
@@ -149,7 +147,9 @@ func targetRollOut(t *testing.T, w *hostAndTarget) {
 		t.Errorf("the host's own object is %q", got)
 	}
 	const engine = "system:serviceaccount:penstock-system:penstock-engine"
-	if asked := w.Audit().Since(w.begun, plane.ByUser(engine)); len(asked) > 0 {
+	// Identities of profiles are in the host, whatever the target is.
+	elsewhere := func(r plane.Request) bool { return !strings.Contains(r.URI, "profile-definition") }
+	if asked := w.Audit().Since(w.begun, plane.ByUser(engine), elsewhere); len(asked) > 0 {
 		t.Errorf("the engine asked the host:\n%s", asked)
 	}
 }
@@ -171,7 +171,7 @@ func targetLive(t *testing.T, w *hostAndTarget) {
 // one before are gone.
 func targetRotation(t *testing.T, w *hostAndTarget) {
 	mark := w.target.Audit().Mark()
-	w.lead(t, w.target.User("second", "system:masters"), w.way.address)
+	w.lead(t, w.target.User("second", "system:masters"), w.way.Address())
 	becomes(t, "the watches", func() string { return w.target.Audit().Since(mark, plane.ByUser("second")).String() }, "watch=true")
 	mark = w.target.Audit().Mark()
 	w.target.MustKubectl("patch", "configmap", "first", "--type=merge", "-p", `{"data":{"number":"drifted"}}`)
@@ -187,7 +187,7 @@ func targetRotation(t *testing.T, w *hostAndTarget) {
 	w.server.Await(t, "it has no current-context")
 	w.target.MustKubectl("delete", "configmap", "first")
 	becomes(t, "the deleted object", numberOf(w.target, "first"), "1")
-	w.lead(t, w.target.User("second", "system:masters"), w.way.address)
+	w.lead(t, w.target.User("second", "system:masters"), w.way.Address())
 }
 
 // targetLoss: a cluster that is not there has nothing lost, and nothing is asked of it
@@ -195,12 +195,12 @@ func targetRotation(t *testing.T, w *hostAndTarget) {
 func targetLoss(t *testing.T, w *hostAndTarget) {
 	before := w.target.MustKubectl("get", "configmaps", "first", "second", "-o", "jsonpath={.items[*].metadata.uid}")
 	events := w.MustKubectl("get", "events", "-o", "name")
-	w.way.cut()
+	w.way.Cut()
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "Unknown ")
 	if got := w.condition("there-1", "Succeeded"); !strings.HasPrefix(got, "True ") {
 		t.Errorf("what has succeeded is %s", got)
 	}
-	w.way.mend(t)
+	w.way.Mend(t)
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
 	if after := w.target.MustKubectl("get", "configmaps", "first", "second", "-o", "jsonpath={.items[*].metadata.uid}"); after != before {
 		t.Errorf("the objects were %s and are %s", before, after)
@@ -240,7 +240,7 @@ func targetClaimed(t *testing.T, w *hostAndTarget) {
 	}
 	ours := w.target.MustKubectl("get", "configmap", "--namespace=kube-system", "penstock-target", "-o", "jsonpath={.data.store}")
 	claim("another")
-	w.lead(t, w.target.User("first", "system:masters"), w.way.address)
+	w.lead(t, w.target.User("first", "system:masters"), w.way.Address())
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "Unknown ", "that of another Penstock")
 	claim(ours)
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
@@ -253,81 +253,5 @@ func targetWithoutFlag(t *testing.T, w *hostAndTarget) {
 	becomes(t, "the answer", func() string { return w.Kubectl("get", "cer").Stderr }, "give --target-kubeconfig", "--accept-target=host")
 	if got := numberOf(w.Cluster, "first")() + numberOf(w.Cluster, "second")(); got != "theirs" {
 		t.Errorf("the host has %q", got)
-	}
-}
-
-// cable is a way to a server that can be cut and mended.
-type cable struct {
-	address, to string
-
-	mu       sync.Mutex
-	listener net.Listener
-	open     map[net.Conn]bool
-}
-
-func newCable(t *testing.T, server string) *cable {
-	t.Helper()
-	at, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cable{address: "127.0.0.1:0", to: at.Host, open: map[net.Conn]bool{}}
-	c.mend(t)
-	t.Cleanup(c.cut)
-	return c
-}
-
-// mend takes connections, always at the same address.
-func (c *cable) mend(t *testing.T) {
-	t.Helper()
-	listener, err := net.Listen("tcp", c.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.listener, c.address = listener, listener.Addr().String()
-	go func() {
-		for {
-			here, err := listener.Accept()
-			if err != nil {
-				return // it was cut
-			}
-			go c.carry(here)
-		}
-	}()
-}
-
-func (c *cable) carry(here net.Conn) {
-	there, err := net.Dial("tcp", c.to)
-	if err != nil {
-		_ = here.Close()
-		return
-	}
-	c.mu.Lock()
-	c.open[here], c.open[there] = true, true
-	c.mu.Unlock()
-	done := make(chan struct{}, 2)
-	for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
-		go func() {
-			_, _ = io.Copy(pair[0], pair[1])
-			done <- struct{}{}
-		}()
-	}
-	<-done
-	_, _ = here.Close(), there.Close()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, here)
-	delete(c.open, there)
-}
-
-// cut ends everything that was carried.
-func (c *cable) cut() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = c.listener.Close()
-	for connection := range c.open {
-		_ = connection.Close()
 	}
 }

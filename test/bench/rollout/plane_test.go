@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/penstock-project/penstock/test/bench/measure"
+	"github.com/penstock-project/penstock/test/framework/cable"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
@@ -84,7 +85,9 @@ func (w *casePlane) moveAway(roundTrip time.Duration) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		c.Server = "https://" + delayed(w.t, address.Host, roundTrip)
+		way := cable.New(w.t, address.Host)
+		way.Far(w.t, roundTrip)
+		c.Server = "https://" + way.Address()
 		w.config.Host = c.Server
 	}
 	w.kubeconfig = filepath.Join(w.t.TempDir(), "kubeconfig")

@@ -48,7 +48,7 @@ func TestCatalogs(t *testing.T) {
 		"Sample": testSample, "Refused": testRefused, "Credentials": testCredentials, "Outage": testOutage,
 		"Restart": testRestart, "Tag": testTag, "Deleted": testDeleted, "Replicas": testReplicas,
 		"Catalogd": testCatalogd, "TakeOver": testTakeOver, "Unavailable": testUnavailable, "Validation": testValidation,
-		"Redefined": testRedefined,
+		"Redefined": testRedefined, "Namesake": testNamesake,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, &host{Cluster: w.In(t), core: w.core, objects: w.objects}) })
 	}
@@ -333,19 +333,24 @@ func lease(t *testing.T, w *host, holder string) {
 	if _, err := w.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "olmv1-system"}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
+	leaseIn(t, w, "olmv1-system", holder)
+}
+
+func leaseIn(t *testing.T, w *host, namespace, holder string) {
+	t.Helper()
 	now := metav1.NowMicro()
 	made := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: clustercatalog.CatalogdLease}, Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To(holder), LeaseDurationSeconds: ptr.To[int32](137), RenewTime: &now, AcquireTime: &now,
 	}}
-	if _, err := w.core.CoordinationV1().Leases("olmv1-system").Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+	if _, err := w.core.CoordinationV1().Leases(namespace).Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unlease(t, w) })
+	t.Cleanup(func() { unlease(t, w, namespace) })
 }
 
-func unlease(t *testing.T, w *host) {
+func unlease(t *testing.T, w *host, namespace string) {
 	t.Helper()
-	err := w.core.CoordinationV1().Leases("olmv1-system").Delete(context.Background(), clustercatalog.CatalogdLease, metav1.DeleteOptions{})
+	err := w.core.CoordinationV1().Leases(namespace).Delete(context.Background(), clustercatalog.CatalogdLease, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
@@ -427,6 +432,16 @@ func testCatalogd(t *testing.T, w *host) {
 	if _, object := w.get(t, "theirs"); slices.Contains(writers(object), catalog.FieldManager) {
 		t.Errorf("catalogd's catalog was written by %v", writers(object))
 	}
+}
+
+// A lease of its name, where catalogd is not installed, stops nobody.
+func testNamesake(t *testing.T, w *host) {
+	s := serve(t, "", "")
+	digest := s.push(t, "c/namesake:v1", pkg("lamp"))
+	leaseIn(t, w, "default", "mallory")
+	w.create(t, "namesake", s.host+"/c/namesake:v1")
+	w.leader(t, settings{dir: t.TempDir(), images: pulls(t, s)})
+	w.await(t, "namesake", "we write", uses(digest))
 }
 
 // Who says so takes over from a catalogd that is gone, and never from one that holds its lease.
@@ -514,7 +529,7 @@ func testRedefined(t *testing.T, w *host) {
 	w.await(t, "redefined", "it is served", uses(digest))
 	w.MustKubectl("delete", "crd", clustercatalog.DefinitionName, "--wait=true")
 	r.knows(t, "nothing is left", func(s *inventory.Snapshot) bool { return len(s.Catalogs()) == 0 })
-	w.MustKubectlInput(string(clustercatalog.DefinitionYAML()), "create", "-f", "-")
+	w.MustKubectlInput(string(clustercatalog.Definition().YAML()), "create", "-f", "-")
 	w.MustKubectl("wait", "--for=condition=Established", "crd", clustercatalog.DefinitionName)
 	eventually(t, "catalogs can be created again", func() bool {
 		_, err := w.catalogs().List(t.Context(), metav1.ListOptions{})

@@ -56,7 +56,7 @@ func newHost(t *testing.T) *host {
 	if w.objects, err = dynamic.NewForConfig(c.Config()); err != nil {
 		t.Fatal(err)
 	}
-	c.MustKubectlInput(string(clustercatalog.DefinitionYAML()), "apply", "-f", "-")
+	c.MustKubectlInput(string(clustercatalog.Definition().YAML()), "apply", "-f", "-")
 	c.MustKubectl("wait", "--for=condition=Established", "crd", clustercatalog.DefinitionName)
 	return w
 }
@@ -167,7 +167,7 @@ type replica struct {
 type settings struct {
 	dir      string
 	images   image.Options
-	clock    clock.Clock
+	clock    clock.WithTicker
 	takeOver bool
 	// trusts verifies catalogd.
 	trusts *httptest.Server
@@ -197,7 +197,7 @@ func (w *host) start(t *testing.T, s settings) *replica {
 		Images:  folder.Images, Indexes: folder.Indexes, Contents: folder.Contents, Inventory: r.inventory, Clock: s.clock,
 		Credentials: &catalog.PullSecrets{Client: w.core, ServiceAccount: types.NamespacedName{Namespace: "default", Name: "penstock"}, Dir: folder.Private},
 		Catalogd:    func() (*http.Client, error) { return client, nil },
-		SeesLeases:  true, TakeOver: s.takeOver, Base: "https://penstock.example.svc:8444/catalogs",
+		SeesLeases:  true, CatalogdNamespaces: clustercatalog.CatalogdNamespaces(), TakeOver: s.takeOver, Base: "https://penstock.example.svc:8444/catalogs",
 	})
 	r.served = httptest.NewServer(contentserver.NewHandler(r.Served))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -234,7 +234,7 @@ func (s rolledBack) holds() {
 	s.rollback("held-1")
 	s.until("held-3", "Held", "True/IsRollback held-3 is a rollback: ClusterExtension held makes no revision until its generation is above 1, or")
 	extensions := schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
-	if _, err := s.outsider.Resource(extensions).Patch(context.Background(), "held", types.MergePatchType, []byte(`{"spec":{"a":"b"}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := s.outsider.Resource(extensions).Patch(context.Background(), "held", types.MergePatchType, []byte(`{"spec":{"progressDeadlineMinutes":20}}`), metav1.PatchOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	s.until("held-3", "Held", "False/Released ClusterExtension held has generation 2")
@@ -244,21 +244,12 @@ func (s rolledBack) holds() {
 	s.until("held-4", "Held", "False/Released released by the annotation on held-4")
 }
 
-// extension makes a ClusterExtension, and their kind.
+// extension makes a ClusterExtension.
 func (s rolledBack) extension(name string) metav1.OwnerReference {
 	s.t.Helper()
-	s.create(map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "clusterextensions.olm.operatorframework.io"},
-		"spec": map[string]any{
-			"group": "olm.operatorframework.io", "scope": "Cluster",
-			"names": map[string]any{"kind": "ClusterExtension", "listKind": "ClusterExtensionList", "plural": "clusterextensions", "singular": "clusterextension"},
-			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{
-				"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-			}}},
-		},
-	})
 	extension := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": map[string]any{"name": name}, "spec": map[string]any{"a": "a"},
+		"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"namespace": "default", "source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": name}}},
 	}}
 	extensions := schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
 	var made *unstructured.Unstructured

@@ -87,12 +87,18 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 		t.Errorf("remembered: %v", inventory.Entries)
 	}
 
+	// To zero, of which kube-apiserver notes nobody.
+	fresh(c)
+	c.patch(id(app("")), "keda", `{"spec":{"replicas":0}}`, "scale")
+	c.rollSlow(rev(4).yielding("spec.template.spec.containers[*].resources").phase("base", app("4")), ready)
+	is("scaled to zero", 0, "950m")
+
 	// With a store that knows of nothing any more.
 	c.kill()
 	c.ledger.inventory = rollout.Inventory{}
 	c.run()
 	c.until("complete", complete)
-	is("rolled out again without a record", 9, "950m")
+	is("rolled out again without a record", 0, "950m")
 
 	// Adopted with its autoscaler, it is not scaled down for a moment either.
 	theirs := deployment(ns, "slow-adopted", "0")
@@ -102,7 +108,7 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 	}
 	c.MustKubectlInput(string(raw), "apply", "-f", "-")
 	c.patch(id(theirs), "kube-controller-manager", `{"spec":{"replicas":7}}`, "scale")
-	c.become(rev(4).adopting(stage.AdoptUncontrolled).phase("base", app("3")).phase("more", deployment(ns, "slow-adopted", "1")))
+	c.become(rev(5).adopting(stage.AdoptUncontrolled).phase("base", app("4")).phase("more", deployment(ns, "slow-adopted", "1")))
 	c.until("adopted", said("left .spec.replicas to kube-controller-manager"))
 	if replicas, _, _ := unstructured.NestedInt64(c.get(id(theirs)).Object, "spec", "replicas"); replicas != 7 {
 		t.Errorf("%d replicas", replicas)

@@ -30,12 +30,27 @@ func client(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-func TestBoots(t *testing.T) {
+// TestCluster asks one cluster for all that needs no other, and looks whether it leaves its
+// folder.
+func TestCluster(t *testing.T) {
 	t.Parallel()
-	began := time.Now()
-	c := cluster.Start(t)
-	t.Logf("etcd and kube-apiserver are ready after %.1f s", time.Since(began).Seconds())
+	var dir string
+	t.Run("Inner", func(t *testing.T) {
+		began := time.Now()
+		c := cluster.Start(t)
+		t.Logf("etcd and kube-apiserver are ready after %.1f s", time.Since(began).Seconds())
+		dir = c.Plane().Dir()
+		t.Run("Boots", func(t *testing.T) { boots(t, c.In(t)) })
+		t.Run("User", func(t *testing.T) { user(t, c.In(t)) })
+		t.Run("AuditCountsExactly", func(t *testing.T) { auditCountsExactly(t, c.In(t)) })
+	})
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("folder %s after the test: got %v, want it gone", dir, err)
+	}
+}
 
+func boots(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	var version struct {
 		ServerVersion, ClientVersion struct{ GitVersion string }
 	}
@@ -52,24 +67,6 @@ func TestBoots(t *testing.T) {
 	out := c.Kubectl("get", "namespace", "nowhere")
 	if out.ExitCode != 1 || !strings.Contains(out.Stderr, "NotFound") {
 		t.Errorf("a failing kubectl: got %v, want exit 1 and NotFound on stderr", out)
-	}
-}
-
-func TestTwoAtOnce(t *testing.T) {
-	t.Parallel()
-	one, two := cluster.Start(t), cluster.Start(t)
-	one.MustKubectl("create", "namespace", "only-here")
-	if out := two.Kubectl("get", "namespace", "only-here"); out.ExitCode == 0 {
-		t.Errorf("an object of one cluster is seen in the other:\n%v", out)
-	}
-}
-
-func TestLeavesNoFolder(t *testing.T) {
-	t.Parallel()
-	var dir string
-	t.Run("Inner", func(t *testing.T) { dir = cluster.Start(t).Plane().Dir() })
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("folder %s after the test: got %v, want it gone", dir, err)
 	}
 }
 
@@ -102,7 +99,9 @@ func TestPool(t *testing.T) {
 	}
 }
 
-func TestSweepsFoldersOfKilledTests(t *testing.T) {
+// TestTwoAtOnce: each sweeps the folders of tests that were killed, and neither sees the
+// other.
+func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	abandoned, err := os.MkdirTemp("", "penstock-cluster-")
 	if err != nil {
@@ -115,8 +114,11 @@ func TestSweepsFoldersOfKilledTests(t *testing.T) {
 	if _, err := os.Stat(abandoned); !os.IsNotExist(err) {
 		t.Errorf("folder %s that no process holds: got %v, want it gone", abandoned, err)
 	}
-	cluster.Start(t)
-	first.MustKubectl("get", "namespaces")
+	second := cluster.Start(t)
+	first.MustKubectl("create", "namespace", "only-here")
+	if out := second.Kubectl("get", "namespace", "only-here"); out.ExitCode == 0 {
+		t.Errorf("an object of one cluster is seen in the other:\n%v", out)
+	}
 }
 
 func TestWorkloads(t *testing.T) {
@@ -145,9 +147,8 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-func TestUser(t *testing.T) {
-	t.Parallel()
-	c := cluster.Start(t)
+func user(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	alice := client(t, c.User("system:serviceaccount:team/a:alice", "developers").Config())
 
 	_, err := alice.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
@@ -173,9 +174,8 @@ func TestUser(t *testing.T) {
 	c.In(t).User("carol", "developers").MustKubectl("get", "configmaps")
 }
 
-func TestAuditCountsExactly(t *testing.T) {
-	t.Parallel()
-	c := cluster.Start(t)
+func auditCountsExactly(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
 	config := c.User("counted", "system:masters").Config()
 	config.UserAgent = "counted/1"
 	counted := client(t, config).CoreV1().ConfigMaps("default")

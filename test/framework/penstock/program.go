@@ -25,7 +25,7 @@ import (
 )
 
 // patience bounds every wait for the program: what takes longer does not happen.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // Program is the program that was built.
 type Program struct{ path string }

@@ -89,8 +89,15 @@ func (p *Program) Launch(t testing.TB, host Host, dataDir string, flags ...strin
 	}
 	args := append([]string{"serve", "--kubeconfig", host.Kubeconfig(), "--data-dir", dataDir,
 		"--bind-address", "127.0.0.1", "--secure-port", "0", "--catalog-addr", "127.0.0.1:0", "--register"}, flags...)
-	s := &Server{cmd: exec.Command(p.path, args...), ended: make(chan struct{}), grown: make(chan struct{})}
-	s.cmd.SysProcAttr = dieWithParent()
+	command := exec.Command(p.path, args...)
+	command.SysProcAttr = dieWithParent()
+	return Start(t, command)
+}
+
+// Start is Launch of a command line that somebody else has made, such as that of a container.
+func Start(t testing.TB, command *exec.Cmd) *Server {
+	t.Helper()
+	s := &Server{cmd: command, ended: make(chan struct{}), grown: make(chan struct{})}
 	output, input, err := os.Pipe()
 	if err != nil {
 		t.Fatalf("penstock: %v", err)

@@ -70,6 +70,7 @@ type Plane struct {
 	processes []*Process
 	kubectl   *kubectls
 	audit     *Audit
+	options   Options
 
 	choosePort func() (int, error)
 }
@@ -85,7 +86,7 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{dir: dir, tools: opts.Tools, kubectl: &kubectls{dir: dir, tools: opts.Tools}, choosePort: freePort}
+	p := &Plane{dir: dir, tools: opts.Tools, kubectl: &kubectls{dir: dir, tools: opts.Tools}, choosePort: freePort, options: opts}
 	if err := p.start(ctx, opts); err != nil {
 		// Whatever ended by itself is the error already.
 		_ = p.Stop()

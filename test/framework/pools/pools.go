@@ -74,6 +74,9 @@ func (o *Operator) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := o.take(ctx, pools.Items); err != nil {
+		return err
+	}
 	all, err := o.Client.Resource(configs()).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -89,7 +92,7 @@ func (o *Operator) step(ctx context.Context) error {
 
 // reconcile renders a pool's configuration, or updates one of its nodes.
 func (o *Operator) reconcile(ctx context.Context, pool *unstructured.Unstructured, all []unstructured.Unstructured) error {
-	name, sources, arguments := o.render(pool, all)
+	name, sources, content := o.render(pool, all)
 	want, _, _ := unstructured.NestedString(pool.Object, "spec", "configuration", "name")
 	if want != name {
 		if since, known := o.changed[pool.GetName()+name]; !known {
@@ -98,13 +101,13 @@ func (o *Operator) reconcile(ctx context.Context, pool *unstructured.Unstructure
 		} else if time.Since(since) < o.RenderDelay && want != "" {
 			return nil
 		}
-		return o.target(ctx, pool, name, sources, arguments)
+		return o.target(ctx, pool, name, sources, content)
 	}
 	return o.progress(ctx, pool, name, sources)
 }
 
 // render merges what a pool selects.
-func (o *Operator) render(pool *unstructured.Unstructured, all []unstructured.Unstructured) (name string, sources, arguments []any) {
+func (o *Operator) render(pool *unstructured.Unstructured, all []unstructured.Unstructured) (name string, sources []any, content map[string]any) {
 	var parsed metav1.LabelSelector
 	raw, _, _ := unstructured.NestedMap(pool.Object, "spec", "machineConfigSelector")
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &parsed); err != nil {
@@ -114,6 +117,7 @@ func (o *Operator) render(pool *unstructured.Unstructured, all []unstructured.Un
 	if err != nil {
 		return "", nil, nil
 	}
+	var arguments, files []any
 	for _, config := range all {
 		if strings.HasPrefix(config.GetName(), renderedPrefix) || !selector.Matches(labels.Set(config.GetLabels())) {
 			continue
@@ -121,16 +125,22 @@ func (o *Operator) render(pool *unstructured.Unstructured, all []unstructured.Un
 		sources = append(sources, map[string]any{"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig", "name": config.GetName()})
 		own, _, _ := unstructured.NestedSlice(config.Object, "spec", "kernelArguments")
 		arguments = append(arguments, own...)
+		own, _, _ = unstructured.NestedSlice(config.Object, "spec", "config", "storage", "files")
+		files = append(files, own...)
 	}
-	sum := sha256.Sum256(fmt.Append(nil, arguments))
-	return renderedPrefix + pool.GetName() + "-" + hex.EncodeToString(sum[:8]), sources, arguments
+	content = map[string]any{"kernelArguments": arguments}
+	if len(files) > 0 {
+		content["config"] = map[string]any{"storage": map[string]any{"files": files}}
+	}
+	sum := sha256.Sum256(fmt.Append(nil, content))
+	return renderedPrefix + pool.GetName() + "-" + hex.EncodeToString(sum[:8]), sources, content
 }
 
 // target has a pool go for another configuration.
-func (o *Operator) target(ctx context.Context, pool *unstructured.Unstructured, name string, sources, arguments []any) error {
+func (o *Operator) target(ctx context.Context, pool *unstructured.Unstructured, name string, sources []any, content map[string]any) error {
 	rendered := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"kernelArguments": arguments},
+		"spec": content,
 	}}
 	if _, err := o.Client.Resource(configs()).Create(ctx, rendered, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err

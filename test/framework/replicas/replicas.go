@@ -5,6 +5,7 @@
 //
 //	set := replicas.Start(t, cluster.Start(t), penstock.Build(t))
 //	set.Campaign(t, replicas.Plan{…}) // faults under load, and a verdict
+//	set.KillLeader(t)                 // one of them, in a test of something else
 //
 // What a cluster has and this machine lacks is played: Service, kubelet's probes and
 // kube-proxy by a balancer that hands connections to replicas that are ready.
@@ -178,6 +179,22 @@ func (s *Set) leader(t testing.TB) *replica {
 		return err
 	})
 	return found
+}
+
+// KillLeader kills the process that leads, as a machine that is lost would, and starts it again
+// when another one leads.
+func (s *Set) KillLeader(t testing.TB) {
+	t.Helper()
+	lost := s.leader(t)
+	lost.Kill(t)
+	s.eventually(t, "another leader", func(ctx context.Context) error {
+		holder, err := s.holder(ctx)
+		if err == nil && (holder == nil || holder == lost) {
+			err = fmt.Errorf("no other process holds the lease")
+		}
+		return err
+	})
+	s.launch(t, lost)
 }
 
 // whole waits until all replicas are ready and one leads.

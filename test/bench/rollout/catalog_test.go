@@ -1,0 +1,279 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	bundles "github.com/penstock-project/penstock/pkg/source/bundle"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/registry"
+)
+
+// packages are packages of one catalog, and the same objects as releases.
+type packages struct {
+	// folders have the bundles, by the name of their package, which is that of the release.
+	folders  map[string]string
+	releases []release
+}
+
+// packagesOf makes so many packages of a Deployment, its roles and configuration.
+func packagesOf(t *testing.T, n int) packages {
+	t.Helper()
+	const namespace = "small"
+	all := packages{folders: map[string]string{}}
+	for i := range n {
+		name := fmt.Sprintf("small-%04d", i)
+		folder := t.TempDir()
+		write(t, filepath.Join(folder, "metadata", "annotations.yaml"), fmt.Sprintf(bundleAnnotations, name))
+		write(t, filepath.Join(folder, "manifests", "csv.yaml"), fmt.Sprintf(bundleCSV, name))
+		write(t, filepath.Join(folder, "manifests", "config.yaml"), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {value: %q}}", name, strings.Repeat("setting\n", 40)))
+		rendered, err := bundles.Renderer{Options: bundles.Options{InstallNamespace: namespace}}.Render(t.Context(), os.DirFS(folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := release{name: name, namespace: namespace}
+		for _, one := range rendered.Phases {
+			made := phase{name: one.Name}
+			for _, object := range one.Objects {
+				decoded := map[string]any{}
+				if err := json.Unmarshal(object.JSON, &decoded); err != nil {
+					t.Fatal(err)
+				}
+				made.objects = append(made.objects, decoded)
+			}
+			r.phases = append(r.phases, made)
+		}
+		all.folders[name] = folder
+		all.releases = append(all.releases, r)
+	}
+	return all
+}
+
+const (
+	bundleAnnotations = `annotations:
+  operators.operatorframework.io.bundle.mediatype.v1: registry+v1
+  operators.operatorframework.io.bundle.manifests.v1: manifests/
+  operators.operatorframework.io.bundle.metadata.v1: metadata/
+  operators.operatorframework.io.bundle.package.v1: %s
+`
+	bundleCSV = `apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata: {name: %[1]s.v1.0.0}
+spec:
+  displayName: %[1]s
+  version: 1.0.0
+  installModes: [{type: AllNamespaces, supported: true}]
+  install:
+    strategy: deployment
+    spec:
+      deployments:
+      - name: %[1]s
+        spec:
+          replicas: 1
+          selector: {matchLabels: {app: %[1]s}}
+          template:
+            metadata: {labels: {app: %[1]s}}
+            spec: {serviceAccountName: %[1]s, containers: [{name: main, image: "registry.example.com/%[1]s:v1"}]}
+      permissions:
+      - serviceAccountName: %[1]s
+        rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+`
+)
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fromCatalog is Penstock, and somebody who writes ClusterExtensions and waits until they are
+// installed.
+type fromCatalog struct {
+	w      *casePlane
+	called string
+	server *penstock.Server
+	client dynamic.Interface
+}
+
+var _ system = &fromCatalog{}
+
+// startCatalog starts Penstock with a catalog of the packages, and returns when it is served.
+func startCatalog(w *casePlane, program *penstock.Program, content packages, called string, flags ...string) *fromCatalog {
+	w.t.Helper()
+	images := registry.Serve(w.t)
+	var catalog strings.Builder
+	for _, r := range content.releases {
+		ref := images.Push(w.t, content.folders[r.name], "bundles/"+r.name+":v1")
+		fmt.Fprintf(&catalog, "---\n{schema: olm.package, name: %[1]s, defaultChannel: stable}\n---\n{schema: olm.channel, package: %[1]s, name: stable, entries: [{name: %[1]s.v1.0.0}]}\n"+
+			"---\n{schema: olm.bundle, package: %[1]s, name: %[1]s.v1.0.0, image: %[2]q, properties: [{type: olm.package, value: {packageName: %[1]s, version: 1.0.0}}]}\n", r.name, ref)
+	}
+	folder := w.t.TempDir()
+	write(w.t, filepath.Join(folder, "catalog.yaml"), catalog.String())
+	ref := images.Push(w.t, folder, "catalogs/all")
+	c := &fromCatalog{w: w, called: called}
+	flags = append(flags, "--registry-cas-dir="+images.Dir, "--registry-auth-file="+filepath.Join(images.Dir, registry.AuthFile))
+	c.server = program.Serve(w.t, c, penstock.DataDir(w.t), flags...)
+	config := rest.CopyConfig(w.config)
+	config.UserAgent, config.QPS = author, -1
+	var err error
+	if c.client, err = dynamic.NewForConfig(config); err != nil {
+		w.t.Fatal(err)
+	}
+	c.create(clustercatalog.Resource.Resource, map[string]any{"kind": "ClusterCatalog", "metadata": map[string]any{"name": "all"},
+		"spec": map[string]any{"source": map[string]any{"type": "Image", "image": map[string]any{"ref": ref}}}})
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	if err := c.until(ctx, "clustercatalogs", clustercatalog.Serving, map[string]bool{"all": true}); err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// Kubeconfig is the way into the cluster for Penstock.
+func (c *fromCatalog) Kubeconfig() string { return c.w.kubeconfig }
+
+func (c *fromCatalog) name() string { return c.called }
+
+// create creates an object, trying for as long as the definition and the webhooks of its kind
+// are being set up.
+func (c *fromCatalog) create(resource string, object map[string]any) {
+	c.w.t.Helper()
+	object["apiVersion"] = extension.Resource.GroupVersion().String()
+	err := errors.New("not tried")
+	for deadline := time.Now().Add(patience); err != nil && time.Now().Before(deadline); <-time.After(settling) {
+		_, err = c.client.Resource(extension.Resource.GroupVersion().WithResource(resource)).Create(c.w.t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		c.w.t.Fatal(err)
+	}
+}
+
+// apply writes an extension of each package.
+func (c *fromCatalog) apply(ctx context.Context, releases []release) (time.Duration, error) {
+	wanted := map[string]bool{}
+	for _, r := range releases {
+		wanted[r.name] = true
+	}
+	began := time.Now()
+	group, writing := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, r := range releases {
+		group.Go(func() error {
+			_, err := c.client.Resource(extension.Resource).Create(writing, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": extension.Resource.GroupVersion().String(), "kind": extension.Kind.Kind, "metadata": map[string]any{"name": r.name},
+				"spec": map[string]any{"namespace": r.namespace, "source": map[string]any{"sourceType": extension.SourceCatalog, "catalog": map[string]any{"packageName": r.name}}},
+			}}, metav1.CreateOptions{})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, fmt.Errorf("writing ClusterExtensions: %w", err)
+	}
+	// By the engine that is when all is available; Helm does not look.
+	err := c.until(ctx, extension.Resource.Resource, status.Installed, wanted)
+	return time.Since(began), err
+}
+
+// until returns when a condition of objects is True.
+func (c *fromCatalog) until(ctx context.Context, resource, kind string, wanted map[string]bool) error {
+	client := c.client.Resource(extension.Resource.GroupVersion().WithResource(resource))
+	list, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing %s: %w", resource, err)
+	}
+	var mu sync.Mutex
+	missing := len(wanted)
+	is := map[string]bool{}
+	note := func(object *unstructured.Unstructured) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if wanted[object.GetName()] && !is[object.GetName()] && isTrue(object, kind) {
+			is[object.GetName()] = true
+			missing--
+		}
+		return missing == 0
+	}
+	for i := range list.Items {
+		if note(&list.Items[i]) {
+			return nil
+		}
+	}
+	changes, err := client.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", resource, err)
+	}
+	defer changes.Stop()
+	for {
+		select {
+		case change, open := <-changes.ResultChan():
+			if !open {
+				return fmt.Errorf("the watch of %s has ended, and %d are not %s", resource, missing, kind)
+			}
+			if object, ok := change.Object.(*unstructured.Unstructured); ok && change.Type != watch.Deleted && note(object) {
+				return nil
+			}
+		case <-c.server.Ended():
+			return errors.New("penstock has ended: " + c.server.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %d of %d %s to be %s: %w\n%s", missing, len(wanted), resource, kind, context.Cause(ctx), c.server.Complaints())
+		}
+	}
+}
+
+func isTrue(object *unstructured.Unstructured, kind string) bool {
+	read := struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}{}
+	content, err := object.MarshalJSON()
+	if err != nil || json.Unmarshal(content, &read) != nil {
+		return false
+	}
+	return meta.IsStatusConditionTrue(read.Status.Conditions, kind)
+}
+
+// rollback, repair and remove are measured of plain revisions.
+func (c *fromCatalog) rollback(context.Context, []release) (time.Duration, error) {
+	return 0, errors.ErrUnsupported
+}
+
+func (c *fromCatalog) repair(context.Context, []release) (time.Duration, error) {
+	return 0, errors.ErrUnsupported
+}
+
+func (c *fromCatalog) remove(context.Context, []release) (time.Duration, error) {
+	return 0, errors.ErrUnsupported
+}
+
+func (c *fromCatalog) usage() (usage, error) { return usageOf(c.server.Pid()) }
+func (c *fromCatalog) rest() error           { return forgetPeak(c.server.Pid()) }
+
+// sends passes the author's requests too.
+func (c *fromCatalog) sends(r plane.Request) bool {
+	return r.UserAgent == author || strings.HasPrefix(r.UserAgent, "penstock/")
+}

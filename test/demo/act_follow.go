@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// followDefinitions are those of OLM's CatalogSource, as far as it is needed here, and of what
+// the second example of the design names.
+const followDefinitions = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: catalogsources.operators.coreos.com}
+spec:
+  group: operators.coreos.com
+  scope: Namespaced
+  names: {kind: CatalogSource, plural: catalogsources, singular: catalogsource}
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, properties: {
+      spec: {type: object, x-kubernetes-preserve-unknown-fields: true},
+      status: {type: object, properties: {conditions: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type], items: {type: object, required: [type], properties: {
+        type: {type: string}, status: {type: string}, reason: {type: string}, message: {type: string}, lastTransitionTime: {type: string, format: date-time}}}}}}}}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: samples.foo.example.com}
+spec:
+  group: foo.example.com
+  scope: Namespaced
+  names: {kind: Sample, plural: samples, singular: sample}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
+// followSource is a CatalogSource of the design, with a template and an image.
+const followSource = `kubectl apply -f - <<'EOF'
+apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata:
+  name: %s
+  namespace: olm
+  annotations:
+    olm.catalogImageTemplate: "%s"
+spec: {sourceType: grpc, image: "%s", displayName: My always up2date Catalog, publisher: Red Hat}
+EOF`
+
+// followTemplates has the images of two catalogs follow the cluster: both examples of the design.
+func followTemplates(ctx context.Context, d *demo) error {
+	err := d.unshown(ctx, fmt.Sprintf("kubectl apply -f - <<'EOF' &&%sEOF\nkubectl wait --for=condition=Established crd/catalogsources.operators.coreos.com crd/samples.foo.example.com --timeout=%s && kubectl create namespace olm && kubectl create namespace ns",
+		followDefinitions, patience))
+	if err != nil {
+		return err
+	}
+	d.note("OLM's CatalogSource, reduced, and a kind Sample are installed")
+	version, err := d.shell.run(ctx, `kubectl get --raw /version | sed -n 's/.*"gitVersion": "v\([0-9]*\)\.\([0-9]*\).*/\1 \2/p'`)
+	if err != nil {
+		return err
+	}
+	major, minor, _ := strings.Cut(strings.TrimSpace(version.Stdout), " ")
+	template := "quay.io/kube-release-v{kube_major_version}/catalog:v{kube_major_version}.{kube_minor_version}"
+	want := fmt.Sprintf("quay.io/kube-release-v%s/catalog:v%s.%s", major, major, minor)
+	if err := d.followed(ctx, "dynamic-catalog", template, "quay.io/kube-release-v1/catalog:v1.20", want,
+		"the image follows the version of the cluster: "+want); err != nil {
+		return err
+	}
+	return d.followObject(ctx)
+}
+
+// unshown runs a command that is not part of what is shown.
+func (d *demo) unshown(ctx context.Context, command string) error {
+	out, err := d.shell.run(ctx, command)
+	if err != nil {
+		return err
+	}
+	if out.ExitCode != 0 {
+		return fmt.Errorf("running %.60q: %s%s", command, out.Stdout, out.Stderr)
+	}
+	return nil
+}
+
+// followed writes a CatalogSource and says which image it has then.
+func (d *demo) followed(ctx context.Context, name, template, image, want, claim string) error {
+	if _, err := d.show(ctx, fmt.Sprintf(followSource, name, template, image)); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl wait -n olm catalogsource/%s --for=condition=TemplatesHaveResolved --timeout=%s", name, patience)); err != nil {
+		return err
+	}
+	got, err := d.show(ctx, fmt.Sprintf(`kubectl get -n olm catalogsource %s -o jsonpath='{.spec.image}{"\n"}{range .status.conditions[*]}{.type}{" "}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}'`, name))
+	if err != nil {
+		return err
+	}
+	said := strings.Join([]string{want, "TemplatesHaveResolved True AllTemplatesResolved: catalog image reference was successfully resolved", "ResolvedImage True AllTemplatesResolved: " + want}, "\n")
+	return d.claim(strings.TrimSpace(got) == said, claim, said, got)
+}
+
+// followObject is the second example: a field of an object that an administrator releases.
+// Kubernetes has no upper case in names, so the object of the design is mysample.
+func (d *demo) followObject(ctx context.Context) error {
+	if _, err := d.show(ctx, `kubectl apply -f - <<'EOF' &&
+{apiVersion: foo.example.com/v1, kind: Sample, metadata: {name: mysample, namespace: ns}, spec: {foo: {bar: v2}}}
+EOF
+kubectl create role template -n ns --verb=get,list,watch --resource=samples.foo.example.com --resource-name=mysample &&
+kubectl create rolebinding template -n ns --role=template --serviceaccount=penstock-system:penstock-templates`); err != nil {
+		return err
+	}
+	template := "quay.io/sample/catalog:{group:foo.example.com,version:v1,kind:Sample,name:mysample,namespace:ns,jsonpath:{.spec.foo.bar}}"
+	if err := d.followed(ctx, "sample-catalog", template, "quay.io/sample/catalog:v1", "quay.io/sample/catalog:v2", "it follows a field of an object that its author may read, and that an administrator has released"); err != nil {
+		return err
+	}
+	if _, err := d.show(ctx, fmt.Sprintf(`kubectl patch samples.foo.example.com mysample -n ns --type=merge -p '{"spec":{"foo":{"bar":"v3"}}}' &&
+kubectl wait -n olm catalogsource/sample-catalog --for=jsonpath='{.spec.image}'=quay.io/sample/catalog:v3 --timeout=%s`, patience)); err != nil {
+		return err
+	}
+	return d.unshown(ctx, "kubectl delete -n olm catalogsource --all")
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/test/framework/registry"
+)
+
+// kindSpace is the namespace of a Central, kindName its name, and kindAccount whose ServiceAccount
+// installs it.
+const (
+	kindSpace   = "stackrox"
+	kindName    = "stackrox-central-services"
+	kindAccount = "rhacs-operator"
+)
+
+// chartKind installs a custom resource with a chart, and looks at its columns through all that
+// happens to it.
+func chartKind(ctx context.Context, d *demo) error {
+	if err := d.prepareKind(ctx); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		command, claim string
+		want           shown
+	}{
+		{
+			command: "kubectl apply -f " + quoted(filepath.Join(d.central(), "central.yaml")),
+			claim:   "it is installed, and every column says what is",
+			want:    shown{"4.9.0", "admin-password", "StackRox Central Services has been installed.", "True", report.ReasonReconcileSuccessful},
+		},
+		{
+			command: `kubectl patch central -n stackrox stackrox-central-services --type=merge -p '{"spec":{"scanner":{"replicas":2}}}'`,
+			claim:   "a change of its spec is a revision that waits",
+			want:    shown{"4.9.0", "admin-password", "central-stackrox-2 waits for approval", "True", report.ReasonReconciling},
+		},
+		{
+			command: "kubectl get cer central-stackrox-2 --subresource=diff &&\nkubectl penstock resume central-stackrox-2 --yes",
+			claim:   "what it would change was read before it was done",
+			want:    shown{"4.9.0", "admin-password", "StackRox Central Services has been installed.", "True", report.ReasonReconcileSuccessful},
+		},
+		{
+			command: `kubectl patch central -n stackrox stackrox-central-services --type=merge -p '{"spec":{"scanner":{"replicas":-1}}}'`,
+			claim:   "a spec that cannot be leaves what is installed as it is, and says why",
+			want:    shown{"4.9.0", "admin-password", "the chart cannot be rendered", "True", report.Irreconcilable},
+		},
+		{
+			command: `kubectl patch central -n stackrox stackrox-central-services --type=merge -p '{"spec":{"scanner":{"replicas":2}}}' &&` +
+				"\nkubectl scale -n stackrox deployment/scanner --replicas=0",
+			claim: "repaired; somebody who scales a workload down is left alone, and it is told at once",
+			want:  shown{"4.9.0", "admin-password", "StackRox Central Services has been installed.", "False", report.ReasonReconcileSuccessful},
+		},
+		{
+			command: "kubectl scale -n stackrox deployment/scanner --replicas=2",
+			claim:   "it recovers as soon as its workload does",
+			want:    shown{"4.9.0", "admin-password", "StackRox Central Services has been installed.", "True", report.ReasonReconcileSuccessful},
+		},
+	} {
+		out, err := d.show(ctx, step.command)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(step.command, "diff") && len(missingFrom(out, "Changed Deployment.apps stackrox scanner")) > 0 {
+			return &failure{claim: step.command, want: "the Deployment of the scanner, changed", got: out}
+		}
+		if err := d.showsColumns(ctx, step.claim, step.want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// central is the folder of the example.
+func (d *demo) central() string { return filepath.Join(filepath.Dir(d.Plans), "central") }
+
+// prepareKind publishes the charts, and makes a kind of them: every revision but the first waits
+// for approval.
+func (d *demo) prepareKind(ctx context.Context) error {
+	for name, folder := range map[string]string{"central-services": "chart", "secured-cluster-services": "secured-chart"} {
+		image, err := registry.FromFolder(filepath.Join(d.central(), folder))
+		if err != nil {
+			return err
+		}
+		if err := registry.Push(ctx, d.registry.Dir, d.registry.Host+"/charts/"+name+":4.9.0", image); err != nil {
+			return err
+		}
+	}
+	if err := d.unshown(ctx, fmt.Sprintf("kubectl apply -f %[1]s/crds.yaml -f %[1]s/operator.yaml && kubectl create namespace %s", quoted(d.central()), kindSpace)); err != nil {
+		return err
+	}
+	d.note("the charts of the example are in the registry; its kinds, and the ServiceAccount that installs them, in the cluster")
+	_, err := d.show(ctx, fmt.Sprintf(`sed '/^  name: central$/{n;s/$/\n  upgradeApproval: Manual/}' %s |
+kubectl apply --server-side -f - &&
+kubectl wait --for=condition=Accepted chartkinds --all --timeout=%s`, quoted(filepath.Join(d.central(), "chartkinds.yaml")), patience))
+	return err
+}
+
+// shown are the columns of a Central: version, secret, message, available and progressing.
+type shown [5]string
+
+// columnsOf reads them as kubectl does.
+func columnsOf(central *unstructured.Unstructured) shown {
+	status := report.StatusOf(central)
+	out := shown{0: status.ReconciledVersion}
+	out[1], _, _ = unstructured.NestedString(central.Object, "spec", "central", "adminPasswordSecretName")
+	for _, condition := range status.Conditions {
+		switch condition.Type {
+		case report.Deployed:
+			out[2] = condition.Message
+		case report.Ready:
+			out[3] = string(condition.Status)
+		case report.Progressing:
+			out[4] = condition.Reason
+		}
+	}
+	return out
+}
+
+// like is whether all columns are the same; of a message a part will do.
+func (c shown) like(want shown) bool {
+	contains := strings.Contains(c[2], want[2])
+	c[2] = want[2]
+	return contains && c == want
+}
+
+// showsColumns waits until kubectl shows a Central with its columns.
+func (d *demo) showsColumns(ctx context.Context, claim string, want shown) error {
+	resource := schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
+	command := "kubectl get centrals -n " + kindSpace
+	header := "NAME VERSION ADMINPASSWORD MESSAGE AVAILABLE PROGRESSING AGE"
+	var last shown
+	var out result
+	var failed error
+	err := follow(ctx, d.cluster.dynamic.Resource(resource).Namespace(kindSpace), named(kindName), d.cluster.alive,
+		func(list *unstructured.UnstructuredList) []*unstructured.Unstructured { return pointers(list.Items) },
+		func(central *unstructured.Unstructured) bool {
+			if last = columnsOf(central); !last.like(want) {
+				return false
+			}
+			out, failed = d.shell.run(ctx, command)
+			return failed != nil || len(missingFrom(out.Stdout, append([]string{header}, want[:]...)...)) == 0
+		})
+	if err = errors.Join(err, failed); err != nil {
+		return &failure{claim: claim, want: strings.Join(want[:], " | "), got: fmt.Sprintf("%v; %s\n%s", err, strings.Join(last[:], " | "), out.Stdout)}
+	}
+	d.command(command)
+	d.output(out.Stdout)
+	d.ok("%s", claim)
+	return nil
+}

@@ -1,0 +1,227 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// widgetDefinitions is a kind that somebody else owns.
+const widgetDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.own.example.com}
+spec:
+  group: own.example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer}, color: {type: string}}}
+          status: {type: object, properties: {ready: {type: integer}}}
+`
+
+// widgetProfile is a profile of a user.
+const widgetProfile = `
+apiVersion: hco.kubevirt.io/v1alpha1
+kind: ConfigurationProfileDefinition
+metadata: {name: large-widgets}
+spec:
+  description: Widgets are large.
+  requirements:
+  - {name: widgets, definition: widgets.own.example.com, kind: Widget, access: Write, install: the widgets, fields: [{path: spec.size}]}
+  options: {type: object, properties: {size: {type: integer, default: 3, minimum: 1, description: How large they are.}}}
+  items:
+  - name: grow
+    target: {requirement: widgets, namespace: own-profile, name: one}
+    object: '{"spec": {"size": options.size}}'
+    impact: 'live != null && live.?spec.?size.orValue(0) == options.size ? "None" : "Medium"'
+    reason: '"it grows to %d".format([options.size])'
+    waits:
+    - {expression: live.status.ready == options.size, message: the widget grows, messageExpression: '"%d are ready".format([live.status.ready])'}
+`
+
+// evaluation asks what a plan of the profile would do.
+func evaluation(options string) string {
+	return `{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":"ProfileEvaluation","spec":{"options":` + options + `}}`
+}
+
+const evaluatePath = "/apis/hco.kubevirt.io/v1alpha1/configurationprofiledefinitions/large-widgets/evaluate"
+
+// ownProfile is a profile that a user defines, from its definition to its end: who may write
+// it, what it would do, a plan of it that an edit of the definition does not change, its
+// identity, a drift, and the way back.
+func ownProfile(w sharedPlane) {
+	w.namespace("own-profile")
+	w.MustKubectlInput(widgetDefinition, "create", "-f", "-")
+	w.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", timeout)
+	w.MustKubectlInput("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: one, namespace: own-profile}, spec: {size: 1, color: red}}", "create", "-f", "-")
+	author := ownAuthor(w)
+	refusedDefinitions(w)
+
+	// 1. Its author needs what it declares, and gets an identity for it that has no more.
+	out := author.KubectlInput(widgetProfile, "create", "-f", "-")
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "you may not") || !strings.Contains(out.Stderr, "delete widgets.own.example.com") || strings.Contains(out.Stderr, "you may not get") {
+		w.t.Fatalf("an author without the rights: %s", out)
+	}
+	w.MustKubectlInput(widgetProfile, "create", "-f", "-")
+	w.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", timeout)
+	ownIdentity(w)
+	if out := author.Kubectl("patch", "configprofiledef", "large-widgets", "--type=merge", "-p", `{"spec":{"items":[]}}`); out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.items") && !strings.Contains(out.Stderr, "you may not") {
+		w.t.Errorf("an edit without the rights: %s", out)
+	}
+
+	// 2. What it would do, without a plan; judged as the caller.
+	answer := w.MustKubectlInput(evaluation(`{"size": 5}`), "create", "--raw", evaluatePath, "-f", "-")
+	w.says(answer, `+  size: 5`, `"impactSeverity":"Medium"`, "it grows to 5", `"options":{"size":5}`, "the widget grows")
+	if out := w.KubectlInput(evaluation(`{"size": 0}`), "create", "--raw", evaluatePath, "-f", "-"); !strings.Contains(out.Stderr, "spec.options.size") {
+		w.t.Errorf("options that are not allowed: %s", out)
+	}
+	w.MustKubectl("create", "clusterrolebinding", "own-author-evaluates", "--clusterrole=own-evaluate", "--user=own-author")
+	w.eventually(func() (string, string) {
+		out := author.KubectlInput(evaluation(`{}`), "create", "--raw", evaluatePath, "-f", "-")
+		return out.Stdout + out.Stderr, ""
+	}, func(said string) bool { return strings.Contains(said, "you may not list widgets.own.example.com") })
+
+	ownPlan(w)
+
+	// 5. The definition stays as long as a plan of it is in effect, and its identity as long as it.
+	if out := w.Kubectl("delete", "configprofiledef", "large-widgets"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "ConfigurationPlan widgets is active") {
+		w.t.Errorf("a definition that is in use is deleted: %s", out)
+	}
+	w.MustKubectl("delete", "configplan", "widgets")
+	w.eventually(func() (string, string) {
+		out := w.Kubectl("delete", "configprofiledef", "large-widgets", "--ignore-not-found")
+		return out.Stdout, out.Stderr
+	}, func(string) bool { return w.Kubectl("get", "configprofiledef", "large-widgets").ExitCode != 0 })
+	w.MustKubectl("wait", "--for=delete", "clusterrole/penstock-profile-large-widgets", timeout)
+}
+
+// ownAuthor may write definitions, and read widgets one by one.
+func ownAuthor(w sharedPlane) *cluster.Access {
+	w.MustKubectlInput(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: own-author}
+rules:
+- {apiGroups: [hco.kubevirt.io], resources: [configurationprofiledefinitions], verbs: [create, get, patch]}
+- {apiGroups: [own.example.com], resources: [widgets], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: own-evaluate}
+rules:
+- {apiGroups: [hco.kubevirt.io], resources: [configurationprofiledefinitions/evaluate], verbs: [create]}
+`, "create", "-f", "-")
+	w.MustKubectl("create", "clusterrolebinding", "own-author", "--clusterrole=own-author", "--user=own-author")
+	author := w.User("own-author")
+	w.eventually(func() (string, string) {
+		out := author.Kubectl("auth", "can-i", "create", "configurationprofiledefinitions.hco.kubevirt.io")
+		return out.Stdout, out.Stderr
+	}, func(stdout string) bool { return strings.HasPrefix(stdout, "yes") })
+	return author
+}
+
+// refusedDefinitions are told where they are wrong.
+func refusedDefinitions(w sharedPlane) {
+	for _, c := range []struct{ from, to, says string }{
+		{"widgets.own.example.com", "secrets.", "plural.group"},
+		{"widgets.own.example.com", "clusterroles.rbac.authorization.k8s.io", "spec.requirements[0].definition: Forbidden"},
+		{"widgets.own.example.com", "configurationplans.hco.kubevirt.io", "spec.requirements[0].definition: Forbidden"},
+		{"options.size}}", "options.sise}}", "undefined field 'sise'"},
+		{"{\"size\": options.size}", "{\"n\": facts.widgets.objects.map(a, facts.widgets.objects.map(b, facts.widgets.objects.map(c, a == b && b == c)))}", "may cost"},
+		{"large-widgets", "large.widgets", "metadata.name"},
+	} {
+		if out := w.KubectlInput(strings.ReplaceAll(widgetProfile, c.from, c.to), "create", "--dry-run=server", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, c.says) {
+			w.t.Errorf("%s is not refused with %q: %s", c.to, c.says, out)
+		}
+	}
+	// What does not fit the schemas of the cluster is a warning: they may be others tomorrow.
+	out := w.KubectlInput(strings.ReplaceAll(widgetProfile, "live.?spec.?size.orValue(0) == options.size", "live.spec.weight == 1"), "create", "--dry-run=server", "-f", "-")
+	if out.ExitCode != 0 || !strings.Contains(out.Stderr, "undefined field 'weight'") {
+		w.t.Errorf("a field that the cluster does not know: %s", out)
+	}
+}
+
+// ownIdentity has exactly the verbs on the kinds that are declared.
+func ownIdentity(w sharedPlane) {
+	var role struct {
+		Rules []struct{ APIGroups, Resources, ResourceNames, Verbs []string }
+	}
+	if err := json.Unmarshal([]byte(w.MustKubectl("get", "clusterrole", "penstock-profile-large-widgets", "-o", "json")), &role); err != nil {
+		w.t.Fatal(err)
+	}
+	got, err := json.Marshal(role.Rules)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	want := `[{"APIGroups":["apiextensions.k8s.io"],"Resources":["customresourcedefinitions"],"ResourceNames":["widgets.own.example.com"],"Verbs":["get","list","watch"]},` +
+		`{"APIGroups":["own.example.com"],"Resources":["widgets"],"ResourceNames":null,"Verbs":["get","list","watch","create","patch","delete"]}]`
+	if string(got) != want {
+		w.t.Errorf("it may %s, want %s", got, want)
+	}
+	account := "system:serviceaccount:" + strings.Replace(w.read(".status.serviceAccount", "configprofiledef", "large-widgets"), "/", ":", 1)
+	for _, c := range []struct {
+		may  string
+		args []string
+	}{
+		{"yes", []string{"patch", "widgets.own.example.com"}}, {"no", []string{"get", "secrets"}}, {"no", []string{"create", "pods"}},
+		{"no", []string{"update", "widgets.own.example.com"}}, {"no", []string{"patch", "widgets.own.example.com", "--subresource=status"}}, {"no", []string{"patch", "machineconfigs.machineconfiguration.openshift.io"}},
+	} {
+		if out := w.Kubectl(append([]string{"auth", "can-i", "--as=" + account, "-n", "own-profile"}, c.args...)...); !strings.HasPrefix(out.Stdout, c.may) {
+			w.t.Errorf("%v: %s, want %s", c.args, out, c.may)
+		}
+	}
+}
+
+// ownPlan is a plan of the profile.
+func ownPlan(w sharedPlane) {
+	const file = "{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: widgets}, spec: {profile: large-widgets, onConflict: Take, options: {values: {size: 5}}}}"
+	if out := w.KubectlInput(strings.ReplaceAll(file, "size: 5", "size: 0"), "create", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.options.values.size") {
+		w.t.Errorf("options that are not allowed: %s", out)
+	}
+	w.says(w.KubectlInput(strings.ReplaceAll(file, "large-widgets", "large-widget"), "create", "--dry-run=server", "-f", "-").Stderr, "there is no ConfigurationProfileDefinition large-widget yet")
+	w.says(w.MustKubectl("get", "configprofile", "large-widgets", "-o", "yaml"), "default: \"3\"", "How large they are.", "allowed: at least 1", "impactSeverity: Medium", "state: Inactive")
+
+	w.MustKubectlInput(file, "create", "-f", "-")
+	w.phase("widgets", "ReviewRequired")
+	w.planSays("widgets", ".status.diff", "+  size: 5")
+	digest := w.read(".status.definition.digest", "configplan", "widgets")
+	w.approveAsRead("widgets")
+	w.untilPlan("widgets", ".status.items[0].message", "the widget grows")
+	if size := w.read(".spec.size", "widget", "one", "-n", "own-profile"); size != "5" {
+		w.t.Fatalf("size %s", size)
+	}
+	if managers := w.read(".metadata.managedFields[*].manager", "widget", "one", "-n", "own-profile", "--show-managed-fields"); !strings.Contains(managers, "hco-governance/large-widgets") {
+		w.t.Errorf("managers %s", managers)
+	}
+
+	// 3. An edit is another logic: of the plan nothing changes, its waits included.
+	w.MustKubectlInput(strings.NewReplacer("live.status.ready == options.size", "live.status.ready == 100", `{"size": options.size}`, `{"size": options.size + 1}`).Replace(widgetProfile), "replace", "-f", "-")
+	w.untilPlan("widgets", ".status.phase", "InProgress")
+	w.MustKubectl("patch", "widget", "one", "-n", "own-profile", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":2}}`)
+	w.untilPlan("widgets", ".status.items[0].message", "2 are ready")
+	w.MustKubectl("patch", "widget", "one", "-n", "own-profile", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":5}}`)
+	w.phase("widgets", "Completed")
+	w.MustKubectl("wait", "--for=condition=UpgradeAvailable", "configplan/widgets", timeout)
+	if now := w.read(".status.definition.digest", "configplan", "widgets"); now != digest {
+		w.t.Errorf("the plan has digest %s, and was approved with %s", now, digest)
+	}
+
+	// 4. A drift is told, and a rollback goes back.
+	w.MustKubectl("patch", "widget", "one", "-n", "own-profile", "--type=merge", "-p", `{"spec":{"size":9}}`)
+	w.phase("widgets", "Drifted")
+	w.mustPost("widgets", "rollback", "PlanRollbackRequest", "{}")
+	w.phase("widgets", "ReviewRequired")
+	w.approveAsRead("widgets")
+	w.phase("widgets", "Completed")
+	w.value("1", ".spec.size", "widget", "one", "-n", "own-profile")
+}

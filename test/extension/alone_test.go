@@ -1,0 +1,100 @@
+package extension_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// aloneScenarios run one after the other, before all others.
+func aloneScenarios() map[string]scenario {
+	return map[string]scenario{"Unregistered": unregistered, "Idle": idle, "OtherController": otherController, "Killed": killed}
+}
+
+// byLoop passes requests of the loop, of catalogs, and of what rolls out.
+func byLoop(r plane.Request) bool {
+	for _, part := range []string{" extensions", " catalogs", " rollout", " watch", " events"} {
+		if strings.HasPrefix(r.UserAgent, "penstock/") && strings.HasSuffix(r.UserAgent, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Idle: extensions that are installed cost no request.
+func idle(w shared) {
+	count, silence := 10, 5*time.Second
+	if os.Getenv("FULL") == "1" {
+		count, silence = 100, 30*time.Second
+	}
+	ref := w.pushFiles("charts/"+w.name, map[string]string{
+		"Chart.yaml":          "apiVersion: v2\nname: lamp\nversion: 1.0.0\n",
+		"templates/lamp.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {size: {{ .Values.size | quote }}}\n",
+	})
+	root := w.person("root", "- {apiGroups: [\"*\"], resources: [\"*\"], verbs: [\"*\"]}\n")
+	name := func(i int) string { return fmt.Sprintf("%s-%d", w.name, i) }
+	for i := range count {
+		w.apply(root, name(i), fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s}, spec: {namespace: %s, source: {sourceType: Chart, chart: {ref: %q}}, config: {configType: Inline, inline: {size: %d}}}}", name(i), w.name, ref, i))
+	}
+	for i := range count {
+		w.awaitExtension(name(i), "it is ready", func(e *extension.Extension) bool { return strings.HasPrefix(condition(e, "Ready"), "True/") })
+	}
+	if got := w.MustKubectl("-n", w.name, "get", "configmap", name(3), "-o", "jsonpath={.data.size}"); got != "3" {
+		w.t.Errorf("the chart was given %q", got)
+	}
+	// What the last ones still have to say.
+	w.quiet()
+	mark := w.Audit().Mark()
+	// This is not a wait for something to happen: nothing is to happen.
+	timer := time.NewTimer(silence)
+	defer timer.Stop()
+	<-timer.C
+	if requests := w.Audit().Since(mark, byLoop, plane.Not(plane.ByVerb("watch"))); len(requests) > 0 {
+		w.t.Errorf("%d requests in %s of silence:\n%s", len(requests), silence, requests)
+	}
+	if before := w.Audit().Since(0, byLoop, plane.Writes()); len(before) == 0 {
+		w.t.Error("not even the installations are in the audit log: the test sees nothing")
+	}
+}
+
+// quiet waits until nothing of ours was sent for two seconds.
+func (w shared) quiet() {
+	w.t.Helper()
+	for range 30 {
+		mark := w.Audit().Mark()
+		timer := time.NewTimer(2 * time.Second)
+		<-timer.C
+		if len(w.Audit().Since(mark, byLoop, plane.Not(plane.ByVerb("watch")))) == 0 {
+			return
+		}
+	}
+	w.t.Fatal("there is no end of requests")
+}
+
+// OtherController: where operator-controller has its lease nothing is written, and everything
+// goes on when it has gone.
+func otherController(w shared) {
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	alice := w.author("alice")
+	lease := func(namespace string) {
+		w.MustKubectlInput(fmt.Sprintf("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: %s, namespace: %s}}", extension.OperatorControllerLease, namespace), "create", "-f", "-")
+	}
+	lease(w.name)
+	w.server().Await(w.t, "it does not count")
+	const namespace = "olmv1-system"
+	w.MustKubectl("create", "namespace", namespace)
+	lease(namespace)
+	w.server().Await(w.t, "ClusterExtensions are left alone")
+	mark := w.Audit().Mark()
+	w.apply(alice, w.name, w.extend(w.name, w.name))
+	w.quiet()
+	if requests := w.Audit().Since(mark, byLoop, plane.Writes(), plane.Not(plane.ByResource("events"))); len(requests) > 0 {
+		w.t.Errorf("there are writes:\n%s", requests)
+	}
+	w.MustKubectl("-n", namespace, "delete", "lease", extension.OperatorControllerLease)
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+}

@@ -1,0 +1,197 @@
+package extension_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// present and absent are for await.
+func present(object *unstructured.Unstructured) (bool, error) { return object != nil, nil }
+func absent(object *unstructured.Unstructured) (bool, error)  { return object == nil, nil }
+
+// await returns an object when it is as it should be, nil when it should be gone. is is
+// called with nil for an object that is not there. Objects of core and apps are those of the
+// scenario's namespace.
+func (w shared) await(resource schema.GroupVersionResource, name, what string, is func(*unstructured.Unstructured) (bool, error)) *unstructured.Unstructured {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	var objects dynamic.ResourceInterface = w.host.Resource(resource)
+	if resource.Group == "" || resource.Group == "apps" {
+		objects = w.host.Resource(resource).Namespace(w.name)
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = only
+			return objects.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return objects.Watch(ctx, options)
+		},
+	}
+	var last *unstructured.Unstructured
+	nothing := func(store cache.Store) (bool, error) {
+		if len(store.List()) > 0 {
+			return false, nil
+		}
+		return is(nil)
+	}
+	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nothing, func(event watch.Event) (bool, error) {
+		last = nil
+		if object, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted {
+			last = object
+		}
+		return is(last)
+	})
+	if err != nil {
+		shown := "gone"
+		if last != nil {
+			last.SetManagedFields(nil)
+			content, _ := json.MarshalIndent(last, "", " ")
+			shown = string(content)
+		}
+		w.t.Fatalf("%s %s: %s: %v; it is %s", resource.Resource, name, what, err, shown)
+	}
+	return last
+}
+
+// awaitExtension returns an extension when it is as it should be.
+func (w shared) awaitExtension(name, what string, is func(*extension.Extension) bool) *extension.Extension {
+	w.t.Helper()
+	var found *extension.Extension
+	w.await(extension.Resource, name, what, func(object *unstructured.Unstructured) (bool, error) {
+		if object == nil {
+			return false, nil
+		}
+		var err error
+		if found, err = extension.From(object); err != nil {
+			return false, err
+		}
+		return is(found), nil
+	})
+	return found
+}
+
+// awaitRevision returns a revision when it is as it should be.
+func (w shared) awaitRevision(name, what string, is func(*olmv1alpha1.ClusterExtensionRevision) bool) *olmv1alpha1.ClusterExtensionRevision {
+	w.t.Helper()
+	found := &olmv1alpha1.ClusterExtensionRevision{}
+	w.await(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), name, what, func(object *unstructured.Unstructured) (bool, error) {
+		if object == nil {
+			return false, nil
+		}
+		found = &olmv1alpha1.ClusterExtensionRevision{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, found); err != nil {
+			return false, err
+		}
+		return is(found), nil
+	})
+	return found
+}
+
+// awaitGone returns when an object is not there.
+func (w shared) awaitGone(resource schema.GroupVersionResource, name, what string) {
+	w.t.Helper()
+	w.await(resource, name, what, absent)
+}
+
+func (w shared) awaitCatalog(name, what string, is func(*clustercatalog.Catalog) bool) {
+	w.t.Helper()
+	w.await(clustercatalog.Resource, name, what, func(object *unstructured.Unstructured) (bool, error) {
+		if object == nil {
+			return false, nil
+		}
+		found, err := clustercatalog.From(object)
+		return err == nil && is(found), err
+	})
+}
+
+// condition is "status/reason" of a condition for the spec as it is, "" when there is none.
+func condition(e *extension.Extension, kind string) string {
+	found := meta.FindStatusCondition(e.Status.Conditions, kind)
+	if found == nil || found.ObservedGeneration != e.Generation {
+		return ""
+	}
+	return string(found.Status) + "/" + found.Reason
+}
+
+// message is that of a condition.
+func message(e *extension.Extension, kind string) string {
+	if found := meta.FindStatusCondition(e.Status.Conditions, kind); found != nil {
+		return found.Message
+	}
+	return ""
+}
+
+// installed is whether a version is installed, and nothing is left to do.
+func installed(version string) func(*extension.Extension) bool {
+	return func(e *extension.Extension) bool {
+		return e.Status.Install != nil && e.Status.Install.Bundle.Version == version &&
+			condition(e, "Installed") == "True/Succeeded" && condition(e, "Progressing") == "True/Succeeded"
+	}
+}
+
+// succeeded is whether a revision was rolled out.
+func succeeded(r *olmv1alpha1.ClusterExtensionRevision) bool {
+	return meta.IsStatusConditionTrue(r.Status.Conditions, olmv1alpha1.ConditionSucceeded)
+}
+
+// extend is the manifest of a ClusterExtension of a package, in the namespace of the scenario.
+// More is what spec has besides, "install: …"; of the catalog source, "version: …".
+func (w shared) extend(name, pkg string, of ...string) string {
+	catalog, more, annotations := "", "", ""
+	for _, one := range of {
+		switch key, _, _ := strings.Cut(one, ":"); {
+		case strings.Contains(key, "/"):
+			annotations += one + ", "
+		case key == "version" || key == "channels" || key == "selector" || key == "upgradeConstraintPolicy":
+			catalog += ", " + one
+		default:
+			more += ", " + one
+		}
+	}
+	return fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s, annotations: {%s}}, spec: {namespace: %s, source: {sourceType: Catalog, catalog: {packageName: %s%s}}%s}}",
+		name, annotations, w.name, pkg, catalog, more)
+}
+
+// apply writes a manifest as somebody. The extension of that name goes with the scenario.
+func (w shared) apply(as person, name, manifest string) {
+	w.t.Helper()
+	as.MustKubectlInput(manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", name) })
+}
+
+// waitsForApproval is whether a revision waits for somebody to approve it.
+func waitsForApproval(r *olmv1alpha1.ClusterExtensionRevision) bool {
+	return r.Annotations[extension.ProposedAnnotation] == "true" && r.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused && r.DeletionTimestamp == nil
+}
+
+// eventually waits for what cannot be watched.
+func (w shared) eventually(what string, is func() bool) {
+	w.t.Helper()
+	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		w.t.Fatalf("%s: %v", what, err)
+	}
+}

@@ -1,0 +1,289 @@
+package extension_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// gateOff has Helm apply extensions.
+const gateOff = "--feature-gates=BoxcutterRuntime=false"
+
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	accounts    = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	replicaSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+)
+
+// TestGate: an extension goes to Helm and comes back, and nothing in the cluster notices; the
+// Secrets of the release go after the first upgrade. With FULL=1 it goes twice, and once more
+// with an upgrade by Helm. The steps share a control plane, and follow each other.
+func TestGate(t *testing.T) {
+	w := start(t).in(t, "gate")
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"}, bundle{pkg: w.name, version: "2.0.0", replaces: "1.0.0"})
+	alice := w.author("alice")
+	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0"))
+	w.awaitRevision(w.name+"-1", "it was rolled out", succeeded)
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	before := w.seen()
+	mark := w.Audit().Mark()
+	full := os.Getenv("FULL") == "1"
+	trips := 1
+	if full {
+		trips = 2
+	}
+	revision := 1
+	for range trips {
+		w.toHelm(revision, before)
+		revision++
+		w.fromHelm(revision, before)
+	}
+	// Nothing was made anew: neither by Helm nor by the engine.
+	ofWorkloads := plane.ByResource("deployments", "replicasets", "pods")
+	if lost := w.Audit().Since(mark, plane.ByVerb("delete", "create"), ofWorkloads, func(r plane.Request) bool { return r.Namespace == w.name }); len(lost) > 0 {
+		w.t.Errorf("somebody made or deleted workloads:\n%s", lost)
+	}
+	if lost := w.Audit().Since(mark, plane.ByVerb("delete", "create"), plane.ByResource("configmaps", "serviceaccounts", "clusterroles", "clusterrolebindings"), byPenstock); len(lost) > 0 {
+		w.t.Errorf("objects were made or deleted:\n%s", lost)
+	}
+	next := "2.0.0"
+	if full {
+		revision, next = w.upgradeByHelm(alice, revision, before), "1.0.0"
+	}
+	var all []int64
+	for number := range revision {
+		all = append(all, int64(number+1))
+	}
+	w.history(all...)
+
+	// The first upgrade after that: the Secrets of the release go.
+	w.apply(alice, w.name, w.extend(w.name, w.name, "version: "+next, "upgradeConstraintPolicy: SelfCertified"))
+	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision+1), "an upgrade by the engine", succeeded)
+	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision), "the Secrets of the release are gone", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
+		return r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == "removed"
+	})
+	if left := w.MustKubectl("get", "secrets", "-n", "penstock-system", "-l", "owner=operator-controller", "-o", "name"); left != "" {
+		w.t.Errorf("of the release is left: %s", left)
+	}
+	if full {
+		w.afterUpgrades(alice, revision+1)
+	}
+}
+
+// afterUpgrades takes the extension to Helm and back after three upgrades by the engine, each of
+// which gave objects other names.
+func (w *shared) afterUpgrades(author person, revision int) {
+	w.t.Helper()
+	for _, version := range []string{"2.0.0", "1.0.0"} {
+		w.apply(author, w.name, w.extend(w.name, w.name, "version: "+version, "upgradeConstraintPolicy: SelfCertified"))
+		revision++
+		w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision), "an upgrade by the engine", succeeded)
+		w.awaitExtension(w.name, "it is installed", installed(version))
+	}
+	w.eventually("the roles of other versions are gone", func() bool { return w.roles() == 1 })
+	before := w.seen()
+	w.toHelm(revision, before)
+	w.rolesOf("1.0.0")
+	w.fromHelm(revision+1, before)
+	w.rolesOf("1.0.0")
+}
+
+// roles counts the ClusterRoles of all versions.
+func (w shared) roles() int {
+	w.t.Helper()
+	return strings.Count(w.MustKubectl("get", "clusterroles", "-o", "name"), "/"+w.name+".v")
+}
+
+// rolesOf is whether the ClusterRoles are those of one version.
+func (w shared) rolesOf(version string) {
+	w.t.Helper()
+	names := w.MustKubectl("get", "clusterroles", "-o", "name")
+	if all, of := strings.Count(names, "/"+w.name+".v"), strings.Count(names, "/"+w.name+".v"+version+"-"); all == 0 || all != of {
+		w.t.Errorf("%d of %d ClusterRoles are those of %s:\n%s", of, all, version, names)
+	}
+}
+
+// upgradeByHelm takes the extension to Helm, to another version there, and back with it.
+func (w *shared) upgradeByHelm(author person, revision int, before map[string]string) (last int) {
+	w.t.Helper()
+	w.toHelm(revision, before)
+	w.apply(author, w.name, w.extend(w.name, w.name, "version: 2.0.0"))
+	w.awaitExtension(w.name, "Helm has the other version installed", installed("2.0.0"))
+	if got := w.text(); got != "2.0.0" {
+		w.t.Errorf("after an upgrade by Helm the ConfigMap says %q", got)
+	}
+	// Each version has other roles. Helm has deleted those of the one before.
+	w.rolesOf("2.0.0")
+	// Since then an object has drifted, and one was deleted: both are as the release says.
+	w.MustKubectl("-n", w.name, "patch", "configmap", w.name+"-config", "--type=merge", "-p", `{"data":{"text":"drifted"}}`)
+	w.MustKubectl("-n", w.name, "delete", "serviceaccount", w.name)
+	w.reopen()
+	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision+1), "the upgrade of Helm was taken back", takenBack)
+	w.awaitExtension(w.name, "it is installed", installed("2.0.0"))
+	if got := w.text(); got != "2.0.0" {
+		w.t.Errorf("after the way back the ConfigMap says %q", got)
+	}
+	w.rolesOf("2.0.0")
+	w.MustKubectl("-n", w.name, "get", "serviceaccount", w.name)
+	return revision + 1
+}
+
+// toHelm turns the gate off: a revision is handed to Helm, and the objects are as before.
+func (w *shared) toHelm(revision int, before map[string]string) {
+	w.t.Helper()
+	w.reopen(gateOff)
+	w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision), "it was handed to Helm", handed)
+	w.awaitExtension(w.name, "Helm has it installed", func(e *extension.Extension) bool {
+		return installed("1.0.0")(e) && strings.Contains(message(e, "Ready"), "Helm release")
+	})
+	w.isSame(before, w.seen())
+	w.ownedBy(true)
+}
+
+// fromHelm turns it on: another revision has the objects, which are as before.
+func (w *shared) fromHelm(revision int, before map[string]string) {
+	w.t.Helper()
+	w.reopen()
+	back := w.awaitRevision(fmt.Sprintf("%s-%d", w.name, revision), "it was taken back", takenBack)
+	if back.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" {
+		w.t.Errorf("%s has the annotations %v", back.Name, back.Annotations)
+	}
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	w.isSame(before, w.seen())
+	w.ownedBy(false)
+}
+
+// takenBack is whether a revision of a release has been rolled out, and its objects are nobody
+// else's.
+func takenBack(r *olmv1alpha1.ClusterExtensionRevision) bool {
+	return succeeded(r) && r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] != ""
+}
+
+// reopen restarts the server with other flags.
+func (w *shared) reopen(flags ...string) {
+	w.t.Helper()
+	w.server().Stop(w.t)
+	w.serve(flags...)
+}
+
+func handed(r *olmv1alpha1.ClusterExtensionRevision) bool {
+	for _, condition := range r.Status.Conditions {
+		if condition.Type == olmv1alpha1.ConditionHeld && condition.Status == metav1.ConditionTrue && condition.Reason == "HandedToHelm" {
+			return true
+		}
+	}
+	return false
+}
+
+// objects are those of the bundle that the scenario looks at.
+func (w shared) objects() map[string]*unstructured.Unstructured {
+	w.t.Helper()
+	found := map[string]*unstructured.Unstructured{}
+	for _, resource := range []schema.GroupVersionResource{deployments, configMaps, accounts, replicaSets} {
+		list, err := w.host.Resource(resource).Namespace(w.name).List(w.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for i := range list.Items {
+			if one := &list.Items[i]; strings.HasPrefix(one.GetName(), w.name) {
+				found[resource.Resource+"/"+one.GetName()] = one
+			}
+		}
+	}
+	return found
+}
+
+// seen is what must stay of each object: which one it is, its generation and all of its content
+// besides metadata and status.
+func (w shared) seen() map[string]string {
+	w.t.Helper()
+	out := map[string]string{}
+	for key, object := range w.objects() {
+		content := maps.Clone(object.Object)
+		delete(content, "metadata")
+		delete(content, "status")
+		raw, err := json.Marshal(content)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		out[key] = fmt.Sprintf("%s %d %s", object.GetUID(), object.GetGeneration(), raw)
+	}
+	if len(out) < 4 {
+		w.t.Fatalf("only these objects are there: %v", slices.Collect(maps.Keys(out)))
+	}
+	return out
+}
+
+func (w shared) isSame(before, after map[string]string) {
+	w.t.Helper()
+	for key := range before {
+		if before[key] != after[key] {
+			w.t.Errorf("%s was %s, and is %s", key, before[key], after[key])
+		}
+	}
+	for key := range after {
+		if before[key] == "" {
+			w.t.Errorf("%s is new", key)
+		}
+	}
+}
+
+// ownedBy is whether the extension owns the objects, as it does when Helm applies them, or the
+// engine has them.
+func (w shared) ownedBy(extensionOwns bool) {
+	w.t.Helper()
+	for key, object := range w.objects() {
+		if strings.HasPrefix(key, "replicasets/") {
+			continue
+		}
+		owner := metav1.GetControllerOf(object)
+		chain := object.GetLabels()[olmv1alpha1.ChainLabel]
+		if got := owner != nil && owner.Kind == extension.Kind.Kind && chain == ""; extensionOwns && !got {
+			w.t.Errorf("%s has owner %v and chain %q, and Helm applies it", key, owner, chain)
+		}
+		if !extensionOwns && (owner != nil || chain != w.name) {
+			w.t.Errorf("%s has owner %v and chain %q, and the engine rolls it out", key, owner, chain)
+		}
+	}
+}
+
+// text is that of the ConfigMap.
+func (w shared) text() string {
+	w.t.Helper()
+	return w.MustKubectl("-n", w.name, "get", "configmap", w.name+"-config", "-o", "jsonpath={.data.text}")
+}
+
+// history has these revisions, and they have succeeded. It cannot be watched.
+func (w shared) history(numbers ...int64) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("history has the revisions %v, and they have succeeded", numbers), func() bool {
+		found, err := w.own.OlmV1alpha1().RevisionHistories().Get(w.t.Context(), w.name, metav1.GetOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var got []int64
+		for _, row := range found.Revisions {
+			if row.Result == olmv1alpha1.ResultSucceeded {
+				got = append(got, row.Revision)
+			}
+		}
+		slices.Sort(got)
+		return slices.Equal(got, numbers)
+	})
+}
+
+// byPenstock passes requests of the program.
+func byPenstock(r plane.Request) bool { return strings.HasPrefix(r.UserAgent, "penstock/") }

@@ -1,0 +1,124 @@
+package extension_test
+
+import (
+	"fmt"
+	"strings"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// nameScenarios are about in whose name revisions are made.
+func nameScenarios() map[string]scenario {
+	return map[string]scenario{
+		"Denied":         denied,
+		"Proposed":       proposed,
+		"Manual":         manual,
+		"ServiceAccount": serviceAccount,
+	}
+}
+
+// Denied: whoever wrote the extension lacks rights. The condition names them, nothing is
+// written, and it goes on by itself when they are given.
+func denied(w shared) {
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	bob := w.person("bob", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")
+	w.apply(bob, w.name, w.extend(w.name, w.name))
+	w.awaitExtension(w.name, "the missing rights are named", func(e *extension.Extension) bool {
+		text := message(e, "Progressing")
+		return condition(e, "Progressing") == "False/Blocked" && strings.Contains(text, bob.name+" may not") && strings.Contains(text, "serviceaccounts")
+	})
+	if out := w.Kubectl("get", "cer", w.name+"-1"); out.ExitCode == 0 {
+		w.t.Errorf("there is a revision: %s", out)
+	}
+	w.grant(bob.name, "User", mayWrite+mayInstall)
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+}
+
+// Proposed: what a catalog brings later is not for the author to have decided. It comes as a
+// proposal; a newer one takes its place; a person approves it in their own name.
+func proposed(w shared) {
+	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	alice := w.author("alice")
+	w.apply(alice, w.name, w.extend(w.name, w.name))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	bundles = w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})...)
+	first := w.awaitRevision(w.name+"-2", "it is proposed", waitsForApproval)
+	if cause := first.Annotations[olmv1alpha1.ChangeCauseAnnotation]; cause != "1.1.0 proposed, from channel stable" {
+		w.t.Errorf("the cause is %q", cause)
+	}
+	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.2.0", replaces: "1.1.0", skipRange: ">=1.0.0 <1.2.0"})...)
+	w.awaitRevision(w.name+"-3", "the newer version is proposed", waitsForApproval)
+	w.awaitGone(revisions, w.name+"-2", "nobody approved the older one")
+	carol := w.person("carol", mayApprove+mayInstall)
+	w.approve(carol, w.name+"-1", w.name+"-3")
+	w.awaitExtension(w.name, "it is installed", installed("1.2.0"))
+	r := w.awaitRevision(w.name+"-3", "it was approved", succeeded)
+	if by := r.Annotations[olmv1alpha1.ApprovedByAnnotation]; by != carol.name {
+		w.t.Errorf("it was approved by %q, want %s", by, carol.name)
+	}
+}
+
+// Manual: also an installation waits, and whoever approves needs the rights, not the author.
+func manual(w shared) {
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	bob := w.person("bob", mayWrite+mayCreate)
+	w.apply(bob, w.name, w.extend(w.name, w.name, "penstock.dev/upgrade-approval: Manual"))
+	w.awaitRevision(w.name+"-1", "it is proposed", waitsForApproval)
+	if out := w.Kubectl("-n", w.name, "get", "configmap", w.name+"-config"); out.ExitCode == 0 {
+		w.t.Errorf("an object was written: %s", out)
+	}
+	out := w.approval(w.person("dave", mayApprove), "", w.name+"-1")
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "may not") {
+		w.t.Errorf("somebody without rights approves: %s", out)
+	}
+	w.approve(w.person("carol", mayApprove+mayInstall), "", w.name+"-1")
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+}
+
+// ServiceAccount: later upgrades are made in the name of the ServiceAccount that the author may
+// impersonate.
+func serviceAccount(w shared) {
+	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.grant("installer", "ServiceAccount", mayInstall)
+	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [\"\"], resources: [serviceaccounts], resourceNames: [installer], verbs: [impersonate]}\n")
+	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})...)
+	w.awaitExtension(w.name, "it is upgraded", installed("1.1.0"))
+	r := w.awaitRevision(w.name+"-2", "it was rolled out", succeeded)
+	if who := r.Status.RequestedBy; who == nil || who.Username != "system:serviceaccount:"+w.name+":installer" {
+		w.t.Errorf("the revision was made by %v", who)
+	}
+}
+
+var revisions = olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions")
+
+// mayCreate is the right to begin an extension, and mayApprove are those of whoever reads and
+// approves proposals, besides those on the objects.
+const (
+	mayCreate  = "- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n"
+	mayApprove = "- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions, clusterextensionrevisions/diff, revisiondiffs], verbs: [get, patch]}\n"
+)
+
+// approve lets a proposal go on, by the digest of its diff with what is rolled out, if
+// anything is.
+func (w shared) approve(as person, from, name string) {
+	w.t.Helper()
+	if out := w.approval(as, from, name); out.ExitCode != 0 {
+		w.t.Fatal(out)
+	}
+}
+
+func (w shared) approval(as person, from, name string) cluster.Output {
+	w.t.Helper()
+	var digest string
+	if from == "" {
+		digest = as.MustKubectl("get", "cer", name, "--subresource=diff", "-o", "jsonpath={.summary.approvalDigest}")
+	} else {
+		digest = as.MustKubectl("get", "revisiondiff", from+".."+name, "-o", "jsonpath={.summary.approvalDigest}")
+	}
+	return as.Kubectl("patch", "cer", name, "--type=merge", "-p",
+		fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"spec":{"lifecycleState":"Active"}}`, olmv1alpha1.ApproveAnnotation, digest))
+}

@@ -1,0 +1,244 @@
+package extension_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/retention"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/cable"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+)
+
+// abroad is the shared cluster with another one that extensions are rolled out into, and the way
+// there. The Secret that leads there has the name of the scenario.
+type abroad struct {
+	shared
+	target *cluster.Cluster
+	way    *cable.Cable
+}
+
+// elsewhere are extensions for another cluster.
+func elsewhere(w shared) {
+	a := abroad{shared: w, target: cluster.Start(w.t, cluster.Workloads())}
+	address, err := url.Parse(a.target.Config().Host)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a.way = cable.New(w.t, address.Host)
+	for _, step := range []struct {
+		name string
+		do   func(abroad)
+	}{{"Use", abroad.use}, {"Far", abroad.far}, {"Away", abroad.away}} {
+		w.t.Run(step.name, func(t *testing.T) {
+			one := a
+			one.shared, one.target = w.in(t, w.name+"-"+step.name), a.target.In(t)
+			one.target.MustKubectl("create", "namespace", one.name)
+			step.do(one)
+		})
+	}
+}
+
+// point makes the Secret of the scenario.
+func (a abroad) point() {
+	a.t.Helper()
+	config, err := clientcmd.LoadFromFile(a.target.User("penstock", "system:masters").Kubeconfig())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for _, c := range config.Clusters {
+		c.Server = "https://" + a.way.Address()
+	}
+	raw, err := clientcmd.Write(*config)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.MustKubectlInput(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: penstock-system}, data: {kubeconfig: %s}}", a.name, base64.StdEncoding.EncodeToString(raw)), "create", "-f", "-")
+}
+
+// mayUse is the right to roll out into the cluster of the scenario.
+func (a abroad) mayUse() string {
+	return fmt.Sprintf("- {apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: [%s], verbs: [use]}\n", a.name)
+}
+
+// leads is the annotation of extensions for that cluster.
+func (a abroad) leads() string { return extension.TargetAnnotation + ": " + a.name }
+
+// user may write extensions for that cluster, and have nothing in the host.
+func (a abroad) user() person {
+	a.t.Helper()
+	return a.person("bob", mayWrite+mayCreate+a.mayUse())
+}
+
+// has is a field of an object of the target, "" when it is not there.
+func (a abroad) has(object, path string) string {
+	a.t.Helper()
+	return a.target.Kubectl("-n", a.name, "get", "--ignore-not-found", object, "-o", "jsonpath={"+path+"}").Stdout
+}
+
+// use: an extension for another cluster takes the right to use that one, before anything of it is
+// read; definitions are compared with those there.
+func (a abroad) use() {
+	image := func(fields ...string) string {
+		properties := ""
+		for _, field := range fields {
+			properties += "              " + field + ": {type: string}\n"
+		}
+		return a.pushFiles("plain/"+a.name, map[string]string{
+			"definition.yaml": definitionOf(a.name, properties),
+			"lamp.yaml":       fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp, namespace: %s}\ndata: {fields: %q}\n", a.name, strings.Join(fields, " ")),
+		})
+	}
+	extend := func(fields []string, more string) string {
+		return fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %[1]s, annotations: {%[2]s}}, spec: {namespace: %[1]s, source: {sourceType: Image, image: {ref: %[3]q}}%[4]s}}",
+			a.name, a.leads(), image(fields...), more)
+	}
+	done := is("Progressing=True/Succeeded", "Ready=True/Succeeded")
+	// The host has another one of the name, which would lose a field.
+	a.MustKubectlInput(definitionOf(a.name, "              weight: {type: string}\n"), "create", "-f", "-")
+	a.t.Cleanup(func() { a.Kubectl("delete", "--ignore-not-found", "--wait=false", "crd", a.name+"s.example.com") })
+	bob := a.person("bob", mayWrite+mayCreate)
+	a.apply(bob, a.name, extend([]string{"size", "color"}, ""))
+	e := a.awaitExtension(a.name, "bob may not use it", is("Ready=False/Denied: bob-"+a.name+" may not use target "+a.name))
+	if text := message(e, "Ready"); strings.Contains(text, "Secret") {
+		a.t.Errorf("it tells of the Secret: %s", text)
+	}
+	a.point()
+	a.grant(bob.name, "User", mayWrite+mayCreate+a.mayUse())
+	a.again(bob, a.name)
+	a.awaitExtension(a.name, "it is installed", done)
+	a.target.MustKubectl("-n", a.name, "get", "configmap/lamp", "customresourcedefinition/"+a.name+"s.example.com")
+	if out := a.Kubectl("-n", a.name, "get", "configmap", "lamp"); out.ExitCode == 0 {
+		a.t.Errorf("it is in the host: %s", out)
+	}
+	a.apply(bob, a.name, extend([]string{"size"}, ""))
+	a.awaitExtension(a.name, "it is not safe there", is("Ready=False/UnsafeDefinitions: color", "Stalled=True/UnsafeDefinitions"))
+	a.apply(bob, a.name, extend([]string{"size"}, ", install: {preflight: {crdUpgradeSafety: {enforcement: None}}}"))
+	a.awaitRevision(a.name+"-2", "it is rolled out", succeeded)
+	a.awaitExtension(a.name, "it is upgraded", done)
+	if got := a.has("configmap/lamp", ".data.fields"); got != "size" {
+		a.t.Errorf("the object has %q", got)
+	}
+	if got := a.MustKubectl("get", "crd", a.name+"s.example.com", "-o", "jsonpath={.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties}"); !strings.Contains(got, "weight") {
+		a.t.Errorf("the definition of the host has %s", got)
+	}
+	bob.MustKubectl("delete", "clusterextension", a.name)
+	a.awaitGone(revisions, a.name+"-2", "it goes with the extension")
+	if got := a.has("configmap/lamp", ".metadata.name"); got != "" {
+		a.t.Errorf("%s is still there", got)
+	}
+}
+
+// far: a cluster that is 50 ms away is a cluster: nothing misses its deadline, what is edited is
+// repaired, and what is deleted goes.
+func (a abroad) far() {
+	a.way.Far(a.t, 50*time.Millisecond)
+	defer a.way.Far(a.t, 0)
+	a.point()
+	a.publish(a.name, bundle{pkg: a.name, version: "1.0.0"}, bundle{pkg: a.name, version: "1.1.0", replaces: "1.0.0"})
+	bob := a.user()
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		a.apply(bob, a.name, a.extend(a.name, a.name, "version: "+version, a.leads(), extension.ProgressDeadlineAnnotation+`: "1"`))
+		a.awaitExtension(a.name, version+" is installed", all(installed(version), is("Ready=True/Succeeded", "Available=True/ProbesSucceeded", "Stalled=False/NotStalled")))
+	}
+	text := func(want string) func() bool {
+		return func() bool { return a.has("configmap/"+a.name+"-config", ".data.text") == want }
+	}
+	a.target.MustKubectl("-n", a.name, "patch", "configmap", a.name+"-config", "--type=merge", "-p", `{"data":{"text":"drifted"}}`)
+	a.eventually("the edit is repaired", text("1.1.0"))
+	bob.MustKubectl("delete", "clusterextension", a.name)
+	for _, name := range []string{"-1", "-2"} {
+		a.awaitGone(revisions, a.name+name, "it goes with the extension")
+	}
+	a.eventually("the objects are gone", text(""))
+}
+
+// away: while the API server of the cluster is away, nothing that has objects there is forgotten,
+// neither by deletion nor by retention; when it is back, what was asked for is done, once.
+func (a abroad) away() {
+	a.point()
+	ref := a.pushFiles("charts/"+a.name, map[string]string{
+		"Chart.yaml":          "apiVersion: v2\nname: lamp\nversion: 1.0.0\n",
+		"templates/lamp.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {size: {{ .Values.size | quote }}}\n",
+	})
+	bob, leaving := a.user(), a.name+"-leaving"
+	write := func(name string, size int) {
+		a.apply(bob, name, fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s, annotations: {%s}}, spec: {namespace: %s, source: {sourceType: Chart, chart: {ref: %q}}, config: {configType: Inline, inline: {size: %d}}}}",
+			name, a.leads(), a.name, ref, size))
+	}
+	done := is("Progressing=True/Succeeded", "Ready=True/Succeeded")
+	write(leaving, 1)
+	a.awaitExtension(leaving, "it is installed", done)
+	const before = retention.Keep + 2 // one more than are kept, and the one in use
+	for size := 1; size <= before; size++ {
+		write(a.name, size)
+		a.awaitExtension(a.name, "it is installed", done)
+	}
+	a.awaitGone(revisions, a.name+"-1", "no more are kept")
+	uid := a.has("configmap/"+a.name, ".metadata.uid")
+	a.way.Cut()
+	a.awaitExtension(a.name, "the cluster is away", is("Ready=Unknown/Unseen", "Installed=True/Succeeded"))
+	bob.MustKubectl("delete", "clusterextension", leaving, "--wait=false")
+	write(a.name, before+1)
+	a.awaitRevision(leaving+"-1", "its deletion waits, and says why", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
+		return r.DeletionTimestamp != nil && len(r.Finalizers) > 0 && strings.Contains(fmt.Sprint(r.Status.Conditions), "connection refused")
+	})
+	next := fmt.Sprintf("%s-%d", a.name, before+1)
+	a.awaitRevision(next, "it waits for the cluster", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
+		return !succeeded(r) && strings.Contains(fmt.Sprint(r.Status.Conditions), "connection refused")
+	})
+	a.awaitExtension(a.name, "both revisions are told", func(e *extension.Extension) bool { return len(e.Status.ActiveRevisions) == 2 })
+	a.revisionsAre(before, 2, before+1)
+	if got := a.has("configmap/"+a.name, ".data.size") + a.has("configmap/"+leaving, ".data.size"); got != fmt.Sprintf("%d%d", before, 1) {
+		a.t.Errorf("the cluster has %s", got)
+	}
+	a.way.Mend(a.t)
+	a.awaitGone(revisions, leaving+"-1", "its deletion goes on")
+	a.awaitExtension(a.name, "the rollout goes on", done)
+	if got := a.has("configmap/"+leaving, ".metadata.name"); got != "" {
+		a.t.Errorf("%s is still there", got)
+	}
+	if got := a.has("configmap/"+a.name, ".data.size") + " " + a.has("configmap/"+a.name, ".metadata.uid"); got != fmt.Sprint(before+1)+" "+uid {
+		a.t.Errorf("the object is %s, and was %s", got, uid)
+	}
+	a.awaitGone(revisions, a.name+"-2", "no more are kept")
+	a.revisionsAre(before+1, 3, before+1)
+	bob.MustKubectl("delete", "clusterextension", a.name)
+	a.awaitGone(revisions, next, "it goes with the extension")
+	a.await(corev1.SchemeGroupVersion.WithResource("configmaps"), a.name, "nothing was in the host", absent)
+}
+
+// revisionsAre fails unless the revisions of the scenario are those of some numbers, and those
+// below one are archived.
+func (a abroad) revisionsAre(active, from, to int) {
+	a.t.Helper()
+	var want, got []string
+	for n := from; n <= to; n++ {
+		state := olmv1alpha1.LifecycleStateActive
+		if n < active {
+			state = olmv1alpha1.LifecycleStateArchived
+		}
+		want = append(want, fmt.Sprintf("%s-%d %s", a.name, n, state))
+	}
+	a.eventually(fmt.Sprintf("the revisions are %s", want), func() bool {
+		list, err := a.own.OlmV1alpha1().ClusterExtensionRevisions().List(a.t.Context(), metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + a.name})
+		if err != nil {
+			return false
+		}
+		got = nil
+		for _, r := range list.Items {
+			got = append(got, fmt.Sprintf("%s %s", r.Name, r.Spec.LifecycleState))
+		}
+		return slices.Equal(got, want)
+	})
+}

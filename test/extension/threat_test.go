@@ -1,0 +1,245 @@
+package extension_test
+
+import (
+	"fmt"
+	"strings"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+)
+
+// threatScenarios are rows of docs/reference/threat-model.md: what somebody tries by way of a
+// ClusterExtension. Rows about authors themselves are in authorScenarios.
+func threatScenarios() map[string]scenario {
+	return map[string]scenario{
+		"Object":         objectOfOthers,
+		"Chain":          chainOfOthers,
+		"Configuration":  configured,
+		"Selector":       selected,
+		"Catalog":        catalogOfOthers,
+		"Withdrawn":      withdrawn,
+		"NotImpersonate": notImpersonate,
+		"Deletion":       deleted,
+	}
+}
+
+// deniedTo is whether the newest attempt was refused to somebody, for what they lack.
+func deniedTo(who string, lacks ...string) func(*extension.Extension) bool {
+	return func(e *extension.Extension) bool {
+		text := message(e, "Ready")
+		for _, one := range append(lacks, "in the name of "+who+": ") {
+			if !strings.Contains(text, one) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// again has somebody write an extension again, as it is: the next attempt is now.
+func (w shared) again(who person, name string) {
+	w.t.Helper()
+	who.MustKubectl("annotate", "--overwrite", "clusterextension", name, extension.AuthorAnnotation+"="+author.Renew)
+}
+
+// hasRevision fails when there is no such revision any more, or there is and should not be.
+func (w shared) hasRevision(name string, want bool) {
+	w.t.Helper()
+	if out := w.Kubectl("get", "cer", name); (out.ExitCode == 0) != want {
+		w.t.Errorf("want revision %s: %t: %s", name, want, out)
+	}
+}
+
+// Object: to take over an object of somebody else takes the right to change it.
+func objectOfOthers(w shared) {
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	object := w.name + "-config"
+	w.MustKubectl("-n", w.name, "create", "configmap", object, "--from-literal=text=theirs")
+	shown := func() string {
+		return w.MustKubectl("-n", w.name, "get", "configmap", object, "-o", "jsonpath={.data.text} {.metadata.resourceVersion}")
+	}
+	before := shown()
+	const everything, rest = "[configmaps, serviceaccounts], verbs: [create, get, patch, delete]", "[configmaps, serviceaccounts], verbs: [create, get, delete]"
+	mallory := w.person("mallory", mayWrite+strings.Replace(mayInstall, everything, rest, 1))
+	w.apply(mallory, w.name, w.extend(w.name, w.name, "penstock.dev/collision-protection: None"))
+	w.awaitExtension(w.name, "mallory may not take it", all(is("Ready=False/Denied"), deniedTo(mallory.name, "patch configmaps "+w.name+"/"+object)))
+	if after := shown(); after != before {
+		w.t.Errorf("the object is %s, want %s", after, before)
+	}
+	w.hasRevision(w.name+"-1", false)
+	w.again(w.author("alice"), w.name)
+	w.awaitExtension(w.name, "alice may", installed("1.0.0"))
+	if after := shown(); !strings.HasPrefix(after, "1.0.0 ") {
+		w.t.Errorf("the object is %s", after)
+	}
+}
+
+// Chain: a chain of somebody else is continued only with the rights to what goes by that, and
+// never when another object owns it, or by a proposal.
+func chainOfOthers(w shared) {
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	uid := w.MustKubectl("get", "namespace", w.name, "-o", "jsonpath={.metadata.uid}")
+	owned := w.name + "-owned"
+	for chain, owners := range map[string]string{w.name: "[]", owned: fmt.Sprintf("[{apiVersion: v1, kind: Namespace, name: %s, uid: %s, controller: true}]", w.name, uid)} {
+		w.MustKubectlInput(fmt.Sprintf(`
+apiVersion: olm.operatorframework.io/v1alpha1
+kind: ClusterExtensionRevision
+metadata: {name: %[1]s-1, ownerReferences: %[3]s}
+spec:
+  revision: 1
+  phases:
+  - name: all
+    objects:
+    - object: {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: %[1]s, namespace: %[2]s}, spec: {podSelector: {}}}
+`, chain, w.name, owners), "create", "-f", "-")
+		w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "cer", chain+"-1") })
+		w.awaitRevision(chain+"-1", "it is rolled out", succeeded)
+	}
+	mallory := w.author("mallory")
+	w.apply(mallory, owned, w.extend(owned, w.name))
+	w.awaitExtension(owned, "it is another's", is("Ready=False/NameTaken: "+owned+"-1 belongs to Namespace "+w.name))
+	w.apply(mallory, w.name, w.extend(w.name, w.name, "penstock.dev/upgrade-approval: Manual"))
+	w.awaitExtension(w.name, "nothing is proposed", is("Ready=False/NameTaken: "+w.name+"-1 was not made for this ClusterExtension"))
+	w.apply(mallory, w.name, w.extend(w.name, w.name))
+	w.awaitExtension(w.name, "mallory may not", all(is("Ready=False/Denied"), deniedTo(mallory.name)))
+	for _, chain := range []string{w.name, owned} {
+		w.hasRevision(chain+"-2", false)
+		w.MustKubectl("-n", w.name, "get", "networkpolicy", chain)
+	}
+	if got := w.MustKubectl("get", "cer", w.name+"-1", "-o", "jsonpath={.metadata.generation}{.metadata.ownerReferences}{.spec.lifecycleState}"); got != "1Active" {
+		w.t.Errorf("the revision is %s", got)
+	}
+	w.grant(mallory.name, "User", mayWrite+mayInstall+"- {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [delete]}\n")
+	w.again(mallory, w.name)
+	w.awaitExtension(w.name, "with the right to delete what goes, they may", installed("1.0.0"))
+	w.awaitRevision(w.name+"-2", "it is a revision of the chain", succeeded)
+}
+
+// Configuration: what it brings is judged for the author, here objects in another namespace,
+// and rules of a role.
+func configured(w shared) {
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0", ownNamespace: true})
+	other, chart := w.name+"-other", w.name+"-chart"
+	w.MustKubectl("create", "namespace", other)
+	mallory := w.person("mallory", mayWrite+mayCreate)
+	w.MustKubectlInput(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: mallory, namespace: %[1]s}
+rules:
+- {apiGroups: ["", apps, rbac.authorization.k8s.io], resources: [configmaps, serviceaccounts, deployments, roles, rolebindings], verbs: [create, get, patch, delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: mallory, namespace: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: mallory}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[2]q}]
+`, w.name, mallory.name), "create", "-f", "-")
+	watch := func(namespace string) string {
+		return fmt.Sprintf("config: {configType: Inline, inline: {watchNamespace: %q}}", namespace)
+	}
+	w.apply(mallory, w.name, w.extend(w.name, w.name, watch(other)))
+	// Until the cluster knows the role, mallory lacks more than that.
+	w.awaitExtension(w.name, "mallory may not write there", all(is("Ready=False/Denied"), deniedTo(mallory.name, "roles.rbac.authorization.k8s.io "+other+"/"),
+		func(e *extension.Extension) bool {
+			return !strings.Contains(message(e, "Ready"), "deployments.apps "+w.name+"/"+w.name+";")
+		}))
+	ref := w.pushFiles("charts/"+w.name, map[string]string{
+		"Chart.yaml":          "apiVersion: v2\nname: lamp\nversion: 1.0.0\n",
+		"templates/role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: {{ .Release.Name }}}\nrules: {{ .Values.rules | toJson }}\n",
+	})
+	rules := func(resource string) string {
+		return fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s}, spec: {namespace: %s, source: {sourceType: Chart, chart: {ref: %q}}, config: {configType: Inline, inline: {rules: [{apiGroups: [\"\"], resources: [%s], verbs: [get]}]}}}}", chart, w.name, ref, resource)
+	}
+	w.apply(mallory, chart, rules("secrets"))
+	w.awaitExtension(chart, "mallory may not hand that on", all(is("Ready=False/Denied"), deniedTo(mallory.name, "get secrets in namespace "+w.name+" (granted by Role "+w.name+"/"+chart+")")))
+	w.hasRevision(w.name+"-1", false)
+	w.hasRevision(chart+"-1", false)
+	w.apply(mallory, w.name, w.extend(w.name, w.name, watch(w.name)))
+	w.apply(mallory, chart, rules("configmaps"))
+	w.awaitExtension(w.name, "mallory may have it where they may write", installed("1.0.0"))
+	w.awaitExtension(chart, "mallory may hand on what they have", is("Progressing=True/Succeeded", "Ready=True/Succeeded"))
+}
+
+// Selector: a catalog that the selector leaves out changes nothing, whatever it offers.
+func selected(w shared) {
+	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name, "selector: {matchLabels: {olm.operatorframework.io/metadata.name: "+w.name+"}}"))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	w.publish(w.name+"-other", bundle{pkg: w.name, version: "9.0.0", replaces: "1.0.0"})
+	w.MustKubectl("patch", "clustercatalog", w.name+"-other", "--type=merge", "-p", `{"spec":{"priority":100}}`)
+	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})...)
+	r := w.awaitRevision(w.name+"-2", "it is proposed", waitsForApproval)
+	if cause := r.Annotations[olmv1alpha1.ChangeCauseAnnotation]; cause != "1.1.0 proposed, from channel stable" || r.Annotations[extension.CatalogAnnotation] != w.name {
+		w.t.Errorf("%s, of catalog %s", cause, r.Annotations[extension.CatalogAnnotation])
+	}
+}
+
+// Catalog: a catalog that somebody else made may offer a bundle with more rights. The rights of
+// whoever acts bound it: the ServiceAccount, or the author.
+func catalogOfOthers(w shared) {
+	other := w.name + "-other"
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.grant("installer", "ServiceAccount", mayInstall)
+	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [\"\"], resources: [serviceaccounts], resourceNames: [installer], verbs: [impersonate]}\n")
+	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	role := fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s}, rules: [{apiGroups: [\"\"], resources: [secrets], verbs: [get]}]}", other)
+	w.publish(other, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0", more: []string{role}})
+	w.MustKubectl("patch", "clustercatalog", other, "--type=merge", "-p", `{"spec":{"priority":100}}`)
+	w.awaitExtension(w.name, "the ServiceAccount may not hand that on", all(deniedTo("system:serviceaccount:"+w.name+":installer", "get secrets", "granted by ClusterRole "+other),
+		func(e *extension.Extension) bool {
+			return e.Status.Install != nil && e.Status.Install.Bundle.Version == "1.0.0"
+		}))
+	second := w.name + "-second"
+	w.apply(alice, second, w.extend(second, w.name))
+	w.awaitExtension(second, "alice may not hand that on", all(is("Ready=False/Denied"), deniedTo(alice.name, "get secrets", "granted by ClusterRole "+other)))
+	w.hasRevision(w.name+"-2", false)
+	w.hasRevision(second+"-1", false)
+	if out := w.Kubectl("get", "clusterrole", other); out.ExitCode == 0 {
+		w.t.Errorf("the role is there: %s", out)
+	}
+}
+
+// Withdrawn: rights count when a revision is made, and not when the extension was written.
+func withdrawn(w shared) {
+	alice := w.author("alice")
+	w.apply(alice, w.name, w.extend(w.name, w.name))
+	w.grant(alice.name, "User", mayWrite)
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.awaitExtension(w.name, "alice may no longer", all(is("Ready=False/Denied"), func(e *extension.Extension) bool {
+		return strings.Contains(message(e, "Ready"), alice.name+" may not create clusterextensionrevisions")
+	}))
+	w.hasRevision(w.name+"-1", false)
+}
+
+// NotImpersonate: a ServiceAccount that its author may not impersonate gives nobody rights.
+func notImpersonate(w shared) {
+	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.grant("installer", "ServiceAccount", mayInstall)
+	alice := w.author("alice")
+	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})...)
+	w.awaitRevision(w.name+"-2", "it is proposed", waitsForApproval)
+}
+
+// Deletion: who may write an extension, and delete it, does not therefore delete what its author
+// wants to stay.
+func deleted(w shared) {
+	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name, "penstock.dev/teardown-policy: Orphan"))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	mallory := w.person("mallory", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create, get, patch]}\n")
+	mallory.MustKubectl("annotate", "--overwrite", "clusterextension", w.name, "penstock.dev/teardown-policy=Delete")
+	w.awaitExtension(w.name, "mallory may not", deniedTo(mallory.name))
+	if got := w.MustKubectl("get", "cer", w.name+"-1", "-o", "jsonpath={.spec.teardownPolicy}"); got != "Orphan" {
+		w.t.Errorf("the policy is %s", got)
+	}
+	mallory.MustKubectl("delete", "clusterextension", w.name)
+	w.awaitGone(revisions, w.name+"-1", "it goes with the extension")
+	w.apply(mallory, w.name, w.extend(w.name, w.name, "penstock.dev/collision-protection: None"))
+	w.awaitExtension(w.name, "mallory gets nothing by the name", all(is("Ready=False/Denied"), deniedTo(mallory.name)))
+	w.MustKubectl("-n", w.name, "get", "configmap/"+w.name+"-config", "deployment/"+w.name)
+}

@@ -1,0 +1,156 @@
+// Package cable is a way to a server that a test can cut and mend, and that can be long:
+//
+//	way := cable.New(t, address) // connect to way.Address()
+//	way.Far(50 * time.Millisecond)
+//	way.Cut()
+//	way.Mend(t)
+package cable
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Cable takes connections at an address of its own, and carries them to a server. It is safe
+// for concurrent use.
+type Cable struct {
+	to string
+
+	mu       sync.Mutex
+	address  string
+	delay    time.Duration // in one direction
+	listener net.Listener
+	// open is nil while it is cut.
+	open map[net.Conn]bool
+}
+
+// New makes a way to a host:port until the test ends.
+func New(t testing.TB, to string) *Cable {
+	t.Helper()
+	c := &Cable{to: to, address: "127.0.0.1:0"}
+	c.Mend(t)
+	t.Cleanup(c.Cut)
+	return c
+}
+
+// Address is where the way begins; it stays the same.
+func (c *Cable) Address() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.address
+}
+
+// Mend takes connections again.
+func (c *Cable) Mend(t testing.TB) {
+	t.Helper()
+	listener, err := net.Listen("tcp", c.Address())
+	if err != nil {
+		t.Fatalf("cable: %v", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listener, c.address, c.open = listener, listener.Addr().String(), map[net.Conn]bool{}
+	go func() {
+		for {
+			here, err := listener.Accept()
+			if err != nil {
+				return // it was cut
+			}
+			go c.carry(here)
+		}
+	}()
+}
+
+// Cut ends all connections, and takes no more.
+func (c *Cable) Cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.listener.Close()
+	for connection := range c.open {
+		_ = connection.Close()
+	}
+	c.open = nil
+}
+
+// Far makes what is connected from now on take a round trip. Connections that there are end,
+// and come again.
+func (c *Cable) Far(t testing.TB, roundTrip time.Duration) {
+	t.Helper()
+	c.Cut()
+	c.mu.Lock()
+	c.delay = roundTrip / 2
+	c.mu.Unlock()
+	c.Mend(t)
+}
+
+func (c *Cable) carry(here net.Conn) {
+	there, err := net.Dial("tcp", c.to)
+	if err != nil {
+		_ = here.Close()
+		return
+	}
+	c.mu.Lock()
+	if c.open == nil { // it was cut meanwhile
+		c.mu.Unlock()
+		_, _ = here.Close(), there.Close()
+		return
+	}
+	c.open[here], c.open[there] = true, true
+	delay := c.delay
+	c.mu.Unlock()
+	done := make(chan struct{}, 2)
+	for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
+		go func() {
+			transfer(pair[0], pair[1], delay)
+			done <- struct{}{}
+		}()
+	}
+	<-done
+	_, _ = here.Close(), there.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, here)
+	delete(c.open, there)
+}
+
+// chunk is what was read at a time.
+type chunk struct {
+	due  time.Time
+	data []byte
+}
+
+// transfer carries what one side says to the other, everything later by the delay. Much may be
+// under way at the same time.
+func transfer(to io.Writer, from io.Reader, delay time.Duration) {
+	if delay == 0 {
+		_, _ = io.Copy(to, from)
+		return
+	}
+	const underWay = 4096
+	chunks := make(chan chunk, underWay)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		var err error
+		for one := range chunks {
+			if err == nil {
+				time.Sleep(time.Until(one.due)) // the length of the way, and no wait for anything
+				_, err = to.Write(one.data)
+			}
+		}
+	})
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			chunks <- chunk{time.Now().Add(delay), append([]byte(nil), buffer[:n]...)}
+		}
+		if err != nil {
+			break
+		}
+	}
+	close(chunks)
+	writing.Wait()
+}

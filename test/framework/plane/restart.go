@@ -1,0 +1,28 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// Upgrade ends kube-apiserver and starts that of other tools on the same port and etcd, as an
+// upgrade of the control plane does. It returns when it is ready. Tools is a folder as Tools
+// returns it, of any version of Kubernetes.
+func (p *Plane) Upgrade(ctx context.Context, tools string) error {
+	for i, running := range p.processes {
+		if running.name != "kube-apiserver" {
+			continue
+		}
+		if err := running.Kill(); err != nil {
+			return err
+		}
+		started, err := run(p.dir, filepath.Join(tools, "kube-apiserver"), "kube-apiserver", false, p.apiServerArgs(p.options))
+		if err != nil {
+			return err
+		}
+		p.processes[i] = started
+		return p.until(ctx, "kube-apiserver to become ready", p.ready, started)
+	}
+	return fmt.Errorf("no kube-apiserver runs in %s", p.dir)
+}

@@ -1,0 +1,68 @@
+package pod
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// attributes let a container die with us, and give an isolated one namespaces in which it
+// is root.
+func attributes(isolated bool) *syscall.SysProcAttr {
+	made := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if isolated {
+		made.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC
+		made.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		made.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	return made
+}
+
+// Namespaces is an error when this machine does not let us make the namespaces of a
+// container, and says what it refused.
+func Namespaces() error {
+	for _, program := range []string{"mount", "setpriv", "unshare"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("containers need the program %s of util-linux: %w", program, err)
+		}
+	}
+	// A folder below which nothing is mounted: binding others is forbidden.
+	dir, err := os.MkdirTemp("", "penstock-namespaces-")
+	if err != nil {
+		return fmt.Errorf("making a folder to mount: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	try := exec.Command("/bin/sh", "-c", `mount --bind "$1" "$1" && exec unshare --user --map-user=1000 --map-group=0 true`, "try", dir)
+	try.SysProcAttr = attributes(true)
+	if out, err := try.CombinedOutput(); err != nil {
+		return fmt.Errorf("this machine does not let us make user, mount and process namespaces: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Confined is an error when a process that runs in namespaces has more than its Pod asks
+// for: capabilities, ways to get some, or a root that can be written.
+func Confined(pid int) error {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return fmt.Errorf("reading what process %d may do: %w", pid, err)
+	}
+	for _, want := range []string{"CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n", "NoNewPrivs:\t1\n"} {
+		if !strings.Contains(string(status), want) {
+			return fmt.Errorf("process %d does not have %q:\n%s", pid, want, status)
+		}
+	}
+	mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	if err != nil {
+		return fmt.Errorf("reading what process %d sees: %w", pid, err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		// See proc_pid_mountinfo(5): the fifth field is the path, the sixth are options.
+		if fields := strings.Fields(line); len(fields) > 5 && fields[4] == "/" && !strings.HasPrefix(fields[5], "ro") {
+			return fmt.Errorf("process %d could write into its root: %s", pid, line)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+// Package pod runs the container of a Pod on this machine, as a kubelet would: with the
+// token of its ServiceAccount, its volumes, its arguments and its security context. No
+// control plane of tests has a kubelet.
+//
+//	container, err := pod.Prepare(ctx, pod.Host{…}, found, pod.Options{Dir: dir, Root: unpacked})
+//	command := container.Command()
+//	err = pod.Reach(ctx, host, "penstock-system", "penstock", container)
+//
+// With the files of an image, the container gets user, mount and process namespaces of its
+// own, and sees nothing else of this machine but its network. Without them, a program runs
+// as any process does, with paths of volumes replaced.
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+)
+
+// accountPath is where a container finds the token of its ServiceAccount.
+const accountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// Options say how to run it.
+type Options struct {
+	// Dir is a folder for volumes; it may be that of an earlier container, whose claims
+	// are taken over.
+	Dir string
+	// Root is the folder with the files of the image; with it, Program is not used. The
+	// container sees it read-only when the Pod says so.
+	Root string
+	// Program takes the place of the image's entrypoint without namespaces.
+	Program string
+	// Entrypoint is the path of the image's program within Root.
+	Entrypoint string
+	// UID is the user inside of the container. The Pod's own is taken when it is 0.
+	UID int64
+}
+
+// Container is ready to run.
+type Container struct {
+	// Ports are the ports that it listens on, by the names that the Pod gives them. They
+	// are free ports of this machine in place of those of the Pod: here every container
+	// has the same address.
+	Ports map[string]int32
+
+	path string
+	args []string
+	env  []string
+	// isolated when it runs in namespaces.
+	isolated bool
+}
+
+// Command runs the container. It can be called again after the command has ended.
+func (c *Container) Command() *exec.Cmd {
+	command := exec.Command(c.path, c.args...)
+	command.Env = c.env
+	command.SysProcAttr = attributes(c.isolated)
+	return command
+}
+
+// mount is a volume of the container: a folder or file of this machine, and its path inside.
+type mount struct {
+	source, path string
+}
+
+// Prepare makes the volumes of a Pod that exists in the cluster, and asks for a token. The
+// config is that of somebody who may read its Secrets and create the token.
+func Prepare(ctx context.Context, config *rest.Config, pod *corev1.Pod, o Options) (*Container, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	if n := len(pod.Spec.Containers) + len(pod.Spec.InitContainers); n != 1 {
+		return nil, fmt.Errorf("running Pod %s: it has %d containers, and one can be run here", pod.Name, n)
+	}
+	container := pod.Spec.Containers[0]
+	if len(container.Command) > 0 || len(container.Env) > 0 || len(container.EnvFrom) > 0 {
+		return nil, fmt.Errorf("running Pod %s: commands and environments are not supported here", pod.Name)
+	}
+	mounts, err := volumes(ctx, client, pod, o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("making the volumes of Pod %s: %w", pod.Name, err)
+	}
+	account, err := serviceAccount(ctx, client, config, pod, o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("taking a token of ServiceAccount %s: %w", pod.Spec.ServiceAccountName, err)
+	}
+	ports, args, err := freePorts(container)
+	if err != nil {
+		return nil, fmt.Errorf("choosing ports for Pod %s: %w", pod.Name, err)
+	}
+	made := &Container{Ports: ports}
+	if o.Root == "" {
+		return made, made.plain(config, args, append(mounts, mount{account, accountPath}), pod.Namespace, o)
+	}
+	return made, made.isolate(config, args, append(mounts, mount{account, accountPath}), pod, o)
+}
+
+// volumes makes a folder for each mount.
+func volumes(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, dir string) ([]mount, error) {
+	var found []mount
+	for _, m := range pod.Spec.Containers[0].VolumeMounts {
+		i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no volume %s", m.Name)
+		}
+		if m.MountPath == accountPath {
+			continue
+		}
+		volume := pod.Spec.Volumes[i]
+		source := filepath.Join(dir, "volumes", pod.Name, m.Name)
+		if claim := volume.PersistentVolumeClaim; claim != nil {
+			source = filepath.Join(dir, "claims", claim.ClaimName)
+		}
+		if err := os.MkdirAll(source, 0o700); err != nil {
+			return nil, err
+		}
+		switch {
+		case volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil:
+		case volume.Secret != nil:
+			if err := secret(ctx, client, pod.Namespace, volume.Secret, source); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, fmt.Errorf("volume %s is of a kind that is not supported here", m.Name)
+		}
+		found = append(found, mount{source, m.MountPath})
+	}
+	return found, nil
+}
+
+func secret(ctx context.Context, client kubernetes.Interface, namespace string, source *corev1.SecretVolumeSource, dir string) error {
+	found, err := client.CoreV1().Secrets(namespace).Get(ctx, source.SecretName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading Secret %s: %w", source.SecretName, err)
+	}
+	for name, content := range found.Data {
+		path := filepath.Join(dir, name)
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, content, os.FileMode(ptr.Deref(source.DefaultMode, 0o644))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serviceAccount makes the folder with the token of the Pod. A kubelet renews it; here it
+// lives as long as no test does.
+func serviceAccount(ctx context.Context, client kubernetes.Interface, config *rest.Config, pod *corev1.Pod, dir string) (string, error) {
+	token, err := client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](6 * 3600)}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(dir, "volumes", pod.Name, "serviceaccount")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	for name, content := range map[string][]byte{"token": []byte(token.Status.Token), "ca.crt": config.CAData, "namespace": []byte(pod.Namespace)} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			return "", err
+		}
+	}
+	return folder, nil
+}
+
+// freePorts replaces the ports of a container in its arguments.
+func freePorts(container corev1.Container) (map[string]int32, []string, error) {
+	args, ports := slices.Clone(container.Args), map[string]int32{}
+	for _, port := range container.Ports {
+		free, err := freePort()
+		if err != nil {
+			return nil, nil, err
+		}
+		ports[port.Name] = free
+		old, said := strconv.Itoa(int(port.ContainerPort)), false
+		for i, arg := range args {
+			if flag, value, ok := strings.Cut(arg, "="); ok && (value == old || value == ":"+old) {
+				args[i], said = flag+"="+strings.TrimSuffix(value, old)+strconv.Itoa(int(free)), true
+			}
+		}
+		if !said {
+			return nil, nil, fmt.Errorf("no argument says that port %s is %s: %v", port.Name, old, args)
+		}
+	}
+	return ports, args, nil
+}
+
+func freePort() (int32, error) {
+	listener, err := net.Listen("tcp", ":0")
+	if err != nil {
+		return 0, err
+	}
+	// #nosec G115 -- a port
+	return int32(listener.Addr().(*net.TCPAddr).Port), listener.Close()
+}
+
+// plain runs the program beside us, with a kubeconfig in place of the environment of a Pod.
+func (c *Container) plain(config *rest.Config, args []string, mounts []mount, namespace string, o Options) error {
+	if o.Program == "" {
+		return errors.New("running a container: there is neither an image nor a program")
+	}
+	for i, arg := range args {
+		flag, value, _ := strings.Cut(arg, "=")
+		for _, m := range mounts {
+			if value == m.path || strings.HasPrefix(value, m.path+"/") {
+				args[i] = flag + "=" + m.source + strings.TrimPrefix(value, m.path)
+			}
+		}
+	}
+	account := mounts[len(mounts)-1].source
+	made := clientcmdapi.NewConfig()
+	made.Clusters["host"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthority: filepath.Join(account, "ca.crt")}
+	made.AuthInfos["pod"] = &clientcmdapi.AuthInfo{TokenFile: filepath.Join(account, "token")}
+	made.Contexts["host"] = &clientcmdapi.Context{Cluster: "host", AuthInfo: "pod", Namespace: namespace}
+	made.CurrentContext = "host"
+	kubeconfig := filepath.Join(account, "kubeconfig")
+	if err := clientcmd.WriteToFile(*made, kubeconfig); err != nil {
+		return fmt.Errorf("writing the kubeconfig of a Pod: %w", err)
+	}
+	c.path, c.args, c.env = o.Program, append(args, "--kubeconfig="+kubeconfig), os.Environ()
+	return nil
+}

@@ -1,0 +1,162 @@
+package server_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/pod"
+	"github.com/penstock-project/penstock/test/framework/replicas"
+)
+
+// installation of the chart in a cluster that has no kubelet: the program runs here, as the
+// Deployment says.
+type installation struct {
+	*cluster.Cluster
+	t       *testing.T
+	program *penstock.Program
+	dir     string
+	// begun counts Pods.
+	begun   int
+	running []*penstock.Server
+}
+
+// chartsRun installs the chart three times: embedded, then upgraded; three replicas on an
+// etcd of ours, with a certificate that cert-manager would have made; and one replica with a
+// certificate of somebody's own.
+func chartsRun(t *testing.T, c *cluster.Cluster) {
+	i := &installation{Cluster: c, t: t, program: penstock.Build(t), dir: filepath.Dir(penstock.DataDir(t))}
+	etcd := replicas.StartEtcd(t, c)
+
+	// Another manager of fields had it before.
+	i.MustKubectl("delete", "deployment", "penstock", system)
+	i.install("v1.0.0", values{})
+	i.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	bundle := i.bundle()
+	i.halt()
+	// The chart after it: what the process had written into objects of the chart stays, and
+	// so does the store.
+	i.install("v1.1.0", values{}.set("monitoring.enabled", true).set("extraArgs", []any{"--v=1"}))
+	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=60s")
+	if i.bundle() != bundle {
+		t.Error("an upgrade of the chart made another authority")
+	}
+	i.scraped()
+	i.MustKubectl("delete", "cer", "argocd-1")
+	i.remove()
+
+	external := values{}.set("store.mode", "external").set("store.external.servers", []any{etcd.Server}).
+		// Nothing here waits for endpoints to go.
+		set("extraArgs", []any{"--shutdown-delay-duration=0s"})
+	i.secret("penstock-etcd", etcd.Authority, etcd.Certificate, etcd.Key)
+	i.secret(newSecret("penstock-serving", t))
+	i.install("v1.0.0", external.set("replicas", 3).set("tls.mode", "cert-manager"))
+	if n := len(i.running); n != 3 {
+		t.Errorf("%d replicas run", n)
+	}
+	i.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=60s")
+	i.halt()
+
+	i.secret(newSecret("somebodys", t))
+	i.install("v1.0.0", external.set("tls.mode", "secret").set("tls.secretName", "somebodys").set("networkPolicy.enabled", false).set("monitoring.enabled", true))
+	i.MustKubectl("get", "cer", "argocd-1")
+	i.scraped()
+}
+
+func newSecret(name string, t *testing.T) (string, []byte, []byte, []byte) {
+	authority, certificate, key := newPair(t, name)
+	return name, authority, certificate, key
+}
+
+func (i *installation) secret(name string, authority, certificate, key []byte) {
+	i.t.Helper()
+	client, err := kubernetes.NewForConfig(i.Config())
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"ca.crt": authority, "tls.crt": certificate, "tls.key": key}}
+	if _, err := client.CoreV1().Secrets("penstock-system").Create(i.t.Context(), made, metav1.CreateOptions{}); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+// install applies the chart as Helm does, runs as many Pods as it asks for, and returns when
+// the host reaches them.
+func (i *installation) install(version string, v values) {
+	i.t.Helper()
+	manifests := rendered(i.t, version, v)
+	out := i.KubectlInput(manifests, "apply", "--server-side", "--field-manager=helm", "--force-conflicts", "--validate=strict", "-f", "-")
+	if out.ExitCode != 0 || out.Stderr != "" {
+		i.t.Fatal(out)
+	}
+	var deployment appsv1.Deployment
+	decode(i.t, split(i.t, manifests)["Deployment"][0], &deployment)
+	for range ptr.Deref(deployment.Spec.Replicas, 1) {
+		i.begin(deployment)
+	}
+	for _, server := range i.running {
+		server.Await(i.t, penstock.Served)
+	}
+	i.MustKubectl("wait", "--for=condition=Available", "--timeout=60s", "apiservice/v1alpha1.olm.operatorframework.io")
+	eventually(i.t, "the API", func() error {
+		if out := i.Kubectl("get", "cer"); out.ExitCode != 0 {
+			return missingError{out.Stderr}
+		}
+		return nil
+	})
+}
+
+// begin runs one Pod of the Deployment.
+func (i *installation) begin(deployment appsv1.Deployment) {
+	i.t.Helper()
+	i.begun++
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("penstock-", i.begun), Namespace: deployment.Namespace, Labels: deployment.Spec.Template.Labels},
+		Spec:       deployment.Spec.Template.Spec,
+	}
+	container, err := pod.Prepare(i.t.Context(), i.Config(), made, pod.Options{Dir: i.dir, Program: i.program.Path()})
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	server := penstock.Start(i.t, container.Command())
+	if err := pod.Reach(i.t.Context(), i.Config(), made.Namespace, "penstock", made.Name, container); err != nil {
+		i.t.Fatal(err)
+	}
+	i.running = append(i.running, server)
+}
+
+// halt ends the Pods.
+func (i *installation) halt() {
+	i.t.Helper()
+	i.MustKubectl("delete", "endpointslices", "--all", system)
+	for _, server := range i.running {
+		server.Stop(i.t)
+		if log := server.Complaints(); strings.Contains(log, "forbidden") {
+			i.t.Errorf("something was refused:\n%s", log)
+		}
+	}
+	i.running = nil
+}
+
+// remove ends the Pods, and removes what belongs to their store.
+func (i *installation) remove() {
+	i.t.Helper()
+	i.halt()
+	i.MustKubectl("delete", "configmap/penstock-store", "secret/penstock-ca", system)
+}
+
+// bundle verifies the API.
+func (i *installation) bundle() string {
+	i.t.Helper()
+	return i.MustKubectl("get", "apiservice", apiService, "-o", "jsonpath={.spec.caBundle}")
+}
