@@ -8,6 +8,7 @@ SHELL := /bin/bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # What is built has these, and what is tested, too.
 export GOFLAGS := $(GOFLAGS) -tags=$(shell cat hack/tags)
+export CGO_ENABLED ?= 0
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 
 .PHONY: help
@@ -33,6 +34,14 @@ cluster-down: ## End it and remove all it left
 .PHONY: build
 build: ## Build bin/penstock and the plugin, bin/kubectl-penstock
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: image
+image: ## Build the image for linux/amd64 and arm64, a layout of the OCI in bin/image; 15 minutes the first time; PLATFORMS=linux/amd64 for one
+	@go run ./hack/release image -version "$(VERSION)" -out bin/image -platforms "$(PLATFORMS)"
+
+.PHONY: release
+release: ## Make a release in bin/release: archives, checksums, bills of materials, image, chart, manifest of krew, notes; VERSION=v1.2.3, PLATFORMS=linux/amd64 for some
+	@go run ./hack/release all -version "$(VERSION)" -out bin/release -platforms "$(PLATFORMS)"
 
 .PHONY: tools
 tools: ## Build the control plane's programs into a cache outside the checkout, once
@@ -70,6 +79,14 @@ e2e: ## Tests of the program as a user runs it: test/e2e
 test-busy: ## All tests once with two busy loops beside them: none may fail because the machine is slow
 	@hack/test-busy.sh
 
+.PHONY: image-test
+image-test: build tools ## Build the image of this machine twice, and play the first acts of the demo with its program in namespaces of its own
+	@hack/image-test.sh "$(VERSION)"
+
+.PHONY: release-test
+release-test: tools ## Make a release for this machine, install from its archives alone in an empty folder, and run the quick start; RELEASE=bin/release for one that exists
+	@hack/release-test.sh "$(RELEASE)"
+
 .PHONY: test-race
 test-race: ## Unit tests with the race detector; needs a C compiler
 	@CGO_ENABLED=1 TESTFLAGS="-race $(TESTFLAGS)" hack/test.sh unit
@@ -94,6 +111,10 @@ bench-reads: tools ## Measure reads beside custom resources on a real control pl
 bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a plain loop, 8 minutes; FULL=1 for the matrix, hours; PROFILE=<folder> for heaps at rest
 	@cd test/bench && BENCH=rollout FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRollout$$' -count 1 -v -timeout 6h ./rollout
 
+.PHONY: bench-extensions
+bench-extensions: tools ## Measure ClusterExtensions from one catalog beside plain revisions and Helm's SDK, 7 minutes; FULL=1 for 1,000 of them, FULL=0 for 10; PROFILE=<folder> for profiles
+	@cd test/bench && BENCH=extensions FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestExtensions$$' -count 1 -v -timeout 2h ./rollout
+
 .PHONY: bench-webhooks
 bench-webhooks: tools ## Measure the webhooks beside one that does nothing, 2 minutes
 	@cd test/bench && BENCH=webhooks PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestWebhooks$$' -count 1 -v -timeout 30m ./webhooks
@@ -101,6 +122,10 @@ bench-webhooks: tools ## Measure the webhooks beside one that does nothing, 2 mi
 .PHONY: bench-hostile
 bench-hostile: tools ## Measure the worst that somebody without rights can send, and the worst expressions, 3 minutes
 	@cd test/bench && BENCH=hostile PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestHostile$$' -count 1 -v -timeout 1h ./hostile
+
+.PHONY: bench-console
+bench-console: ## Measure the console with 1,000 extensions in a browser, half a minute
+	@cd test/console && BENCH=console go test -run '^TestScale$$' -count 1 -v -timeout 10m .
 
 .PHONY: bench-store
 bench-store: ## Measure what revisions of real operators take in the store, writing, reading and collecting them, 5 minutes
