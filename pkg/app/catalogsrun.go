@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/contentserver"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/controller/catalog"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
@@ -49,7 +50,7 @@ func (r *catalogsRun) run(ctx context.Context) {
 		running.Go(func() { r.serve(ctx) })
 	}
 	if !accessreview.MayWatch(ctx, r.access, clustercatalog.Resource, "", "", "ClusterCatalogs") ||
-		!accessreview.MayWatch(ctx, r.access, catalog.Definitions, "", clustercatalog.DefinitionName, "ClusterCatalogs") {
+		!accessreview.MayWatch(ctx, r.access, objectwatch.Definitions, "", clustercatalog.DefinitionName, "ClusterCatalogs") {
 		return
 	}
 	r.options.SeesLeases = accessreview.MayWatch(ctx, r.access, coordinationv1.SchemeGroupVersion.WithResource("leases"), "", clustercatalog.CatalogdLease, "Write ClusterCatalogs: nobody can tell whether OLM's catalogd does")

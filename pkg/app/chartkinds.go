@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -19,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/chartkind"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
@@ -35,9 +35,8 @@ func (s *Settings) startChartKinds(ctx context.Context, term leadership.Term) er
 	}
 	options.Rights = hostRights{core}
 	return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		definitions := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 		if !accessreview.MayWatch(ctx, core, kinds.Resource, "", "", "ChartKinds") ||
-			!accessreview.MayWatch(ctx, core, definitions, "", kinds.DefinitionName, "ChartKinds") {
+			!accessreview.MayWatch(ctx, core, objectwatch.Definitions, "", kinds.DefinitionName, "ChartKinds") {
 			<-ctx.Done()
 			return nil
 		}

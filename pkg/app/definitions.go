@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/pkg/target"
 )
@@ -56,7 +57,7 @@ func (r *definitionReader) Definition(ctx context.Context, secret, name string) 
 			return nil, fmt.Errorf("connecting to the target cluster of Secret %s/%s: %w", r.namespace, secret, err)
 		}
 	}
-	found, err := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Get(ctx, name, metav1.GetOptions{})
+	found, err := client.Resource(objectwatch.Definitions).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -6,9 +6,7 @@ import (
 	"fmt"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -26,6 +24,7 @@ import (
 	ext "github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
@@ -40,9 +39,8 @@ func (s *Settings) startExtensions(ctx context.Context, term leadership.Term) er
 	}
 	return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		core := options.Leases
-		definitions := schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
 		if !accessreview.MayWatch(ctx, core, ext.Resource, "", "", "ClusterExtensions") ||
-			!accessreview.MayWatch(ctx, core, definitions, "", ext.Resource.GroupResource().String(), "ClusterExtensions") ||
+			!accessreview.MayWatch(ctx, core, objectwatch.Definitions, "", ext.Resource.GroupResource().String(), "ClusterExtensions") ||
 			!accessreview.MayWatch(ctx, core, coordinationv1.SchemeGroupVersion.WithResource("leases"), "", ext.OperatorControllerLease, "ClusterExtensions: nobody can tell whether OLM's operator-controller writes them") {
 			<-ctx.Done()
 			return nil

@@ -17,6 +17,7 @@ import (
 	template "github.com/penstock-project/penstock/pkg/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
@@ -32,7 +33,7 @@ func startTemplates(ctx context.Context, term leadership.Term) error {
 	return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		for _, kind := range annotated.Kinds() {
 			feature := "Templates of images of " + kind.Kind + "s"
-			if accessreview.MayWatch(ctx, core, imagetemplate.Definitions, "", kind.Definition(), feature) && accessreview.MayWatch(ctx, core, kind.Resource, "", "", feature) {
+			if accessreview.MayWatch(ctx, core, objectwatch.Definitions, "", kind.Definition(), feature) && accessreview.MayWatch(ctx, core, kind.Resource, "", "", feature) {
 				options.Kinds = append(options.Kinds, kind)
 			}
 		}

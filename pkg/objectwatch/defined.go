@@ -9,11 +9,15 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
+// Definitions is the resource of CustomResourceDefinitions.
+var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
 // WhileDefined runs do for as long as a cluster has a CustomResourceDefinition of a name:
 // without one, a watch of its objects would be tried for ever. Its context ends when the
-// definition goes, or when it is another one: that has other objects, if it has any. Missing
-// is called before do is run, and when there is no definition, also at the beginning.
-func WhileDefined(ctx context.Context, client metadata.Interface, name string, missing func(), do func(context.Context)) {
+// definition goes, or when it is another one: that has other objects, if it has any. Changed
+// is told whether there is a definition, once that is known and whenever there is another one
+// or none any more, before do is run.
+func WhileDefined(ctx context.Context, client metadata.Interface, name string, changed func(defined bool), do func(context.Context)) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	var mu sync.Mutex
@@ -40,15 +44,14 @@ func WhileDefined(ctx context.Context, client metadata.Interface, name string, m
 			stop()
 			stop = nil
 		}
-		missing()
+		changed(uid != "")
 		if uid != "" {
 			var while context.Context
 			while, stop = context.WithCancel(ctx)
 			running.Go(func() { do(while) })
 		}
 	}
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	watching = New(client, client.Resource(definitions), &metav1.PartialObjectMetadata{}, Options{Name: name, Changed: look})
+	watching = New(client, client.Resource(Definitions), &metav1.PartialObjectMetadata{}, Options{Name: name, Changed: look})
 	watching.Run(ctx)
 	mu.Lock()
 	defer mu.Unlock()

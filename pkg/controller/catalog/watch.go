@@ -7,65 +7,24 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// Definitions is the resource of CustomResourceDefinitions.
-var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
-// watchDefinition watches ClusterCatalogs for as long as the host has such a kind: without it,
-// a watch would be tried for ever.
+// watchDefinition watches ClusterCatalogs for as long as the host has such a kind.
 func (c *Controller) watchDefinition(ctx context.Context) {
-	var running sync.WaitGroup
-	defer running.Wait()
-	var stop context.CancelFunc
-	var of string
-	var watching *objectwatch.Watch[*metav1.PartialObjectMetadata]
-	var mu sync.Mutex
-	look := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		found, err := watching.Get()
-		if err != nil || ctx.Err() != nil {
-			return
-		}
-		uid := ""
-		if found != nil {
-			uid = string(found.UID)
-		}
-		if uid == of && uid != "" {
-			return
-		}
-		// Another definition has other objects, if it has any.
-		if of = uid; stop != nil {
-			stop()
-			stop = nil
-		}
-		var watchCtx context.Context
-		if uid != "" {
-			watchCtx, stop = context.WithCancel(ctx)
-			running.Go(func() { c.watchCatalogs(watchCtx) })
+	objectwatch.WhileDefined(ctx, c.Definitions, clustercatalog.DefinitionName, func(defined bool) {
+		if defined {
 			return
 		}
 		c.mu.Lock()
 		c.watching = nil
 		c.mu.Unlock()
 		c.forgetAll(ctx)
-	}
-	watching = objectwatch.New(c.Definitions, c.Definitions.Resource(Definitions), &metav1.PartialObjectMetadata{},
-		objectwatch.Options{Name: clustercatalog.DefinitionName, Changed: look})
-	watching.Run(ctx)
-	mu.Lock()
-	defer mu.Unlock()
-	if stop != nil {
-		stop()
-	}
+	}, c.watchCatalogs)
 }
 
 func (c *Controller) watchCatalogs(ctx context.Context) {

@@ -152,7 +152,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	running.Go(func() {
-		objectwatch.WhileDefined(ctx, c.Metadata, chartkind.DefinitionName, func() { c.setKinds(nil) }, c.watchKinds)
+		objectwatch.WhileDefined(ctx, c.Metadata, chartkind.DefinitionName, func(bool) { c.setKinds(nil) }, c.watchKinds)
 	})
 	running.Go(func() { c.workloads.run(ctx) })
 	for range kindWorkers {

@@ -20,7 +20,7 @@ func definitionName() string { return extension.Resource.GroupResource().String(
 
 // watchDefinition watches ClusterExtensions for as long as the host has such a kind.
 func (c *Controller) watchDefinition(ctx context.Context) {
-	objectwatch.WhileDefined(ctx, c.Clients.Definitions, definitionName(), func() { c.setExtensions(nil) }, c.watchExtensions)
+	objectwatch.WhileDefined(ctx, c.Clients.Definitions, definitionName(), func(bool) { c.setExtensions(nil) }, c.watchExtensions)
 }
 
 func (c *Controller) setExtensions(informer cache.SharedIndexInformer) {

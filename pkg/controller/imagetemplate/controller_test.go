@@ -25,6 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/right"
 )
 
@@ -276,7 +277,7 @@ func TestKindGoes(t *testing.T) {
 			if got := h.controller.States(); got[want] != 1 || h.writes() != 0 {
 				t.Errorf("%d writes, states %v", h.writes(), got)
 			}
-			if err := h.definitions.Tracker().Delete(Definitions, "", annotated.CatalogSources().Definition()); err != nil {
+			if err := h.definitions.Tracker().Delete(objectwatch.Definitions, "", annotated.CatalogSources().Definition()); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)

@@ -3,12 +3,10 @@ package imagetemplate
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -16,51 +14,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// Definitions is the resource of CustomResourceDefinitions.
-var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
-// watchDefinition watches the objects of a kind for as long as the cluster has it: without it,
-// a watch would be tried for ever.
+// watchDefinition watches the objects of a kind for as long as the cluster has it.
 func (c *Controller) watchDefinition(ctx context.Context, kind annotated.Kind) {
-	var mu sync.Mutex
-	var stop context.CancelFunc
-	var of string
-	var watching *objectwatch.Watch[*metav1.PartialObjectMetadata]
-	look := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		found, err := watching.Get()
-		if err != nil || ctx.Err() != nil {
-			return
-		}
-		uid := ""
-		if found != nil {
-			uid = string(found.UID)
-		}
-		if uid == of {
-			return
-		}
-		// Another definition has other objects, if it has any.
-		if of = uid; stop != nil {
-			stop()
-			stop = nil
-		}
-		c.forgetAll(kind)
-		if uid == "" {
-			return
-		}
-		var objectsCtx context.Context
-		objectsCtx, stop = context.WithCancel(ctx)
-		c.running.Go(func() { c.watchObjects(objectsCtx, kind) })
-	}
-	watching = objectwatch.New(c.Definitions, c.Definitions.Resource(Definitions), &metav1.PartialObjectMetadata{},
-		objectwatch.Options{Name: kind.Definition(), Changed: look})
-	watching.Run(ctx)
-	mu.Lock()
-	defer mu.Unlock()
-	if stop != nil {
-		stop()
-	}
+	objectwatch.WhileDefined(ctx, c.Definitions, kind.Definition(), func(bool) { c.forgetAll(kind) },
+		func(ctx context.Context) { c.watchObjects(ctx, kind) })
 }
 
 // watchObjects watches all objects of a kind. Of those without a template nothing is kept but
@@ -166,7 +123,7 @@ func (c *Controller) forgetAll(kind annotated.Kind) {
 
 // watchDefinitions watches all definitions, to see a kind come that a template needs.
 func (c *Controller) watchDefinitions(ctx context.Context) {
-	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Definitions, c.Definitions.Resource(Definitions), ""), &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Definitions, c.Definitions.Resource(objectwatch.Definitions), ""), &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
 	changed := func(object any) {
 		name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 		if _, group, is := strings.Cut(name, "."); err == nil && is && ctx.Err() == nil {
