@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,19 +14,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// adoptOptions are the flags of penstock adopt-helm.
-type adoptOptions struct {
-	client.Flags
+// helmOptions are the flags of penstock adopt-helm.
+type helmOptions struct {
+	adoptFlags
 	request adopt.Request
-	dryRun  bool
 	undo    bool
 	manager string
-	timeout time.Duration
 }
 
 // newAdoptHelmCommand makes an extension of a release of Helm, or a release of it again.
 func newAdoptHelmCommand() *cobra.Command {
-	options := adoptOptions{Flags: client.Flags{UserAgent: userAgent()}}
+	options := helmOptions{adoptFlags: adoptFlags{Flags: client.Flags{UserAgent: userAgent()}}}
 	command := &cobra.Command{
 		Use:   "adopt-helm RELEASE -n NAMESPACE",
 		Short: "Make an extension of a Helm release, without touching what it runs",
@@ -52,100 +48,79 @@ func newAdoptHelmCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	options.Add(flags)
+	options.addTo(flags, "How long to wait until the revision has succeeded, or is gone.")
 	flags.StringVarP(&options.request.Namespace, "namespace", "n", "", "Namespace of the release.")
 	flags.StringVar(&options.request.Extension, extensionFlag, "", "Name of the extension. Without it that of the release.")
-	flags.BoolVar(&options.dryRun, "dry-run", false, "Print what would be done, and write nothing.")
 	flags.BoolVar(&options.undo, "undo", false, "Leave everything to Helm again: the revisions go, the objects stay as they are.")
 	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Have objects that differ from the release, or are gone, made as the release says.")
 	flags.StringVar(&options.manager, "field-manager", "helm", "Field manager that gets the fields back (--undo): the name of the program that runs Helm.")
-	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "How long to wait until the revision has succeeded, or is gone.")
 	if err := command.MarkFlagRequired("namespace"); err != nil {
 		panic(err) // The flag is not defined above.
 	}
 	return command
 }
 
-func adoptHelm(command *cobra.Command, options adoptOptions) error {
+func adoptHelm(command *cobra.Command, options helmOptions) error {
 	if options.request.Extension == "" {
 		options.request.Extension = options.request.Release
 	}
 	if options.undo && options.request.Overwrite {
 		return errors.New("--overwrite does nothing with --undo")
 	}
-	config, err := options.Config()
+	run, err := options.begin(command)
 	if err != nil {
 		return err
 	}
-	clients, heard, err := options.Client()
-	if err != nil {
-		return err
-	}
-	adopter, err := adopt.New(config, clients)
-	if err != nil {
-		return err
-	}
-	a := &adoption{Adopter: adopter, options: options, out: command.OutOrStdout(), side: command.ErrOrStderr(), heard: heard}
+	h := &fromHelm{adoption: run, options: options}
 	if options.undo {
-		return a.giveBack(command.Context())
+		return h.giveBack(command.Context())
 	}
-	return a.take(command.Context())
+	return h.take(command.Context())
 }
 
-// adoption is one run of the command.
-type adoption struct {
-	*adopt.Adopter
-	options   adoptOptions
-	out, side io.Writer
-	heard     *client.Warnings
+// fromHelm is one run of the command.
+type fromHelm struct {
+	adoption
+	options helmOptions
 }
 
 // take adopts the release.
-func (a *adoption) take(ctx context.Context) error {
-	plan, err := a.Plan(ctx, a.options.request)
+func (h *fromHelm) take(ctx context.Context) error {
+	plan, err := h.Plan(ctx, h.options.request)
 	if err != nil {
 		return fmt.Errorf("nothing adopted: %w", err)
 	}
 	for _, warning := range plan.Warnings {
-		fmt.Fprintf(a.side, "warning: %s\n", warning)
+		fmt.Fprintf(h.side, "warning: %s\n", warning)
 	}
-	if a.options.dryRun {
-		return a.show(ctx, plan)
+	if h.dryRun {
+		return h.show(ctx, plan)
 	}
 	if obstacles := plan.Obstacles(); len(obstacles) > 0 {
 		return fmt.Errorf("nothing adopted:\n  %s", strings.Join(obstacles, "\n  "))
 	}
-	outcome, err := a.Adopt(ctx, plan)
-	a.warn()
+	outcome, err := h.Adopt(ctx, plan)
+	h.warn()
 	switch {
 	case errors.Is(err, adopt.ErrKept):
 		return fmt.Errorf("nothing adopted: %w", err)
 	case err != nil:
-		return fmt.Errorf("%w; to finish what was begun, run it again", err)
+		return toFinish(err)
 	}
 	if outcome.Before {
-		fmt.Fprintf(a.out, "%s was adopted before as extension %s\n", plan.Request, plan.Extension)
+		fmt.Fprintf(h.out, "%s was adopted before as extension %s\n", plan.Request, plan.Extension)
 	}
-	waiting, cancel := context.WithTimeout(ctx, a.options.timeout)
-	defer cancel()
-	if err := a.Await(waiting, outcome.Revision); err != nil {
+	if err := h.succeeds(ctx, outcome.Revision); err != nil {
 		return fmt.Errorf("%s is adopted as extension %s, but %w", plan.Request, plan.Extension, err)
 	}
-	_, err = fmt.Fprintf(a.out, "%s is extension %s: %s, %s has succeeded\n", plan.Request, plan.Extension,
+	_, err = fmt.Fprintf(h.out, "%s is extension %s: %s, %s has succeeded\n", plan.Request, plan.Extension,
 		text.Count(len(plan.Objects), "object"), outcome.Revision)
 	return err
 }
 
-// warn prints what the server has warned of.
-func (a *adoption) warn() {
-	for _, warning := range a.heard.Take() {
-		fmt.Fprintf(a.side, "warning: %s\n", warning)
-	}
-}
-
 // show prints what would be.
-func (a *adoption) show(ctx context.Context, plan *adopt.Plan) error {
-	table := tabwriter.NewWriter(a.out, 0, 0, 3, ' ', 0)
+func (h *fromHelm) show(ctx context.Context, plan *adopt.Plan) error {
+	table := tabwriter.NewWriter(h.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "REVISION\tSTATE\tHELM\tCHART\tOBJECTS")
 	for _, one := range plan.Revisions {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\n", one.Name, one.State, one.Status, one.Chart, one.Objects)
@@ -159,45 +134,42 @@ func (a *adoption) show(ctx context.Context, plan *adopt.Plan) error {
 		return err
 	}
 	obstacles := plan.Obstacles()
-	err := a.Check(ctx, plan)
-	a.warn()
+	err := h.Check(ctx, plan)
+	h.warn()
 	if err != nil {
 		obstacles = append(obstacles, err.Error())
 	}
 	if len(obstacles) > 0 {
 		return fmt.Errorf("it would be refused; nothing was written:\n  %s", strings.Join(obstacles, "\n  "))
 	}
-	_, err = fmt.Fprintf(a.out, "\n%s can be adopted as extension %s; nothing was written\n", plan.Request, plan.Extension)
+	_, err = fmt.Fprintf(h.out, "\n%s can be adopted as extension %s; nothing was written\n", plan.Request, plan.Extension)
 	return err
 }
 
 // giveBack leaves everything to Helm again.
-func (a *adoption) giveBack(ctx context.Context) error {
-	back, err := a.PlanUndo(ctx, a.options.request, a.options.manager)
+func (h *fromHelm) giveBack(ctx context.Context) error {
+	back, err := h.PlanUndo(ctx, h.options.request, h.options.manager)
 	if err != nil {
 		return fmt.Errorf("nothing undone: %w", err)
 	}
-	if a.options.dryRun {
-		fmt.Fprintln(a.out, "REVISIONS THAT GO")
-		fmt.Fprintln(a.out, strings.Join(back.Revisions, "\n"))
-		fmt.Fprintln(a.out, "\nOBJECTS THAT STAY")
+	if h.dryRun {
+		fmt.Fprintln(h.out, "REVISIONS THAT GO")
+		fmt.Fprintln(h.out, strings.Join(back.Revisions, "\n"))
+		fmt.Fprintln(h.out, "\nOBJECTS THAT STAY")
 		for _, id := range back.Objects {
-			fmt.Fprintln(a.out, id)
+			fmt.Fprintln(h.out, id)
 		}
-		_, err := fmt.Fprintf(a.out, "\n%s can be left to Helm; nothing was written\n", back.Request)
+		_, err := fmt.Fprintf(h.out, "\n%s can be left to Helm; nothing was written\n", back.Request)
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, a.options.timeout)
-	defer cancel()
-	forgotten, err := a.Undo(waiting, back)
-	a.warn()
+	forgotten, err := h.undo(ctx, back)
 	if err != nil {
-		return fmt.Errorf("%w; to finish what was begun, run it again", err)
+		return err
 	}
 	if !forgotten {
-		fmt.Fprintf(a.out, "the history stays, as you may not delete it: to adopt the release again under this name, an administrator has to run: kubectl delete revisionhistory %s\n", back.Extension)
+		fmt.Fprintf(h.out, "the history stays, as you may not delete it: to adopt the release again under this name, an administrator has to run: kubectl delete revisionhistory %s\n", back.Extension)
 	}
-	_, err = fmt.Fprintf(a.out, "%s is Helm's again: %s of extension %s are gone, %s stay as they are\n", back.Request,
+	_, err = fmt.Fprintf(h.out, "%s is Helm's again: %s of extension %s are gone, %s stay as they are\n", back.Request,
 		text.Count(len(back.Revisions), "revision"), back.Extension, text.Count(len(back.Objects), "object"))
 	return err
 }

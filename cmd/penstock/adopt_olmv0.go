@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,15 +18,13 @@ import (
 
 // olmv0Options are the flags of penstock adopt-olmv0.
 type olmv0Options struct {
-	client.Flags
+	adoptFlags
 	request adopt.OLMv0Request
-	dryRun  bool
-	timeout time.Duration
 }
 
 // newAdoptOLMv0Command makes extensions of what OLM v0 has installed.
 func newAdoptOLMv0Command() *cobra.Command {
-	options := olmv0Options{Flags: client.Flags{UserAgent: userAgent()}}
+	options := olmv0Options{adoptFlags: adoptFlags{Flags: client.Flags{UserAgent: userAgent()}}}
 	command := &cobra.Command{
 		Use:   "adopt-olmv0 [SUBSCRIPTION...]",
 		Short: "Take over what OLM v0 has installed, without touching what it runs",
@@ -50,11 +46,9 @@ func newAdoptOLMv0Command() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	options.Add(flags)
+	options.addTo(flags, "How long to wait for each revision until it has succeeded.")
 	flags.StringVarP(&options.request.Namespace, "namespace", "n", "", "Namespace of the Subscriptions. Without it all.")
 	flags.StringVar(&options.request.Extension, extensionFlag, "", "Name of the extension, for one Subscription. Without it that of the package.")
-	flags.BoolVar(&options.dryRun, "dry-run", false, "Print what would be done, and write nothing.")
-	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "How long to wait for each revision until it has succeeded.")
 	return command
 }
 
@@ -65,67 +59,55 @@ func adoptOLMv0(command *cobra.Command, options olmv0Options) error {
 	case options.request.Extension != "" && len(options.request.Subscriptions) != 1:
 		return fmt.Errorf("--%s needs the name of one Subscription", extensionFlag)
 	}
-	config, err := options.Config()
+	run, err := options.begin(command)
 	if err != nil {
 		return err
 	}
-	clients, heard, err := options.Client()
-	if err != nil {
-		return err
-	}
-	adopter, err := adopt.New(config, clients)
-	if err != nil {
-		return err
-	}
-	o := &olmv0{Adopter: adopter, options: options, out: command.OutOrStdout(), side: command.ErrOrStderr(), heard: heard}
+	o := &fromOLMv0{adoption: run, options: options}
 	return o.take(command.Context())
 }
 
-// olmv0 is one run of the command.
-type olmv0 struct {
-	*adopt.Adopter
-	options   olmv0Options
-	out, side io.Writer
-	heard     *client.Warnings
+// fromOLMv0 is one run of the command.
+type fromOLMv0 struct {
+	adoption
+	options olmv0Options
 }
 
 // take prints what there is, and adopts one Subscription after the other.
-func (o *olmv0) take(ctx context.Context) error {
+func (o *fromOLMv0) take(ctx context.Context) error {
 	plans, err := o.PlanOLMv0(ctx, o.options.request)
 	if err != nil {
 		return fmt.Errorf("nothing adopted: %w", err)
+	}
+	if len(plans) == 0 {
+		in := "in the cluster"
+		if o.options.request.Namespace != "" {
+			in = "in namespace " + o.options.request.Namespace
+		}
+		_, err := fmt.Fprintf(o.out, "there is no Subscription %s: nothing to adopt\n", in)
+		return err
 	}
 	refused, err := o.show(ctx, plans)
 	if err != nil {
 		return err
 	}
-	if !o.options.dryRun {
-		for _, plan := range plans {
-			if plan.CSV == "" || len(plan.Obstacles()) > 0 {
-				continue
-			}
-			if err := o.adopt(ctx, plan); err != nil {
-				return fmt.Errorf("%w; to finish what was begun, run it again", err)
-			}
+	return takeEach(&o.adoption, plans, refused, func(plan *adopt.OLMv0Plan) error {
+		if plan.CSV == "" || len(plan.Obstacles()) > 0 {
+			return nil
 		}
-	} else {
-		fmt.Fprintln(o.out, "\nnothing was written")
-	}
-	if len(refused) > 0 {
-		return fmt.Errorf("not adopted:\n  %s", strings.Join(refused, "\n  "))
-	}
-	return nil
+		return o.adopt(ctx, plan)
+	})
 }
 
 // show prints the Subscriptions, their objects, and what is not taken. It returns why
 // Subscriptions are refused.
-func (o *olmv0) show(ctx context.Context, plans []*adopt.OLMv0Plan) ([]string, error) {
+func (o *fromOLMv0) show(ctx context.Context, plans []*adopt.OLMv0Plan) ([]string, error) {
 	var refused, objects, left []string
 	table := tabwriter.NewWriter(o.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "SUBSCRIPTION\tINSTALLED\tEXTENSION\tOBJECTS\tSTATE")
 	for _, plan := range plans {
 		obstacles := plan.Obstacles()
-		if len(obstacles) == 0 && o.options.dryRun {
+		if len(obstacles) == 0 && o.dryRun {
 			if err := o.CheckOLMv0(ctx, plan); err != nil {
 				obstacles = append(obstacles, err.Error())
 			}
@@ -144,7 +126,7 @@ func (o *olmv0) show(ctx context.Context, plans []*adopt.OLMv0Plan) ([]string, e
 			fmt.Fprintf(o.side, "warning: %s: %s\n", plan.Subscription, warning)
 		}
 	}
-	if len(objects) > 0 && o.options.dryRun {
+	if len(objects) > 0 && o.dryRun {
 		fmt.Fprintln(table, "\nSUBSCRIPTION\tOBJECT\tSTATE\tDETAIL\n"+strings.Join(objects, "\n"))
 	}
 	if len(left) > 0 {
@@ -168,15 +150,13 @@ func stateOf(plan *adopt.OLMv0Plan, obstacles []string) string {
 }
 
 // adopt adopts one Subscription, and says what one has to do then.
-func (o *olmv0) adopt(ctx context.Context, plan *adopt.OLMv0Plan) error {
+func (o *fromOLMv0) adopt(ctx context.Context, plan *adopt.OLMv0Plan) error {
 	revision, err := o.AdoptOLMv0(ctx, plan)
 	o.warn()
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.options.timeout)
-	defer cancel()
-	if err := o.Await(waiting, revision); err != nil {
+	if err := o.succeeds(ctx, revision); err != nil {
 		return fmt.Errorf("%s is adopted, but %w", plan.Subscription, err)
 	}
 	fmt.Fprintf(o.out, "\n%s is extension %s: %s, %s has succeeded\n", plan.Subscription, plan.Extension, text.Count(len(plan.Objects), "object"), revision)
@@ -195,11 +175,4 @@ func (o *olmv0) adopt(ctx context.Context, plan *adopt.OLMv0Plan) error {
 	}
 	_, err = fmt.Fprintf(o.out, "%s\n  kubectl patch clusterextension %s --type=merge -p '%s'\n", followed, plan.Extension, patch)
 	return err
-}
-
-// warn prints what the server has warned of.
-func (o *olmv0) warn() {
-	for _, warning := range o.heard.Take() {
-		fmt.Fprintf(o.side, "warning: %s\n", warning)
-	}
 }

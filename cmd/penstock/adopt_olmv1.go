@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,17 +16,15 @@ import (
 
 // olmv1Options are the flags of penstock adopt-olmv1.
 type olmv1Options struct {
-	client.Flags
+	adoptFlags
 	request adopt.OLMv1Request
-	dryRun  bool
 	undo    bool
-	timeout time.Duration
 }
 
 // newAdoptOLMv1Command makes extensions of what OLM v1 has installed, or leaves them to it
 // again.
 func newAdoptOLMv1Command() *cobra.Command {
-	options := olmv1Options{Flags: client.Flags{UserAgent: userAgent()}}
+	options := olmv1Options{adoptFlags: adoptFlags{Flags: client.Flags{UserAgent: userAgent()}}}
 	command := &cobra.Command{
 		Use:   "adopt-olmv1 [CLUSTEREXTENSION...]",
 		Short: "Take over what OLM v1 has installed, without touching what it runs",
@@ -51,12 +47,10 @@ func newAdoptOLMv1Command() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	options.Add(flags)
+	options.addTo(flags, "How long to wait for each revision until it has succeeded, or is gone.")
 	flags.StringVarP(&options.request.Namespace, "namespace", "n", "olmv1-system", "Namespace of operator-controller.")
-	flags.BoolVar(&options.dryRun, "dry-run", false, "Print what would be done, and write nothing.")
 	flags.BoolVar(&options.undo, "undo", false, "Leave the extensions to OLM again: the revisions go, the objects stay as they are.")
 	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Have objects that differ from what was rolled out, or are gone, made as they were.")
-	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "How long to wait for each revision until it has succeeded, or is gone.")
 	return command
 }
 
@@ -67,71 +61,55 @@ func adoptOLMv1(command *cobra.Command, options olmv1Options) error {
 	case options.undo && len(options.request.Extensions) == 0:
 		return errors.New("--undo needs the names of ClusterExtensions")
 	}
-	config, err := options.Config()
+	run, err := options.begin(command)
 	if err != nil {
 		return err
 	}
-	clients, heard, err := options.Client()
-	if err != nil {
-		return err
-	}
-	adopter, err := adopt.New(config, clients)
-	if err != nil {
-		return err
-	}
-	o := &olmv1{Adopter: adopter, options: options, out: command.OutOrStdout(), side: command.ErrOrStderr(), heard: heard}
+	o := &fromOLMv1{adoption: run, options: options}
 	if options.undo {
 		return o.giveBack(command.Context())
 	}
 	return o.take(command.Context())
 }
 
-// olmv1 is one run of the command.
-type olmv1 struct {
-	*adopt.Adopter
-	options   olmv1Options
-	out, side io.Writer
-	heard     *client.Warnings
+// fromOLMv1 is one run of the command.
+type fromOLMv1 struct {
+	adoption
+	options olmv1Options
 }
 
 // take prints what there is, and adopts one extension after the other.
-func (o *olmv1) take(ctx context.Context) error {
+func (o *fromOLMv1) take(ctx context.Context) error {
 	plans, err := o.PlanOLMv1(ctx, o.options.request)
 	if err != nil {
 		return fmt.Errorf("nothing adopted: %w", err)
+	}
+	if len(plans) == 0 {
+		_, err := fmt.Fprintln(o.out, "there is no ClusterExtension in the cluster: nothing to adopt")
+		return err
 	}
 	refused, err := o.show(ctx, plans)
 	if err != nil {
 		return err
 	}
-	if !o.options.dryRun {
-		for _, plan := range plans {
-			if plan.From == "" || len(plan.Obstacles()) > 0 {
-				continue
-			}
-			if err := o.adopt(ctx, plan); err != nil {
-				return fmt.Errorf("%w; to finish what was begun, run it again", err)
-			}
+	return takeEach(&o.adoption, plans, refused, func(plan *adopt.OLMv1Plan) error {
+		if plan.From == "" || len(plan.Obstacles()) > 0 {
+			return nil
 		}
-	} else {
-		fmt.Fprintln(o.out, "\nnothing was written")
-	}
-	if len(refused) > 0 {
-		return fmt.Errorf("not adopted:\n  %s", strings.Join(refused, "\n  "))
-	}
-	return nil
+		return o.adopt(ctx, plan)
+	})
 }
 
 // show prints the table, and the objects that are not as they were rolled out. It returns why
 // extensions are refused.
-func (o *olmv1) show(ctx context.Context, plans []*adopt.OLMv1Plan) ([]string, error) {
+func (o *fromOLMv1) show(ctx context.Context, plans []*adopt.OLMv1Plan) ([]string, error) {
 	var refused, differing []string
 	table := tabwriter.NewWriter(o.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "EXTENSION\tFROM\tREVISIONS\tOBJECTS\tDIFFERENCES\tSTATE")
 	for _, plan := range plans {
 		state := "can be adopted"
 		obstacles := plan.Obstacles()
-		if len(obstacles) == 0 && o.options.dryRun {
+		if len(obstacles) == 0 && o.dryRun {
 			if err := o.CheckOLMv1(ctx, plan); err != nil {
 				obstacles = append(obstacles, err.Error())
 			}
@@ -165,15 +143,13 @@ func (o *olmv1) show(ctx context.Context, plans []*adopt.OLMv1Plan) ([]string, e
 }
 
 // adopt adopts one extension.
-func (o *olmv1) adopt(ctx context.Context, plan *adopt.OLMv1Plan) error {
+func (o *fromOLMv1) adopt(ctx context.Context, plan *adopt.OLMv1Plan) error {
 	revision, err := o.AdoptOLMv1(ctx, plan)
 	o.warn()
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.options.timeout)
-	defer cancel()
-	if err := o.Await(waiting, revision); err != nil {
+	if err := o.succeeds(ctx, revision); err != nil {
 		return fmt.Errorf("%s is adopted, but %w", plan.Extension, err)
 	}
 	_, err = fmt.Fprintf(o.out, "%s is adopted from %s: %s, %s has succeeded\n", plan.Extension, plan.From, text.Count(len(plan.Objects), "object"), revision)
@@ -181,23 +157,20 @@ func (o *olmv1) adopt(ctx context.Context, plan *adopt.OLMv1Plan) error {
 }
 
 // giveBack leaves extensions to operator-controller again.
-func (o *olmv1) giveBack(ctx context.Context) error {
+func (o *fromOLMv1) giveBack(ctx context.Context) error {
 	for _, name := range o.options.request.Extensions {
 		back, err := o.PlanUndoOLMv1(ctx, o.options.request.Namespace, name)
 		if err != nil {
 			return fmt.Errorf("nothing of %s undone: %w", name, err)
 		}
-		if o.options.dryRun {
+		if o.dryRun {
 			fmt.Fprintf(o.out, "%s can be left to OLM: %s would go, %s would stay; nothing was written\n", name,
 				text.Count(len(back.Revisions), "revision"), text.Count(len(back.Objects), "object"))
 			continue
 		}
-		waiting, cancel := context.WithTimeout(ctx, o.options.timeout)
-		forgotten, err := o.Undo(waiting, back)
-		cancel()
-		o.warn()
+		forgotten, err := o.undo(ctx, back)
 		if err != nil {
-			return fmt.Errorf("%w; to finish what was begun, run it again", err)
+			return err
 		}
 		if !forgotten {
 			fmt.Fprintf(o.out, "the history stays, as you may not delete it: to adopt %[1]s again, an administrator has to run: kubectl delete revisionhistory %[1]s\n", name)
@@ -206,11 +179,4 @@ func (o *olmv1) giveBack(ctx context.Context) error {
 			text.Count(len(back.Revisions), "revision"), text.Count(len(back.Objects), "object"))
 	}
 	return nil
-}
-
-// warn prints what the server has warned of.
-func (o *olmv1) warn() {
-	for _, warning := range o.heard.Take() {
-		fmt.Fprintf(o.side, "warning: %s\n", warning)
-	}
 }

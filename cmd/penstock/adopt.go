@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/penstock-project/penstock/pkg/adopt"
+	"github.com/penstock-project/penstock/pkg/client"
+)
+
+// adoptFlags are those that all commands have that adopt.
+type adoptFlags struct {
+	client.Flags
+	dryRun  bool
+	timeout time.Duration
+}
+
+// addTo adds them; forWhat says what the timeout is for.
+func (f *adoptFlags) addTo(flags *pflag.FlagSet, forWhat string) {
+	f.Add(flags)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "Print what would be done, and write nothing.")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, forWhat)
+}
+
+// begin returns a run of a command.
+func (f *adoptFlags) begin(command *cobra.Command) (adoption, error) {
+	config, err := f.Config()
+	if err != nil {
+		return adoption{}, err
+	}
+	clients, heard, err := f.Client()
+	if err != nil {
+		return adoption{}, err
+	}
+	adopter, err := adopt.New(config, clients)
+	if err != nil {
+		return adoption{}, err
+	}
+	return adoption{adopter, f, command.OutOrStdout(), command.ErrOrStderr(), heard}, nil
+}
+
+// adoption is one run of a command that adopts.
+type adoption struct {
+	*adopt.Adopter
+	*adoptFlags
+	out, side io.Writer
+	heard     *client.Warnings
+}
+
+// warn prints what the server has warned of.
+func (a *adoption) warn() {
+	for _, warning := range a.heard.Take() {
+		fmt.Fprintf(a.side, "warning: %s\n", warning)
+	}
+}
+
+// succeeds waits until a revision has succeeded.
+func (a *adoption) succeeds(ctx context.Context, revision string) error {
+	waiting, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	return a.Await(waiting, revision)
+}
+
+// undo leaves to another program again what a plan has.
+func (a *adoption) undo(ctx context.Context, back *adopt.Return) (forgotten bool, err error) {
+	waiting, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	forgotten, err = a.Undo(waiting, back)
+	a.warn()
+	return forgotten, toFinish(err)
+}
+
+// toFinish adds to an error what is to be done then.
+func toFinish(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; to finish what was begun, run it again", err)
+}
+
+// takeEach adopts one after the other of what has plans, unless nothing is to be written, and
+// returns why others are refused.
+func takeEach[P any](a *adoption, plans []P, refused []string, take func(P) error) error {
+	if a.dryRun {
+		fmt.Fprintln(a.out, "\nnothing was written")
+		plans = nil
+	}
+	for _, plan := range plans {
+		if err := take(plan); err != nil {
+			return toFinish(err)
+		}
+	}
+	if len(refused) > 0 {
+		return errors.New("not adopted:\n  " + strings.Join(refused, "\n  "))
+	}
+	return nil
+}
