@@ -72,12 +72,12 @@ func (v *visit) keep(ctx context.Context, revision *olmv1alpha1.ClusterExtension
 	if stopped := v.withdraw(ctx, nil); stopped.Result != status.Settled {
 		return stopped
 	}
-	stamp, err := author.ClusterExtensions().Verify(v.Key, v.object)
+	stamp, isNew, err := v.newStamp(revision)
 	if err != nil {
 		return settled() // what was written counts for nothing
 	}
 	decided := revision.Annotations[extension.StampAnnotation]
-	if decided != v.stampName(stamp) && !v.wasUsed(v.stampName(stamp)) && stamp.Fresh(v.Clock.Now()) {
+	if isNew {
 		if stopped := v.adjust(ctx, revision, stamp.Info()); stopped != nil {
 			return stopped
 		}
@@ -86,6 +86,18 @@ func (v *visit) keep(ctx context.Context, revision *olmv1alpha1.ClusterExtension
 		return settled()
 	}
 	return v.note(ctx, revision, decided, wish.asIn(revision))
+}
+
+// newStamp is the stamp that the extension has, and whether it counts and has decided nothing
+// yet. The error is why what was written counts for nothing.
+func (v *visit) newStamp(revision *olmv1alpha1.ClusterExtensionRevision) (stamp *author.Stamp, isNew bool, err error) {
+	stamp, err = author.ClusterExtensions().Verify(v.Key, v.object)
+	if err != nil {
+		return nil, false, err
+	}
+	name := v.stampName(stamp)
+	isNew = name != revision.Annotations[extension.StampAnnotation] && !v.wasUsed(name) && stamp.Fresh(v.Clock.Now())
+	return stamp, isNew, nil
 }
 
 // adjust changes the settings of a revision, and makes the extension its owner, in the name of

@@ -1,0 +1,260 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// Releases applies by Helm, and keeps its releases.
+type Releases interface {
+	// Namespace has the Secrets.
+	Namespace() string
+	// History returns the revisions of a release, newest first.
+	History(ctx context.Context, name string) ([]helmapplier.Revision, error)
+	Apply(ctx context.Context, wanted helmapplier.Wanted) error
+	// Record stores a revision that is deployed, of objects that are there already.
+	Record(ctx context.Context, wanted helmapplier.Wanted, description string) (version int, err error)
+	Relabel(ctx context.Context, name string, version int, labels map[string]string) error
+	// Supersede labels the Secrets of a release: the engine has its objects.
+	Supersede(ctx context.Context, name string) error
+	Delete(ctx context.Context, name string) error
+}
+
+// Objects are those of the cluster where Helm applies.
+type Objects interface {
+	// Metadata returns that of an object, nil when there is none. served is false when its kind
+	// is served in no version.
+	Metadata(ctx context.Context, ref manifest.Ref) (live *metav1.PartialObjectMetadata, served bool, err error)
+	// Disown removes an owner from an object, as it was read.
+	Disown(ctx context.Context, ref manifest.Ref, live *metav1.PartialObjectMetadata, owner metav1.OwnerReference) error
+	// Resource is that of a kind. served is false when it is served in no version.
+	Resource(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, served bool, err error)
+}
+
+// Freezes tells whether the cluster is frozen.
+type Freezes interface {
+	// Frozen returns why, nil for not frozen. An error is why that is not known.
+	Frozen() (*rollout.Freeze, error)
+}
+
+// deployed is the newest revision that is, nil for none. What its labels say is believed also
+// when it cannot be read.
+func deployed(history []helmapplier.Revision) *helmapplier.Revision {
+	for i := range history {
+		if history[i].Status == helmapplier.Deployed {
+			return &history[i]
+		}
+	}
+	return nil
+}
+
+// history reads the release. One of another extension of the name, which is gone or was another
+// one, is nobody's to go on with: who may write this extension has no right to its objects by
+// that.
+func (v *visit) history(ctx context.Context) ([]helmapplier.Revision, *halt) {
+	history, err := v.Releases.History(ctx, v.extension.Name)
+	if err != nil {
+		return nil, retry(status.Failed, err)
+	}
+	for _, one := range history {
+		if one.Owner != v.extension.UID {
+			stopped := blocked(fmt.Sprintf("revision %d of the Helm release %s/%s is not that of this ClusterExtension: its Secret has another owner", one.Version, v.Releases.Namespace(), v.extension.Name),
+				"wait until it is collected; or delete its Secrets, after you have seen to its objects")
+			return nil, stopped
+		}
+	}
+	return history, nil
+}
+
+// findReleases reads the release. From then on the revisions of the visit are what was deployed
+// of it.
+func (v *visit) findReleases(ctx context.Context) *halt {
+	history, stopped := v.history(ctx)
+	if stopped != nil {
+		return stopped
+	}
+	v.byHelm, v.release, v.revisions = true, history, nil
+	newest := deployed(history)
+	switch {
+	case newest == nil:
+	case newest.Err != nil:
+		return unreadable(newest)
+	default:
+		v.revisions = []olmv1alpha1.ClusterExtensionRevision{v.asRevision(newest)}
+	}
+	return nil
+}
+
+// blocked says why a release cannot be taken on. Its Secrets, and the objects, are not watched:
+// that is tried again.
+func blocked(message, why string) *halt {
+	return &halt{Outcome: status.Outcome{Result: status.ReleaseBlocked, Message: message, Why: why}, again: true}
+}
+
+// unreadable says that a revision of a release is there and cannot be read: nobody knows what it
+// has.
+func unreadable(one *helmapplier.Revision) *halt {
+	return blocked(fmt.Sprintf("revision %d of its Helm release (%s) cannot be read: %s", one.Version, one.Status, one.Err), "restore its Secrets from a backup")
+}
+
+// asRevision is a revision of a release as status, and the passes, know revisions. Helm does not
+// watch what it has applied: whether that is available nobody knows.
+func (v *visit) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensionRevision {
+	conditions := []metav1.Condition{
+		{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Deployed", Message: one.Description},
+		{Type: olmv1alpha1.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: status.ReasonHandedToHelm, Message: "Helm does not watch what it has applied"},
+	}
+	return olmv1alpha1.ClusterExtensionRevision{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("revision %d of its Helm release", one.Version), Annotations: one.Labels, OwnerReferences: []metav1.OwnerReference{v.owner()}},
+		Spec:       olmv1alpha1.ClusterExtensionRevisionSpec{LifecycleState: olmv1alpha1.LifecycleStateActive, Revision: int64(one.Version)},
+		Status:     olmv1alpha1.ClusterExtensionRevisionStatus{Conditions: conditions},
+	}
+}
+
+// notProposed says that nobody decides a revision: a proposal is a revision, which the engine
+// rolls out.
+func notProposed(name name) *halt {
+	return stop(status.Denied, "nothing can be proposed while Helm applies extensions (feature gate BoxcutterRuntime is off): "+name.why,
+		"write the extension again in your own name, with automatic approval")
+}
+
+// apply has Helm apply content:
+//
+//  1. The same is admitted as the next revision of the chain, in the name of whoever it is
+//     made for, by dry-run: with every right, policy and quota that a revision is judged by.
+//  2. What the release has and will not have any more, they may delete: the chain does not know
+//     of it.
+//  3. The cluster is not frozen.
+//  4. Helm writes it, by the identity of the engine.
+func (v *visit) apply(ctx context.Context, name name, wish *wish, made *content) *halt {
+	head, _, err := v.Heads.Get(ctx, v.extension.Name)
+	if err != nil {
+		return retry(status.Failed, fmt.Errorf("reading which number the next revision of %s has: %w", v.extension.Name, err))
+	}
+	writer, err := v.As(name.as)
+	if err != nil {
+		return retry(status.Failed, fmt.Errorf("making a client in the name of %s: %w", name.as.GetName(), err))
+	}
+	revision := v.next(head.Next(), name, wish, made)
+	if _, err := writer.Create(ctx, revision, metav1.CreateOptions{FieldManager: FieldManager, DryRun: []string{metav1.DryRunAll}}); err != nil {
+		stopped := v.refused(revision.Name, name, err)
+		if stopped.Result == status.Denied {
+			stopped.Why = grant(v.extension.Name, name.as.GetName(), made.Phases)
+		}
+		return stopped
+	}
+	if stopped := v.mayRemove(ctx, name, made); stopped != nil {
+		return stopped
+	}
+	if stopped := v.mayWrite(); stopped != nil {
+		return stopped
+	}
+	wanted := v.wanted(releaseLabels(revision))
+	wanted.Take = wish.Collision == olmv1alpha1.CollisionProtectionNone
+	for _, phase := range made.Phases {
+		for _, object := range phase.Objects {
+			labelled, err := withLabels(object, v.ownerLabels())
+			if err != nil {
+				return stop(status.InvalidManifests, err.Error(), "")
+			}
+			wanted.Objects = append(wanted.Objects, labelled.JSON)
+		}
+	}
+	if err := v.Releases.Apply(ctx, wanted); err != nil {
+		return retry(status.Failed, err)
+	}
+	v.rendered.forget(v.extension.Name)
+	if stopped := v.findReleases(ctx); stopped != nil {
+		return stopped
+	}
+	return settled()
+}
+
+// mayRemove says why somebody may not have the objects deleted that the release has, and will
+// not have any more.
+func (v *visit) mayRemove(ctx context.Context, name name, made *content) *halt {
+	current := deployed(v.release)
+	if current == nil {
+		return nil
+	}
+	if may, err := v.mayHaveAnything(ctx, name.as); err != nil || may {
+		if err != nil {
+			return retry(status.Failed, err)
+		}
+		return nil
+	}
+	kept := map[string]bool{}
+	for _, phase := range made.Phases {
+		for _, object := range phase.Objects {
+			kept[object.ID.String()] = true
+		}
+	}
+	objects, err := objectsOf(current)
+	if err != nil {
+		return blocked(fmt.Sprintf("revision %d of its Helm release: %s", current.Version, err), "")
+	}
+	for _, object := range objects {
+		if kept[object.ID.String()] {
+			continue
+		}
+		resource, served, err := v.Objects.Resource(ctx, object.GroupVersionKind())
+		if err == nil && served {
+			var may bool
+			if may, err = v.Rights.May(ctx, name.as, right.On(resource, "delete", object.Namespace, object.Name)); err == nil && !may {
+				return denied("%s may not delete %s, which the release has and will not have any more", name.as.GetName(), object.ID)
+			}
+		}
+		if err != nil {
+			return retry(status.Failed, fmt.Errorf("finding out whether %s may delete %s: %w", name.as.GetName(), object.ID, err))
+		}
+	}
+	return nil
+}
+
+// mayWrite says why nothing is written to the cluster.
+func (v *visit) mayWrite() *halt {
+	if v.Freezes == nil {
+		return nil
+	}
+	freeze, err := v.Freezes.Frozen()
+	switch {
+	case err != nil:
+		return retry(status.Failed, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
+	case freeze != nil:
+		return &halt{Outcome: status.Outcome{Result: status.Frozen, Message: freeze.String() + "; Helm applies nothing"}, again: true}
+	}
+	return nil
+}
+
+// keepRelease notes on a release that it is what is asked for.
+func (v *visit) keepRelease(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, wish *wish) *halt {
+	stamp := revision.Annotations[extension.StampAnnotation]
+	if made, isNew, err := v.newStamp(revision); err == nil && isNew {
+		stamp = v.stampName(made)
+	}
+	labels := maps.Clone(revision.Annotations)
+	maps.Copy(labels, v.annotations(stamp, wish.asIn(revision)))
+	if stamp == revision.Annotations[extension.StampAnnotation] {
+		labels[extension.GenerationAnnotation] = revision.Annotations[extension.GenerationAnnotation]
+	}
+	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
+	if maps.Equal(labels, revision.Annotations) {
+		return settled()
+	}
+	if err := v.Releases.Relabel(ctx, v.extension.Name, int(revision.Spec.Revision), labels); err != nil {
+		return retry(status.Failed, fmt.Errorf("noting on revision %d of release %s what it was made of: %w", revision.Spec.Revision, v.extension.Name, err))
+	}
+	return settled()
+}
