@@ -9,16 +9,14 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
-
-// TimeoutSeconds is for two ways through kube-apiserver and an answer that takes a
-// millisecond.
-const TimeoutSeconds = 5
 
 // Stamps makes stamps for a kind.
 type Stamps struct {
@@ -39,6 +37,42 @@ func (s Stamps) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 		return *refused
 	}
 	return w.Stamp(r, bypass)
+}
+
+// StampForThemselves stamps as Stamp does, and refuses what somebody writes for others: the
+// subject acts with the rights of its author, who would be Penstock.
+func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer {
+	w, refused := s.Read(r)
+	if refused != nil {
+		return *refused
+	}
+	if w.ForOthers && w.MakesStamp() {
+		return webhook.Refuse(fmt.Sprintf("%s would have %s as its author, who writes for others: whoever wants it writes it, and not by a revision or a plan", r, r.User.Username))
+	}
+	return w.Stamp(r, bypass)
+}
+
+// Check is the last look at a write: whether it means something, and whether the stamp is that
+// of whoever writes, for what is written. Another webhook may have changed both.
+func (s Stamps) Check(r webhook.Review, validate func(w *Write) field.ErrorList) webhook.Answer {
+	w, refused := s.Read(r)
+	if refused != nil {
+		return *refused
+	}
+	if errs := validate(w); len(errs) > 0 {
+		return s.Invalid(r, errs)
+	}
+	if !w.Changes() && !w.ChangesStamp() || w.IsStamped(w.Object.GetGeneration()) {
+		return webhook.Answer{}
+	}
+	return webhook.Refuse(fmt.Sprintf("%s has no stamp of %s for what they write (annotation %s): mutatingwebhookconfigurations penstock must be registered, and no other webhook may change the spec or this annotation after it",
+		r, r.User.Username, extension.AuthorAnnotation))
+}
+
+// Invalid is the answer to fields that mean nothing.
+func (s Stamps) Invalid(r webhook.Review, errs field.ErrorList) webhook.Answer {
+	status := apierrors.NewInvalid(s.Subject.Kind.GroupKind(), r.Name, errs).Status()
+	return webhook.Answer{Refusal: &status}
 }
 
 // Stamp is the answer to a write that was read. What is written for others has no stamp, until

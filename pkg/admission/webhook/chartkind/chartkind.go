@@ -9,10 +9,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
@@ -36,12 +33,12 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 	return []webhook.Webhook{
 		{
 			Name: "chartkind-author", Mutating: true, Authenticated: true,
-			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.note(r) },
+			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.StampForThemselves(r, false) },
 			Registration: registration(),
 		},
 		{
 			Name: "chartkind", Authenticated: true,
-			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.check(r) },
+			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.Check(r, validate) },
 			Registration: registration(),
 		},
 		// It is asked about those who may not.
@@ -60,69 +57,27 @@ func registration() webhook.Registration {
 		return "(has(" + object + ".metadata.annotations) && '" + extension.AuthorAnnotation + "' in " + object + ".metadata.annotations ? " +
 			object + ".metadata.annotations['" + extension.AuthorAnnotation + "'] : '')"
 	}
-	spec := func(object string) string { return "(has(" + object + ".spec) ? dyn(" + object + ".spec) : dyn(null))" }
-	return webhook.Registration{
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{chartkind.Resource.Group}, APIVersions: []string{chartkind.Resource.Version},
-				Resources: []string{chartkind.Resource.Resource}, Scope: ptr.To(admissionregistrationv1.ClusterScope)},
-		}},
-		Conditions: []admissionregistrationv1.MatchCondition{{
-			Name:       "changes-what-an-author-answers-for",
-			Expression: "request.operation == 'CREATE' || " + spec("object") + " != " + spec("oldObject") + " || " + stamp("object") + " != " + stamp("oldObject"),
-		}},
-		FailurePolicy:  admissionregistrationv1.Fail,
-		TimeoutSeconds: authored.TimeoutSeconds,
-		Again:          true,
-	}
+	return authored.Registration(chartkind.Resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Fail, admissionregistrationv1.MatchCondition{
+		Name:       "changes-what-an-author-answers-for",
+		Expression: "request.operation == 'CREATE' || " + authored.Spec("object") + " != " + authored.Spec("oldObject") + " || " + stamp("object") + " != " + stamp("oldObject"),
+	})
 }
 
 type stamps struct{ authored.Stamps }
 
-// note stamps a write. What Penstock writes for somebody else is refused: nobody would be known to
-// have lent the ServiceAccount.
-func (s stamps) note(r webhook.Review) webhook.Answer {
-	w, refused := s.Read(r)
-	if refused != nil {
-		return *refused
-	}
-	if w.ForOthers && w.MakesStamp() {
-		return webhook.Refuse(fmt.Sprintf("%s would have %s as its author, who writes for others: whoever wants it writes it, and not by a revision or a plan", r, r.User.Username))
-	}
-	return w.Stamp(r, false)
-}
-
-// check is the last look at a write: whether the spec means something, and whether the stamp is
-// that of whoever writes, for what is written.
-func (s stamps) check(r webhook.Review) webhook.Answer {
-	w, refused := s.Read(r)
-	if refused != nil {
-		return *refused
-	}
-	if errs := validate(w.Object, w.Old); len(errs) > 0 {
-		return invalid(r, errs)
-	}
-	if !w.Changes() && !w.ChangesStamp() || w.IsStamped(w.Object.GetGeneration()) {
-		return webhook.Answer{}
-	}
-	return webhook.Refuse(fmt.Sprintf("%s has no stamp of %s for what they write (annotation %s): mutatingwebhookconfigurations penstock must be registered, and no other webhook may change the spec or this annotation after it",
-		r, r.User.Username, extension.AuthorAnnotation))
-}
-
-// validate says what is wrong with a ChartKind. Old is nil at a creation.
-func validate(object, old *unstructured.Unstructured) field.ErrorList {
+// validate says what is wrong with a ChartKind.
+func validate(w *authored.Write) field.ErrorList {
 	unreadable := func(err error) field.ErrorList {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), field.OmitValueType{}, err.Error())}
 	}
-	kind, err := chartkind.From(object)
+	kind, err := chartkind.From(w.Object)
 	if err != nil {
 		return unreadable(err)
 	}
-	if old == nil {
+	if w.Old == nil {
 		return mapping.Validate(&kind.Spec, nil)
 	}
-	before, err := chartkind.From(old)
+	before, err := chartkind.From(w.Old)
 	if err != nil {
 		return unreadable(err)
 	}
@@ -140,11 +95,6 @@ func (s stamps) refuseAccount(r webhook.Review) webhook.Answer {
 	if err != nil {
 		return webhook.Refuse(fmt.Sprintf("%s cannot be read: %s", r, err))
 	}
-	return invalid(r, field.ErrorList{field.Invalid(field.NewPath("spec", "serviceAccount"), kind.Spec.ServiceAccount.String(),
+	return s.Invalid(r, field.ErrorList{field.Invalid(field.NewPath("spec", "serviceAccount"), kind.Spec.ServiceAccount.String(),
 		fmt.Sprintf("must be a ServiceAccount that %s may impersonate (verb impersonate on serviceaccounts): custom resources of the kind are installed in its name", r.User.Username))})
-}
-
-func invalid(r webhook.Review, errs field.ErrorList) webhook.Answer {
-	status := apierrors.NewInvalid(chartkind.Kind.GroupKind(), r.Name, errs).Status()
-	return webhook.Answer{Refusal: &status}
 }

@@ -22,10 +22,10 @@ var at = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 
 func key() author.Key { return author.NewKey([]byte("secret")) }
 
-func of(now time.Time) stamps {
-	return stamps{authored.Stamps{
+func of(now time.Time) authored.Stamps {
+	return authored.Stamps{
 		Subject: author.ClusterExtensions(), Key: func() (author.Key, error) { return key(), nil }, Now: func() time.Time { return now },
-	}}
+	}
 }
 
 var (
@@ -137,25 +137,25 @@ func TestStampAndCheck(t *testing.T) {
 			if (len(answer.Warnings) > 0) != (tc.by == "mallory") {
 				t.Errorf("%s: warnings %v", tc.reason, answer.Warnings)
 			}
-			if checked := of(at).check(review(t, mallory, result, old)); checked.Refusal != nil {
+			if checked := of(at).Check(review(t, mallory, result, old), validate); checked.Refusal != nil {
 				t.Errorf("%s: %s", tc.reason, checked.Refusal.Message)
 			}
 			if again := of(at).Stamp(review(t, mallory, result, old), false); len(again.Annotations) > 0 || again.Refusal != nil {
 				t.Errorf("%s: asked again it says %v", tc.reason, again)
 			}
 			if _, set := tc.object.GetAnnotations()[extension.AuthorAnnotation]; answer.Annotations != nil || !set {
-				if checked := of(at).check(review(t, mallory, tc.object, old)); checked.Refusal == nil && author1(t, tc.object) != "alice" {
+				if checked := of(at).Check(review(t, mallory, tc.object, old), validate); checked.Refusal == nil && author1(t, tc.object) != "alice" {
 					t.Errorf("%s: admitted without the stamp", tc.reason)
 				}
 			}
 			changed := result.DeepCopy()
 			_ = unstructured.SetNestedField(changed.Object, "9.9.9", "spec", "source", "catalog", "version")
 			changed.SetGeneration(2)
-			if checked := of(at).check(review(t, mallory, changed, old)); checked.Refusal == nil {
+			if checked := of(at).Check(review(t, mallory, changed, old), validate); checked.Refusal == nil {
 				t.Errorf("%s: another webhook changed the spec after the stamp", tc.reason)
 			}
 			if tc.by == "mallory" {
-				if checked := of(at).check(review(t, alice, result, old)); checked.Refusal == nil || checked.Refusal.Code != http.StatusForbidden {
+				if checked := of(at).Check(review(t, alice, result, old), validate); checked.Refusal == nil || checked.Refusal.Code != http.StatusForbidden {
 					t.Errorf("%s: it passes for a write of alice", tc.reason)
 				}
 			}
@@ -173,14 +173,14 @@ func TestCreation(t *testing.T) {
 	if err != nil || stamp.User != "mallory" || !stamp.Bypass || stamp.Extension != "" || stamp.Generation != 1 {
 		t.Errorf("%+v %v", stamp, err)
 	}
-	if checked := of(at).check(review(t, mallory, made, nil)); checked.Refusal != nil {
+	if checked := of(at).Check(review(t, mallory, made, nil), validate); checked.Refusal != nil {
 		t.Error(checked.Refusal.Message)
 	}
-	if checked := of(at).check(review(t, mallory, object, nil)); checked.Refusal == nil {
+	if checked := of(at).Check(review(t, mallory, object, nil), validate); checked.Refusal == nil {
 		t.Error("admitted with the stamp of somebody else")
 	}
 	// An own stamp of another time is no new one.
-	if later := of(at.Add(time.Hour)).check(review(t, mallory, made, nil)); later.Refusal == nil {
+	if later := of(at.Add(time.Hour)).Check(review(t, mallory, made, nil), validate); later.Refusal == nil {
 		t.Error("admitted with a stamp of an hour ago")
 	}
 	object.SetName("")
@@ -212,7 +212,7 @@ func TestWrittenForOthers(t *testing.T) {
 		"Labels":    {engine, labelled, old, false},
 		"Alice":     {alice, written("2.0.0", nil), old, false},
 	} {
-		given := s.note(review(t, tc.who, tc.object, tc.old), false)
+		given := s.StampForThemselves(review(t, tc.who, tc.object, tc.old), false)
 		if (given.Refusal != nil) != tc.refused || tc.refused && !strings.Contains(given.Refusal.Message, "writes for others") {
 			t.Errorf("%s: %+v", name, given)
 		}
@@ -223,7 +223,7 @@ func TestWrittenForOthers(t *testing.T) {
 func TestWithoutKey(t *testing.T) {
 	s := of(time.Now())
 	s.Key = func() (author.Key, error) { return author.Key{}, errors.New("the store is another one") }
-	for name, do := range map[string]func(webhook.Review) webhook.Answer{"check": s.check, "stamp": func(r webhook.Review) webhook.Answer { return s.Stamp(r, false) }} {
+	for name, do := range map[string]func(webhook.Review) webhook.Answer{"check": func(r webhook.Review) webhook.Answer { return s.Check(r, validate) }, "stamp": func(r webhook.Review) webhook.Answer { return s.Stamp(r, false) }} {
 		given := do(review(t, alice, written("1.0.0", nil), nil))
 		if given.Refusal == nil || given.Refusal.Code != http.StatusServiceUnavailable || !strings.Contains(given.Refusal.Message, "the store is another one") {
 			t.Errorf("%s: %v", name, given.Refusal)

@@ -15,7 +15,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
@@ -63,17 +62,8 @@ func registration(kind annotated.Kind) webhook.Registration {
 		}
 		differ = append(differ, of("object")+" != "+of("oldObject"))
 	}
-	return webhook.Registration{
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{kind.Resource.Group}, APIVersions: []string{kind.Resource.Version}, Resources: []string{kind.Resource.Resource}, Scope: ptr.To(scope)},
-		}},
-		Conditions:     []admissionregistrationv1.MatchCondition{{Name: "changes-a-template", Expression: strings.Join(differ, " || ")}},
-		FailurePolicy:  admissionregistrationv1.Ignore,
-		TimeoutSeconds: authored.TimeoutSeconds,
-		Again:          true,
-	}
+	return authored.Registration(kind.Resource, scope, admissionregistrationv1.Ignore,
+		admissionregistrationv1.MatchCondition{Name: "changes-a-template", Expression: strings.Join(differ, " || ")})
 }
 
 type door struct {

@@ -1,0 +1,35 @@
+package authored
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+)
+
+// timeoutSeconds is for two ways through kube-apiserver and an answer that takes a
+// millisecond.
+const timeoutSeconds = 5
+
+// Registration asks about creations and changes of a resource, and about no subresource and no
+// deletion, where conditions are met. What is written after us is asked about again.
+func Registration(resource schema.GroupVersionResource, scope admissionregistrationv1.ScopeType,
+	failure admissionregistrationv1.FailurePolicyType, conditions ...admissionregistrationv1.MatchCondition) webhook.Registration {
+	return webhook.Registration{
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{resource.Group}, APIVersions: []string{resource.Version}, Resources: []string{resource.Resource}, Scope: ptr.To(scope)},
+		}},
+		Conditions:     conditions,
+		FailurePolicy:  failure,
+		TimeoutSeconds: timeoutSeconds,
+		Again:          true,
+	}
+}
+
+// Spec is the expression of CEL for the spec of an object, "object" or "oldObject".
+func Spec(object string) string {
+	return "(has(" + object + ".spec) ? dyn(" + object + ".spec) : dyn(null))"
+}
