@@ -14,10 +14,10 @@
 # FULL=1 takes all of what is otherwise a sample, and repeats checks of content
 # that passed before.
 #
-# When at most twelve tests failed, counted with those that contain them, they run once
-# more, alone. One that passes then does not fail the whole, and the summary names it:
-# it is a defect of the test or of the program all the same. RERUN=0 takes the first
-# answer, as test-busy does.
+# When at most thirty tests failed, counted with those that contain them, they run once
+# more, whole and alone: parts of a test may build on those before them. One that passes
+# then does not fail the whole, and the summary names it: it is a defect of the test or of
+# the program all the same. RERUN=0 takes the first answer, as test-busy does.
 #
 # On Linux it ends with a look for processes that a step left running: all that
 # was started here inherits a mark in its environment.
@@ -100,7 +100,7 @@ gotest() {
 	# shellcheck disable=SC2086 # several flags
 	# Without vet, which is a check of its own.
 	watched "${gotestsum}" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped,output \
-		--rerun-fails="${RERUN:-1}" --rerun-fails-max-failures=12 --rerun-fails-report "${again}" --packages "${packages[*]}" \
+		--rerun-fails="${RERUN:-1}" --rerun-fails-max-failures=30 --rerun-fails-run-root-test --rerun-fails-report "${again}" --packages "${packages[*]}" \
 		--jsonfile "${out}" -- -vet=off -timeout 20m ${flags[@]+"${flags[@]}"} ${TESTFLAGS:-} 2>&1
 	status=$?
 	[ "${status}" -ne 0 ] || cat "${again}" >>"${flaky}"
@@ -162,7 +162,7 @@ group() {
 	done < <(packages "$1" | longest_first)
 	# Tests against a control plane wait a part of the time: more of them than there
 	# are processors. Many more do not end sooner, and each API server answers later.
-	[ "$1" = unit ] || flags=(-p 3 -parallel 3)
+	[ "$1" = unit ] || flags=(-p 2 -parallel 3)
 	gotest ${flags[@]+"${flags[@]}"} ${list[@]+"${list[@]}"}
 }
 
