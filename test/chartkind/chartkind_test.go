@@ -37,7 +37,7 @@ import (
 )
 
 // patience bounds every wait: what takes longer does not happen.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // shared is the control plane with Penstock on it, as a scenario sees it.
 type shared struct {

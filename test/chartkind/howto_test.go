@@ -54,7 +54,7 @@ func howTo(w shared) {
 	}
 	w.MustKubectl("-n", w.name, "annotate", "central", columned, "charts.penstock.dev/paused=true")
 	w.awaitCentral(columned, "it is left alone", is(report.Paused, "True", ""))
-	w.MustKubectl("-n", w.name, "delete", "central", columned, "--timeout=60s")
+	w.MustKubectl("-n", w.name, "delete", "central", columned, "--timeout=180s")
 }
 
 func lastWord(text string) string {

@@ -37,7 +37,7 @@ func rollback(i *installation, p *page) {
 	p.click("#rollback")
 	p.click("#yes")
 	p.sees("shop-5 · 1.5.0", "back to shop-2: 1.6.0 is slow")
-	i.MustKubectl("wait", "--for=condition=Succeeded", "--timeout=60s", "cer/shop-5")
+	i.MustKubectl("wait", "--for=condition=Succeeded", "--timeout=180s", "cer/shop-5")
 	p.until("the newest is first", `document.querySelector(".history tbody th").innerText.startsWith("shop-5")`)
 
 	// What is stuck says why, and for how long.
@@ -100,10 +100,10 @@ spec:
 // it goes on, and its undo.
 func plan(i *installation, first, second *page) {
 	i.MustKubectlInput(widgets, "create", "-f", "-")
-	i.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", "--timeout=60s")
+	i.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", "--timeout=180s")
 	i.MustKubectlInput("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: one, namespace: widgets}, spec: {size: 1, color: red}}", "create", "-f", "-")
 	i.MustKubectlInput(widgetProfile, "create", "-f", "-")
-	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", "--timeout=60s")
+	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", "--timeout=180s")
 	i.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: larger}, spec: {profile: large-widgets, approvals: 2, onConflict: Take, options: {values: {size: 4}}}}", "create", "-f", "-")
 	first.sees("larger", "It waits for an approval; impact Medium")
 	for _, p := range []*page{first, second} {

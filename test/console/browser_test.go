@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a page may take to show what it should.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // required tells whether what is missing is a failure.
 func required() bool { return os.Getenv("PENSTOCK_CONSOLE") == "required" }

@@ -51,7 +51,7 @@ func (i *installation) roll(condition string, one revision) {
 	i.t.Helper()
 	i.create(one.object())
 	if condition != "" {
-		i.MustKubectl("wait", "--for=condition="+condition, "--timeout=60s", fmt.Sprintf("cer/%s-%d", one.extension, one.number))
+		i.MustKubectl("wait", "--for=condition="+condition, "--timeout=180s", fmt.Sprintf("cer/%s-%d", one.extension, one.number))
 	}
 }
 

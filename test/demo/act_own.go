@@ -64,10 +64,10 @@ func (d *demo) define(ctx context.Context) error {
 	d.note("KubeletConfig is reduced as well, and the nodes that do not exist are faster from here on")
 	d.rollPools(ctx, poolStep/4, poolDelay/8)
 	reduced := filepath.Join(folder, "kubeletconfigs.yaml")
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=Established -f %s --timeout=60s >/dev/null", quoted(reduced), quoted(reduced))); err != nil {
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=Established -f %s --timeout=180s >/dev/null", quoted(reduced), quoted(reduced))); err != nil {
 		return err
 	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=AccessGranted configprofiledef/%s --timeout=60s", quoted(file), ownName)); err != nil {
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=AccessGranted configprofiledef/%s --timeout=180s", quoted(file), ownName)); err != nil {
 		return err
 	}
 	if _, err := d.show(ctx, "kubectl get clusterrole penstock-profile-"+ownName+` -o jsonpath='{range .rules[*]}{.resources[0]}{" "}{.resourceNames}{" "}{.verbs}{"\n"}{end}'`); err != nil {

@@ -61,12 +61,12 @@ func draftPlan(ctx context.Context, d *demo) error {
 func (d *demo) standIn(ctx context.Context) error {
 	d.note("this cluster has none of that: reduced definitions and pools of nodes that do not exist stand in for it")
 	definitions, objects := filepath.Join(d.Plans, "definitions.yaml"), filepath.Join(d.Plans, "cluster.yaml")
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s >/dev/null &&\nkubectl wait --for=condition=Established -f %s --timeout=60s >/dev/null &&\nkubectl apply -f %s",
+	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s >/dev/null &&\nkubectl wait --for=condition=Established -f %s --timeout=180s >/dev/null &&\nkubectl apply -f %s",
 		quoted(definitions), quoted(definitions), quoted(objects))); err != nil {
 		return err
 	}
 	d.rollPools(ctx, poolStep, poolDelay)
-	out, err := d.shell.run(ctx, "kubectl wait mcp/worker --for=jsonpath='{.status.updatedMachineCount}'=4 --timeout=60s")
+	out, err := d.shell.run(ctx, "kubectl wait mcp/worker --for=jsonpath='{.status.updatedMachineCount}'=4 --timeout=180s")
 	if err == nil && out.ExitCode != 0 {
 		err = &failure{claim: "the pool has its nodes", want: "4 of them", got: out.Stderr}
 	}

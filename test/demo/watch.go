@@ -15,7 +15,7 @@ import (
 
 const (
 	// patience bounds every wait of the demo: what takes longer does not happen.
-	patience = 90 * time.Second
+	patience = 3 * time.Minute
 	// again is how long to wait before a watch that broke is opened again.
 	again = 100 * time.Millisecond
 )

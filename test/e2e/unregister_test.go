@@ -63,7 +63,7 @@ func unregister(w sharedPlane) {
 	deleteNamespace := func(name string) {
 		w.MustKubectl("create", "namespace", name)
 		w.MustKubectl("create", "configmap", "something", "--namespace="+name)
-		w.MustKubectl("delete", "namespace", name, "--timeout=60s")
+		w.MustKubectl("delete", "namespace", name, "--timeout=180s")
 	}
 	deleteNamespace("while-it-runs")
 	w.absent("apiservice", "v1alpha1.olm.operatorframework.io")
@@ -77,7 +77,7 @@ func unregister(w sharedPlane) {
 	if again := w.program.Run(w.t, "", "unregister", "--release-finalizers", "--kubeconfig", w.Kubeconfig()); again.ExitCode != 0 {
 		w.t.Error(again)
 	}
-	w.MustKubectl("delete", "namespace", "penstock-system", "--timeout=60s")
+	w.MustKubectl("delete", "namespace", "penstock-system", "--timeout=180s")
 	w.absent("validatingadmissionpolicy", "penstock-reader")
 	if got := running(); got != before {
 		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait: what takes longer does not happen.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // timeout is patience for `kubectl wait`.
 var timeout = "--timeout=" + patience.String()

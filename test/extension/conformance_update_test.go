@@ -43,7 +43,7 @@ func update(w shared) {
 	w.awaitRevision(w.name+"-1", "it is archived", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
 		return r.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived
 	})
-	w.MustKubectl("-n", w.name, "wait", "--for=delete", "--timeout=120s", "configmap/"+w.name+"-extra")
+	w.MustKubectl("-n", w.name, "wait", "--for=delete", "--timeout=180s", "configmap/"+w.name+"-extra")
 }
 
 // AutoUpdate: a newer version of the catalog comes by itself, in the name of the ServiceAccount

@@ -27,7 +27,7 @@ import (
 
 // patience bounds every wait: what takes longer does not happen. The garbage collector
 // looks twice a minute for types that are new to it.
-const patience = 2 * time.Minute
+const patience = 3 * time.Minute
 
 // scenario is a test in the shared cluster. Its name is that of its namespace, too.
 type scenario func(w shared)

@@ -33,7 +33,7 @@ func (d door) bombs() {
 		d.MustKubectlInput(bomb(fmt.Sprint("bomb", i)), "create", "-f", "-")
 	}
 	d.MustKubectlInput(revisionOf("harmless", "default"), "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/harmless-1", "--timeout=60s")
+	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/harmless-1", "--timeout=180s")
 	for i := range bombs {
 		name := fmt.Sprintf("bomb%d-1", i)
 		eventually(d.t, "the verdict on "+name, func() error {
@@ -44,7 +44,7 @@ func (d door) bombs() {
 		}
 	}
 	for i := range bombs {
-		d.MustKubectl("delete", "cer", fmt.Sprintf("bomb%d-1", i), "--timeout=60s")
+		d.MustKubectl("delete", "cer", fmt.Sprintf("bomb%d-1", i), "--timeout=180s")
 	}
-	d.MustKubectl("delete", "cer", "harmless-1", "--timeout=60s")
+	d.MustKubectl("delete", "cer", "harmless-1", "--timeout=180s")
 }

@@ -309,7 +309,7 @@ func watchPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Invento
 		t.Errorf("from a version that nobody knows any more: %v", err)
 	}
 	waited := make(chan cluster.Output, 1)
-	go func() { waited <- c.Kubectl("wait", "cpkg/rope", "--for=jsonpath={.latest}=2.0.0", "--timeout=60s") }()
+	go func() { waited <- c.Kubectl("wait", "cpkg/rope", "--for=jsonpath={.latest}=2.0.0", "--timeout=180s") }()
 	catalogs.Put(inventorytest.FromText(t, "others", strings.ReplaceAll(rope, "1.0.0", "2.0.0")))
 	if out := <-waited; out.ExitCode != 0 {
 		t.Errorf("kubectl wait: %+v", out)

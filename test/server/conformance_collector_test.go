@@ -199,5 +199,5 @@ func neighbours(t *testing.T, c *cluster.Cluster) {
 	})
 	c.MustKubectl("delete", "configmap", "one", in)
 	used("2")
-	c.MustKubectl("delete", "namespace", "neighbour", "--timeout=60s")
+	c.MustKubectl("delete", "namespace", "neighbour", "--timeout=180s")
 }

@@ -141,9 +141,9 @@ func kubectlRead(s *subject) {
 		return nil
 	})
 	s.note("explained", "%t %t", strings.Contains(explained.Stdout, "FIELD: "+s.knob[len(s.knob)-1]), strings.Contains(explained.Stdout, "DESCRIPTION:"))
-	s.run("wait for a value", "", "wait", a, "--for=jsonpath={.metadata.labels.letter}=a", "--timeout=30s")
-	s.run("wait for its creation", "", "wait", a, "--for=create", "--timeout=30s")
-	s.run("wait for nothing", "", "wait", s.qualified()+"/"+s.name("z"), "--for=delete", "--timeout=30s")
+	s.run("wait for a value", "", "wait", a, "--for=jsonpath={.metadata.labels.letter}=a", "--timeout=180s")
+	s.run("wait for its creation", "", "wait", a, "--for=create", "--timeout=180s")
+	s.run("wait for nothing", "", "wait", s.qualified()+"/"+s.name("z"), "--for=delete", "--timeout=180s")
 }
 
 // kubectlPrune: an apply set, whose members are found by discovery and label.
@@ -179,5 +179,5 @@ func kubectlDelete(s *subject) {
 	s.run("not there, ignored", "", "delete", s.qualified(), s.name("z"), "--ignore-not-found")
 	s.run("wait in vain", "", "delete", s.qualified(), s.name("d"), "--timeout=1s")
 	s.release("d")
-	s.run("gone", "", "wait", "--for=delete", s.qualified()+"/"+s.name("d"), "--timeout=30s")
+	s.run("gone", "", "wait", "--for=delete", s.qualified()+"/"+s.name("d"), "--timeout=180s")
 }

@@ -48,7 +48,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 		})
 		c.MustKubectl("create", "namespace", "short-lived")
 		c.MustKubectl("create", "configmap", "something", "--namespace=short-lived")
-		c.MustKubectl("delete", "namespace", "short-lived", "--timeout=30s")
+		c.MustKubectl("delete", "namespace", "short-lived", "--timeout=180s")
 	})
 	t.Run("HealthTellsTheTruth", func(t *testing.T) {
 		if body, code := get(t, p.Loopback, "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-identity failed") {

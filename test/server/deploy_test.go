@@ -32,7 +32,7 @@ func TestDeploy(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.APIServerArgs(pod.Routing))
 	c.MustKubectlInput(kindsOfOthers(), "apply", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+	c.MustKubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
 	for _, variant := range []string{"embedded", "external", "embedded-cert-manager", "external-cert-manager"} {
 		t.Run(variant, func(t *testing.T) { deployed(t, c.In(t), variant) })
 	}

@@ -58,7 +58,7 @@ func TestLeastRights(t *testing.T) {
 		}
 		return nil
 	})
-	c.MustKubectl("wait", "--for=condition=Progressing=False", "--timeout=60s", "clustercatalog/wrong")
+	c.MustKubectl("wait", "--for=condition=Progressing=False", "--timeout=180s", "clustercatalog/wrong")
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	// What is deleted is restored with these rights.
 	c.MustKubectl("delete", "service", "penstock", system)

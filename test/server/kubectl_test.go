@@ -156,7 +156,7 @@ func TestKubectl(t *testing.T) {
 		c := c.In(t)
 		c.MustKubectl("delete", "cer", "other-1", "--wait=false")
 		c.MustKubectl("patch", "cer", "other-1", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-		c.MustKubectl("wait", "--for=delete", "cer/other-1", "--timeout=10s")
+		c.MustKubectl("wait", "--for=delete", "cer/other-1", "--timeout=180s")
 	})
 }
 

@@ -56,7 +56,7 @@ func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the watch says nothing")
 	}
-	if took := p.halt(t); took > 2*time.Second {
+	if took := p.halt(t); took > 5*time.Second {
 		t.Errorf("stopping took %s", took)
 	} else {
 		t.Logf("stopping took %s", took)
@@ -262,7 +262,7 @@ func TestKill(t *testing.T) {
 	c.MustKubectl("get", "cer", "argocd-1")
 	c.MustKubectl("get", "cer", "argocd-1", "--subresource=manifests", "-o", "name")
 
-	if took := second.Stop(t); took > 2*time.Second {
+	if took := second.Stop(t); took > 5*time.Second {
 		t.Errorf("stopping took %s", took)
 	}
 	if log := second.Log(); strings.Contains(log, "use of closed network connection") {

@@ -69,7 +69,7 @@ func TestLive(t *testing.T) {
 	}
 	first := []string{fmt.Sprintf(liveSettings, "red"), fmt.Sprintf(liveCreds, liveSecret), liveDoomed, fmt.Sprintf(liveElse, "1")}
 	c.MustKubectlInput(liveRevision(1, "Active", first...), "create", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/live-1", "--timeout=60s")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/live-1", "--timeout=180s")
 	c.MustKubectl("patch", "cer", "live-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	c.MustKubectlInput(liveRevision(2, "Paused", fmt.Sprintf(liveSettings, "blue"), fmt.Sprintf(liveCreds, otherSecret), fmt.Sprintf(liveElse, "2"),
 		liveFresh, liveSpace, liveLater, liveKind, liveGizmo, liveRole, liveTaken, liveInvalid), "create", "-f", "-")

@@ -148,7 +148,7 @@ func (s shape) withStatus() shape {
 // the page says of it.
 func (d door) manifests() {
 	d.MustKubectlInput(shapesDefinition, "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Established", "crd/shapes.shapes.example.com", "--timeout=60s")
+	d.MustKubectl("wait", "--for=condition=Established", "crd/shapes.shapes.example.com", "--timeout=180s")
 	client, err := kubernetes.NewForConfig(d.Config())
 	if err != nil {
 		d.t.Fatal(err)

@@ -120,7 +120,7 @@ func liveObjects(t *testing.T, w *liveHost) {
 	if out := w.User("nobody").Kubectl("get", "cer", "objs-1", "--subresource=objects"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "forbidden") {
 		t.Errorf("without the right to the subresource: %s", out)
 	}
-	w.MustKubectl("delete", "cer", "objs-1", "--timeout=60s")
+	w.MustKubectl("delete", "cer", "objs-1", "--timeout=180s")
 }
 
 // objectsSay compares an answer with what it should be.

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // patience bounds every wait: what takes longer does not happen. The garbage collector
 // looks twice a minute for types that are new to it.
-const patience = 2 * time.Minute
+const patience = 3 * time.Minute
 
 // user has a kubeconfig file: a *cluster.Cluster, or one of its users.
 type user interface{ Kubeconfig() string }

@@ -16,7 +16,7 @@ func (d door) stuck(t *testing.T, name string) {
 	t.Helper()
 	object := fmt.Sprintf(`{"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default"},"data":{"k":"v"}}}`, name)
 	d.MustKubectlInput(evil(name+"-1", object), "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=60s")
+	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=180s")
 	probe := `"progressionProbes":[{"selector":{"groupKind":{"kind":"ConfigMap"}},"assertions":[{"cel":{"expression":"self.data.k == 'never'","message":"never"}}]}],"phases":`
 	d.MustKubectlInput(strings.Replace(evil(name+"-2", object), `"phases":`, probe, 1), "create", "-f", "-")
 }
@@ -76,7 +76,7 @@ func (d door) collection(t *testing.T, r intruders) {
 	d.survives(t, "all")
 
 	// By somebody who may, all goes at once, and then nothing is left to remember.
-	d.MustKubectl("delete", "cer", "-l", "penstock.dev/chain=all", "--timeout=60s")
+	d.MustKubectl("delete", "cer", "-l", "penstock.dev/chain=all", "--timeout=180s")
 	if out := d.KubectlInput("", "delete", "revisionhistory", "all", "--as=writer"); !strings.Contains(out.Stderr, "Forbidden") {
 		t.Errorf("somebody had an extension forgotten: %s", out)
 	}

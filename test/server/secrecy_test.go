@@ -127,7 +127,7 @@ func (s secrecy) says(name string, words ...string) string {
 func (s secrecy) ways() {
 	s.MustKubectlInput(secrecyPolicies, "apply", "-f", "-")
 	s.MustKubectlInput(vaults, "apply", "-f", "-")
-	s.MustKubectl("wait", "--for=condition=Established", "crd/vaults.example.com", "--timeout=60s")
+	s.MustKubectl("wait", "--for=condition=Established", "crd/vaults.example.com", "--timeout=180s")
 	for _, probe := range []struct{ kind, says string }{
 		{`{apiVersion: v1, kind: Secret, metadata: {name: denied-probe, namespace: default}, data: {password: eA==}}`, "no such Secret"},
 		{`{apiVersion: v1, kind: ConfigMap, metadata: {name: denied-probe, namespace: default}, data: {password: new}}`, "no such ConfigMap"},

@@ -70,7 +70,7 @@ func (d door) slowWatches() {
 		d.t.Errorf("the server took %d bytes more, want %d at most", got, watchMemory)
 	}
 	cancel()
-	d.MustKubectl("delete", "cer", "watched-1", "--timeout=60s")
+	d.MustKubectl("delete", "cer", "watched-1", "--timeout=180s")
 }
 
 // watchUnread begins the watches, and reads the heads of their answers only.

@@ -87,7 +87,7 @@ const harrysRules = `[{apiGroups: ["", apps, autoscaling, batch, networking.k8s.
 func (d door) subresources() {
 	const namespace = "sides"
 	d.MustKubectlInput(lamps, "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Established", "crd/lamps.example.com", "--timeout=60s")
+	d.MustKubectl("wait", "--for=condition=Established", "crd/lamps.example.com", "--timeout=180s")
 	d.MustKubectlInput(roleFor("harry", harrysRules), "create", "-f", "-")
 	d.MustKubectl("create", "namespace", namespace)
 	d.MustKubectl("label", "namespace", namespace, "policy.penstock.dev/protect=true")

@@ -139,7 +139,7 @@ items:
 }
 
 func targetRollOut(t *testing.T, w *hostAndTarget) {
-	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/there-1", "--timeout=60s")
+	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/there-1", "--timeout=180s")
 	if got := numberOf(w.target, "first")() + numberOf(w.target, "second")(); got != "11" {
 		t.Errorf("the target has %q", got)
 	}

@@ -30,7 +30,7 @@ func TestStoreUnreadable(t *testing.T) {
 	server := program.Serve(t, c, dir)
 	for _, name := range []string{"held", "other"} {
 		c.MustKubectlInput(configured(name, 1), "create", "-f", "-")
-		c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=60s")
+		c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=180s")
 	}
 	t.Run("Metadata", func(t *testing.T) { refusesMetadata(t, c.In(t)) })
 
@@ -190,7 +190,7 @@ func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	c.MustKubectl("create", "configmap", "held-first")
 	name := "new" + strings.ToLower(strings.TrimPrefix(filepath.Base(t.Name()), "Held"))
 	c.MustKubectlInput(configured(name, 1), "create", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=60s")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=180s")
 }
 
 // givesUpRecord does as the runbook says.
@@ -210,7 +210,7 @@ func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	// What it had rolled out was not deleted, and the next revision takes it over.
 	c.MustKubectl("get", "configmap", "held-second")
 	c.MustKubectlInput(strings.Replace(configured("held", 2), "spec:\n", "spec:\n  collisionProtection: None\n", 1), "create", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/held-2", "--timeout=60s")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/held-2", "--timeout=180s")
 }
 
 // askServer asks the server itself, as an administrator.

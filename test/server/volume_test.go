@@ -191,7 +191,7 @@ func TestVolume(t *testing.T) {
 	for _, name := range []string{"argocd", "spare", "old", "gone"} {
 		k.MustKubectlInput(distinct(name), "create", "-f", "-")
 	}
-	k.MustKubectl("wait", "cer", "--all", "--for=condition=Succeeded", "--timeout=60s")
+	k.MustKubectl("wait", "cer", "--all", "--for=condition=Succeeded", "--timeout=180s")
 	ballast := filepath.Join(k.dir, "ballast")
 	eventually(t, "the ballast", func() error { _, err := os.Stat(ballast); return err })
 
@@ -233,7 +233,7 @@ func (k *kept) low(fill filler) {
 		return nil
 	})
 	k.MustKubectl(strings.Fields(command)...)
-	k.MustKubectl("delete", "cer", "spare-1", "--timeout=60s")
+	k.MustKubectl("delete", "cer", "spare-1", "--timeout=180s")
 	eventually(k.t, "what goes", func() error {
 		if out := k.MustKubectl("get", "configmaps", "-o", "name"); strings.Contains(out, "-spare") || strings.Contains(out, "-old") {
 			return errors.New(out)
@@ -265,7 +265,7 @@ func (k *kept) exhausted(fill filler, ballast string) {
 	fill.leave(0)
 	k.writesUntilItEnds()
 	k.MustKubectl("create", "namespace", "going")
-	k.MustKubectl("delete", "namespace", "going", "--timeout=60s")
+	k.MustKubectl("delete", "namespace", "going", "--timeout=180s")
 	k.refuses("no space left on device")
 	fill.remove()
 	k.serves("argocd-1", "old-1")

@@ -124,7 +124,7 @@ spec:
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `, w.group()), "apply", "-f", "-")
-	w.MustKubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/samples."+w.group())
+	w.MustKubectl("wait", "--for=condition=Established", "--timeout=180s", "crd/samples."+w.group())
 	if len(granted) > 0 {
 		w.grantReader(granted...)
 	}

@@ -65,6 +65,7 @@ func fromOLMv0(t *testing.T, h *host) {
 		h.MustKubectl("scale", "-n", "olm", "deployment/"+name, "--replicas=0")
 		h.MustKubectl("rollout", "status", "-n", "olm", "deployment/"+name, "--timeout=60s")
 	}
+	o.says(o.adoptOLM("--dry-run").Stdout, "there is no Subscription in namespace olm-zero: nothing to adopt")
 	o.installs(o.manifests(2))
 	o.refusals(h.in(t, "olm-many"))
 	o.goesOver()

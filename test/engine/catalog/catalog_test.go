@@ -474,7 +474,7 @@ func testTakeOver(t *testing.T, w *host) {
 	if err := w.catalogs().Delete(t.Context(), "taken", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.MustKubectl("wait", "--for=delete", "clustercatalog/taken", "--timeout=60s")
+	w.MustKubectl("wait", "--for=delete", "clustercatalog/taken", "--timeout=180s")
 }
 
 // A catalog that is switched off is as if it were not there, and comes back.

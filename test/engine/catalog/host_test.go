@@ -36,7 +36,7 @@ import (
 )
 
 // patience bounds every wait: what takes longer does not happen.
-const patience = 2 * time.Minute
+const patience = 3 * time.Minute
 
 // host is a cluster that has ClusterCatalogs.
 type host struct {

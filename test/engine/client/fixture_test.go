@@ -31,7 +31,7 @@ var (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 const manager = "penstock/chain-a"
 
@@ -171,7 +171,7 @@ const widgetCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourc
 
 func (w targetCluster) installWidgets() {
 	w.MustKubectlInput(widgetCRD, "apply", "--server-side", "-f", "-")
-	w.MustKubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/widgets.example.com")
+	w.MustKubectl("wait", "--for=condition=Established", "--timeout=180s", "crd/widgets.example.com")
 }
 
 // ref names an object of the kind. A CustomResourceDefinition has one name only.

@@ -38,7 +38,7 @@ const (
 	// Replicas is how many there are, of Penstock and of etcd.
 	Replicas = 3
 	// patience bounds every wait: what takes longer does not happen.
-	patience = 2 * time.Minute
+	patience = 3 * time.Minute
 
 	systemNamespace, leaseName = "penstock-system", "penstock-controllers"
 )
