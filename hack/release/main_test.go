@@ -55,19 +55,12 @@ func TestVersion(t *testing.T) {
 // A release is of a commit, and not of what somebody has in the checkout.
 func TestCommitted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	run := func(args ...string) {
-		t.Helper()
-		args = append([]string{"-c", "user.name=somebody", "-c", "user.email=somebody@example.com"}, args...)
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
 	final, trial := &sources{version: "v1.2.3", revision: "1f2e"}, &sources{version: "v1.2.3-test", revision: "1f2e"}
 	if err := final.committed(t.Context()); err != nil {
 		t.Errorf("sources without git: %v", err)
 	}
-	run("init", "--quiet")
-	run("commit", "--quiet", "--allow-empty", "--message=a")
+	inGit(t, "init", "--quiet")
+	inGit(t, "commit", "--quiet", "--allow-empty", "--message=a")
 	if err := final.committed(t.Context()); err != nil {
 		t.Errorf("a checkout as its commit is: %v", err)
 	}
@@ -79,5 +72,36 @@ func TestCommitted(t *testing.T) {
 	}
 	if err := trial.committed(t.Context()); err != nil || trial.revision != "1f2e-dirty" {
 		t.Errorf("a version that is not final is of %s: %v", trial.revision, err)
+	}
+
+}
+
+// Notes are made of the whole history.
+func TestWholeHistory(t *testing.T) {
+	from := t.TempDir()
+	t.Chdir(from)
+	inGit(t, "init", "--quiet")
+	inGit(t, "commit", "--quiet", "--allow-empty", "--message=a")
+	inGit(t, "commit", "--quiet", "--allow-empty", "--message=b")
+	shallow := t.TempDir()
+	inGit(t, "clone", "--quiet", "--depth=1", "file://"+from, shallow)
+	final, trial := &sources{version: "v1.2.3"}, &sources{version: "v1.2.3-test"}
+	if err := final.committed(t.Context()); err != nil {
+		t.Errorf("a clone with all of the history: %v", err)
+	}
+	t.Chdir(shallow)
+	if err := final.committed(t.Context()); err == nil || !strings.Contains(err.Error(), "git fetch --unshallow") {
+		t.Errorf("a clone with a part of the history: %v", err)
+	}
+	if err := trial.committed(t.Context()); err != nil {
+		t.Errorf("a version that is not final: %v", err)
+	}
+}
+
+func inGit(t *testing.T, args ...string) {
+	t.Helper()
+	args = append([]string{"-c", "user.name=somebody", "-c", "user.email=somebody@example.com"}, args...)
+	if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 }

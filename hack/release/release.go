@@ -161,8 +161,8 @@ func (s sources) releaseManifests(dir string) error {
 // releaseNotes are of the commits since the last tag, that of this version left out.
 func (s sources) releaseNotes(ctx context.Context, dir, digest string) error {
 	made := notes.Release{Version: s.version, Digest: digest}
-	// An error is that there is no tag.
-	made.Previous, _ = git(ctx, "describe", "--tags", "--abbrev=0", "--exclude", s.version)
+	// An error is that there is no tag of a release.
+	made.Previous, _ = git(ctx, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "--exclude", s.version)
 	commits := "HEAD"
 	if made.Previous != "" {
 		commits = made.Previous + "..HEAD"
