@@ -180,7 +180,7 @@ modules() {
 		fi
 		pushd "${module}" >/dev/null || return 1
 		# Some need a control plane, which waits.
-		gotest -parallel 2 ./... || status=1
+		gotest -p 1 -parallel 2 ./... || status=1
 		notes+="${notes:+; }${module}: ${note}"
 		popd >/dev/null || return 1
 	done
