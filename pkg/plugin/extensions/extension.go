@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -215,18 +214,6 @@ func extensionSource(cluster *session.Cluster, name string) follow.Source[*unstr
 		},
 		Watch: extensions.Watch,
 	}
-}
-
-// unstructuredOf is an extension as it is written.
-func unstructuredOf(e *extension.Extension) (*unstructured.Unstructured, error) {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e)
-	if err != nil {
-		return nil, fmt.Errorf("encoding ClusterExtension %s: %w", e.Name, err)
-	}
-	delete(fields, "status")
-	object := &unstructured.Unstructured{Object: fields}
-	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
-	return object, nil
 }
 
 // extensionObjects completes names of ClusterExtensions.

@@ -9,10 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/install"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/review"
@@ -22,12 +21,6 @@ import (
 
 // InstallName is the name of the one command that knows namespaces.
 const InstallName = "install"
-
-// Values of the flag --approval.
-const (
-	approvalAutomatic = "Automatic"
-	approvalManual    = "Manual"
-)
 
 type installOptions struct {
 	version, catalog, approval, account string
@@ -61,7 +54,7 @@ func NewInstall(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.version, "version", "", "Range of versions, such as 1.4.2 or >=1.4 <2. Without it the highest one.")
 	flags.StringSliceVar(&options.channels, "channel", nil, "Channels to take versions from. Without it all.")
 	flags.StringVar(&options.catalog, "catalog", "", "Only this ClusterCatalog.")
-	flags.StringVar(&options.approval, "approval", approvalAutomatic, "Manual has each version wait until somebody approves it.")
+	flags.StringVar(&options.approval, "approval", install.ApprovalAutomatic, "Manual has each version wait until somebody approves it.")
 	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace, in whose name later versions come.")
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask. With --approval Manual the first version still waits.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what would be written, after the checks of the cluster.")
@@ -82,13 +75,13 @@ func (i *installation) check() error {
 	switch {
 	case i.Namespace() == "":
 		return outcome.Errorf(outcome.Unknown, "-n is required: the namespace that the package is installed into; it exists already")
-	case i.approval != approvalAutomatic && i.approval != approvalManual:
-		return outcome.Errorf(outcome.Unknown, "--approval %q: want %s or %s", i.approval, approvalAutomatic, approvalManual)
-	case len(validation.IsDNS1123Subdomain(i.name)) > 0:
-		return outcome.Errorf(outcome.Unknown, "%q is no name of an extension: %s", i.name, validation.IsDNS1123Subdomain(i.name)[0])
-	case len(i.name) > v1alpha1.MaxExtensionNameLength:
-		return outcome.Errorf(outcome.Unknown, "%q is no name of an extension: it has %d characters, at most %d are allowed", i.name, len(i.name), v1alpha1.MaxExtensionNameLength)
-	case !i.yes && !i.dryRun && !i.Person():
+	case i.approval != install.ApprovalAutomatic && i.approval != install.ApprovalManual:
+		return outcome.Errorf(outcome.Unknown, "--approval %q: want %s or %s", i.approval, install.ApprovalAutomatic, install.ApprovalManual)
+	}
+	if err := i.request().Check(); err != nil {
+		return outcome.Errorf(outcome.Unknown, "%w", err)
+	}
+	if !i.yes && !i.dryRun && !i.Person() {
 		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes installs unasked, --dry-run only shows what would be written")
 	}
 	return nil
@@ -109,7 +102,7 @@ func (i *installation) run(ctx context.Context) error {
 		return err
 	}
 	// 2. The cluster checks it. Nothing is stored for that.
-	written, err := unstructuredOf(i.extension())
+	written, err := i.request().Object()
 	if err != nil {
 		return err
 	}
@@ -169,29 +162,13 @@ func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPac
 	return found, nil
 }
 
-// extension is what is written.
-func (i *installation) extension() *extension.Extension {
-	e := &extension.Extension{
-		TypeMeta:   metav1.TypeMeta{APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind},
-		ObjectMeta: metav1.ObjectMeta{Name: i.name},
-		Spec: extension.Spec{Namespace: i.Namespace(), Source: extension.Source{
-			SourceType: extension.SourceCatalog, Catalog: &extension.Catalog{PackageName: i.pkg, Version: i.version, Channels: i.channels},
-		}},
+// request is what is asked for.
+func (i *installation) request() install.Request {
+	return install.Request{
+		Package: i.pkg, Name: i.name, Namespace: i.Namespace(), Version: i.version, Channels: i.channels, Catalog: i.catalog,
+		Manual: i.approval == install.ApprovalManual, ServiceAccount: i.account,
 	}
-	if i.approval == approvalManual {
-		e.Annotations = map[string]string{extension.ApprovalAnnotation: approvalManual}
-	}
-	if i.account != "" {
-		e.Spec.ServiceAccount = &extension.ServiceAccount{Name: i.account}
-	}
-	if i.catalog != "" {
-		e.Spec.Source.Catalog.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{catalogNameLabel: i.catalog}}
-	}
-	return e
 }
-
-// catalogNameLabel is on each ClusterCatalog, with its name.
-const catalogNameLabel = "olm.operatorframework.io/metadata.name"
 
 // show prints what would be written, and what the catalogs have.
 func (i *installation) show(offered *catalogv1alpha1.CatalogPackage, written any) error {
@@ -210,11 +187,11 @@ func (i *installation) show(offered *catalogv1alpha1.CatalogPackage, written any
 			}
 		}
 		on.Para(screen.Bold, "", said)
-		if kinds := kindsOf(offered); len(kinds) > 0 {
+		if kinds := install.Kinds(offered); len(kinds) > 0 {
 			on.Para(screen.Plain, "", "it brings "+session.Enumerate(kinds))
 		}
 		for _, installed := range offered.Installed {
-			on.Para(screen.Yellow, screen.Notice, installedAlready(installed, i.name))
+			on.Para(screen.Yellow, screen.Notice, install.InstalledAlready(installed, i.name))
 		}
 	}
 	lines, err := yamlLines(written)
@@ -225,21 +202,4 @@ func (i *installation) show(offered *catalogv1alpha1.CatalogPackage, written any
 		on.Printf("  %s\n", line)
 	}
 	return nil
-}
-
-// installedAlready says what becomes of an extension when revisions have its package already.
-func installedAlready(there catalogv1alpha1.InstalledVersion, name string) string {
-	if there.Extension == name {
-		return fmt.Sprintf("%s is installed already, by revisions of %s that an earlier ClusterExtension has left: the next revision takes their objects over", there.Version, name)
-	}
-	return fmt.Sprintf("%s is installed already, as %s: two extensions of one package have the same objects, and the second one is refused", there.Version, there.Extension)
-}
-
-func kindsOf(offered *catalogv1alpha1.CatalogPackage) []string {
-	var kinds []string
-	for _, kind := range offered.Kinds {
-		kinds = append(kinds, kind.Kind+"."+kind.Group)
-	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
 }

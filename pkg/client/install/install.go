@@ -1,0 +1,103 @@
+// Package install says what is written to install a package of a catalog, and what that means:
+// the same for whoever asks for it.
+package install
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// Values of ApprovalAnnotation.
+const (
+	ApprovalAutomatic = "Automatic"
+	ApprovalManual    = "Manual"
+)
+
+// catalogNameLabel is on each ClusterCatalog, with its name.
+const catalogNameLabel = "olm.operatorframework.io/metadata.name"
+
+// Request is what somebody wants to be installed.
+type Request struct {
+	// Package of a catalog, Name of the extension, and Namespace for its objects, which
+	// exists already.
+	Package, Name, Namespace string
+	// Version is a range; empty is the highest one.
+	Version string
+	// Channels limit the versions; none are all.
+	Channels []string
+	// Catalog is the name of the only ClusterCatalog to ask; empty is any.
+	Catalog string
+	// Manual has each version wait until somebody has approved it.
+	Manual bool
+	// ServiceAccount is in whose name later versions come.
+	ServiceAccount string
+}
+
+// Check refuses names that no extension and no package can have.
+func (r Request) Check() error {
+	for _, given := range []struct{ what, name string }{
+		{"an extension", r.Name}, {"a package that can be installed", r.Package}, {"a namespace", r.Namespace},
+	} {
+		if wrong := validation.IsDNS1123Subdomain(given.name); len(wrong) > 0 {
+			return fmt.Errorf("%q is no name of %s: %s", given.name, given.what, wrong[0])
+		}
+	}
+	if len(r.Name) > v1alpha1.MaxExtensionNameLength {
+		return fmt.Errorf("%q is no name of an extension: it has %d characters, at most %d are allowed", r.Name, len(r.Name), v1alpha1.MaxExtensionNameLength)
+	}
+	return nil
+}
+
+// Object is the ClusterExtension that is written for a request.
+func (r Request) Object() (*unstructured.Unstructured, error) {
+	e := &extension.Extension{
+		TypeMeta:   metav1.TypeMeta{APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: r.Name},
+		Spec: extension.Spec{Namespace: r.Namespace, Source: extension.Source{
+			SourceType: extension.SourceCatalog, Catalog: &extension.Catalog{PackageName: r.Package, Version: r.Version, Channels: r.Channels},
+		}},
+	}
+	if r.Manual {
+		e.Annotations = map[string]string{extension.ApprovalAnnotation: ApprovalManual}
+	}
+	if r.ServiceAccount != "" {
+		e.Spec.ServiceAccount = &extension.ServiceAccount{Name: r.ServiceAccount}
+	}
+	if r.Catalog != "" {
+		e.Spec.Source.Catalog.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{catalogNameLabel: r.Catalog}}
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e)
+	if err != nil {
+		return nil, fmt.Errorf("encoding ClusterExtension %s: %w", r.Name, err)
+	}
+	delete(fields, "status")
+	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
+	return &unstructured.Unstructured{Object: fields}, nil
+}
+
+// InstalledAlready says what becomes of an extension when revisions have its package already.
+func InstalledAlready(there catalogv1alpha1.InstalledVersion, name string) string {
+	if there.Extension == name {
+		return fmt.Sprintf("%s is installed already, by revisions of %s that an earlier ClusterExtension has left: the next revision takes their objects over", there.Version, name)
+	}
+	return fmt.Sprintf("%s is installed already, as %s: two extensions of one package have the same objects, and the second one is refused", there.Version, there.Extension)
+}
+
+// Kinds are what a package brings, as KIND.GROUP, each once.
+func Kinds(offered *catalogv1alpha1.CatalogPackage) []string {
+	var kinds []string
+	for _, kind := range offered.Kinds {
+		kinds = append(kinds, kind.Kind+"."+kind.Group)
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}

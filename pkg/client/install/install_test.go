@@ -1,0 +1,67 @@
+package install
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// TestInstalledAlready: what earlier revisions of the same name have is taken over, and what is
+// there under another name keeps it.
+func TestInstalledAlready(t *testing.T) {
+	there := catalogv1alpha1.InstalledVersion{Extension: "buoy", Version: "1.0.0"}
+	if got := InstalledAlready(there, "buoy"); !strings.Contains(got, "takes their objects over") || strings.Contains(got, "refused") {
+		t.Errorf("%q", got)
+	}
+	if got := InstalledAlready(there, "other"); !strings.Contains(got, "as buoy") || !strings.Contains(got, "refused") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestObject: what is asked for is what is written, and nothing else is.
+func TestObject(t *testing.T) {
+	for name, tc := range map[string]struct {
+		request Request
+		want    string
+	}{
+		"least": {Request{Package: "buoy", Name: "buoy", Namespace: "sea"}, `{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"name":"buoy"},"spec":{"namespace":"sea","source":{"catalog":{"packageName":"buoy"},"sourceType":"Catalog"}}}`},
+		"all": {Request{Package: "buoy", Name: "b", Namespace: "sea", Version: "1.x", Channels: []string{"stable"}, Catalog: "shore", Manual: true, ServiceAccount: "sailor"},
+			`{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"annotations":{"penstock.dev/upgrade-approval":"Manual"},"name":"b"},"spec":{"namespace":"sea","serviceAccount":{"name":"sailor"},` +
+				`"source":{"catalog":{"channels":["stable"],"packageName":"buoy","selector":{"matchLabels":{"olm.operatorframework.io/metadata.name":"shore"}},"version":"1.x"},"sourceType":"Catalog"}}}`},
+	} {
+		written, err := tc.request.Object()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(raw) != tc.want {
+			t.Errorf("%s: %s, want %s", name, raw, tc.want)
+		}
+	}
+}
+
+// TestCheck: names that would become part of a path, or of a name that is too long.
+func TestCheck(t *testing.T) {
+	good := Request{Package: "buoy", Name: "buoy", Namespace: "sea"}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+	for said, change := range map[string]func(*Request){
+		`"B/../x" is no name of a package`:   func(r *Request) { r.Package = "B/../x" },
+		`"" is no name of a namespace`:       func(r *Request) { r.Namespace = "" },
+		`"<img>" is no name of an extension`: func(r *Request) { r.Name = "<img>" },
+		"characters, at most":                func(r *Request) { r.Name = strings.Repeat("x", v1alpha1.MaxExtensionNameLength+1) },
+	} {
+		bad := good
+		change(&bad)
+		if err := bad.Check(); err == nil || !strings.Contains(err.Error(), said) {
+			t.Errorf("%v, want %s", err, said)
+		}
+	}
+}
