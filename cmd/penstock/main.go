@@ -54,7 +54,7 @@ func newCommand() *cobra.Command {
 	}
 	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(),
 		newRestoreCommand(), newAdoptHelmCommand(), newAdoptOLMv1Command(), newAdoptOLMv0Command(),
-		newFsckCommand(), newUnregisterCommand(), newCatalogCommand(), newTemplateCommand(), newVersionCommand())
+		newFsckCommand(), newUnregisterCommand(), newConsoleCommand(), newCatalogCommand(), newTemplateCommand(), newVersionCommand())
 	return command
 }
 

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"crypto/sha256"
 	"net/http"
+	"sync"
 
 	"k8s.io/utils/clock"
 
@@ -9,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/console/web"
 )
 
-// Options are what a console needs.
+// Options are what a console on loopback needs, which is of one user.
 type Options struct {
 	// Key is what a browser has to show, as a bearer token.
 	Key string
@@ -21,37 +23,119 @@ type Options struct {
 	Clock   clock.PassiveClock
 }
 
-// New is the console as a handler: its files, and its API behind the gate.
+// New is the console of one user as a handler: its files, and its API behind the gate.
 func New(options Options) (http.Handler, error) {
 	files, err := web.New()
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
-	for _, route := range options.Screens.Routes() {
-		mux.Handle(route.Method+" "+route.Path, route.Handler)
-	}
-	mux.HandleFunc(apiPrefix, func(w http.ResponseWriter, _ *http.Request) {
-		screens.Refuse(w, screens.Refusal{Status: http.StatusNotFound, Reason: "NotFound", Message: "the console has no such path"})
-	})
-	mux.Handle("/", files)
-	return newGate(options.Key, options.Hosts, options.Clock).around(bounded(mux)), nil
+	nobody := func(*http.Request) caller { return caller{} }
+	key := newKey(options.Key, options.Clock)
+	return (&gate{hosts: options.Hosts, scheme: "http", admit: key.admit, sameOrigin: http.NewCrossOriginProtection()}).
+		around(bounded(served(options.Screens.Handler(), files), ofOneUser(), nobody)), nil
 }
 
-// bounded refuses requests beyond how many may go on at a time, and streams beyond theirs.
-func bounded(next http.Handler) http.Handler {
-	requests, streams := make(chan struct{}, maxRequests), make(chan struct{}, maxStreams)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		places := requests
-		if screens.IsStream(r.URL.Path) {
-			places = streams
+// SharedOptions are what a console needs that many users reach, each with their own token.
+type SharedOptions struct {
+	// Hosts are as of Options; a port is left out where browsers do.
+	Hosts []string
+	// As makes the API of whoever has a token.
+	As func(token string) (*screens.API, error)
+}
+
+// NewShared is the console of many users as a handler. It keeps nothing of them: each request
+// has its token, by which the cluster knows them, and no other one is asked with it.
+func NewShared(options SharedOptions) (http.Handler, error) {
+	files, err := web.New()
+	if err != nil {
+		return nil, err
+	}
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, err := options.As(tokenOf(r))
+		if err != nil {
+			screens.Refuse(w, screens.Refusal{Status: http.StatusInternalServerError, Reason: "Console", Message: err.Error()})
+			return
 		}
-		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
-			next.ServeHTTP(w, r)
-		default:
-			screens.Refuse(w, screens.Refusal{Status: http.StatusTooManyRequests, Reason: "Busy", Message: "too much is asked at a time: close other tabs of this console"})
-		}
+		asked.Handler().ServeHTTP(w, r)
 	})
+	who := func(r *http.Request) caller { return sha256.Sum256([]byte(tokenOf(r))) }
+	return (&gate{hosts: options.Hosts, scheme: "https", admit: admitToken, sameOrigin: http.NewCrossOriginProtection()}).
+		around(bounded(served(api, files), ofManyUsers(), who)), nil
+}
+
+// served are the files and the API.
+func served(api, files http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(apiPrefix, api)
+	mux.Handle("/", files)
+	return mux
+}
+
+// limits are how many requests and streams go on at a time: of one caller, and of all.
+type limits struct{ requests, streams, allRequests, allStreams int }
+
+func ofOneUser() limits {
+	return limits{requests: maxRequests, streams: maxStreams, allRequests: maxRequests, allStreams: maxStreams}
+}
+
+func ofManyUsers() limits {
+	return limits{requests: maxRequests, streams: maxStreams, allRequests: maxSharedRequests, allStreams: maxSharedStreams}
+}
+
+// caller is the digest of what somebody has shown; of a console of one user it is always the same.
+type caller [sha256.Size]byte
+
+// bounded refuses requests beyond how many may go on at a time, and streams beyond theirs. Files
+// are small, and are not counted.
+func bounded(next http.Handler, most limits, who func(*http.Request) caller) http.Handler {
+	requests, streams := newPlaces(most.requests, most.allRequests), newPlaces(most.streams, most.allStreams)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isAPI(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		of := requests
+		if screens.IsStream(r.URL.Path) {
+			of = streams
+		}
+		asks := who(r)
+		if !of.take(asks) {
+			screens.Refuse(w, screens.Refusal{Status: http.StatusTooManyRequests, Reason: "Busy", Message: "too much is asked at a time: close other tabs of this console"})
+			return
+		}
+		defer of.giveBack(asks)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// places count what goes on.
+type places struct {
+	each, all int
+
+	mu    sync.Mutex
+	taken int
+	of    map[caller]int
+}
+
+func newPlaces(each, all int) *places { return &places{each: each, all: all, of: map[caller]int{}} }
+
+func (p *places) take(who caller) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken >= p.all || p.of[who] >= p.each {
+		return false
+	}
+	p.taken++
+	p.of[who]++
+	return true
+}
+
+// giveBack forgets callers of whom nothing goes on.
+func (p *places) giveBack(who caller) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	if p.of[who]--; p.of[who] == 0 {
+		delete(p.of, who)
+	}
 }

@@ -1,16 +1,10 @@
 package console
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"mime"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
-	"time"
-
-	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/console/screens"
 )
@@ -25,6 +19,11 @@ const (
 	// maxRequests and maxStreams are how many go on at a time.
 	maxRequests = 16
 	maxStreams  = 8
+	// maxSharedRequests and maxSharedStreams are those of all callers of a shared console together.
+	maxSharedRequests = 128
+	maxSharedStreams  = 400
+	// maxToken is the length of a token, in bytes.
+	maxToken = 16 << 10
 	// maxWrongKeys is how many wrong keys are looked at in a second.
 	maxWrongKeys = 5
 )
@@ -34,32 +33,27 @@ const (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// gate is who may ask. A browser on this machine opens pages of strangers as well, and other
-// users of the machine reach its ports, so an address on loopback is no proof of anything.
+// gate is who may ask. A browser opens pages of strangers as well, and others reach the port, so
+// an address is no proof of anything.
 type gate struct {
 	// hosts are the values of the header Host that are ours, with the port. A name of a
 	// stranger that leads here (DNS rebinding) is none of them. Without any, nobody may ask.
 	hosts []string
-	// key is the digest of the key.
-	key   [sha256.Size]byte
-	clock clock.PassiveClock
+	// scheme is that of our own pages: http on loopback, https elsewhere.
+	scheme string
+	// admit looks at what a request shows, and says why that is not enough.
+	admit func(*http.Request) *screens.Refusal
 	// sameOrigin refuses writes from other origins, by what the browser says of them.
 	sameOrigin *http.CrossOriginProtection
-
-	mu sync.Mutex
-	// wrong are the times of wrong keys in the last second.
-	wrong []time.Time
 }
 
-func newGate(key string, hosts []string, clock clock.PassiveClock) *gate {
-	return &gate{hosts: hosts, key: sha256.Sum256([]byte(key)), clock: clock, sameOrigin: http.NewCrossOriginProtection()}
-}
+func isAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, apiPrefix) }
 
 // around lets requests through to a handler, or refuses them. It sets the headers of all
 // answers, refusals included.
 func (g *gate) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		api := strings.HasPrefix(r.URL.Path, apiPrefix)
+		api := isAPI(r)
 		headers(w.Header(), api)
 		if refusal := g.refuse(r, api); refusal != nil {
 			screens.Refuse(w, *refusal)
@@ -104,7 +98,7 @@ func (g *gate) refuse(r *http.Request, api bool) *screens.Refusal {
 	if r.Header.Get("Sec-Fetch-Site") != "same-origin" {
 		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may ask: Sec-Fetch-Site is not same-origin"}
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
+	if origin := r.Header.Get("Origin"); origin != "" && origin != g.scheme+"://"+r.Host {
 		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may ask: this is another origin"}
 	}
 	if err := g.sameOrigin.Check(r); err != nil {
@@ -113,26 +107,7 @@ func (g *gate) refuse(r *http.Request, api bool) *screens.Refusal {
 	if r.Method != http.MethodGet && !isJSON(r.Header.Get("Content-Type")) {
 		return &screens.Refusal{Status: http.StatusUnsupportedMediaType, Reason: "MediaType", Message: "a body is application/json"}
 	}
-	return g.checkKey(r)
-}
-
-// checkKey compares the key. Guesses beyond a few a second are not looked at.
-func (g *gate) checkKey(r *http.Request) *screens.Refusal {
-	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	sum := sha256.Sum256([]byte(given))
-	right := subtle.ConstantTimeCompare(sum[:], g.key[:]) == 1
-	if bearer && right {
-		return nil
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.clock.Now()
-	g.wrong = slices.DeleteFunc(g.wrong, func(at time.Time) bool { return now.Sub(at) >= time.Second })
-	if len(g.wrong) >= maxWrongKeys {
-		return &screens.Refusal{Status: http.StatusTooManyRequests, Reason: "Key", Message: "too many wrong keys"}
-	}
-	g.wrong = append(g.wrong, now)
-	return &screens.Refusal{Status: http.StatusUnauthorized, Reason: "Key", Message: "the key of this console is missing or wrong: open the address that kubectl penstock console prints"}
+	return g.admit(r)
 }
 
 func isJSON(contentType string) bool {

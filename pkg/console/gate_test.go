@@ -151,6 +151,8 @@ func TestGate(t *testing.T) {
 		"write, unknown":     {"it may have been meant to matter", request{method: "POST", path: rollback, body: `{"form":"shop-2"}`}, 400, "Body"},
 		"approve, unbound":   {"", request{method: "POST", path: "/api/plans/p/approve", body: `{}`}, 400, "Body"},
 		"state, unbound":     {"", request{method: "POST", path: "/api/revisions/shop-1/state", body: `{"state":"Active"}`}, 400, "Body"},
+		"install, unread":    {"it names no namespace", request{method: "POST", path: "/api/packages/p/install", body: `{"latest":"1","name":"p"}`}, 400, "Body"},
+		"install, hostile":   {"", request{method: "POST", path: "/api/packages/p/install", body: `{"latest":"1","name":"../x","namespace":"n"}`}, 400, "Body"},
 		"unknown button":     {"", request{path: "/api/rights?button=everything"}, 400, "Button"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +219,7 @@ func TestClosed(t *testing.T) {
 // TestReadOnly: a console that only shows sends no write.
 func TestReadOnly(t *testing.T) {
 	handler, cluster := testConsole(t, func(_ *Options, shown *screens.Options) { shown.ReadOnly = true })
-	for _, path := range []string{rollback, "/api/revisions/shop-1/state", "/api/plans/p/approve", "/api/plans/p/compute", "/api/plans/p/stop", "/api/plans/p/undo"} {
+	for _, path := range []string{rollback, "/api/revisions/shop-1/state", "/api/plans/p/approve", "/api/plans/p/compute", "/api/plans/p/stop", "/api/plans/p/undo", "/api/packages/p/install"} {
 		answer := request{method: http.MethodPost, path: path, body: `{"from":"shop-2","planHash":"x","uid":"x"}`}.send(handler)
 		if answer.Code != http.StatusForbidden || !strings.Contains(answer.Body.String(), screens.ReasonReadOnly) {
 			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
@@ -293,7 +295,7 @@ func TestBusy(t *testing.T) {
 	handler := bounded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		blocked <- struct{}{}
 		<-release
-	}))
+	}), ofOneUser(), func(*http.Request) caller { return caller{} })
 	for range maxStreams {
 		go request{path: "/api/watch/overview"}.send(handler)
 		<-blocked
@@ -315,6 +317,7 @@ func TestRefusedUpstream(t *testing.T) {
 	handler, cluster := testConsole(t, nil)
 	for _, one := range []request{
 		{path: "/api/diffs/a-1..a-2"}, {path: "/api/diffs/..a-2"}, {path: "/api/diffs/a-2..live"}, {path: "/api/histories/a"}, {path: "/api/revisions/a-2/objects"}, {path: "/api/plans/p/diff"}, {path: "/api/plans/p/history"},
+		{path: "/api/packages/p/graph"}, {method: "POST", path: "/api/packages/p/install", body: `{"name":"p","namespace":"n"}`},
 		{method: "POST", path: rollback, body: `{"from":"shop-2"}`}, {method: "POST", path: "/api/plans/p/approve", body: `{"planHash":"x"}`},
 		{method: "POST", path: "/api/revisions/shop-1/state", body: `{"uid":"x","generation":1,"state":"Active"}`},
 		{method: "POST", path: "/api/plans/p/compute", body: `{}`}, {method: "POST", path: "/api/plans/p/stop", body: `{"uid":"x"}`}, {method: "POST", path: "/api/plans/p/undo", body: `{}`},

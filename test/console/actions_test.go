@@ -155,6 +155,14 @@ func rights(i *installation, p *page) {
 	p.refuses("#back-shop-1", "you lack the right: create clusterextensionrevisions/rollback.olm.operatorframework.io")
 	p.goTo("#/diff/..shop-2")
 	p.sees("What changes cannot be shown", "cannot get resource")
+	p.goTo("#/profiles")
+	p.sees("Profiles cannot be shown", `User "carl" cannot list resource "configurationprofiles"`)
+	p.goTo("#/object/shop-1/ConfigMap/shop/shop-config")
+	p.sees("The manifest cannot be shown", "How it is cannot be shown", "What is different cannot be shown")
+	p.goTo("#/packages")
+	p.sees("Packages cannot be shown", `User "carl" cannot list resource "catalogpackages"`)
+	p.goTo("#/package/lighthouse")
+	p.sees("The package cannot be shown", `User "carl" cannot get resource "catalogpackages"`)
 	p.goTo("#/me")
 	p.sees("may not", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
 
@@ -175,7 +183,7 @@ func me(p *page) {
 	p.sees("Extensions")
 	p.click(".user")
 	p.sees("You", "anna", "system:masters", "devel", "roll out, pause", "may")
-	p.until("all rights", `document.querySelectorAll("#may .well").length === 13`)
+	p.until("all rights", `document.querySelectorAll("#may .well").length === 20`)
 	p.checks("me")
 }
 
@@ -192,7 +200,7 @@ func troubles(i *installation, p *page) {
 	i.server.Kill(i.t)
 	p.sees("The cluster does not answer", "What is shown is from", "shop")
 	p.checks("unreachable")
-	i.server = i.program.Serve(i.t, i.Cluster, i.dataDir)
+	i.serve(i.t)
 	p.unsees("The cluster does not answer")
 	i.roll("Succeeded", revision{extension: "after", number: 1, phases: []phase{{"all", []object{configMap("shop", "after", "a", "b")}}}})
 	p.sees("after")

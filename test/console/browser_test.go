@@ -68,6 +68,14 @@ type page struct {
 // tab opens a console in a tab of its own. What is wrong in it fails the test when it ends.
 func tab(t *testing.T, browser context.Context, console *served) *page {
 	t.Helper()
+	p := blank(t, browser, console)
+	p.run(chromedp.Navigate(console.address))
+	return p
+}
+
+// blank is a tab for a console that is not opened yet.
+func blank(t *testing.T, browser context.Context, console *served) *page {
+	t.Helper()
 	// Each has a key of its own: sessionStorage is of one tab.
 	ctx, stop := chromedp.NewContext(browser)
 	t.Cleanup(stop)
@@ -77,7 +85,7 @@ func tab(t *testing.T, browser context.Context, console *served) *page {
 	if err := chromedp.Run(ctx); err != nil {
 		t.Fatalf("opening a tab: %v", err)
 	}
-	p.run(log.Enable(), network.Enable(), runtime.Enable(), chromedp.Navigate(console.address))
+	p.run(log.Enable(), network.Enable(), runtime.Enable())
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -99,7 +107,7 @@ func (p *page) hear(event any) {
 			said = fmt.Sprintf("%s: %s", event.Entry.Source, event.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(event.Request.URL, p.console.origin+"/") {
+		if !strings.HasPrefix(event.Request.URL, p.console.origin+"/") && event.Request.URL != "about:blank" {
 			said = "a request to " + event.Request.URL
 		}
 	}
@@ -189,6 +197,12 @@ func (p *page) click(selector string) {
 	p.t.Helper()
 	p.works(selector)
 	p.run(chromedp.Evaluate("document.querySelector("+quoted(selector)+").scrollIntoView({block: 'center'})", nil), chromedp.Click(selector, chromedp.ByQuery))
+}
+
+// ticksAll ticks all that a question asks for.
+func (p *page) ticksAll() {
+	p.t.Helper()
+	p.until("all is ticked", "document.querySelector('dialog') && [...document.querySelectorAll('dialog input[type=checkbox]')].every((one) => one.checked || (one.click(), true))")
 }
 
 // refuses waits until a button says why it does not work.

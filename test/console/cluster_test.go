@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
 // installation is a control plane with Penstock on it, and a browser.
@@ -18,15 +19,22 @@ type installation struct {
 	program *penstock.Program
 	server  *penstock.Server
 	dataDir string
+	images  *registry.Registry
 	browser context.Context
 }
 
 func install(t *testing.T) *installation {
 	t.Helper()
 	browser := startBrowser(t)
-	i := &installation{Cluster: cluster.Start(t, cluster.Workloads()), t: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), browser: browser}
-	i.server = i.program.Serve(t, i.Cluster, i.dataDir)
+	i := &installation{Cluster: cluster.Start(t, cluster.Workloads()), t: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), images: registry.Serve(t), browser: browser}
+	i.serve(t)
 	return i
+}
+
+// serve starts Penstock.
+func (i *installation) serve(t *testing.T) {
+	t.Helper()
+	i.server = i.program.Serve(t, i.Cluster, i.dataDir, registryFlags(i.images)...)
 }
 
 // in is the same for a subtest.

@@ -20,11 +20,15 @@ func TestConsole(t *testing.T) {
 	t.Run("Plan", func(t *testing.T) {
 		plan(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, bert.Kubeconfig(), asTyped)))
 	})
+	t.Run("Profiles", func(t *testing.T) { profiles(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Objects", func(t *testing.T) { objects(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Catalog", func(t *testing.T) { catalog(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Me", func(t *testing.T) { me(tab(t, i.browser, console)) })
 	t.Run("Rights", func(t *testing.T) { rights(i.in(t), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped))) })
 	t.Run("ReadOnly", func(t *testing.T) {
 		readOnly(tab(t, i.browser, serve(t, anna.Kubeconfig(), `kubectl penstock console --no-browser --port 8090 --read-only`)))
 	})
+	t.Run("Shared", func(t *testing.T) { shared(t, i.in(t)) })
 	t.Run("SignedOut", func(t *testing.T) { signedOut(t, i.in(t)) })
 	// The last one: it ends Penstock, and the console.
 	t.Run("Troubles", func(t *testing.T) { troubles(i.in(t), tab(t, i.browser, serve(t, anna.Kubeconfig(), asTyped))) })
@@ -103,7 +107,8 @@ func review(i *installation, p *page) {
 	p.sees("Roll out shop-3?", "1 deleted")
 	p.refuses("#yes", "tick what is critical")
 	p.checks("rollout")
-	p.until("all is ticked", "[...document.querySelectorAll('dialog input[type=checkbox]')].map((one) => one.checked || one.click()).length > 0")
+	p.has("dialog input[type=checkbox]")
+	p.ticksAll()
 	p.tabTo("#yes")
 	p.works("#yes")
 	p.presses(kb.Enter)

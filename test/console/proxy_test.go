@@ -22,8 +22,8 @@ type proxy struct {
 
 	mu      sync.Mutex
 	expired bool
-	// since counts requests since they have.
-	since int
+	// since counts requests since they have, and total all.
+	since, total int
 }
 
 func newProxy(t *testing.T, config *rest.Config) *proxy {
@@ -61,6 +61,7 @@ func newProxy(t *testing.T, config *rest.Config) *proxy {
 func (p *proxy) refuses() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.total++
 	if p.expired {
 		p.since++
 	}
@@ -85,4 +86,11 @@ func (p *proxy) asked() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.since
+}
+
+// all are the requests that were ever made.
+func (p *proxy) all() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
 }

@@ -26,6 +26,8 @@ type Options struct {
 	Version string
 	// ReadOnly refuses all writes.
 	ReadOnly bool
+	// Server learns the version of the Penstock that answers; nil for one of its own.
+	Server *client.ServerVersion
 }
 
 // API answers the screens, as one user.
@@ -33,15 +35,17 @@ type API struct {
 	Options
 	penstock versioned.Interface
 	host     dynamic.Interface
-	// server is the version of the Penstock that answers.
-	server client.ServerVersion
 }
 
 // New connects. It sends nothing yet.
 func New(options Options) (*API, error) {
 	a := &API{Options: options}
 	config := rest.CopyConfig(options.Config)
-	a.server.Listen(config)
+	if a.Server == nil {
+		a.Server = &client.ServerVersion{}
+	}
+	a.Server.Listen(config)
+	config.WarningHandler, config.WarningHandlerWithContext = nil, gatherer{}
 	var err error
 	if a.penstock, err = versioned.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -57,6 +61,18 @@ type Route struct {
 	// Method and Path are as http.ServeMux has them.
 	Method, Path string
 	Handler      http.Handler
+}
+
+// Handler answers all routes, and refuses what is none: it is no proxy.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, route := range a.Routes() {
+		mux.Handle(route.Method+" "+route.Path, route.Handler)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		Refuse(w, Refusal{Status: http.StatusNotFound, Reason: "NotFound", Message: "the console has no such path"})
+	})
+	return mux
 }
 
 // streams begin the paths that are answered by a stream.
@@ -78,6 +94,13 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, "/api/revisions/{name}/objects", answer(a.objects)},
 		{http.MethodGet, "/api/plans/{name}/diff", answer(a.planDiff)},
 		{http.MethodGet, "/api/plans/{name}/history", answer(a.planHistory)},
+		{http.MethodGet, "/api/revisions/{name}/object", answer(a.object)},
+		{http.MethodGet, "/api/profiles", answer(a.profiles)},
+		{http.MethodPost, "/api/profiles/{profile}/plan", a.write(a.makePlan)},
+		{http.MethodGet, "/api/packages", answer(a.packages)},
+		{http.MethodGet, "/api/packages/{name}", answer(a.onePackage)},
+		{http.MethodGet, "/api/packages/{name}/graph", answer(a.graph)},
+		{http.MethodPost, "/api/packages/{name}/install", a.write(a.install)},
 		{http.MethodPost, "/api/revisions/{name}/state", a.write(a.setState)},
 		{http.MethodPost, "/api/revisions/{name}/rollback", a.write(a.rollback)},
 		{http.MethodPost, "/api/plans/{name}/approve", a.write(a.approve)},

@@ -2,10 +2,14 @@ package screens
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -52,4 +56,65 @@ func (a *API) history(ctx context.Context, r *http.Request) (any, error) {
 // objects says how each object of a revision is now, as far as the user may see it.
 func (a *API) objects(ctx context.Context, r *http.Request) (any, error) {
 	return a.penstock.OlmV1alpha1().ClusterExtensionRevisions().GetObjects(ctx, r.PathValue("name"), metav1.GetOptions{})
+}
+
+// ManifestObject is one object of a revision: its manifest.
+type ManifestObject struct {
+	Revision string `json:"revision"`
+	Phase    string `json:"phase"`
+	Digest   string `json:"digest"`
+	// Size of the manifest in bytes.
+	Size int64 `json:"size"`
+	// Manifest is YAML. Of a Secret it has no values.
+	Manifest string `json:"manifest"`
+	// Hidden is true when values were left out.
+	Hidden bool `json:"hidden,omitempty"`
+}
+
+// object reads the manifest of one object.
+func (a *API) object(ctx context.Context, r *http.Request) (any, error) {
+	given := r.URL.Query()
+	if given.Get("kind") == "" || given.Get("objectName") == "" {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: "kind and objectName are required: they say which object"}
+	}
+	name := strings.Join([]string{r.PathValue("name"), given.Get("kind"), given.Get("namespace"), given.Get("objectName")}, ":")
+	if wrong := content.IsPathSegmentName(name); len(wrong) > 0 {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is no name of an object: %s", name, wrong[0])}
+	}
+	found, err := a.penstock.OlmV1alpha1().RevisionManifests().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := ManifestObject{Revision: found.Revision, Phase: found.Phase, Digest: found.Digest, Size: found.Size}
+	fields := map[string]any{}
+	if err := json.Unmarshal(found.Object.Raw, &fields); err != nil {
+		return nil, fmt.Errorf("reading the manifest of %s: %w", name, err)
+	}
+	raw := found.Object.Raw
+	if out.Hidden = withoutSecrets(fields); out.Hidden {
+		if raw, err = json.Marshal(fields); err != nil {
+			return nil, fmt.Errorf("encoding the manifest of %s: %w", name, err)
+		}
+	}
+	manifest, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the manifest of %s: %w", name, err)
+	}
+	out.Manifest = string(manifest)
+	return out, nil
+}
+
+// withoutSecrets takes the values out of a Secret: a page may be seen over a shoulder, and
+// whoever needs them has kubectl.
+func withoutSecrets(content map[string]any) (hidden bool) {
+	if content["apiVersion"] != "v1" || content["kind"] != "Secret" {
+		return false
+	}
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := content[field].(map[string]any)
+		for key := range values {
+			values[key], hidden = "hidden", true
+		}
+	}
+	return hidden
 }

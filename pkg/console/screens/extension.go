@@ -3,13 +3,17 @@ package screens
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/extension"
 )
 
 // Extension is one extension with its stored revisions, the newest first.
@@ -19,6 +23,17 @@ type Extension struct {
 	// Advice is what holds it back; the first entry matters most.
 	Advice    []advice.Advice `json:"advice"`
 	Revisions []Revision      `json:"revisions"`
+}
+
+// Wanted is what a ClusterExtension asks for, and what has become of that.
+type Wanted struct {
+	Row ExtensionRow `json:"row"`
+	// Source is Catalog, Image or Chart; of a catalog are Package, Version (a range) and Channels.
+	Source    string   `json:"source"`
+	Package   string   `json:"package,omitempty"`
+	Version   string   `json:"version,omitempty"`
+	Channels  []string `json:"channels,omitempty"`
+	Namespace string   `json:"namespace"`
 }
 
 // Revision is one revision of an extension.
@@ -69,15 +84,45 @@ type Phase struct {
 // watchExtension sends an extension whenever it changes.
 func (a *API) watchExtension(ctx context.Context, r *http.Request, send func(Message)) error {
 	name := r.PathValue("name")
+	ctx, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer stop()
+	beside.Go(func() { a.watchWanted(ctx, name, send) })
 	source := follow.Revisions(a.penstock, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + name})
 	return one(ctx, source, send, func(all []*v1alpha1.ClusterExtensionRevision) Message {
-		for _, extension := range overview.Of(all) {
-			if extension.Name == name {
-				return Message{Kind: "extension", Extension: extensionOf(extension)}
+		for _, found := range overview.Of(all) {
+			if found.Name == name {
+				return Message{Kind: "extension", Extension: extensionOf(found)}
 			}
 		}
 		return Message{Kind: "extension"}
 	})
+}
+
+// watchWanted sends what a ClusterExtension asks for, whenever that changes. Where there is none,
+// or where somebody may not read them, nothing is sent: revisions are shown without it.
+func (a *API) watchWanted(ctx context.Context, name string, send func(Message)) {
+	source := a.clusterExtensions()
+	source.Options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	_ = source.Follow(ctx, func(error) {}, func(all []*unstructured.Unstructured) (bool, error) {
+		said := Message{Kind: "wanted"}
+		for _, object := range all {
+			if read, err := extension.From(object); err == nil {
+				said.Wanted = wantedOf(read)
+			}
+		}
+		send(said)
+		return false, nil
+	})
+}
+
+func wantedOf(read *extension.Extension) *Wanted {
+	out := &Wanted{Row: waitingRow(read), Source: read.Spec.Source.SourceType, Namespace: read.Spec.Namespace}
+	if of := read.Spec.Source.Catalog; of != nil {
+		out.Package, out.Version, out.Channels = of.PackageName, of.Version, of.Channels
+	}
+	return out
 }
 
 // one follows what a screen is about, and sends it whenever it changes.
@@ -126,6 +171,10 @@ func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 	}
 	if asked := revision.Status.RequestedBy; asked != nil {
 		one.By = asked.Username
+	}
+	// Only Penstock writes it, when somebody approves what it has proposed.
+	if approver := revision.Annotations[v1alpha1.ApprovedByAnnotation]; approver != "" {
+		one.By = approver
 	}
 	one.Ready, one.Objects = overview.Objects(revision)
 	return one

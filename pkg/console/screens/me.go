@@ -11,8 +11,10 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
 )
 
 // Me is whose console this is, and of which cluster.
@@ -33,7 +35,7 @@ func (a *API) me(ctx context.Context, _ *http.Request) (any, error) {
 		return nil, fmt.Errorf("asking who you are: %w", err)
 	}
 	user := review.Status.UserInfo
-	return Me{Cluster: a.Cluster, Username: user.Username, Groups: user.Groups, Version: a.Version, Server: a.server.Get(), ReadOnly: a.ReadOnly}, nil
+	return Me{Cluster: a.Cluster, Username: user.Username, Groups: user.Groups, Version: a.Version, Server: a.Server.Get(), ReadOnly: a.ReadOnly}, nil
 }
 
 // Right is whether the user may do something, as far as RBAC says it. What an action does
@@ -57,21 +59,28 @@ func (r right) String() string {
 
 // buttons are what pages ask the rights for: what they show, and what their buttons do.
 func buttons() map[string]right {
-	olm, hco := olmv1alpha1.GroupName, hcov1alpha1.GroupName
+	olm, hco, catalog := olmv1alpha1.GroupName, hcov1alpha1.GroupName, catalogv1alpha1.GroupName
 	return map[string]right{
-		"listRevisions": {"list", olm, "clusterextensionrevisions", ""},
-		"readDiffs":     {"get", olm, "clusterextensionrevisions", "diff"},
-		"compare":       {"get", olm, "revisiondiffs", ""},
-		"readObjects":   {"get", olm, "clusterextensionrevisions", "objects"},
-		"readHistory":   {"get", olm, "revisionhistories", ""},
-		"listPlans":     {"list", hco, "configurationplans", ""},
-		"readPlanDiffs": {"get", hco, "configurationplans", "diff"},
-		"patchRevision": {"patch", olm, "clusterextensionrevisions", ""},
-		"rollback":      {"create", olm, "clusterextensionrevisions", "rollback"},
-		"approvePlan":   {"create", hco, "configurationplans", "approve"},
-		"computePlan":   {"create", hco, "configurationplans", "retry"},
-		"undoPlan":      {"create", hco, "configurationplans", "rollback"},
-		"patchPlan":     {"patch", hco, "configurationplans", ""},
+		"listRevisions":  {"list", olm, "clusterextensionrevisions", ""},
+		"readDiffs":      {"get", olm, "clusterextensionrevisions", "diff"},
+		"compare":        {"get", olm, "revisiondiffs", ""},
+		"readObjects":    {"get", olm, "clusterextensionrevisions", "objects"},
+		"readHistory":    {"get", olm, "revisionhistories", ""},
+		"listPlans":      {"list", hco, "configurationplans", ""},
+		"readPlanDiffs":  {"get", hco, "configurationplans", "diff"},
+		"patchRevision":  {"patch", olm, "clusterextensionrevisions", ""},
+		"rollback":       {"create", olm, "clusterextensionrevisions", "rollback"},
+		"approvePlan":    {"create", hco, "configurationplans", "approve"},
+		"computePlan":    {"create", hco, "configurationplans", "retry"},
+		"undoPlan":       {"create", hco, "configurationplans", "rollback"},
+		"patchPlan":      {"patch", hco, "configurationplans", ""},
+		"readManifests":  {"get", olm, "clusterextensionrevisions", "manifests"},
+		"listProfiles":   {"list", hco, "configurationprofiles", ""},
+		"createPlan":     {"create", hco, "configurationplans", ""},
+		"listPackages":   {"list", catalog, "catalogpackages", ""},
+		"readGraphs":     {"get", catalog, "catalogpackages", "graph"},
+		"install":        {"create", extension.Resource.Group, extension.Resource.Resource, ""},
+		"createRevision": {"create", olm, "clusterextensionrevisions", ""},
 	}
 }
 

@@ -86,11 +86,7 @@ func streamOf(t *testing.T, cluster *fakeCluster, path string) func() Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := http.NewServeMux()
-	for _, route := range api.Routes() {
-		mux.Handle(route.Method+" "+route.Path, route.Handler)
-	}
-	console := httptest.NewServer(mux)
+	console := httptest.NewServer(api.Handler())
 	t.Cleanup(func() { console.CloseClientConnections(); console.Close() })
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, console.URL+path, nil)
 	if err != nil {

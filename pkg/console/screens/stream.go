@@ -30,6 +30,8 @@ type Message struct {
 	// Extension and Plan are as they are now; without one of a stream about it, there is none.
 	Extension *Extension `json:"extension,omitempty"`
 	Plan      *Plan      `json:"plan,omitempty"`
+	// Wanted is what a ClusterExtension of the same name asks for.
+	Wanted *Wanted `json:"wanted,omitempty"`
 	// Refusal is of troubles and errors.
 	Refusal *Refusal `json:"refusal,omitempty"`
 	// Part is what the trouble is with, where others go on: plans.

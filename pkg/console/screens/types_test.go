@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -23,6 +24,8 @@ const typesFile = "../web/app/api.d.ts"
 func sent() []any {
 	return []any{
 		Message{}, Me{}, Right{}, Refusal{}, Diff{}, Done{}, StateRequest{}, RollbackRequest{}, ApproveRequest{}, PlanRequest{}, UndoRequest{},
+		Profiles{}, MakePlanRequest{}, ManifestObject{},
+		Packages{}, Package{}, InstallRequest{}, Installation{}, catalogv1alpha1.CatalogPackageGraph{},
 		olmv1alpha1.RevisionHistory{}, olmv1alpha1.RevisionObjects{}, olmv1alpha1.RevisionRollback{}, hcov1alpha1.PlanDiff{}, hcov1alpha1.PlanHistory{}, hcov1alpha1.PlanApprovalRequest{},
 	}
 }

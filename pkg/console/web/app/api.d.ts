@@ -23,6 +23,48 @@ export interface BlastRadius {
   waves?: number;
 }
 
+export interface BlockedVersion {
+  version: string;
+  catalog: string;
+  cause: string;
+  message: string;
+}
+
+export interface CatalogPackage {
+  metadata?: { name?: string };
+  catalog: string;
+  catalogs: Array<PackageCatalog>;
+  description?: string;
+  defaultChannel?: string;
+  latest?: string;
+  deprecation?: Deprecation;
+  channels?: Array<PackageChannel>;
+  versions?: Array<PackageVersion>;
+  versionCount: number;
+  kinds?: Array<PackageKind>;
+  installed?: Array<InstalledVersion>;
+}
+
+export interface CatalogPackageGraph {
+  metadata?: { name?: string };
+  catalog: string;
+  defaultChannel?: string;
+  entries: Array<GraphEntry>;
+  upgrades: Array<GraphUpgrade>;
+  omitted?: number;
+  installed?: Array<InstalledVersion>;
+  paths?: Array<GraphPath>;
+}
+
+export interface CatalogRow {
+  name: string;
+  signal: string;
+  state: string;
+  message?: string;
+  priority: number;
+  since?: string;
+}
+
 export interface ChangeCounts {
   added: number;
   changed: number;
@@ -76,9 +118,24 @@ export interface ConfigurationPlanStatus {
   definition?: PlanDefinition;
 }
 
+export interface ConfigurationProfileStatus {
+  state: string;
+  plan?: string;
+  planPhase?: string;
+  message?: string;
+  prerequisites: string;
+  requirements?: Array<ProfileRequirement>;
+  impactSeverity?: string;
+  items?: Array<ProfileItem>;
+}
+
 export interface DeclaredAccess {
   definition: string;
   access: string;
+}
+
+export interface Deprecation {
+  message: string;
 }
 
 export interface Diff {
@@ -145,6 +202,19 @@ export interface ExtensionRow {
   frozen?: string;
 }
 
+export interface ExtensionUpgrades {
+  extension: string;
+  installed?: string;
+  allowed?: string;
+  channel?: string;
+  catalog?: string;
+  approval?: string;
+  newest?: string;
+  blocked?: Array<BlockedVersion>;
+  omitted?: number;
+  message?: string;
+}
+
 export interface FailureCause {
   reason: string;
   object: ObjectName;
@@ -164,6 +234,27 @@ export interface FieldChange {
   truncatedBytes?: number;
 }
 
+export interface GraphEntry {
+  channel: string;
+  version: string;
+  upgradeOf?: string;
+  deprecation?: Deprecation;
+  path?: string;
+}
+
+export interface GraphPath {
+  from: string;
+  to: string;
+  versions: Array<string>;
+}
+
+export interface GraphUpgrade {
+  from: string;
+  to: string;
+  channel: string;
+  by: string;
+}
+
 export interface HighDensitySwapOptions {
   enableSwap?: boolean;
   swapSource?: string;
@@ -173,6 +264,30 @@ export interface HighDensitySwapOptions {
   enableKSM?: boolean;
 }
 
+export interface InstallRequest {
+  latest: string;
+  name: string;
+  namespace: string;
+  version?: string;
+  channel?: string;
+  serviceAccount?: string;
+  atOnce?: boolean;
+  dryRun?: boolean;
+}
+
+export interface Installation {
+  name: string;
+  written: string;
+  version?: string;
+  notes?: Array<string>;
+  warnings?: Array<string>;
+}
+
+export interface InstalledVersion {
+  extension: string;
+  version: string;
+}
+
 export interface LoadAwareRebalancingOptions {
   enablePSIMetrics?: boolean;
   deschedulingIntervalSeconds?: number;
@@ -180,6 +295,21 @@ export interface LoadAwareRebalancingOptions {
   deviationThresholds?: string;
   evictionLimitTotal?: number;
   evictionLimitNode?: number;
+}
+
+export interface MakePlanRequest {
+  name: string;
+  options?: Record<string, string>;
+  take?: boolean;
+}
+
+export interface ManifestObject {
+  revision: string;
+  phase: string;
+  digest: string;
+  size: number;
+  manifest: string;
+  hidden?: boolean;
 }
 
 export interface Me {
@@ -196,6 +326,7 @@ export interface Message {
   rows?: Rows;
   extension?: Extension;
   plan?: Plan;
+  wanted?: Wanted;
   refusal?: Refusal;
   part?: string;
 }
@@ -244,6 +375,59 @@ export interface ObjectName {
 export interface ObjectRepair {
   time: string;
   message: string;
+}
+
+export interface Package {
+  asked: string;
+  package: CatalogPackage;
+  kinds?: Array<string>;
+  upgrades?: Array<ExtensionUpgrades>;
+  hidden?: Refusal;
+}
+
+export interface PackageCatalog {
+  name: string;
+  priority: number;
+  latest?: string;
+}
+
+export interface PackageChannel {
+  name: string;
+  latest?: string;
+  deprecation?: Deprecation;
+}
+
+export interface PackageKind {
+  group: string;
+  version: string;
+  kind: string;
+}
+
+export interface PackageRow {
+  name: string;
+  catalog: string;
+  description?: string;
+  channel?: string;
+  latest?: string;
+  installed?: string;
+  deprecated?: string;
+  kinds?: string;
+  named: boolean;
+}
+
+export interface PackageVersion {
+  version: string;
+  channels?: Array<string>;
+  deprecation?: Deprecation;
+  unsupported?: string;
+}
+
+export interface Packages {
+  asked: string;
+  packages: Array<PackageRow>;
+  catalogs: Array<CatalogRow>;
+  hidden?: Refusal;
+  warnings?: Array<string>;
 }
 
 export interface Phase {
@@ -410,6 +594,49 @@ export interface PlanWindowStatus {
   local: string;
 }
 
+export interface Profile {
+  name: string;
+  signal: string;
+  description: string;
+  options?: Array<ProfileOption>;
+  status: ConfigurationProfileStatus;
+  own?: boolean;
+  wrong?: string;
+}
+
+export interface ProfileItem {
+  name: string;
+  targetRef: TargetRef;
+  action?: string;
+  impactSeverity?: string;
+  impactReason?: string;
+  blastRadius?: BlastRadius;
+  notes?: Array<string>;
+  message?: string;
+}
+
+export interface ProfileOption {
+  name: string;
+  type?: string;
+  description?: string;
+  default?: string;
+  allowed?: string;
+}
+
+export interface ProfileRequirement {
+  definition: string;
+  kind: string;
+  optional?: boolean;
+  state: string;
+  message?: string;
+}
+
+export interface Profiles {
+  asked: string;
+  profiles: Array<Profile>;
+  hidden?: Refusal;
+}
+
 export interface Refusal {
   status: number;
   reason: string;
@@ -569,4 +796,13 @@ export interface UnhealthyCondition {
   type: string;
   status: string;
   duration: string;
+}
+
+export interface Wanted {
+  row: ExtensionRow;
+  source: string;
+  package?: string;
+  version?: string;
+  channels?: Array<string>;
+  namespace: string;
 }

@@ -1,8 +1,8 @@
 // One extension: how its rollout goes on, its history, and the way back.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing, now, span } from "./parts.js";
-import { frozen, lacks, me } from "./shared.js";
+import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing, now, objectPlace, objectStates, span } from "./parts.js";
+import { frozen, isName, lacks, me } from "./shared.js";
 
 /** @typedef {import("./api").Revision} Revision @typedef {import("./api").Extension} Extension @typedef {import("./api").RevisionRecord} Record_ */
 
@@ -12,8 +12,10 @@ export function ExtensionScreen({ name }) {
   const history = useSignal(/** @type {import("./api").RevisionHistory | null} */ (null));
   const failed = useSignal(/** @type {Refused | null} */ (null));
   const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const wanted = useSignal(/** @type {import("./api").Wanted | null} */ (null));
   const target = useSignal("");
   useEffect(() => watch(`/api/watch/extensions/${name}`, (message) => {
+    if (message.kind === "wanted") wanted.value = message.wanted ?? null;
     if (message.kind !== "extension") return;
     const before = extension.value?.row;
     extension.value = message.extension ?? null;
@@ -41,7 +43,8 @@ export function ExtensionScreen({ name }) {
     <p class="crumbs"><a href="#/">Overview</a></p>
     <h1 tabindex="-1">${name}</h1>
     ${extension.value === undefined && link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}
-    ${extension.value === null && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; what there was is in its history.</p>`}
+    ${wanted.value && html`<${Asked} wanted=${wanted.value} alone=${!extension.value}/>`}
+    ${extension.value === null && !wanted.value && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; what there was is in its history.</p>`}
     ${extension.value && html`<${Head} extension=${extension.value}/>`}
     ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
@@ -55,6 +58,15 @@ export function ExtensionScreen({ name }) {
     </section>
     ${target.value && newest && html`<${Rollback} key=${target.value} target=${target.value} newest=${newest.name} name=${name} onEnd=${() => (target.value = "")}/>`}
   </main>`;
+}
+
+/** What a ClusterExtension asks for; what has become of it where there is no revision that says so.
+ * @param {{ wanted: import("./api").Wanted, alone: boolean }} props */
+function Asked({ wanted, alone }) {
+  const { row } = wanted;
+  return html`<div class="asked" id="asked"><p class="quiet">A ClusterExtension asks for ${wanted.package ? html`package ${isName(wanted.package) ? html`<a href=${`#/package/${wanted.package}`}>${wanted.package}</a>` : wanted.package}` : `an ${wanted.source.toLowerCase()}`}${wanted.version && html`, version <code>${wanted.version}</code>`}${wanted.channels?.length ? `, channel ${wanted.channels.join(", ")}` : ""}, in namespace ${wanted.namespace}.</p>
+    ${alone && html`<p><${State} signal=${row.signal} word=${row.state}/> ${row.message || "Penstock makes its first revision."}</p>`}
+    ${!alone && row.signal === "needs" && html`<p class="note needs">${row.state}: ${row.message}</p>`}</div>`;
 }
 
 /** @param {{ extension: Extension }} props */
@@ -95,18 +107,21 @@ const phaseSignal = (state) => ({ Available: "well", Progressing: "moving", Fail
 /** @param {import("./api").Phase} phase */
 function took(phase) {
   if (!phase.started) return "";
-  if (phase.done) return `, after ${span(Date.parse(phase.done) - Date.parse(phase.started))}`;
+  if (phase.done) {
+    const ms = Date.parse(phase.done) - Date.parse(phase.started);
+    return ms < 1000 ? ", within a second" : `, after ${span(ms)}`;
+  }
   return phase.state === "Progressing" || phase.state === "Failing" ? `, for ${span(now.value - Date.parse(phase.started))}` : "";
 }
 
 /** @param {import("./api").Phase} phase @param {number} begin @param {number} end */
 function bar(phase, begin, end) {
   const from = Date.parse(String(phase.started)), to = phase.done ? Date.parse(phase.done) : end;
+  // Times are in whole seconds: of a rollout within one of them, more is not known.
+  if (phase.done && to === begin && end - begin <= 1000) return { left: "0%", width: "100%" };
   return { left: `${(100 * (from - begin)) / (end - begin)}%`, width: `${Math.max(1.5, (100 * (to - from)) / (end - begin))}%` };
 }
 
-/** @type {Record<string, string>} */
-const objectStates = { Available: "well", Pending: "stopped", Superseded: "stopped", Gone: "stopped", Unready: "moving", Leaving: "moving", Failing: "needs", Unknown: "needs" };
 const mostObjects = 200;
 
 /** Each object of a revision as it is now, read when somebody asks. @param {{ revisions: Revision[] }} props */
@@ -130,7 +145,7 @@ function Objects({ revisions }) {
     ${!found.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
     ${found.value?.withheld ? html`<p class="note review">${count(found.value.withheld, "object")} not shown: you may not read them.</p>` : null}
     ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
-      <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${kindOf(one.apiVersion, one.kind)}</span> ${one.namespace ? `${one.namespace}/` : ""}${one.name}
+      <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${kindOf(one.apiVersion, one.kind)}</span> <a data-row href=${objectPlace(name.value, one)}>${one.namespace ? `${one.namespace}/` : ""}${one.name}</a>
         ${(one.message || one.detail) && html`<span class="more">${[one.message, one.detail].filter(Boolean).join(" · ")}</span>`}
         ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}</th>
         <td><${State} signal=${objectStates[one.state] ?? "stopped"} word=${one.state}/>${one.reason && one.reason !== one.state && html` <span class="quiet">${one.reason}</span>`}</td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>`}

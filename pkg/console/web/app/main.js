@@ -1,30 +1,52 @@
 // The frame around all screens: whose cluster this is, where one is, and what is wrong with the
 // connection.
-import { computed, effect, html, render, signal, useEffect } from "./lib.js";
-import { Refused, get, link, takeKey } from "./net.js";
-import { Ago, announce } from "./parts.js";
+import { computed, effect, html, render, signal, useEffect, useSignal } from "./lib.js";
+import { Refused, forget, get, hasKey, keep, link, takeKey } from "./net.js";
+import { Ago, Button, Problem, announce } from "./parts.js";
 import { Overview } from "./overview.js";
 import { Review } from "./review.js";
 import { ExtensionScreen } from "./extension.js";
 import { PlanScreen } from "./plan.js";
 import { MeScreen } from "./me.js";
+import { ProfilesScreen } from "./profiles.js";
+import { ObjectScreen } from "./object.js";
+import { PackagesScreen } from "./packages.js";
+import { PackageScreen } from "./package.js";
 import { frozen, me } from "./shared.js";
 
 const name = "[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?";
-/** Screens by the fragment of the address. Nothing else is a place here. @type {[RegExp, (name: string) => any, (name: string) => string][]} */
+/** Screens by the fragment of the address. Nothing else is a place here. @type {[RegExp, (...names: string[]) => any, (...names: string[]) => string][]} */
 const screens = [
   [/^#?\/?$/, () => html`<${Overview}/>`, () => "Overview"],
   [/^#\/me$/, () => html`<${MeScreen}/>`, () => "You"],
+  [/^#\/profiles$/, () => html`<${ProfilesScreen}/>`, () => "Profiles"],
+  // Names of objects may have other characters; they are parameters of a question, and no path.
+  [new RegExp(`^#/object/(${name})/([A-Za-z0-9.-]+)/([a-z0-9-]*)/([^/]+)$`), (revision, kind, namespace, object) => html`<${ObjectScreen} key=${location.hash} revision=${revision} kind=${kind} namespace=${namespace} name=${plain(object)}/>`, (_revision, kind, _namespace, object) => `${kind} ${plain(object)}`],
+  [/^#\/packages$/, () => html`<${PackagesScreen}/>`, () => "Catalog"],
+  [new RegExp(`^#/package/(${name})$`), (of) => html`<${PackageScreen} key=${of} name=${of}/>`, (of) => `Package ${of}`],
   [new RegExp(`^#/x/(${name})$`), (of) => html`<${ExtensionScreen} key=${of} name=${of}/>`, (of) => of],
   [new RegExp(`^#/diff/((?:${name})?\\.\\.${name})$`), (of) => html`<${Review} key=${of} name=${of}/>`, (of) => `Review ${of}`],
   [new RegExp(`^#/plan/(${name})$`), (of) => html`<${PlanScreen} key=${of} name=${of}/>`, (of) => `Plan ${of}`],
 ];
 
-const keyed = takeKey();
-const place = signal(location.hash);
+/** A part of the address as it was before it became one. @param {string} part */
+function plain(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** On loopback, over HTTP, a console is of one user, whose key it knows; elsewhere many share it. */
+const shared = location.protocol === "https:";
+// A link could bring the token of somebody else, so none is taken out of an address there.
+const keyed = shared ? hasKey() : takeKey();
+const root = /** @type {HTMLElement} */ (document.getElementById("app"));
+const place = signal(shared && /^#key=/.test(location.hash) ? "#/" : location.hash);
 const refused = signal(/** @type {Refused | null} */ (null));
 addEventListener("hashchange", () => {
-  if (/^#key=/.test(location.hash)) {
+  if (!shared && /^#key=/.test(location.hash)) {
     takeKey();
     location.reload();
     return;
@@ -35,7 +57,7 @@ addEventListener("hashchange", () => {
 const screen = computed(() => {
   for (const [pattern, show, title] of screens) {
     const found = pattern.exec(place.value);
-    if (found) return { show: show(found[1]), title: title(found[1]) };
+    if (found) return { show: show(...found.slice(1)), title: title(...found.slice(1)) };
   }
   return { show: html`<main class="page"><h1 tabindex="-1">There is nothing here</h1><p><a href="#/">The overview</a> has all there is.</p></main>`, title: "Nothing here" };
 });
@@ -46,11 +68,21 @@ async function who() {
     refused.value = null;
   } catch (failure) {
     refused.value = /** @type {Refused} */ (failure);
+    if (shared && refused.value.status === 401) {
+      forget();
+      render(html`<${SignIn} refused=${refused.value}/>`, root);
+    }
   }
 }
 
 /** @param {string} text */
 const sentence = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
+
+/** A key of loopback stays good; a token of a user that was refused does not. */
+function signIn() {
+  if (shared) forget();
+  location.reload();
+}
 
 function Connection() {
   const { state, message, since } = link.value;
@@ -61,7 +93,7 @@ function Connection() {
     troubled: html`<strong>The cluster does not answer.</strong> ${sentence(message)} ${age} It is tried again.`,
     lost: html`<strong>The connection is lost.</strong> ${sentence(message)} ${age} It is tried again.`,
     refused: html`<strong>You may not see this.</strong> ${message}`,
-    signedOut: html`<strong>You are signed out.</strong> ${message} <button type="button" id="again" onClick=${() => location.reload()}>Sign in again</button>`,
+    signedOut: html`<strong>You are signed out.</strong> ${message} <button type="button" id="again" onClick=${signIn}>Sign in again</button>`,
   };
   return html`<div class="banner ${state === "refused" ? "review" : "needs"}" role="alert">${said[state]}</div>`;
 }
@@ -78,8 +110,11 @@ function Frame() {
     <a class="skip" href="#content" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); /** @type {HTMLElement | null} */ (document.querySelector("h1"))?.focus(); }}>Skip to the content</a>
     <header class="top">
       <a class="brand" href="#/"><img src="/icon.svg" alt="" width="22" height="22"/> Penstock</a>
-      <nav aria-label="Screens"><a href="#/" aria-current=${title === "Overview" ? "page" : undefined}>Overview</a></nav>
-      ${me.value && html`<p class="who"><span class="cluster" title="context of the kubeconfig">${me.value.cluster}</span> <span class="quiet">as</span> <a class="user" href="#/me">${me.value.username}</a>${me.value.readOnly && html` <span class="chip">read-only</span>`}</p>`}
+      <nav aria-label="Screens"><a href="#/" aria-current=${title === "Overview" ? "page" : undefined}>Overview</a>
+        <a href="#/profiles" aria-current=${title === "Profiles" ? "page" : undefined}>Profiles</a>
+        <a href="#/packages" aria-current=${title === "Catalog" ? "page" : undefined}>Catalog</a></nav>
+      ${me.value && html`<p class="who"><span class="cluster" title="cluster">${me.value.cluster}</span> <span class="quiet">as</span> <a class="user" href="#/me">${me.value.username}</a>${me.value.readOnly && html` <span class="chip">read-only</span>`}
+        ${shared && keyed && html` <button type="button" id="sign-out" onClick=${signIn}>Sign out</button>`}</p>`}
     </header>
     ${frozen.value && html`<div class="banner review" id="frozen"><strong>‖ Frozen.</strong> Nothing is written until that ends: ${frozen.value}</div>`}
     ${refused.value && refused.value.status !== 401 && html`<div class="banner needs" role="alert">${refused.value.message}</div>`}
@@ -125,12 +160,42 @@ effect(() => {
   if (link.value.state === "lost" || link.value.state === "troubled") announce(link.value.message);
 });
 
-const root = /** @type {HTMLElement} */ (document.getElementById("app"));
-root.replaceChildren();
-if (keyed) {
-  render(html`<${Frame}/>`, root);
-  who();
-} else {
-  render(html`<main class="page"><h1 tabindex="-1">This tab has no key</h1>
-    <p>Open the address that <code>kubectl penstock console</code> prints: it has the key of this console. A new tab does not get it from another one.</p></main>`, root);
+/** Where many users share a console, each shows a token of their own. @param {{ refused: Refused | null }} props */
+function SignIn({ refused }) {
+  const token = useSignal("");
+  const enter = () => {
+    if (!token.value.trim()) return;
+    keep(token.value.trim());
+    location.reload();
+  };
+  return html`<header class="top"><span class="brand"><img src="/icon.svg" alt="" width="22" height="22"/> Penstock</span></header>
+  <main class="page" id="content"><h1 tabindex="-1">Sign in</h1>
+    <p>This console acts as you, with your token, and has no rights of its own. A token is what <code>kubectl create token</code> prints, or what your provider of identities gives you.</p>
+    <${Problem} refused=${refused} doing="The cluster does not take your token"/>
+    <label class="field">Token <input id="token" type="password" autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ e) => (token.value = e.currentTarget.value)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") enter(); }}/></label>
+    <p class="quiet">It is kept for this tab alone, until you sign out or close it, and sent to this console with each request.</p>
+    <div class="actions"><${Button} id="enter" kind="main" onClick=${enter}>Sign in<//></div></main>`;
 }
+
+/** Whoever has shown nothing is asked, unless a proxy in front has shown it for them. */
+async function begin() {
+  root.replaceChildren();
+  if (shared && /^#key=/.test(location.hash)) history.replaceState(null, "", "/#/");
+  if (keyed) {
+    render(html`<${Frame}/>`, root);
+    who();
+  } else if (shared) {
+    try {
+      me.value = await get("/api/me");
+      render(html`<${Frame}/>`, root);
+    } catch (failure) {
+      const said = /** @type {Refused} */ (failure);
+      render(html`<${SignIn} refused=${said.reason === "Token" ? null : said}/>`, root);
+    }
+  } else {
+    render(html`<main class="page"><h1 tabindex="-1">This tab has no key</h1>
+      <p>Open the address that <code>kubectl penstock console</code> prints: it has the key of this console. A new tab does not get it from another one.</p></main>`, root);
+  }
+}
+
+begin();

@@ -1,6 +1,6 @@
 // Who one is here, and what one may do.
 import { html, useEffect, useSignal } from "./lib.js";
-import { Refused, get, link } from "./net.js";
+import { Refused, get, still } from "./net.js";
 import { Problem, State } from "./parts.js";
 import { me } from "./shared.js";
 
@@ -9,13 +9,15 @@ const uses = [
   ["listRevisions", "see extensions and follow them"], ["readDiffs", "read what a revision changes"], ["compare", "compare two revisions, or one with the cluster"],
   ["readObjects", "see how each object is"], ["readHistory", "read the history"], ["patchRevision", "roll out, pause"], ["rollback", "go back"],
   ["listPlans", "see plans and follow them"], ["readPlanDiffs", "read what a plan would change now"], ["approvePlan", "approve plans"], ["patchPlan", "stop plans"], ["computePlan", "have plans computed anew"], ["undoPlan", "undo runs of plans"],
+  ["readManifests", "read the manifest of an object"], ["listProfiles", "see what can be configured"], ["createPlan", "have plans made"],
+  ["listPackages", "see what catalogs offer"], ["readGraphs", "see the upgrades of a package"], ["install", "install packages"], ["createRevision", "have revisions made of what you install"],
 ];
 
 export function MeScreen() {
   const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
   const refused = useSignal(/** @type {Refused | null} */ (null));
   useEffect(() => {
-    link.value = { state: "live", message: "", since: Date.now() }; // nothing is followed here
+    still();
     get(`/api/rights?${uses.map(([button]) => `button=${button}`).join("&")}`).then((found) => (rights.value = found), (failure) => (refused.value = failure));
     get("/api/me").then((found) => (me.value = found), () => {});
   }, []);

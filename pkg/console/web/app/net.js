@@ -11,8 +11,17 @@ export function takeKey() {
     sessionStorage.setItem(slot, given[1]);
     history.replaceState(null, "", "/#/");
   }
-  return sessionStorage.getItem(slot) !== null;
+  return hasKey();
 }
+
+/** Whether this tab has something to show. */
+export const hasKey = () => sessionStorage.getItem(slot) !== null;
+
+/** Keeps the token of a user for this tab, where many users share a console. @param {string} token */
+export const keep = (token) => sessionStorage.setItem(slot, token);
+
+/** Forgets what this tab shows. */
+export const forget = () => sessionStorage.removeItem(slot);
 
 /** Why something was not done: in the words of whoever refused. */
 export class Refused extends Error {
@@ -29,9 +38,14 @@ export class Refused extends Error {
 /** How it is with the stream of this page: since is of when something was heard last. */
 export const link = signal({ state: /** @type {LinkState} */ ("connecting"), message: "", since: Date.now() });
 
+/** Says that this screen follows nothing: what it shows is as it was when it was asked for. */
+export const still = () => { link.value = { state: "live", message: "", since: Date.now() }; };
+
 /** @param {string} path @param {RequestInit} [options] */
 async function ask(path, options = {}) {
-  const headers = { Authorization: `Bearer ${sessionStorage.getItem(slot) ?? ""}`, ...(options.body ? { "Content-Type": "application/json" } : {}) };
+  const shown = sessionStorage.getItem(slot);
+  // Without one, a proxy in front may add its own.
+  const headers = { ...(shown ? { Authorization: `Bearer ${shown}` } : {}), ...(options.body ? { "Content-Type": "application/json" } : {}) };
   let response;
   try {
     response = await fetch(path, { ...options, headers, redirect: "error", credentials: "omit" });
@@ -85,7 +99,7 @@ export function watch(path, see) {
         if (message.kind === "error" && message.refusal) throw new Refused(message.refusal);
         wait = shortest;
         if (message.kind === "trouble" && message.refusal) link.value = { ...link.value, state: message.part && message.refusal.status === 403 ? "live" : "troubled", message: message.refusal.message };
-        else if (message.kind !== "beat" && (message.kind !== "rows" || link.value.state !== "troubled")) link.value = { state: "live", message: "", since: Date.now() };
+        else if (message.kind !== "beat" && message.kind !== "wanted" && (message.kind !== "rows" || link.value.state !== "troubled")) link.value = { state: "live", message: "", since: Date.now() };
         see(message);
       });
       throw new Refused({ status: 0, reason: "Console", message: "the stream has ended" });

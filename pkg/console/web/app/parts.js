@@ -100,6 +100,12 @@ export const objectName = (of) => (of.namespace ? `${of.namespace}/${of.name}` :
 /** @param {string} apiVersion @param {string} kind */
 export const kindOf = (apiVersion, kind) => (apiVersion.includes("/") ? `${kind}.${apiVersion.split("/")[0]}` : kind);
 
+/** The screen of an object of a revision. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
+export const objectPlace = (revision, of) => `#/object/${revision}/${kindOf(of.apiVersion, of.kind)}/${of.namespace ?? ""}/${encodeURIComponent(of.name)}`;
+
+/** @type {Record<string, string>} */
+export const objectStates = { Available: "well", Pending: "stopped", Superseded: "stopped", Gone: "stopped", Unready: "moving", Leaving: "moving", Failing: "needs", Unknown: "needs" };
+
 /** @type {Record<string, [string, string]>} */
 const severities = { Critical: ["✗", "needs"], Warning: ["!", "review"], Info: ["·", "stopped"] };
 

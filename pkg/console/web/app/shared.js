@@ -11,3 +11,6 @@ export const frozen = signal("");
 
 /** Why a button does not work for want of a right; empty when it does. @param {Rights | null} rights @param {string} button */
 export const lacks = (rights, button) => (!rights ? "your rights are not known yet" : rights[button]?.allowed ? "" : rights[button]?.missing ?? "your rights are not known");
+
+/** Whether a text is a name that a link may have. @param {string} text */
+export const isName = (text) => /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(text);

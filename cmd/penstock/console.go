@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/console"
+	"github.com/penstock-project/penstock/pkg/console/screens"
+)
+
+type consoleOptions struct {
+	listen, certificate, key  string
+	hosts                     []string
+	cluster                   string
+	server, serverCertificate string
+	readOnly                  bool
+}
+
+// newConsoleCommand is the console for who reaches it over the network.
+func newConsoleCommand() *cobra.Command {
+	options := consoleOptions{}
+	command := &cobra.Command{
+		Use:   "console",
+		Short: "Serve the console in a cluster, to users who bring their own token",
+		Long: "Serve the pages of kubectl penstock console over TLS. It has no credentials, and asks for nothing in a name of its own: each\n" +
+			"request of a page has the token of its user, which goes on to kube-apiserver as it is. A token is entered in the page, or added\n" +
+			"by a proxy in front that authenticates. Without --host nothing is served.",
+		Example: "  penstock console --host=console.example.com --tls-cert-file=tls.crt --tls-private-key-file=tls.key",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return options.run(genericapiserver.SetupSignalContext())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.listen, "listen", ":8443", "Address to listen on.")
+	flags.StringSliceVar(&options.hosts, "host", nil, "Host of the address that browsers open, with its port unless that is 443: console.example.com, or localhost:8443. May be given several times.")
+	flags.StringVar(&options.certificate, "tls-cert-file", "", "Certificate for TLS; it is read again when it changes.")
+	flags.StringVar(&options.key, "tls-private-key-file", "", "Key of the certificate.")
+	flags.StringVar(&options.cluster, "cluster-name", "this cluster", "What pages call the cluster.")
+	flags.StringVar(&options.server, "api-server", "", "URL of kube-apiserver. Without it that of the cluster that this process is in.")
+	flags.StringVar(&options.serverCertificate, "api-server-ca-file", "", "Certificate authority of kube-apiserver.")
+	flags.BoolVar(&options.readOnly, "read-only", false, "Only show: no button changes anything.")
+	return command
+}
+
+// check names the option that is missing, or wrong.
+func (o *consoleOptions) check() error {
+	switch {
+	case len(o.hosts) == 0:
+		return errors.New("--host is required: the host that browsers open, such as console.example.com; all others are refused")
+	case o.certificate == "" || o.key == "":
+		return errors.New("--tls-cert-file and --tls-private-key-file are required: tokens go over this connection")
+	case o.serverCertificate == "":
+		return errors.New("--api-server-ca-file is required: tokens are sent to nobody else than kube-apiserver")
+	}
+	for _, host := range o.hosts {
+		if strings.ContainsAny(host, "/@?# ") || host != strings.ToLower(host) || hostname(host) == "" {
+			return fmt.Errorf("--host %q: want a name in lower case and, unless it is 443, a port, such as console.example.com or localhost:8443", host)
+		}
+	}
+	if o.server == "" {
+		host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+		if host == "" || port == "" {
+			return errors.New("--api-server is required: this process is in no cluster")
+		}
+		o.server = "https://" + net.JoinHostPort(host, port)
+	}
+	if !strings.HasPrefix(o.server, "https://") {
+		return fmt.Errorf("--api-server %q: want a URL that begins with https://", o.server)
+	}
+	return nil
+}
+
+// hostname is the name of a host without its port, empty when it is none.
+func hostname(host string) string {
+	name := host
+	if split, _, err := net.SplitHostPort(host); err == nil {
+		name = split
+	}
+	if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return ""
+	}
+	return name
+}
+
+// handler answers users, each with their own token.
+func (o *consoleOptions) handler() (http.Handler, error) {
+	base := rest.Config{
+		Host: o.server, TLSClientConfig: rest.TLSClientConfig{CAFile: o.serverCertificate},
+		UserAgent: "penstock-console/" + programVersion(),
+		QPS:       -1, // kube-apiserver shares itself out among users
+	}
+	version := &client.ServerVersion{}
+	return console.NewShared(console.SharedOptions{Hosts: slices.Clone(o.hosts), As: func(token string) (*screens.API, error) {
+		config := rest.CopyConfig(&base)
+		config.BearerToken = token
+		return screens.New(screens.Options{Config: config, Cluster: o.cluster, Version: programVersion(), ReadOnly: o.readOnly, Server: version})
+	}})
+}
+
+// Times of the server of the console. There is none for a whole answer: streams last.
+const (
+	consoleHeaderTime = 10 * time.Second
+	consoleIdleTime   = 2 * time.Minute
+)
+
+// run serves until the context ends.
+func (o *consoleOptions) run(ctx context.Context) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	handler, err := o.handler()
+	if err != nil {
+		return err
+	}
+	pair, err := dynamiccertificates.NewDynamicServingContentFromFiles("console", o.certificate, o.key)
+	if err != nil {
+		return fmt.Errorf("reading the certificate: %w", err)
+	}
+	go pair.Run(ctx, 1)
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	fmt.Printf("the console listens on %s, for %s\n", listener.Addr(), strings.Join(o.hosts, ", "))
+	// There is no log: it would be one of who asks for what, and libraries write whole requests.
+	klog.SetLogger(logr.Discard())
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: consoleHeaderTime, IdleTimeout: consoleIdleTime, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			now, err := tls.X509KeyPair(pair.CurrentCertKeyContent())
+			return &now, err
+		}},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ServeTLS(listener, "", "") }()
+	select {
+	case <-ctx.Done():
+		return server.Close() // streams would last for ever
+	case err := <-ended:
+		return fmt.Errorf("serving the console: %w", err)
+	}
+}

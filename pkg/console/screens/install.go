@@ -1,0 +1,144 @@
+package screens
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/install"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// InstallRequest asks for a ClusterExtension of a package that was on the screen.
+type InstallRequest struct {
+	// Latest is the latest version that was on the screen: with another one it is another offer.
+	Latest    string `json:"latest"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// Version is a range; empty is the highest one.
+	Version string `json:"version,omitempty"`
+	// Channel is the only one to take versions from; empty is any.
+	Channel string `json:"channel,omitempty"`
+	// ServiceAccount is in whose name later versions come.
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+	// AtOnce has versions come without anybody who approves them.
+	AtOnce bool `json:"atOnce,omitempty"`
+	// DryRun only asks what would be done.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// Installation is what is written for a request, or would be.
+type Installation struct {
+	Name string `json:"name"`
+	// Written is the ClusterExtension, as YAML.
+	Written string `json:"written"`
+	// Version is what it leads to now, as far as the package tells; empty for a range.
+	Version string `json:"version,omitempty"`
+	// Notes are what somebody should know before, Warnings what the cluster says of it.
+	Notes    []string `json:"notes,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// install writes a ClusterExtension in the user's name, or says what it would be.
+func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
+	asked, err := read[InstallRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	wanted := install.Request{
+		Package: r.PathValue("name"), Name: asked.Name, Namespace: asked.Namespace, Version: asked.Version,
+		Manual: !asked.AtOnce, ServiceAccount: asked.ServiceAccount,
+	}
+	if asked.Channel != "" {
+		wanted.Channels = []string{asked.Channel}
+	}
+	if err := wanted.Check(); err != nil {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: err.Error()}
+	}
+	// 1. It is what was on the screen.
+	offered, err := a.penstock.CatalogV1alpha1().CatalogPackages().Get(ctx, wanted.Package, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if offered.Latest != asked.Latest {
+		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("the latest version of %s is %s by now, and was %s: look at it again", wanted.Package, offered.Latest, asked.Latest)}
+	}
+	// 2. The cluster checks it, and stores it unless it is a dry run.
+	object, err := wanted.Object()
+	if err != nil {
+		return nil, err
+	}
+	heard := &warnings{}
+	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(asked.DryRun)}
+	if _, err := a.host.Resource(extension.Resource).Create(heard.in(ctx), object, options); err != nil {
+		return nil, err
+	}
+	written, err := yaml.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding ClusterExtension %s: %w", wanted.Name, err)
+	}
+	out := Installation{Name: wanted.Name, Written: string(written), Version: leadsTo(offered, wanted), Warnings: heard.all()}
+	if asked.DryRun {
+		// 3. What would keep it from being installed, as far as that can be known before.
+		if out.Notes, err = a.installNotes(ctx, offered, wanted); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// leadsTo is the version that a request leads to, empty for a range: Penstock resolves that.
+func leadsTo(offered *v1alpha1.CatalogPackage, wanted install.Request) string {
+	if wanted.Version != "" {
+		for _, one := range offered.Versions {
+			if one.Version == wanted.Version {
+				return one.Version
+			}
+		}
+		return ""
+	}
+	for _, channel := range offered.Channels {
+		if slices.Contains(wanted.Channels, channel.Name) {
+			return channel.Latest
+		}
+	}
+	return offered.Latest
+}
+
+// namespaces are what extensions are installed into.
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// installNotes are what somebody should know before a package is installed.
+func (a *API) installNotes(ctx context.Context, offered *v1alpha1.CatalogPackage, wanted install.Request) ([]string, error) {
+	var notes []string
+	for _, there := range offered.Installed {
+		notes = append(notes, install.InstalledAlready(there, wanted.Name))
+	}
+	version := leadsTo(offered, wanted)
+	for _, one := range offered.Versions {
+		if one.Version == version && one.Unsupported != "" {
+			notes = append(notes, fmt.Sprintf("%s cannot be installed: %s", version, one.Unsupported))
+		}
+		if one.Version == version && one.Deprecation != nil {
+			notes = append(notes, fmt.Sprintf("%s should not be used: %s", version, one.Deprecation.Message))
+		}
+	}
+	if _, err := a.host.Resource(namespaces).Get(ctx, wanted.Namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		notes = append(notes, fmt.Sprintf("there is no namespace %s: create it first", wanted.Namespace))
+	}
+	may, err := a.right(ctx, buttons()["createRevision"], "")
+	if err != nil {
+		return nil, err
+	}
+	if !may.Allowed {
+		notes = append(notes, may.Missing+"; the revision is made in your name, and waits until you have it")
+	}
+	return notes, nil
+}

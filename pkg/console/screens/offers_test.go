@@ -1,0 +1,214 @@
+package screens
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/client/install"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+)
+
+// TestCatalogRow: a catalog that is served and could not be fetched again needs somebody, too.
+func TestCatalogRow(t *testing.T) {
+	ref := &clustercatalog.Content{Ref: "r.example/c@sha256:1", Base: "https://x", Unpacked: time.Unix(1000, 0)}
+	for name, tc := range map[string]struct {
+		reason  string
+		mode    string
+		outcome *clustercatalog.Outcome
+		signal  Signal
+		state   string
+		says    string
+	}{
+		"new":     {"nobody has looked at it", "", nil, Moving, "Pending", ""},
+		"serving": {"", "", &clustercatalog.Outcome{Content: ref, Tried: true}, Well, "Serving", ""},
+		"never":   {"there is no content at all", "", &clustercatalog.Outcome{Err: io.ErrUnexpectedEOF, Tried: true}, Needs, "Retrying", "unexpected EOF"},
+		"old":     {"what is served is of earlier", "", &clustercatalog.Outcome{Content: ref, Err: io.ErrUnexpectedEOF, Tried: true}, Needs, "Retrying", "unexpected EOF"},
+		"blocked": {"to wait does not help", "", &clustercatalog.Outcome{Err: io.ErrUnexpectedEOF, Blocked: true, Tried: true}, Needs, "Blocked", "unexpected EOF"},
+		"off":     {"somebody wants that", clustercatalog.Unavailable, nil, Stopped, "Off", ""},
+	} {
+		read := &clustercatalog.Catalog{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: clustercatalog.Spec{AvailabilityMode: tc.mode}}
+		if tc.outcome != nil {
+			read.Status = clustercatalog.Next(read, *tc.outcome, time.Unix(2000, 0))
+		}
+		row := catalogRow(read)
+		if row.Signal != tc.signal || row.State != tc.state || !strings.Contains(row.Message, tc.says) || tc.says == "" && row.Message != "" {
+			t.Errorf("%s (%s): %+v", name, tc.reason, row)
+		}
+	}
+}
+
+func lighthouse() *catalogv1alpha1.CatalogPackage {
+	return &catalogv1alpha1.CatalogPackage{
+		TypeMeta: metav1.TypeMeta{APIVersion: "catalog.penstock.dev/v1alpha1", Kind: "CatalogPackage"}, ObjectMeta: metav1.ObjectMeta{Name: "lighthouse"}, Latest: "1.2.0", DefaultChannel: "stable",
+		Channels:  []catalogv1alpha1.PackageChannel{{Name: "candidate", Latest: "1.2.0"}, {Name: "stable", Latest: "1.1.0"}},
+		Versions:  []catalogv1alpha1.PackageVersion{{Version: "1.2.0"}, {Version: "1.1.0"}, {Version: "1.0.0", Unsupported: "it has dependencies", Deprecation: &catalogv1alpha1.Deprecation{Message: "too old"}}},
+		Installed: []catalogv1alpha1.InstalledVersion{{Extension: "other", Version: "1.0.0"}, {Extension: "third", Version: "1.0.0"}},
+	}
+}
+
+// TestLeadsTo: which version a request leads to is said where the package tells, and nowhere else.
+func TestLeadsTo(t *testing.T) {
+	for want, request := range map[string]install.Request{
+		"1.2.0": {}, "1.1.0": {Channels: []string{"stable"}}, "1.0.0": {Version: "1.0.0"}, "": {Version: "1.x"},
+	} {
+		if got := leadsTo(lighthouse(), request); got != want {
+			t.Errorf("%+v: %q, want %q", request, got, want)
+		}
+	}
+	if row := packageRow(lighthouse()); row.Installed != "1.0.0" || !row.Named {
+		t.Errorf("row: %+v", row)
+	}
+	odd := lighthouse()
+	odd.Name = `<b>"Trap`
+	if packageRow(odd).Named {
+		t.Errorf("an extension can ask for %s", odd.Name)
+	}
+}
+
+// offering is a cluster with one package, which takes extensions.
+type offering struct {
+	*httptest.Server
+	// created are the queries with which extensions were.
+	created []string
+}
+
+func newOffering(t *testing.T) (*offering, http.Handler) {
+	t.Helper()
+	o := &offering{}
+	mux := http.NewServeMux()
+	send := func(w http.ResponseWriter, value any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(value)
+	}
+	mux.HandleFunc("GET /apis/catalog.penstock.dev/v1alpha1/catalogpackages/lighthouse", func(w http.ResponseWriter, _ *http.Request) { send(w, lighthouse()) })
+	mux.HandleFunc("GET /apis/catalog.penstock.dev/v1alpha1/catalogpackages", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Warning", `299 penstock "catalog far cannot be read"`)
+		send(w, catalogv1alpha1.CatalogPackageList{TypeMeta: metav1.TypeMeta{APIVersion: "catalog.penstock.dev/v1alpha1", Kind: "CatalogPackageList"}, Items: []catalogv1alpha1.CatalogPackage{*lighthouse()}})
+	})
+	mux.HandleFunc("POST /apis/olm.operatorframework.io/v1/clusterextensions", func(w http.ResponseWriter, r *http.Request) {
+		o.created = append(o.created, r.URL.Query().Get("dryRun"))
+		w.Header().Add("Warning", `299 penstock "you become its author"`)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.Copy(w, r.Body)
+	})
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
+		send(w, map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": map[string]any{"allowed": false}})
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"%s"}`, r.URL.Path)
+	})
+	o.Server = httptest.NewServer(mux)
+	t.Cleanup(o.Close)
+	api, err := New(Options{Config: &rest.Config{Host: o.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, api.Handler()
+}
+
+func ask(t *testing.T, handler http.Handler, method, path, body string, into any) int {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(method, path, strings.NewReader(body)))
+	if err := json.Unmarshal(answer.Body.Bytes(), into); err != nil {
+		t.Fatalf("%s %s: %d %s", method, path, answer.Code, answer.Body)
+	}
+	return answer.Code
+}
+
+// TestInstall: a look writes nothing and says what somebody should know; what has changed since
+// is not installed.
+func TestInstall(t *testing.T) {
+	cluster, handler := newOffering(t)
+	var offered Packages
+	if code := ask(t, handler, "GET", "/api/packages", "", &offered); code != http.StatusOK || len(offered.Packages) != 1 || !cmp.Equal(offered.Warnings, []string{"catalog far cannot be read"}) ||
+		offered.Hidden == nil || offered.Hidden.Status != http.StatusNotFound {
+		t.Errorf("packages: %d %+v", code, offered)
+	}
+	const path = "/api/packages/lighthouse/install"
+	var would Installation
+	if code := ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"light","namespace":"sea","version":"1.0.0","dryRun":true}`, &would); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	said := strings.Join(append(would.Notes, would.Warnings...), "\n")
+	for _, want := range []string{"as other", "as third", "1.0.0 cannot be installed: it has dependencies", "1.0.0 should not be used: too old", "there is no namespace sea", "you lack the right: create clusterextensionrevisions.olm.operatorframework.io", "you become its author"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it is not said that %s:\n%s", want, said)
+		}
+	}
+	if !strings.Contains(would.Written, "penstock.dev/upgrade-approval: Manual") || would.Version != "1.0.0" {
+		t.Errorf("%+v", would)
+	}
+	if code := ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"light","namespace":"sea","atOnce":true}`, &would); code != http.StatusOK || strings.Contains(would.Written, "Manual") {
+		t.Errorf("at once: %d %s", code, would.Written)
+	}
+	var refusal Refusal
+	if code := ask(t, handler, "POST", path, `{"latest":"1.1.0","name":"light","namespace":"sea"}`, &refusal); code != http.StatusConflict || refusal.Reason != ReasonChanged {
+		t.Errorf("with another latest version: %d %+v", code, refusal)
+	}
+	if !cmp.Equal(cluster.created, []string{"All", ""}) {
+		t.Errorf("extensions were created with dryRun %q", cluster.created)
+	}
+}
+
+// TestPlanOptions: options become what the member of the profile has, by their types.
+func TestPlanOptions(t *testing.T) {
+	options := []hcov1alpha1.ProfileOption{{Name: "size", Type: "integer"}, {Name: "limits.total", Type: "string"}, {Name: "on", Type: "boolean"}}
+	profile := &hcov1alpha1.ConfigurationProfile{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Options: options}
+	made, err := MakePlanRequest{Options: map[string]string{"size": "4", "limits.total": "5", "on": "true"}}.options(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(made.Values.Raw), `{"limits":{"total":"5"},"on":true,"size":4}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if made, err := (MakePlanRequest{}).options(profile); made != nil || err != nil {
+		t.Errorf("without options: %+v %v", made, err)
+	}
+	for given, want := range map[string]string{"size": `"x" is no JSON`, "other": `no option "other"`} {
+		if _, err := (MakePlanRequest{Options: map[string]string{given: "x"}}).options(profile); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", given, err, want)
+		}
+	}
+}
+
+// TestBy: a proposal is by whoever has approved it, and until then by whoever asked for it.
+func TestBy(t *testing.T) {
+	revision := testRevision("shop", 1, v1alpha1.LifecycleStateActive, well()...)
+	revision.Status.RequestedBy = &v1alpha1.Requester{Username: "system:apiserver"}
+	for want, annotations := range map[string]map[string]string{"system:apiserver": nil, "anna": {v1alpha1.ApprovedByAnnotation: "anna"}} {
+		revision.Annotations = annotations
+		if got := revisionOf(overview.Of([]*v1alpha1.ClusterExtensionRevision{&revision})[0], &revision).By; got != want {
+			t.Errorf("by %q, want %q", got, want)
+		}
+	}
+}
+
+// TestWithoutSecrets: nothing but the values of Secrets is left out.
+func TestWithoutSecrets(t *testing.T) {
+	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "c2VjcmV0"}, "stringData": map[string]any{"b": "secret"}, "type": "Opaque"}
+	want := map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "hidden"}, "stringData": map[string]any{"b": "hidden"}, "type": "Opaque"}
+	if !withoutSecrets(secret) || !cmp.Equal(secret, want) {
+		t.Errorf("%v", secret)
+	}
+	config := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "b"}}
+	if withoutSecrets(config) || config["data"].(map[string]any)["a"] != "b" {
+		t.Errorf("%v", config)
+	}
+}

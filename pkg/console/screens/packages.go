@@ -1,0 +1,232 @@
+package screens
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
+	"github.com/penstock-project/penstock/pkg/client/install"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Packages are what the catalogs of the cluster offer.
+type Packages struct {
+	// Asked is when that was, in RFC 3339.
+	Asked    string       `json:"asked"`
+	Packages []PackageRow `json:"packages"`
+	Catalogs []CatalogRow `json:"catalogs"`
+	// Hidden is why the catalogs are not shown, nil when they are.
+	Hidden *Refusal `json:"hidden,omitempty"`
+	// Warnings are those of the cluster: of catalogs that cannot be read, and of packages that
+	// are left out.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// PackageRow is one package.
+type PackageRow struct {
+	Name        string `json:"name"`
+	Catalog     string `json:"catalog"`
+	Description string `json:"description,omitempty"`
+	Channel     string `json:"channel,omitempty"`
+	Latest      string `json:"latest,omitempty"`
+	// Installed are the versions that are, each once.
+	Installed string `json:"installed,omitempty"`
+	// Deprecated is what the catalog says of a package that should not be used.
+	Deprecated string `json:"deprecated,omitempty"`
+	// Kinds are what it brings, shortened, for a search.
+	Kinds string `json:"kinds,omitempty"`
+	// Named is false for a package whose name no extension can ask for.
+	Named bool `json:"named"`
+}
+
+// CatalogRow is one ClusterCatalog.
+type CatalogRow struct {
+	Name   string `json:"name"`
+	Signal Signal `json:"signal"`
+	// State is a reason of the API, or Off.
+	State string `json:"state"`
+	// Message says what is wrong, empty when nothing is.
+	Message  string `json:"message,omitempty"`
+	Priority int32  `json:"priority"`
+	// Since is when its content was unpacked last, in RFC 3339.
+	Since string `json:"since,omitempty"`
+}
+
+// Package is one package, with what can be done with it.
+type Package struct {
+	Asked string `json:"asked"`
+	// Package is of the catalog that counts.
+	Package *v1alpha1.CatalogPackage `json:"package"`
+	// Kinds are what it brings, as KIND.GROUP.
+	Kinds []string `json:"kinds,omitempty"`
+	// Upgrades are of extensions that ask for it; Hidden is why they are not shown.
+	Upgrades []v1alpha1.ExtensionUpgrades `json:"upgrades,omitempty"`
+	Hidden   *Refusal                     `json:"hidden,omitempty"`
+}
+
+// maxKinds bounds the kinds of a row, in bytes.
+const maxKinds = 300
+
+// packages reads packages and catalogs, at a time: a refusal of catalogs leaves packages.
+func (a *API) packages(ctx context.Context, _ *http.Request) (any, error) {
+	now := metav1.Now()
+	out := Packages{Asked: when(&now), Packages: []PackageRow{}, Catalogs: []CatalogRow{}}
+	var both sync.WaitGroup
+	both.Go(func() { out.Catalogs, out.Hidden = a.catalogs(ctx) })
+	heard := &warnings{}
+	listed, err := a.penstock.CatalogV1alpha1().CatalogPackages().List(heard.in(ctx), metav1.ListOptions{})
+	both.Wait()
+	if err != nil {
+		return nil, err
+	}
+	for i := range listed.Items {
+		out.Packages = append(out.Packages, packageRow(&listed.Items[i]))
+	}
+	out.Warnings = heard.all()
+	return out, nil
+}
+
+func packageRow(p *v1alpha1.CatalogPackage) PackageRow {
+	row := PackageRow{
+		Name: p.Name, Catalog: p.Catalog, Description: p.Description, Channel: p.DefaultChannel, Latest: p.Latest,
+		Kinds: text.Line(strings.Join(install.Kinds(p), " "), maxKinds), Named: len(validation.IsDNS1123Subdomain(p.Name)) == 0,
+	}
+	if p.Deprecation != nil {
+		row.Deprecated = text.Line(p.Deprecation.Message, maxRowMessage)
+	}
+	var installed []string
+	for _, one := range p.Installed {
+		installed = append(installed, one.Version)
+	}
+	slices.Sort(installed)
+	row.Installed = strings.Join(slices.Compact(installed), ", ")
+	return row
+}
+
+// catalogs reads the ClusterCatalogs. A cluster without the kind has none.
+func (a *API) catalogs(ctx context.Context) ([]CatalogRow, *Refusal) {
+	rows := []CatalogRow{}
+	listed, err := a.host.Resource(clustercatalog.Resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		refusal := refusalOf(err)
+		return rows, &refusal
+	}
+	for i := range listed.Items {
+		read, err := clustercatalog.From(&listed.Items[i])
+		if err != nil {
+			rows = append(rows, CatalogRow{Name: listed.Items[i].GetName(), Signal: Needs, State: "Unreadable", Message: text.Line(err.Error(), maxRowMessage)})
+			continue
+		}
+		rows = append(rows, catalogRow(read))
+	}
+	slices.SortFunc(rows, func(a, b CatalogRow) int { return strings.Compare(a.Name, b.Name) })
+	return rows, nil
+}
+
+func catalogRow(read *clustercatalog.Catalog) CatalogRow {
+	row := CatalogRow{Name: read.Name, Priority: read.Spec.Priority, Since: when(read.Status.LastUnpacked)}
+	serving := meta.FindStatusCondition(read.Status.Conditions, clustercatalog.Serving)
+	progressing := meta.FindStatusCondition(read.Status.Conditions, clustercatalog.Progressing)
+	tried := progressing != nil && progressing.Reason != clustercatalog.ReasonSucceeded
+	switch {
+	case read.Off():
+		row.Signal, row.State = Stopped, "Off"
+	case tried:
+		// What is served is of earlier then, if anything is.
+		row.Signal, row.State, row.Message = Needs, progressing.Reason, text.Line(progressing.Message, 2*maxRowMessage)
+	case serving == nil:
+		row.Signal, row.State = Moving, "Pending"
+	case serving.Status == metav1.ConditionTrue:
+		row.Signal, row.State = Well, "Serving"
+	default:
+		row.Signal, row.State, row.Message = Needs, serving.Reason, text.Line(serving.Message, 2*maxRowMessage)
+	}
+	return row
+}
+
+// onePackage reads a package, and which extensions ask for it.
+func (a *API) onePackage(ctx context.Context, r *http.Request) (any, error) {
+	now := metav1.Now()
+	out := Package{Asked: when(&now)}
+	api := a.penstock.CatalogV1alpha1().CatalogPackages()
+	var both sync.WaitGroup
+	var asking *v1alpha1.CatalogPackageUpgrades
+	var hidden error
+	both.Go(func() { asking, hidden = api.GetUpgrades(ctx, r.PathValue("name"), metav1.GetOptions{}) })
+	found, err := api.Get(ctx, r.PathValue("name"), metav1.GetOptions{})
+	both.Wait()
+	if err != nil {
+		return nil, err
+	}
+	out.Package, out.Kinds = found, install.Kinds(found)
+	found.ManagedFields, found.Kinds = nil, nil
+	if hidden != nil {
+		refusal := refusalOf(hidden)
+		out.Hidden = &refusal
+	} else {
+		out.Upgrades = asking.Extensions
+	}
+	return out, nil
+}
+
+// graph reads what one channel of a package says of upgrades.
+func (a *API) graph(ctx context.Context, r *http.Request) (any, error) {
+	request := a.penstock.CatalogV1alpha1().RESTClient().Get().Resource("catalogpackages").Name(r.PathValue("name")).SubResource("graph")
+	if channel := r.URL.Query().Get("channel"); channel != "" {
+		request.Param("channel", channel)
+	}
+	read := &v1alpha1.CatalogPackageGraph{}
+	if err := request.Do(ctx).Into(read); err != nil {
+		return nil, err
+	}
+	return read, nil
+}
+
+// warnings gathers what the cluster warns of while it answers.
+type warnings struct {
+	mu   sync.Mutex
+	said []string
+}
+
+type warningsKey struct{}
+
+// in is a context whose requests gather their warnings here.
+func (w *warnings) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, warningsKey{}, w)
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.said
+}
+
+// gatherer hands warnings to whoever asked; those that nobody gathers are dropped.
+type gatherer struct{}
+
+// codeMiscellaneous is that of the warnings of Kubernetes.
+const codeMiscellaneous = 299
+
+// maxWarnings bounds how many warnings are kept.
+const maxWarnings = 20
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (gatherer) HandleWarningHeaderWithContext(ctx context.Context, code int, _, said string) {
+	w, gathers := ctx.Value(warningsKey{}).(*warnings)
+	if !gathers || code != codeMiscellaneous || said == "" {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.said) < maxWarnings {
+		w.said = append(w.said, text.Clip(said, maxMessage))
+	}
+}

@@ -1,0 +1,203 @@
+package screens
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Profiles are what plans can configure, and how the cluster is with regard to each.
+type Profiles struct {
+	// Asked is when that was, in RFC 3339: profiles are computed when they are read.
+	Asked    string    `json:"asked"`
+	Profiles []Profile `json:"profiles"`
+	// Hidden is why nothing is said of definitions, nil when it is.
+	Hidden *Refusal `json:"hidden,omitempty"`
+}
+
+// Profile is one profile.
+type Profile struct {
+	Name        string                              `json:"name"`
+	Signal      Signal                              `json:"signal"`
+	Description string                              `json:"description"`
+	Options     []v1alpha1.ProfileOption            `json:"options,omitempty"`
+	Status      v1alpha1.ConfigurationProfileStatus `json:"status"`
+	// Own is true of a profile of users: it has a ConfigurationProfileDefinition.
+	Own bool `json:"own,omitempty"`
+	// Wrong is what is wrong with the definition, empty for nothing.
+	Wrong string `json:"wrong,omitempty"`
+}
+
+// MakePlanRequest has a plan of a profile computed. It changes nothing of what is configured.
+type MakePlanRequest struct {
+	// Name of the plan.
+	Name string `json:"name"`
+	// Options are given as JSON by their names; texts may be without quotes. Those that are
+	// left out have their defaults.
+	Options map[string]string `json:"options,omitempty"`
+	// Take has the plan take fields of others, which it shows before it is approved.
+	Take bool `json:"take,omitempty"`
+}
+
+// profiles reads profiles and definitions, at a time.
+func (a *API) profiles(ctx context.Context, _ *http.Request) (any, error) {
+	now := metav1.Now()
+	out := Profiles{Asked: when(&now), Profiles: []Profile{}}
+	wrong := map[string]string{}
+	var both sync.WaitGroup
+	both.Go(func() {
+		defined, err := a.penstock.HcoV1alpha1().ConfigurationProfileDefinitions().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			refusal := refusalOf(err)
+			out.Hidden = &refusal
+			return
+		}
+		for i := range defined.Items {
+			wrong[defined.Items[i].Name] = wrongWith(&defined.Items[i])
+		}
+	})
+	listed, err := a.penstock.HcoV1alpha1().ConfigurationProfiles().List(ctx, metav1.ListOptions{})
+	both.Wait()
+	if err != nil {
+		return nil, err
+	}
+	for i := range listed.Items {
+		one := profileOf(&listed.Items[i])
+		one.Wrong = wrong[one.Name]
+		out.Profiles = append(out.Profiles, one)
+	}
+	return out, nil
+}
+
+func profileOf(read *v1alpha1.ConfigurationProfile) Profile {
+	return Profile{
+		Name: read.Name, Description: read.Description, Options: read.Options, Status: read.Status,
+		Own: v1alpha1.IsOwn(v1alpha1.ProfileName(read.Name)), Signal: profileSignal(&read.Status),
+	}
+}
+
+func profileSignal(status *v1alpha1.ConfigurationProfileStatus) Signal {
+	switch {
+	case status.State == v1alpha1.ProfileDrifted:
+		return Needs
+	case status.State == v1alpha1.ProfileActive:
+		return Well
+	case status.PlanPhase == v1alpha1.PhaseReviewRequired:
+		return Review
+	default:
+		return Stopped
+	}
+}
+
+// wrongWith is what keeps plans of a definition from being executed, empty for nothing.
+func wrongWith(definition *v1alpha1.ConfigurationProfileDefinition) string {
+	granted := meta.FindStatusCondition(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
+	switch {
+	case granted == nil || granted.ObservedGeneration != definition.Generation:
+		return "Penstock has not looked at its definition yet"
+	case granted.Status != metav1.ConditionTrue:
+		return text.Line(granted.Message, 2*maxRowMessage)
+	default:
+		return ""
+	}
+}
+
+// profileName is what profiles are called: those that Penstock brings have capitals.
+var profileName = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$`)
+
+// makePlan creates a plan, which is computed and waits for an approval.
+func (a *API) makePlan(ctx context.Context, r *http.Request) (any, error) {
+	asked, err := read[MakePlanRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := validation.IsDNS1123Subdomain(asked.Name); len(wrong) > 0 {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("%q is no name of a plan: %s", asked.Name, wrong[0])}
+	}
+	name := r.PathValue("profile")
+	if !profileName.MatchString(name) {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is no name of a profile", name)}
+	}
+	profile, err := a.penstock.HcoV1alpha1().ConfigurationProfiles().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	plan := &v1alpha1.ConfigurationPlan{ObjectMeta: metav1.ObjectMeta{Name: asked.Name}, Spec: v1alpha1.ConfigurationPlanSpec{Profile: v1alpha1.ProfileName(profile.Name)}}
+	if asked.Take {
+		plan.Spec.OnConflict = v1alpha1.OnConflictTake
+	}
+	if plan.Spec.Options, err = asked.options(profile); err != nil {
+		return nil, err
+	}
+	made, err := a.penstock.HcoV1alpha1().ConfigurationPlans().Create(ctx, plan, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		return nil, err
+	}
+	return Done{Name: made.Name}, nil
+}
+
+// options are those that were given, as spec.options of a plan has them: nil for none.
+func (m MakePlanRequest) options(profile *v1alpha1.ConfigurationProfile) (*v1alpha1.PlanOptions, error) {
+	types := map[string]string{}
+	for _, option := range profile.Options {
+		types[option.Name] = option.Type
+	}
+	values := map[string]any{}
+	for name, given := range m.Options {
+		kind, known := types[name]
+		if !known {
+			return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("profile %s has no option %q", profile.Name, name)}
+		}
+		value, err := optionValue(kind, given)
+		if err != nil {
+			return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("option %s is of type %s: %q is no JSON: %v", name, kind, given, err)}
+		}
+		if err := unstructured.SetNestedField(values, value, strings.Split(name, ".")...); err != nil {
+			return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("option %s: %v", name, err)}
+		}
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	// What Penstock brings has a member of its own; profiles of users have values.
+	member := "values"
+	if !v1alpha1.IsOwn(v1alpha1.ProfileName(profile.Name)) {
+		runes := []rune(profile.Name)
+		member = string(unicode.ToLower(runes[0])) + string(runes[1:])
+	}
+	raw, err := json.Marshal(map[string]any{member: values})
+	if err != nil {
+		return nil, fmt.Errorf("encoding options: %w", err)
+	}
+	out := &v1alpha1.PlanOptions{}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("options of %s: %v", profile.Name, err)}
+	}
+	return out, nil
+}
+
+// optionValue is what somebody has written: JSON, or a text as it is.
+func optionValue(kind, given string) (any, error) {
+	var value any
+	err := json.Unmarshal([]byte(given), &value)
+	if kind != "string" {
+		return value, err
+	}
+	if quoted, is := value.(string); err == nil && is {
+		return quoted, nil
+	}
+	return given, nil
+}

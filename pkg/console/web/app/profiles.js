@@ -1,0 +1,92 @@
+// What plans can configure: how the cluster is with regard to each profile, what it lacks, what a
+// plan would do now; and a new plan, which waits for its approval.
+import { html, useEffect, useSignal } from "./lib.js";
+import { Refused, get, post, still } from "./net.js";
+import { Ago, Button, Problem, State, announce, kindOf } from "./parts.js";
+import { isName, lacks } from "./shared.js";
+
+/** @typedef {import("./api").Profile} Profile */
+
+export function ProfilesScreen() {
+  const all = useSignal(/** @type {import("./api").Profiles | null} */ (null));
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const round = useSignal(0);
+  useEffect(() => {
+    still();
+    const abort = new AbortController();
+    get("/api/profiles", abort.signal).then((found) => { all.value = found; refused.value = null; announce(`${found.profiles.length} profiles`); }, (failure) => { if (!abort.signal.aborted) refused.value = failure; });
+    get("/api/rights?button=createPlan", abort.signal).then((found) => (rights.value = found), () => { if (!abort.signal.aborted) rights.value = {}; });
+    return () => abort.abort();
+  }, [round.value]);
+  return html`<main class="page" id="content">
+    <h1 tabindex="-1">Profiles</h1>
+    <p class="quiet">A profile is something that a plan can configure. Profiles are computed when they are read, and are not followed.</p>
+    <${Problem} refused=${refused.value} doing="Profiles cannot be shown"/>
+    ${!all.value && !refused.value && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
+    ${all.value && html`<p class="standing quiet"><span>as it was <${Ago} at=${all.value.asked} ago/></span> <button type="button" id="ask" onClick=${() => round.value++}>Ask again</button></p>
+      ${all.value.hidden && html`<p class="note review" id="hidden">Whether the profiles of your own are in order is not known: ${all.value.hidden.message}</p>`}
+      <ul class="profiles">${[...all.value.profiles].sort((a, b) => rank(a) - rank(b)).map((one) => html`<${OneProfile} key=${`${one.name} ${round.value}`} profile=${one} rights=${rights.value}/>`)}</ul>
+      ${!all.value.profiles.length && html`<p>There is no profile.</p>`}`}
+  </main>`;
+}
+
+/** What somebody has begun with is first, what the cluster is not made for last. @param {Profile} of */
+const rank = ({ status }) => (status.plan ? 0 : status.state !== "Inactive" ? 1 : status.prerequisites === "Met" ? 2 : 3);
+
+/** @type {Record<string, string>} */
+const met = { Met: "well", Missing: "needs", Unknown: "stopped" };
+
+/** @param {{ profile: Profile, rights: import("./shared.js").Rights | null }} props */
+function OneProfile({ profile, rights }) {
+  const { status } = profile;
+  const making = useSignal(false);
+  const lacking = (status.requirements ?? []).filter((one) => one.state !== "Met");
+  let why = lacks(rights, "createPlan");
+  if (!why && status.plan) why = `plan ${status.plan} has it: no other can be active`;
+  return html`<li class="rollout" id=${`profile-${profile.name}`}>
+    <div class="head"><h2>${profile.name}</h2><${State} signal=${profile.signal} word=${status.state}/>${profile.own && html` <span class="chip">of your own</span>`}
+      ${status.plan && (isName(status.plan) ? html`<span>by plan <a data-row href=${`#/plan/${status.plan}`}>${status.plan}</a> <span class="quiet">${status.planPhase}</span></span>` : html`<span>by plan ${status.plan}</span>`)}</div>
+    <p>${profile.description}</p>
+    ${status.message && !lacking.length && html`<p class="quiet">${status.message}</p>`}
+    ${profile.wrong && html`<p class="note needs">${profile.wrong}</p>`}
+    <p><${State} signal=${met[status.prerequisites] ?? "stopped"} word=${status.prerequisites === "Met" ? "The cluster has what it needs" : status.prerequisites === "Missing" ? "The cluster lacks something" : "What the cluster has could not be read"}/></p>
+    ${lacking.length > 0 && html`<ul class="terms">${lacking.map((one) => html`<li key=${one.definition}><code>${one.definition}</code> <strong>${one.state}</strong>${one.optional ? " (it does without)" : ""} ${one.message}</li>`)}</ul>`}
+    ${(status.items?.length ?? 0) > 0 && html`<details><summary>What a plan would do now <span class="quiet">${status.impactSeverity ? `impact ${status.impactSeverity}` : ""}</span></summary>
+      <ul class="terms">${status.items?.map((item) => html`<li key=${item.name}><strong>${item.action || "?"}</strong> <span class="quiet">${kindOf(item.targetRef.apiVersion, item.targetRef.kind)}</span> ${item.targetRef.namespace ? `${item.targetRef.namespace}/` : ""}${item.targetRef.name}
+        <span class="more">${[item.impactSeverity, item.impactReason, ...(item.notes ?? []), item.message].filter(Boolean).join(" · ")}</span></li>`)}</ul></details>`}
+    <div class="actions"><${Button} id=${`make-${profile.name}`} why=${why} onClick=${() => (making.value = !making.value)}>${making.value ? "Close" : html`Make a plan<span class="unseen"> of ${profile.name}</span>`}<//></div>
+    ${making.value && html`<${Making} profile=${profile}/>`}
+  </li>`;
+}
+
+/** @param {{ profile: Profile }} props */
+function Making({ profile }) {
+  const id = profile.name;
+  const name = useSignal(profile.own ? profile.name : profile.name.replace(/[A-Z]/g, (one, at) => (at ? "-" : "") + one.toLowerCase()));
+  const given = useSignal(/** @type {Record<string, string>} */ ({}));
+  const take = useSignal(false);
+  const busy = useSignal(false);
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const make = async () => {
+    busy.value = true;
+    refused.value = null;
+    try {
+      const options = Object.fromEntries(Object.entries(given.value).filter(([, value]) => value.trim() !== ""));
+      const made = await post(`/api/profiles/${profile.name}/plan`, { name: name.value.trim(), options, take: take.value });
+      location.hash = `#/plan/${made.name}`;
+    } catch (failure) {
+      refused.value = /** @type {Refused} */ (failure);
+    }
+    busy.value = false;
+  };
+  return html`<div class="would"><div class="form">
+      <label class="field">Name of the plan<input id=${`name-${id}`} maxlength="253" autocomplete="off" value=${name.value} onInput=${(/** @type {any} */ e) => (name.value = e.currentTarget.value)}/></label>
+      ${(profile.options ?? []).map((option) => html`<label class="field" key=${option.name}>${option.name}<input id=${`option-${id}-${option.name}`} autocomplete="off" placeholder=${option.default ?? ""} aria-describedby=${`about-${id}-${option.name}`}
+        value=${given.value[option.name] ?? ""} onInput=${(/** @type {any} */ e) => (given.value = { ...given.value, [option.name]: e.currentTarget.value })}/>
+        <span class="hint" id=${`about-${id}-${option.name}`}>${[option.type, option.allowed, option.default && `default ${option.default}`, option.description].filter(Boolean).join(" · ")}</span></label>`)}</div>
+    <p><label><input type="checkbox" checked=${take.value} onChange=${() => (take.value = !take.value)}/> take fields that others have set; the plan says whose, before it is approved</label></p>
+    <${Problem} refused=${refused.value} doing="No plan was made"/>
+    <p class="quiet">The plan is computed and waits. Nothing is configured before somebody approves exactly what it shows.</p>
+    <div class="actions"><${Button} id=${`create-${id}`} kind="main" why=${name.value.trim() ? "" : "it needs a name"} busy=${busy.value} onClick=${make}>Make the plan<//></div></div>`;
+}

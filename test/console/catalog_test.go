@@ -1,0 +1,156 @@
+package console
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/penstock-project/penstock/test/framework/registry"
+)
+
+// examples are the catalog and the bundles that it leads to.
+const examples = "../../artifacts/examples"
+
+// registryFlags are those of a Penstock that pulls from a registry, and takes it for that of the
+// examples.
+func registryFlags(images *registry.Registry) []string {
+	return []string{
+		"--registry-cas-dir=" + images.Dir, "--registry-auth-file=" + filepath.Join(images.Dir, registry.AuthFile),
+		"--registries-conf=" + filepath.Join(images.Dir, registry.MirrorsFile),
+	}
+}
+
+// hostileCatalog is a catalog whose texts are hostile: one package has a name that no extension
+// can ask for, the other one nothing but a good name.
+func hostileCatalog(t *testing.T) (folder string) {
+	t.Helper()
+	bad := hostile()
+	var lines strings.Builder
+	for _, blob := range []object{
+		{"schema": "olm.package", "name": "trap", "defaultChannel": bad[7], "description": strings.Join(bad, " ")},
+		{"schema": "olm.channel", "package": "trap", "name": bad[7], "entries": []any{object{"name": bad[0]}, object{"name": bad[1], "replaces": bad[0]}}},
+		{"schema": "olm.bundle", "package": "trap", "name": bad[0], "image": "r.example/trap:1", "properties": []any{object{"type": "olm.package", "value": object{"packageName": "trap", "version": "1.0.0"}},
+			object{"type": "olm.gvk", "value": object{"group": bad[2], "kind": bad[3], "version": "v1"}}}},
+		{"schema": "olm.bundle", "package": "trap", "name": bad[1], "image": "r.example/trap:2", "properties": []any{object{"type": "olm.package", "value": object{"packageName": "trap", "version": "2.0.0"}}}},
+		{"schema": "olm.deprecations", "package": "trap", "entries": []any{object{"reference": object{"schema": "olm.package"}, "message": bad[0]}, object{"reference": object{"schema": "olm.bundle", "name": bad[0]}, "message": bad[6]}}},
+		{"schema": "olm.package", "name": `<b>"Trap`, "defaultChannel": "x", "description": bad[1]},
+		{"schema": "olm.channel", "package": `<b>"Trap`, "name": "x", "entries": []any{object{"name": "t"}}},
+		{"schema": "olm.bundle", "package": `<b>"Trap`, "name": "t", "image": "r.example/trap:3", "properties": []any{object{"type": "olm.package", "value": object{"packageName": `<b>"Trap`, "version": "1.0.0"}}}},
+	} {
+		raw, err := json.Marshal(blob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(raw, '\n'))
+	}
+	folder = t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "catalog.json"), []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func clusterCatalog(name, ref string) object {
+	return object{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": object{"name": name}, "spec": object{"source": object{"type": "Image", "image": object{"ref": ref}}}}
+}
+
+// catalog: from a cluster without catalogs to a package that is installed, after a look at what
+// that would do, and rolled out, after another look.
+func catalog(i *installation, p *page) {
+	p.goTo("#/packages")
+	p.sees("There is no catalog")
+	p.checks("catalog-none")
+
+	// One that cannot be pulled.
+	i.create(clusterCatalog("examples", i.images.Host+"/catalogs/nothing:latest"))
+	i.MustKubectl("wait", "--for=jsonpath={.status.conditions}", "--timeout=60s", "clustercatalog/examples")
+	p.click("#ask")
+	p.sees("No package is offered until a catalog is served", "catalogs/nothing")
+	for name, folder := range map[string]string{"catalogs/examples:latest": "catalog", "lighthouse/bundle:v1.0.0": "lighthouse-bundles/v1.0.0", "lighthouse/bundle:v1.1.0": "lighthouse-bundles/v1.1.0"} {
+		i.images.Push(i.t, filepath.Join(examples, folder), name)
+	}
+	i.MustKubectl("patch", "clustercatalog", "examples", "--type=merge", "-p", `{"spec":{"source":{"image":{"ref":"`+i.images.Host+`/catalogs/examples:latest"}}}}`)
+	i.create(clusterCatalog("traps", i.images.Push(i.t, hostileCatalog(i.t), "catalogs/traps")))
+	i.MustKubectl("wait", "--for=condition=Serving", "--timeout=60s", "clustercatalog/examples", "clustercatalog/traps")
+	p.click("#ask")
+	p.sees("lighthouse", "1.2.0", "An example operator", "trap")
+	p.checks("catalog")
+	p.until("no element is of the data", notOfData)
+	p.types("[data-filter]", "beacon")
+	p.until("only what brings the kind", `document.querySelectorAll("#offered tbody tr").length === 1`)
+
+	// A package whose name no extension can ask for is shown, and leads nowhere.
+	p.run(clear("[data-filter]"))
+	p.until("it has no link", `[...document.querySelectorAll("#offered th")].some((one) => one.innerText.includes('<b>"Trap') && !one.querySelector("a"))`)
+	p.goTo("#/package/trap")
+	p.sees("It should not be used", "evil.test", "2.0.0")
+	p.has("#versions")
+	p.until("no element is of the data", notOfData)
+
+	p.goTo("#/packages")
+	p.tabTo(`[data-row][href="#/package/lighthouse"]`)
+	p.presses(kb.Enter)
+	p.sees("Beacon.lighthouse.example.com", "3 versions in 2 channels", "replaces 1.0.0")
+	p.until("a picture of two versions", `document.querySelectorAll(".graph circle").length === 2 && document.querySelectorAll(".graph path").length === 1`)
+	p.until("the other channel", `(() => { const field = document.querySelector("#channel"); if (field.value !== "candidate") { field.value = "candidate"; field.dispatchEvent(new Event("change", {bubbles: true})) } return true })()`)
+	p.until("a picture of three versions", `document.querySelectorAll(".graph circle").length === 3 && document.querySelectorAll(".graph path.skipRange").length >= 1`)
+	p.checks("package")
+
+	// What it would do, before it can be done.
+	p.refuses("#do-install", "it needs a namespace")
+	p.types("#install-namespace", "harbour")
+	p.refuses("#do-install", "look first at what it would do")
+	p.click("#preview")
+	p.sees("What it would do", "there is no namespace harbour", "It leads to version 1.2.0")
+	i.create(object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "harbour"}})
+	p.types("#install-version", "1.0.0")
+	p.refuses("#do-install", "you have changed something since")
+	p.click("#preview")
+	p.sees("It leads to version 1.0.0", "1.0.0 is no longer supported", "packageName: lighthouse", "penstock.dev/upgrade-approval: Manual")
+	p.unsees("there is no namespace")
+	if out := i.Kubectl("get", "clusterextension", "lighthouse"); out.ExitCode == 0 {
+		i.t.Error("it was installed by looking at it")
+	}
+	p.checks("install")
+	p.tabTo("#do-install")
+	p.presses(kb.Enter)
+	p.sees("Install lighthouse as lighthouse?", "into namespace harbour, version 1.0.0")
+	p.tabTo("#yes")
+	p.presses(kb.Enter)
+	p.until("the extension is shown", "location.hash === '#/x/lighthouse'")
+	p.sees("A ClusterExtension asks for package lighthouse, version 1.0.0")
+
+	// What Penstock proposes is read, and approved.
+	p.sees("lighthouse-1", "To review")
+	p.click("#review")
+	p.sees("What lighthouse-1 changes", "nothing → lighthouse-1")
+	p.checks("proposal")
+	p.click("#activate")
+	p.ticksAll()
+	p.click("#yes")
+	p.until("it is followed", "location.hash === '#/x/lighthouse'")
+	// It goes as far as it can: nobody has installed cert-manager here, and the page says so.
+	p.sees("lighthouse-1 · 1.0.0", "12 of 18 available", `the cluster serves no kind "Certificate"`, "install what serves the kind")
+	p.sees("by anna · 1.0.0 proposed, from channel stable")
+
+	// What is installed is in the picture, with the way from there; the same name is not taken twice.
+	i.roll("Succeeded", revision{extension: "beacons", number: 1, version: "1.0.0", annotations: map[string]string{"olm.operatorframework.io/package-name": "lighthouse"},
+		phases: []phase{{"all", []object{configMap("harbour", "beacons", "a", "b")}}}})
+	p.goTo("#/package/lighthouse")
+	p.sees("1.0.0 as beacons", "Extensions that ask for it", "1.1.0 does not come")
+	p.has(".graph .installed")
+	p.has(".graph path.way")
+	p.types("#install-namespace", "harbour")
+	p.click("#preview")
+	p.sees("There is an extension of that name")
+	p.types("#install-name", "-too")
+	p.click("#preview")
+	p.sees("two extensions of one package have the same objects")
+}
+
+// notOfData holds while no script has run, and no element is of the data.
+const notOfData = `!document.title.includes("owned") && !document.querySelector('iframe, script:not([src]), img:not([src="/icon.svg"]), main b, a[href^="http"], a[href^="javascript"], svg[onload]')`

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"strings"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// profiles: what can be configured, what it lacks, who has it; and a new plan of one, which waits.
+func profiles(i *installation, p *page) {
+	p.goTo("#/profiles")
+	p.sees("LoadAwareRebalancing", "The cluster lacks something", "large-widgets", "of your own", "by plan larger", "Widgets are large.")
+	p.refuses("#make-large-widgets", "plan larger has it: no other can be active")
+	p.checks("profiles")
+
+	i.MustKubectlInput("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: two, namespace: widgets}, spec: {size: 1}}", "create", "-f", "-")
+	i.MustKubectlInput(strings.NewReplacer("large-widgets", "second-widget", "name: one}", "name: two}", "Widgets are large.", hostile()[0]).Replace(widgetProfile), "create", "-f", "-")
+	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/second-widget", "--timeout=60s")
+	p.click("#ask")
+	p.click("#make-second-widget")
+	p.sees("How large they are.", "default 3")
+	p.types("#option-second-widget-size", "large")
+	p.click("#create-second-widget")
+	p.sees("No plan was made", `option size is of type integer: "large" is no JSON`)
+	p.run(clear("#option-second-widget-size"))
+	p.types("#option-second-widget-size", "7")
+	p.checks("profile-plan")
+	p.until("no element is of the data", notOfData)
+	p.click("#create-second-widget")
+	p.until("the plan is shown", "location.hash === '#/plan/second-widget'")
+	p.sees("ReviewRequired", "it grows to 7")
+}
+
+// objects: one object, what is different of it in the cluster, and nothing of what is secret.
+func objects(i *installation, p *page) {
+	i.roll("Succeeded", revision{extension: "vault", number: 1, version: "1.0.0", phases: []phase{{"all", []object{
+		{"apiVersion": "v1", "kind": "Secret", "metadata": object{"namespace": "shop", "name": "vault-key"}, "stringData": object{"key": "swordfish"}},
+		configMap("shop", "vault-config", "color", "red"),
+		{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": "shop:vault"}, "rules": []any{}},
+	}}}})
+	p.goTo("#/x/vault")
+	p.tabTo("#objects")
+	p.presses(kb.Enter)
+	p.click(`#now a[href="#/object/vault-1/ClusterRole.rbac.authorization.k8s.io//shop%3Avault"]`)
+	p.sees("ClusterRole.rbac.authorization.k8s.io shop:vault", "Available", "Nothing: a rollout of vault-1 would change nothing of it", "kind: ClusterRole")
+	p.goTo("#/object/vault-1/Secret/shop/vault-key")
+	p.sees("Values of a Secret are not shown here", "kind: Secret")
+	p.unsees("swordfish")
+	p.unsees("c3dvcmRmaXNo")
+
+	// Of a paused one, what somebody changes stays changed.
+	i.MustKubectl("patch", "cer", "vault-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
+	i.MustKubectl("wait", "--for=jsonpath={.status.observedGeneration}=2", "--timeout=60s", "cer/vault-1")
+	i.MustKubectl("patch", "configmap", "-n", "shop", "vault-config", "--type=merge", "-p", `{"data":{"color":"blue"}}`)
+	p.goTo("#/object/vault-1/ConfigMap/shop/vault-config")
+	p.sees("What a rollout of vault-1 would change now", "color: blue", "color: red")
+	p.checks("object")
+	p.goTo("#/object/vault-1/ConfigMap/shop/nothing")
+	p.sees("vault-1 does not have it", "The manifest cannot be shown")
+}
