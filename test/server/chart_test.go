@@ -43,6 +43,7 @@ func (v values) set(path string, value any) values {
 // charts tries the chart on a real kube-apiserver, rendered by Helm's library.
 func charts(t *testing.T, c *cluster.Cluster) {
 	t.Run("AsKustomize", func(t *testing.T) { asKustomize(t, c.In(t)) })
+	t.Run("AsConsole", func(t *testing.T) { asConsole(t, c.In(t)) })
 	t.Run("Combinations", func(t *testing.T) { combinations(t, c.In(t)) })
 	t.Run("Run", func(t *testing.T) { chartsRun(t, c.In(t)) })
 }
@@ -86,6 +87,18 @@ func asKustomize(t *testing.T, c *cluster.Cluster) {
 				t.Errorf("the chart differs from artifacts/deploy/%s (-kustomize +chart):\n%s", variant, diff)
 			}
 		})
+	}
+}
+
+// asConsole: the console of the chart is that of artifacts/deploy/console, and all that its switch
+// adds.
+func asConsole(t *testing.T, c *cluster.Cluster) {
+	without, with := comparable(t, rendered(t, "v1.0.0", values{})), comparable(t, rendered(t, "v1.0.0", values{}.set("console.enabled", true)))
+	for name := range without {
+		delete(with, name)
+	}
+	if diff := cmp.Diff(comparable(t, c.MustKubectl("kustomize", deployFolder+"console")), with); diff != "" {
+		t.Errorf("the chart differs from artifacts/deploy/console (-kustomize +chart):\n%s", diff)
 	}
 }
 
@@ -156,6 +169,7 @@ func combinations(t *testing.T, c *cluster.Cluster) {
 	choose("networkPolicy.enabled", true, false)
 	choose("podDisruptionBudget.enabled", true, false)
 	choose("monitoring.enabled", true, false)
+	choose("console.enabled", true, false)
 	all = slices.DeleteFunc(all, func(v values) bool {
 		return v["replicas"] == 3 && v["store"].(map[string]any)["mode"] == "embedded"
 	})

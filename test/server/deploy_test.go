@@ -36,6 +36,7 @@ func TestDeploy(t *testing.T) {
 	for _, variant := range []string{"embedded", "external", "embedded-cert-manager", "external-cert-manager"} {
 		t.Run(variant, func(t *testing.T) { deployed(t, c.In(t), variant) })
 	}
+	t.Run("console", func(t *testing.T) { deployedConsole(t, c.In(t)) })
 	t.Run("Chart", func(t *testing.T) { charts(t, c.In(t)) })
 }
 
@@ -79,7 +80,12 @@ func deployed(t *testing.T, c *cluster.Cluster, variant string) {
 	}
 	mounted(t, deployment.Spec.Template.Spec, container.Args)
 
-	// Pod Security judges Pods: one as the Deployment would make it.
+	asPod(t, c, variant, &deployment)
+}
+
+// asPod: Pod Security judges Pods, one as the Deployment would make it.
+func asPod(t *testing.T, c *cluster.Cluster, variant string, deployment *appsv1.Deployment) {
+	t.Helper()
 	pod := corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Name: "try-" + variant, Namespace: deployment.Namespace, Labels: deployment.Spec.Template.Labels},
@@ -92,6 +98,38 @@ func deployed(t *testing.T, c *cluster.Cluster, variant string) {
 	if out := c.KubectlInput(string(raw), "create", "--dry-run=server", "-f", "-"); out.ExitCode != 0 || out.Stderr != "" {
 		t.Errorf("a Pod of it: %s", out)
 	}
+}
+
+// deployedConsole: the console is accepted as the rest is, and has neither credentials nor rights.
+func deployedConsole(t *testing.T, c *cluster.Cluster) {
+	manifests := c.MustKubectl("kustomize", deployFolder+"console")
+	if out := c.KubectlInput(manifests, "apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"); out.ExitCode != 0 || out.Stderr != "" {
+		t.Fatal(out)
+	}
+	documents := split(t, manifests)
+	var deployment appsv1.Deployment
+	decode(t, documents["Deployment"][0], &deployment)
+	spec := deployment.Spec.Template.Spec
+	if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
+		t.Error("the Pod has the token of its ServiceAccount")
+	}
+	for kind := range documents {
+		if strings.Contains(kind, "Role") {
+			t.Errorf("there is a %s", kind)
+		}
+	}
+	for _, volume := range spec.Volumes {
+		if volume.Projected != nil || volume.Secret != nil && volume.Secret.SecretName != "penstock-console-tls" {
+			t.Errorf("volume %s has credentials", volume.Name)
+		}
+	}
+	account := "system:serviceaccount:" + deployment.Namespace + ":" + spec.ServiceAccountName
+	nobody := c.MustKubectl("auth", "can-i", "--list", "--as=system:serviceaccount:nowhere:nobody", "--as-group=system:serviceaccounts", "--as-group=system:authenticated")
+	if may := c.MustKubectl("auth", "can-i", "--list", "--as="+account, "--as-group=system:serviceaccounts", "--as-group=system:authenticated"); may != nobody {
+		t.Errorf("%s may:\n%s\nand a ServiceAccount without any role:\n%s", account, may, nobody)
+	}
+	mounted(t, spec, spec.Containers[0].Args)
+	asPod(t, c, "console", &deployment)
 }
 
 // mounted fails when an argument names a file that no volume has.
