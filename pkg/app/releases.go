@@ -49,7 +49,7 @@ func (s *Settings) addReleases(ctx context.Context, term leadership.Term, option
 		return fmt.Errorf("connecting to the host for the freeze: %w", err)
 	}
 	options.Freezes = freeze.New(ctx, freezes, term.Namespace)
-	options.Releases, options.Objects = releases, releasedObjects{target, client}
+	options.Releases, options.Objects, options.Stored = releases, releasedObjects{target, client}, helmapplier.NewWatch(client, term.Namespace)
 	options.ByHelm, options.KeepReleases = s.ByHelm(), s.KeepReleases
 	return nil
 }

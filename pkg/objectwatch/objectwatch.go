@@ -36,6 +36,8 @@ type Object interface {
 type Options struct {
 	// Name is that of the only object to watch. It is empty for all objects.
 	Name string
+	// Selector is of the labels of the objects to watch. It is empty for all objects.
+	Selector string
 	// Keep returns what is kept of an object; nil keeps all.
 	Keep cache.TransformFunc
 	// Changed is called when there is a first answer, and when there may be another one.
@@ -62,7 +64,7 @@ type Watch[T Object] struct {
 func New[T Object, L runtime.Object](of any, client Client[L], example T, o Options) *Watch[T] {
 	w := &Watch[T]{
 		name:     o.Name,
-		informer: cache.NewSharedIndexInformer(Source(of, client, o.Name), example, 0, cache.Indexers{}),
+		informer: cache.NewSharedIndexInformer(source(of, client, o), example, 0, cache.Indexers{}),
 		changed:  func() {},
 	}
 	if o.Changed != nil {
@@ -90,9 +92,14 @@ func New[T Object, L runtime.Object](of any, client Client[L], example T, o Opti
 
 // Source lists and watches through a client; parameters as in New.
 func Source[L runtime.Object](of any, client Client[L], name string) cache.ListerWatcher {
+	return source(of, client, Options{Name: name})
+}
+
+func source[L runtime.Object](of any, client Client[L], o Options) cache.ListerWatcher {
 	only := func(options *metav1.ListOptions) {
-		if name != "" {
-			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		options.LabelSelector = o.Selector
+		if o.Name != "" {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, o.Name).String()
 		}
 	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{

@@ -120,6 +120,9 @@ type Options struct {
 	// Key verifies the stamps of authors.
 	Key    author.Key
 	Rights Rights
+	// RecentRights is asked whether somebody may create revisions, for each image that is pulled:
+	// that something is allowed it may say some seconds after it was.
+	RecentRights Rights
 	// OperatorControllerNamespaces are where a lease of OLM's operator-controller counts.
 	OperatorControllerNamespaces []string
 	// Target names the cluster of extensions that name none, empty for the host.
@@ -137,6 +140,8 @@ type Options struct {
 	// are nil where extensions are not rolled out into the host.
 	Releases Releases
 	Objects  Objects
+	// Stored knows which releases there are; without it that is asked for each extension.
+	Stored Stored
 	// ByHelm has Helm apply extensions (the feature gate BoxcutterRuntime is off), and
 	// KeepReleases keeps the Secrets of releases whose objects were taken back.
 	ByHelm, KeepReleases bool
@@ -194,6 +199,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	if c.Leases != nil {
 		running.Go(func() { c.watchLeases(ctx) })
+	}
+	if c.Stored != nil && !c.ByHelm {
+		running.Go(func() { c.Stored.Run(ctx, c.addStored) })
 	}
 	if err := c.watchRevisions(); err != nil {
 		return err

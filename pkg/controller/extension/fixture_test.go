@@ -116,11 +116,12 @@ func (p *plane) controller() *Controller {
 		Clients:  Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
 		Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
 		As:                           func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
-		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, Inventory: p.inventory, Images: p, Definitions: p, Safety: safety, Digester: digester(), Clock: p.clock,
+		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Definitions: p, Safety: safety, Digester: digester(), Clock: p.clock,
 		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
 	}
 	if p.releases != nil {
 		options.Releases, options.Objects, options.ByHelm, options.KeepReleases, options.Manifests, options.Freezes = p.releases, p.releases, p.byHelm, p.keepReleases, p.releases.manifests, p.releases
+		options.Stored = p.releases
 	}
 	return New(options)
 }

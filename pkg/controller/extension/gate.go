@@ -3,8 +3,6 @@ package extension
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -53,17 +51,21 @@ func (v *visit) releaseName(version int) string {
 // hand gives what the engine has rolled out to Helm. Each step is found done after a crash:
 //
 //  1. A proposal is withdrawn: nobody can approve it.
-//  2. The release has a deployed revision, made of the newest revision that has succeeded.
+//  2. The cluster is not frozen, and the release has a deployed revision, made of the newest revision that has succeeded.
 //  3. The revisions say that they were handed to it. From then on the engine rolls nothing of
 //     them out, and gives their objects to Helm's field manager.
 //  4. That is done. Until then Helm applies nothing.
 //  5. The revisions of this visit are those of the release.
+//  6. What the engine had begun Helm finishes.
 func (v *visit) hand(ctx context.Context) *halt {
 	if stopped := v.withdraw(ctx, nil); stopped.Result != status.Settled {
 		return stopped
 	}
 	live := v.live()
 	if len(live) > 0 && !isHanded(live[0]) {
+		if stopped := v.mayWrite(); stopped != nil {
+			return stopped
+		}
 		if stopped := v.isCurrent(ctx); stopped != nil {
 			return stopped
 		}
@@ -83,7 +85,10 @@ func (v *visit) hand(ctx context.Context) *halt {
 			return &halt{Outcome: status.Outcome{Result: status.Pending}, quiet: true} // the watch brings it
 		}
 	}
-	return v.findReleases(ctx)
+	if stopped := v.findReleases(ctx); stopped != nil || len(live) == 0 {
+		return stopped
+	}
+	return v.complete(ctx, live[0])
 }
 
 // mark says on revisions that they were handed to Helm, on the newest one first: as long as
@@ -109,60 +114,6 @@ func (v *visit) annotate(ctx context.Context, revision *olmv1alpha1.ClusterExten
 	return nil
 }
 
-// ofAnnotation is the label of a revision of a release that was made of one of the chain: its
-// uid.
-const ofAnnotation = "penstock.dev/of-revision"
-
-// record stores a revision of the release, unless that was done already. It has the objects of
-// the newest revision that has succeeded, and those that newer ones have begun with: what Helm
-// does not know it never deletes.
-func (v *visit) record(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision) (version int, stopped *halt) {
-	from := live[0]
-	if at := slices.IndexFunc(live, hasSucceeded); at >= 0 {
-		from = live[at]
-	}
-	history, stopped := v.history(ctx)
-	if stopped != nil {
-		return 0, stopped
-	}
-	whole := from == live[0] && hasSucceeded(from)
-	if newest := deployed(history); whole && newest != nil && newest.Err == nil && newest.Labels[ofAnnotation] == string(from.UID) {
-		return newest.Version, nil
-	}
-	wanted := v.wanted(map[string]string{})
-	maps.Copy(wanted.Labels, releaseLabels(from))
-	wanted.Labels[ofAnnotation] = string(from.UID)
-	if !whole {
-		// The objects are not all as the revision says: what is asked for is applied.
-		delete(wanted.Labels, extension.MadeOfAnnotation)
-	}
-	known := map[string]bool{}
-	for _, one := range append([]*olmv1alpha1.ClusterExtensionRevision{from}, live...) {
-		if one != from && one.Spec.Revision < from.Spec.Revision {
-			break
-		}
-		objects, err := v.Manifests(ctx, one.Name)
-		if err != nil {
-			return 0, retry(status.Failed, fmt.Errorf("reading the manifests of %s: %w", one.Name, err))
-		}
-		for _, object := range objects {
-			id, labelled, err := v.labelled(object)
-			if err != nil {
-				return 0, retry(status.Failed, fmt.Errorf("the manifests of %s: %w", one.Name, err))
-			}
-			if !known[id] {
-				known[id] = true
-				wanted.Objects = append(wanted.Objects, labelled)
-			}
-		}
-	}
-	version, err := v.Releases.Record(ctx, wanted, "Handed over by "+from.Name)
-	if err != nil {
-		return 0, retry(status.Failed, err)
-	}
-	return version, nil
-}
-
 // wanted is what Helm is asked for, without objects.
 func (v *visit) wanted(labels map[string]string) helmapplier.Wanted {
 	return helmapplier.Wanted{
@@ -176,20 +127,22 @@ func (v *visit) ownerLabels() map[string]string {
 	return map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: v.extension.Name}
 }
 
-// labelled is an object with the labels of OLM's owner, as operator-controller has them in its
-// releases, and which object it is.
-func (v *visit) labelled(object []byte) (id string, labelled []byte, err error) {
-	parsed, err := manifest.Parse(object)
-	if err != nil {
-		return "", nil, err
+// add has Helm asked for more objects, with the labels of OLM's owner.
+func (v *visit) add(wanted *helmapplier.Wanted, objects ...manifest.Object) error {
+	for _, object := range objects {
+		labelled, err := withLabels(object, v.ownerLabels())
+		if err != nil {
+			return err
+		}
+		wanted.Objects = append(wanted.Objects, labelled.JSON)
 	}
-	changed, err := withLabels(parsed, v.ownerLabels())
-	return parsed.ID.String(), changed.JSON, err
+	return nil
 }
 
-// releaseLabels are what a release keeps of a revision: what it was made of, and for whom.
+// releaseLabels are what a release keeps of a revision: what it was made of, for whom, and whether
+// the objects stay without the extension.
 func releaseLabels(revision *olmv1alpha1.ClusterExtensionRevision) map[string]string {
-	kept := map[string]string{}
+	kept := map[string]string{teardownNote: string(settingsIn(&revision.Spec).Teardown)}
 	for _, key := range []string{
 		olmv1alpha1.PackageAnnotation, olmv1alpha1.BundleAnnotation, olmv1alpha1.VersionAnnotation, olmv1alpha1.ReferenceAnnotation,
 		extension.ChannelAnnotation, extension.CatalogAnnotation, extension.GenerationAnnotation, extension.MadeOfAnnotation, extension.StampAnnotation,

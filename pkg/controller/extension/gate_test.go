@@ -28,10 +28,14 @@ type releases struct {
 	// live are objects that are there, by name, and unserved are kinds that are not.
 	live     map[string]*metav1.PartialObjectMetadata
 	unserved map[string]bool
-	// applied counts what Helm wrote, and superseded the revisions that were labelled last.
-	applied, superseded int
-	err                 error
-	frozen              *rollout.Freeze
+	// applied counts what Helm wrote, and last is what it was asked for last; superseded counts the
+	// revisions that were labelled last, and asked how often the release was asked for.
+	applied, superseded, asked int
+	last                       helmapplier.Wanted
+	err                        error
+	// failing is why Helm cannot apply.
+	failing error
+	frozen  *rollout.Freeze
 }
 
 // withHelm gives a plane releases.
@@ -65,7 +69,28 @@ func (r *releases) Namespace() string { return "system" }
 func (r *releases) History(context.Context, string) ([]helmapplier.Revision, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]helmapplier.Revision(nil), r.all...), r.err
+	r.asked++
+	all := append([]helmapplier.Revision(nil), r.all...)
+	for i := range all {
+		all[i].TakenOver = i >= len(all)-r.superseded
+	}
+	return all, r.err
+}
+
+// Run implements Stored.
+func (r *releases) Run(ctx context.Context, changed func()) {
+	changed()
+	<-ctx.Done()
+}
+
+// Releases implements Stored.
+func (r *releases) Releases() (map[string]bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) == 0 {
+		return nil, r.err
+	}
+	return map[string]bool{"lamp": r.superseded < len(r.all)}, r.err
 }
 
 func (r *releases) add(wanted helmapplier.Wanted) int {
@@ -92,7 +117,11 @@ func (r *releases) Apply(_ context.Context, wanted helmapplier.Wanted) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.failing != nil {
+		return r.failing
+	}
 	r.applied++
+	r.last = wanted
 	r.add(wanted)
 	return nil
 }
@@ -530,16 +559,17 @@ func TestRollbackByHelm(t *testing.T) {
 	p.succeed("lamp-3")
 	p.turn(true)
 	stop = p.process()
-	p.await("the rollback holds", func() bool {
-		return strings.Contains(p.message("Ready"), "(Held): lamp-3 is a rollback") && isHanded(p.revisions["lamp-3"])
-	})
+	holds := func() bool {
+		return p.condition("Ready") == "False/Held" && p.condition("Progressing") == "False/Blocked" && strings.HasPrefix(p.message("Ready"), "lamp-3 is a rollback")
+	}
+	p.await("the rollback holds", func() bool { return holds() && isHanded(p.revisions["lamp-3"]) })
 	stop()
 	p.turn(false)
 	p.process()
 	p.await("it comes back", func() bool { return p.revisions["lamp-4"] != nil })
 	p.succeed("lamp-4")
 	p.await("the rollback still holds", func() bool {
-		return strings.Contains(p.message("Ready"), "lamp-3 is a rollback") && p.revisions["lamp-4"].Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == "kept"
+		return holds() && p.revisions["lamp-4"].Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == "kept"
 	})
 	if got := p.releases.deployed(); got != "1 1.0.0" || p.releases.applied > 0 {
 		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied)

@@ -112,8 +112,12 @@ func unreadable(one *helmapplier.Revision) *halt {
 // asRevision is a revision of a release as status, and the passes, know revisions. Helm does not
 // watch what it has applied: whether that is available nobody knows.
 func (v *visit) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensionRevision {
+	finished := metav1.Condition{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Deployed", Message: one.Description}
+	if isBeginning(one) {
+		finished.Status, finished.Reason = metav1.ConditionFalse, "Unfinished"
+	}
 	conditions := []metav1.Condition{
-		{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Deployed", Message: one.Description},
+		finished,
 		{Type: olmv1alpha1.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: status.ReasonHandedToHelm, Message: "Helm does not watch what it has applied"},
 	}
 	return olmv1alpha1.ClusterExtensionRevision{
@@ -163,23 +167,26 @@ func (v *visit) apply(ctx context.Context, name name, wish *wish, made *content)
 	}
 	wanted := v.wanted(releaseLabels(revision))
 	wanted.Take = wish.Collision == olmv1alpha1.CollisionProtectionNone
+	var objects []manifest.Object
 	for _, phase := range made.Phases {
-		for _, object := range phase.Objects {
-			labelled, err := withLabels(object, v.ownerLabels())
-			if err != nil {
-				return stop(status.InvalidManifests, err.Error(), "")
-			}
-			wanted.Objects = append(wanted.Objects, labelled.JSON)
-		}
+		objects = append(objects, phase.Objects...)
+	}
+	if stopped := v.applied(ctx, wanted, objects); stopped != nil {
+		return stopped
+	}
+	v.rendered.forget(v.extension.Name)
+	return settled()
+}
+
+// applied has Helm apply objects, and is nil when it has.
+func (v *visit) applied(ctx context.Context, wanted helmapplier.Wanted, objects []manifest.Object) *halt {
+	if err := v.add(&wanted, objects...); err != nil {
+		return stop(status.InvalidManifests, err.Error(), "")
 	}
 	if err := v.Releases.Apply(ctx, wanted); err != nil {
 		return retry(status.Failed, err)
 	}
-	v.rendered.forget(v.extension.Name)
-	if stopped := v.findReleases(ctx); stopped != nil {
-		return stopped
-	}
-	return settled()
+	return v.findReleases(ctx)
 }
 
 // mayRemove says why somebody may not have the objects deleted that the release has, and will
@@ -252,6 +259,9 @@ func (v *visit) keepRelease(ctx context.Context, revision *olmv1alpha1.ClusterEx
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	if maps.Equal(labels, revision.Annotations) {
 		return settled()
+	}
+	if stamp != revision.Annotations[extension.StampAnnotation] && v.teardownDiffers(labels) {
+		return v.reapply(ctx, labels)
 	}
 	if err := v.Releases.Relabel(ctx, v.extension.Name, int(revision.Spec.Revision), labels); err != nil {
 		return retry(status.Failed, fmt.Errorf("noting on revision %d of release %s what it was made of: %w", revision.Spec.Revision, v.extension.Name, err))

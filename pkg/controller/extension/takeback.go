@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,9 @@ func (v *visit) takeBack(ctx context.Context) *halt {
 	live := v.live()
 	if len(live) > 0 && !isHanded(live[0]) {
 		return v.finish(ctx, live[0])
+	}
+	if has, known := v.hasRelease(); len(live) == 0 && known && !has {
+		return nil
 	}
 	history, stopped := v.history(ctx)
 	if stopped != nil {
@@ -91,7 +95,7 @@ func (v *visit) adopted(number int64, one *helmapplier.Revision, phases []source
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	delete(annotations, ofAnnotation)
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(releaseNotes(), key) })
 	cause := cmp.Or(annotations[olmv1alpha1.VersionAnnotation], "what it has") + " taken over from revision " + strconv.Itoa(one.Version) + " of its Helm release (" + one.Status + ")"
 	if len(left) > 0 {
 		cause += fmt.Sprintf(", without %s, whose kind is gone", left[0])
@@ -210,10 +214,12 @@ func (v *visit) foreign(live *metav1.PartialObjectMetadata) string {
 //     the release are labelled.
 //  2. When the newest one is an upgrade, and not itself made of a release, the Secrets go,
 //     unless they are to be kept.
+//  3. A release that no revision came of, nor was handed to, is removed.
 func (v *visit) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *halt {
 	if !hasSucceeded(newest) {
 		return nil
 	}
+	ended := true
 	for i := range v.revisions {
 		one := &v.revisions[i]
 		if one.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" || one.DeletionTimestamp != nil {
@@ -224,11 +230,37 @@ func (v *visit) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtension
 		case "":
 			stopped = v.supersede(ctx, one)
 		case secretsKept:
-			stopped = v.discard(ctx, one, newest)
+			stopped, ended = v.discard(ctx, one, newest), false
 		}
 		if stopped != nil {
 			return stopped
 		}
+	}
+	if ended {
+		return v.clear(ctx)
+	}
+	return nil
+}
+
+// clear is the last step of finish. The process died, or did not lead any more, after it had
+// recorded the release and before it had handed a revision over. What it says was there once; it
+// is never adopted. One that somebody else has stored is left as it is.
+func (v *visit) clear(ctx context.Context) *halt {
+	if has, known := v.hasRelease(); !known || !has {
+		return nil
+	}
+	history, stopped := v.history(ctx)
+	if stopped != nil || len(history) == 0 || history[0].Labels[ofNote] == "" {
+		return nil // what is somebody else's keeps nobody from anything here
+	}
+	var err error
+	if v.KeepReleases {
+		err = v.Releases.Supersede(ctx, v.extension.Name)
+	} else {
+		err = v.Releases.Delete(ctx, v.extension.Name)
+	}
+	if err != nil {
+		return retry(status.Failed, fmt.Errorf("removing a Helm release that nothing was handed to: %w", err))
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (v *visit) mayPull(ctx context.Context, name name) *halt {
 // The request will have no name in its path, so that rights on one name do not count for it.
 func (v *visit) mayCreate(ctx context.Context, who user.Info) *halt {
 	asked := right.On(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "create", "", "")
-	may, err := v.Rights.May(ctx, who, asked)
+	may, err := v.RecentRights.May(ctx, who, asked)
 	if err != nil {
 		return retry(status.Failed, fmt.Errorf("finding out whether %s may %s: %w", who.GetName(), asked, err))
 	}

@@ -78,6 +78,8 @@ type Revision struct {
 	Deployed time.Time
 	// Owner is the uid of the extension whose release it is, empty for none.
 	Owner types.UID
+	// TakenOver is true when the engine has its objects.
+	TakenOver bool
 	// Err is why it cannot be read; then Version and Status are known at most.
 	Err error
 }
@@ -107,7 +109,7 @@ func (a *Applier) History(ctx context.Context, name string) ([]Revision, error) 
 	}
 	var out []Revision
 	for _, one := range found {
-		revision := Revision{Version: one.Version, Status: one.Status, Err: one.err}
+		revision := Revision{Version: one.Version, Status: one.Status, TakenOver: takenOver(one.Index), Err: one.err}
 		if owner := metav1.GetControllerOf(one.Index); owner != nil {
 			revision.Owner = owner.UID
 		}

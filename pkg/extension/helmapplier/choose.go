@@ -16,8 +16,8 @@ type Blocked struct {
 	Message, Help string
 }
 
-// Choose finds the revision of a release that is taken over, nil when there is no release. All
-// are its revisions, newest first.
+// Choose finds the revision of a release that is taken over, nil when there is no release, or
+// when it was taken over already. All are its revisions, newest first.
 //
 //  1. A release that is being removed is left to that.
 //  2. The newest deployed revision, whatever came after it: what a failed or interrupted one
@@ -29,7 +29,7 @@ type Blocked struct {
 func Choose(all []Revision) (*Revision, *Blocked) {
 	// Before its last Secret is there, a revision writes no object.
 	all = slices.DeleteFunc(slices.Clone(all), func(one Revision) bool {
-		return one.Err != nil && releasecommon.Status(one.Status).IsPending()
+		return one.TakenOver || one.Err != nil && releasecommon.Status(one.Status).IsPending()
 	})
 	if len(all) == 0 {
 		return nil, nil

@@ -11,7 +11,8 @@ func TestChoose(t *testing.T) {
 	broken := errors.New("a part of it is missing")
 	for name, tc := range map[string]struct {
 		reason string
-		// all are the statuses, newest first, with "!" for one that cannot be read.
+		// all are the statuses, newest first, with "!" for one that cannot be read and "~" for one
+		// that was taken over.
 		all    []string
 		chosen int
 		says   string
@@ -34,11 +35,13 @@ func TestChoose(t *testing.T) {
 		"old, with a hole":          {all: []string{"deployed", "superseded!"}, chosen: 2},
 		"install, with a hole":      {reason: "it wrote no object before its last Secret", all: []string{"pending-install!"}},
 		"upgrade, with a hole":      {all: []string{"pending-upgrade!", "superseded"}, chosen: 1},
+		"taken over":                {reason: "what it says was there once", all: []string{"deployed~", "superseded~"}},
+		"again":                     {reason: "another trip after that", all: []string{"deployed", "superseded~"}, chosen: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []Revision
 			for i, status := range tc.all {
-				one := Revision{Version: len(tc.all) - i, Status: strings.TrimSuffix(status, "!")}
+				one := Revision{Version: len(tc.all) - i, Status: strings.TrimRight(status, "!~"), TakenOver: strings.HasSuffix(status, "~")}
 				if strings.HasSuffix(status, "!") {
 					one.Err = broken
 				}

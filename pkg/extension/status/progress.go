@@ -53,9 +53,10 @@ func keeps(facts Facts, v view) bool {
 }
 
 // settled is whether what is installed is what the spec, as it is now, led to once. What
-// catalogs bring later may be missing.
+// catalogs bring later may be missing. While a rollback holds it is not, whoever has the objects:
+// of those that Helm has, or has had, the outcome of the pass says so and not the revision.
 func settled(facts Facts, v view) bool {
-	if v.installed == nil || v.latest() != nil || held(v) != nil {
+	if v.installed == nil || v.latest() != nil || held(v) != nil || facts.Outcome.Result == Held {
 		return false
 	}
 	generation := facts.Extension.Generation

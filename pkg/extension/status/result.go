@@ -51,7 +51,8 @@ const (
 
 	// Frozen: the cluster is frozen, and Helm would write to it.
 	Frozen Result = "Frozen"
-	// Held: a rollback keeps the extension from making a revision.
+	// Held: a rollback keeps the extension from making a revision, or somebody has paused what
+	// Helm would go on with.
 	Held Result = "Held"
 )
 

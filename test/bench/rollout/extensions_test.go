@@ -101,11 +101,11 @@ func (b *bench) fromCatalog(t *testing.T, n int) {
 		})
 	}
 	title := fmt.Sprintf("%d extensions of %d objects from one catalog", n, len(content.releases[0].objects()))
-	table := b.report.Table(title, "system", "installed after, s", "each, ms", "processor, s", "of kube-apiserver, s", "peak memory, MB", "writes", "dry-runs", "reads", "questions", "requests", "at rest in 10 s")
+	table := b.report.Table(title, "system", "installed after, s", "each, ms", "processor, s", "of kube-apiserver, s", "peak memory, MB", "memory at rest, MB", "writes", "dry-runs", "reads", "questions", "requests", "at rest in 10 s")
 	for _, name := range names {
 		did := installs[name]
 		table.Row(name, fmt.Sprintf("%.1f", did.millis/1000), fmt.Sprintf("%.0f", did.millis/float64(n)), fmt.Sprintf("%.1f", did.clientCPU/1000), fmt.Sprintf("%.1f", did.serverCPU/1000),
-			fmt.Sprintf("%.0f", did.peak/1e6), fmt.Sprint(did.writes), fmt.Sprint(did.dryRuns), fmt.Sprint(did.reads), fmt.Sprint(did.asks), fmt.Sprint(did.requests()), fmt.Sprint(rests[name].requests()))
+			fmt.Sprintf("%.0f", did.peak/1e6), fmt.Sprintf("%.0f", rests[name].peak/1e6), fmt.Sprint(did.writes), fmt.Sprint(did.dryRuns), fmt.Sprint(did.reads), fmt.Sprint(did.asks), fmt.Sprint(did.requests()), fmt.Sprint(rests[name].requests()))
 	}
 	if bare := installs[nameOurs].requests(); bare > 0 {
 		b.report.AtMost(fmt.Sprintf("requests of ClusterExtensions beside plain revisions, %d extensions", n), mostRequests, 100*float64(installs[nameExtensions].requests())/float64(bare), "%")

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,7 +65,8 @@ type replica struct {
 	// source is the address that the host sees.
 	source     string
 	kubeconfig string
-	flags      []string
+	// flags are those that all have, besides its addresses, and own those that it has alone.
+	flags, own []string
 }
 
 // Kubeconfig implements penstock.Host.
@@ -146,7 +148,7 @@ func (s *Set) wire(t testing.TB, index int, user penstock.Host) *replica {
 // launch starts the process of a replica and puts it behind the Service.
 func (s *Set) launch(t testing.TB, r *replica) {
 	t.Helper()
-	r.Server = s.program.Launch(t, r, "", r.flags...)
+	r.Server = s.program.Launch(t, r, "", slices.Concat(r.flags, r.own)...)
 	r.Await(t, `"Ready" port=`)
 	s.service.set(r.index, r.Port())
 }

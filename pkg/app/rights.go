@@ -1,0 +1,54 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// rememberedFor is how long an answer counts that allowed something: as long as in the authorizer
+// of an API server (k8s.io/apiserver/pkg/server/options, DelegatingAuthorizationOptions).
+const rememberedFor = 10 * time.Second
+
+// rights are those of others.
+type rights interface {
+	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
+}
+
+// recentRights asks about the rights of others, and believes an answer that allowed something for
+// a while. Who asks the same at the same time has one answer. It is for what the API is asked in
+// their name right after that.
+type recentRights struct {
+	rights
+	asking  *singleflight.Group
+	allowed *cache.Expiring
+}
+
+func newRecentRights(of rights, clock clock.Clock) recentRights {
+	return recentRights{of, &singleflight.Group{}, cache.NewExpiringWithClock(clock)}
+}
+
+// May implements extension.Rights.
+func (r recentRights) May(ctx context.Context, who user.Info, asked right.Right) (bool, error) {
+	// fmt prints maps in the order of their keys.
+	key := fmt.Sprintf("%q %q %q %q %#v", who.GetName(), who.GetUID(), who.GetGroups(), who.GetExtra(), asked)
+	may, err, _ := r.asking.Do(key, func() (any, error) {
+		if _, found := r.allowed.Get(key); found {
+			return true, nil
+		}
+		may, err := r.rights.May(ctx, who, asked)
+		if may && err == nil {
+			r.allowed.Set(key, nil, rememberedFor)
+		}
+		return may, err
+	})
+	allowed, _ := may.(bool)
+	return allowed, err
+}

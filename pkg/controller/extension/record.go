@@ -1,0 +1,179 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Labels of the revisions of a release besides those of releaseLabels.
+const (
+	// ofNote is the uid of the revision of the chain that one was made of.
+	ofNote = "penstock.dev/of-revision"
+	// unfinishedNote is the uid of the newest revision of the chain when the objects are not, or
+	// not only, those that it asks for: Helm is still to apply it.
+	unfinishedNote = "penstock.dev/unfinished-revision"
+	// teardownNote is the policy by which the objects have an owner, or have none.
+	teardownNote = extension.TeardownPolicyAnnotation
+)
+
+// releaseNotes are labels of a release that are none of a revision.
+func releaseNotes() []string { return []string{ofNote, unfinishedNote, teardownNote} }
+
+// isBeginning is whether a revision of a release has the objects of one of the chain that has
+// never succeeded, and nothing else.
+func isBeginning(one *helmapplier.Revision) bool {
+	return one.Labels[unfinishedNote] != "" && one.Labels[unfinishedNote] == one.Labels[ofNote]
+}
+
+// record stores a revision of the release, unless that was done already: with the objects of the
+// newest revision that has succeeded, and those that newer ones have begun with. What Helm does
+// not know it never deletes.
+//
+// When it has had the objects before, and somebody has made another revision since, what it has
+// comes first. What came back from it and has not succeeded yet is still its.
+func (v *visit) record(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision) (version int, stopped *halt) {
+	newest := live[0]
+	history, stopped := v.history(ctx)
+	if stopped != nil {
+		return 0, stopped
+	}
+	current := deployed(history)
+	if current != nil && (current.Err != nil || current.TakenOver) {
+		current = nil
+	}
+	adopted := newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation]
+	if current != nil && adopted == v.releaseName(current.Version) && !hasSucceeded(newest) {
+		return current.Version, nil
+	}
+	labels, objects, err := v.base(ctx, live, current)
+	if err != nil {
+		return 0, retry(status.Failed, err)
+	}
+	if current != nil && current.Labels[ofNote] == labels[ofNote] && current.Labels[unfinishedNote] == labels[unfinishedNote] {
+		return current.Version, nil
+	}
+	wanted := v.wanted(labels)
+	if err := v.add(&wanted, objects...); err != nil {
+		return 0, retry(status.Failed, err)
+	}
+	if version, err = v.Releases.Record(ctx, wanted, "Handed over by "+newest.Name); err != nil {
+		return 0, retry(status.Failed, err)
+	}
+	return version, nil
+}
+
+// base are the labels and the objects of the release that record stores.
+func (v *visit) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, current *helmapplier.Revision) (labels map[string]string, objects []manifest.Object, err error) {
+	newest := live[0]
+	newer := live
+	if handed := slices.IndexFunc(live, isHanded); handed > 0 && current != nil && newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" {
+		labels, newer = map[string]string{}, live[:handed]
+		maps.Copy(labels, current.Labels)
+		if objects, err = objectsOf(current); err != nil {
+			return nil, nil, fmt.Errorf("revision %d of its Helm release: %w", current.Version, err)
+		}
+	} else {
+		at := max(0, slices.IndexFunc(live, hasSucceeded))
+		labels, newer = releaseLabels(live[at]), live[:at]
+		labels[ofNote] = string(live[at].UID)
+		if objects, err = v.objectsIn(ctx, live[at]); err != nil {
+			return nil, nil, err
+		}
+		if at == 0 && hasSucceeded(newest) {
+			return labels, objects, nil
+		}
+	}
+	// The objects are not all as the newest one says.
+	delete(labels, extension.MadeOfAnnotation)
+	labels[unfinishedNote] = string(newest.UID)
+	known := map[string]bool{}
+	for _, object := range objects {
+		known[object.ID.String()] = true
+	}
+	for _, one := range newer {
+		more, err := v.objectsIn(ctx, one)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, object := range more {
+			if !known[object.ID.String()] {
+				known[object.ID.String()] = true
+				objects = append(objects, object)
+			}
+		}
+	}
+	return labels, objects, nil
+}
+
+// objectsIn are the objects of a revision.
+func (v *visit) objectsIn(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
+	bodies, err := v.Manifests(ctx, revision.Name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifests of %s: %w", revision.Name, err)
+	}
+	objects := make([]manifest.Object, 0, len(bodies))
+	for _, body := range bodies {
+		object, err := manifest.Parse(body)
+		if err != nil {
+			return nil, fmt.Errorf("the manifests of %s: %w", revision.Name, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// complete has Helm apply the newest revision of the chain, when the engine had only begun with
+// it: it was admitted when it was made. It is nil when there is no such thing, and when what is
+// asked for is something else since.
+func (v *visit) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *halt {
+	current := deployed(v.release)
+	switch {
+	case current == nil || current.Labels[unfinishedNote] != string(newest.UID):
+		return nil
+	case newest.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused:
+		return stop(status.Held, fmt.Sprintf("%s is paused: Helm applies nothing before it is resumed", newest.Name), "it goes on with: kubectl penstock resume "+newest.Name)
+	case !isRollback(newest) && !hasSucceeded(newest) && !v.isDecided(newest):
+		return nil
+	}
+	if stopped := v.mayWrite(); stopped != nil {
+		return stopped
+	}
+	objects, err := v.objectsIn(ctx, newest)
+	if err != nil {
+		return retry(status.Failed, err)
+	}
+	wanted := v.wanted(releaseLabels(newest))
+	wanted.Labels[ofNote] = string(newest.UID)
+	wanted.Take = newest.Spec.CollisionProtection == olmv1alpha1.CollisionProtectionNone
+	return v.applied(ctx, wanted, objects)
+}
+
+// teardownDiffers is whether a release has its objects go with the extension, and they are to
+// stay, or the other way round.
+func (v *visit) teardownDiffers(labels map[string]string) bool {
+	return labels[teardownNote] != "" && labels[teardownNote] != string(settingsOf(v.extension).Teardown)
+}
+
+// reapply has Helm apply what the release has once more, with another owner, or with none.
+func (v *visit) reapply(ctx context.Context, labels map[string]string) *halt {
+	if stopped := v.mayWrite(); stopped != nil {
+		return stopped
+	}
+	objects, err := objectsOf(deployed(v.release))
+	if err != nil {
+		return blocked(fmt.Sprintf("its Helm release: %s", err), "")
+	}
+	labels[teardownNote] = string(settingsOf(v.extension).Teardown)
+	if stopped := v.applied(ctx, v.wanted(labels), objects); stopped != nil {
+		return stopped
+	}
+	return settled()
+}

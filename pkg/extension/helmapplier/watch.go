@@ -1,0 +1,72 @@
+package helmapplier
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
+)
+
+// Watch knows which extensions have a release, by one watch of the metadata of its Secrets. It is
+// for whoever reads releases and writes none: its own writes come to it a moment later.
+type Watch struct {
+	client    metadata.Interface
+	namespace string
+	watch     *objectwatch.Watch[*metav1.PartialObjectMetadata]
+	changed   func()
+}
+
+// NewWatch returns a watch of the releases in a namespace, which sends no request before Run.
+func NewWatch(client metadata.Interface, namespace string) *Watch {
+	w := &Watch{client: client, namespace: namespace, changed: func() {}}
+	w.watch = objectwatch.New(client, client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace), &metav1.PartialObjectMetadata{},
+		objectwatch.Options{Selector: chunked.Selector(""), Keep: labelsAlone, Changed: func() { w.changed() }})
+	return w
+}
+
+// labelsAlone keeps of a Secret what says whose it is.
+func labelsAlone(object any) (any, error) {
+	secret, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	kept := &metav1.PartialObjectMetadata{TypeMeta: secret.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion, Labels: secret.Labels,
+	}}
+	if by := secret.Annotations[olmv1alpha1.SupersededByAnnotation]; by != "" {
+		kept.Annotations = map[string]string{olmv1alpha1.SupersededByAnnotation: by}
+	}
+	return kept, nil
+}
+
+// Run watches until ctx ends. Changed is called when there is a first answer, and when there may
+// be another one; it must not block. Run is called once.
+func (w *Watch) Run(ctx context.Context, changed func()) {
+	w.changed = changed
+	w.watch.Run(ctx)
+}
+
+// Releases are those that are stored, by name: true for one of which a Secret does not say that
+// the engine has its objects. An error means that it is not known.
+func (w *Watch) Releases() (map[string]bool, error) {
+	secrets, err := w.watch.List()
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, secret := range secrets {
+		name := secret.Labels[chunked.LabelName]
+		found[name] = found[name] || !takenOver(secret)
+	}
+	return found, nil
+}
+
+// takenOver is whether a Secret says that the engine has the objects of its revision.
+func takenOver(index metav1.Object) bool {
+	return index.GetLabels()[olmv1alpha1.SupersededByLabel] != "" || index.GetAnnotations()[olmv1alpha1.SupersededByAnnotation] != ""
+}

@@ -1,0 +1,319 @@
+package extension_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/registry"
+	"github.com/penstock-project/penstock/test/framework/replicas"
+)
+
+// Of the replicas, byEngine has the gate on and byHelm off; spare does not run.
+const (
+	byEngine = iota
+	byHelm
+	spare
+)
+
+// skewed is an extension that replicas with different gates hand to each other.
+type skewed struct {
+	mortal
+	set *replicas.Set
+}
+
+// TestSkew: with FULL=1, of two replicas one has the gate on and one off. It is told, the leader
+// alone acts, and the leader changes in the middle of a handover, on both ways: nothing is made
+// anew, nothing is restarted, and nothing is lost from history.
+func TestSkew(t *testing.T) {
+	if os.Getenv("FULL") != "1" {
+		t.Skip("each change of the leader takes up to 15 s: FULL=1")
+	}
+	w := shared{Cluster: cluster.Start(t, cluster.Workloads()), t: t, top: t, program: penstock.Build(t), images: registry.Serve(t)}
+	w.connect()
+	set := replicas.Start(t, w.Cluster, w.program, append(w.flags(), "--catalog-dir="+t.TempDir())...)
+	set.Stop(t, spare)
+	set.Stop(t, byHelm)
+	set.Run(t, byHelm, gateOff)
+	set.AwaitLeader(t, byEngine)
+	w.awaitStamps()
+	t.Run("Told", func(t *testing.T) { skewed{mortal{w.in(t, "told")}, set}.told() })
+	t.Run("LeaderAlone", func(t *testing.T) { skewed{mortal{w.in(t, "alone")}, set}.alone() })
+	const step = 3
+	points := 0
+	for n, more := 1, true; more && !t.Failed(); n += step {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			var changes int
+			if changes = (skewed{mortal{w.in(t, fmt.Sprintf("skew-%d", n))}, set}).midway(n); changes == 0 {
+				more = false
+			}
+			points += changes
+		})
+	}
+	t.Logf("the leader changed in the middle of a handover %d times", points)
+	if points == 0 {
+		t.Error("it never did: the test sees nothing")
+	}
+}
+
+// told: the metric of each replica, the alert, and the log of each leader say what is wrong.
+func (s skewed) told() {
+	const series = `kubernetes_feature_enabled{name="BoxcutterRuntime",stage="BETA"}`
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\d)$`)
+	var scraped []string
+	for replica, want := range map[int]string{byEngine: "1", byHelm: "0"} {
+		value := found.FindStringSubmatch(s.set.Page(s.t, replica, "/metrics"))
+		if value == nil || value[1] != want {
+			s.t.Fatalf("replica %d says %v, want %s", replica+1, value, want)
+		}
+		scraped = append(scraped, fmt.Sprintf(`{"series": %q, "values": "%sx20"}`,
+			strings.TrimSuffix(series, "}")+fmt.Sprintf(`,namespace="penstock-system",job="penstock",instance="%d"}`, replica), want))
+	}
+	s.alerts(scraped)
+	const says = `ClusterExtensions are applied by this replica while it leads.*BoxcutterRuntime=`
+	if log := s.set.Log(byEngine); !regexp.MustCompile(says + "true").MatchString(log) {
+		s.t.Error("the log of the replica that leads does not say that its gate is on")
+	}
+	s.change(byEngine, byHelm)
+	s.set.Await(s.t, byHelm, "ClusterExtensions are applied by this replica while it leads")
+	if log := s.set.Log(byHelm); !regexp.MustCompile(says + "false").MatchString(log) {
+		s.t.Error("the log of the replica that leads does not say that its gate is off")
+	}
+	s.change(byHelm, byEngine)
+}
+
+// alerts evaluates the alert by Prometheus' own engine, on series in the form of promtool.
+func (s skewed) alerts(series []string) {
+	s.t.Helper()
+	const alert = "PenstockFeatureGatesDiffer"
+	content, err := os.ReadFile("../../artifacts/monitoring/prometheusrule.yaml")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var rules struct {
+		Spec struct {
+			Groups []struct {
+				Rules []struct {
+					Alert       string            `json:"alert"`
+					Expr        string            `json:"expr"`
+					For         string            `json:"for"`
+					Annotations map[string]string `json:"annotations"`
+				} `json:"rules"`
+			} `json:"groups"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(content, &rules); err != nil {
+		s.t.Fatal(err)
+	}
+	dir := s.t.TempDir()
+	for _, group := range rules.Spec.Groups {
+		for _, rule := range group.Rules {
+			if rule.Alert != alert {
+				continue
+			}
+			write := func(name, content string) {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+					s.t.Fatal(err)
+				}
+			}
+			write("rule.yaml", fmt.Sprintf(`{groups: [{name: skew, rules: [{alert: %s, expr: %q, for: %s}]}]}`, alert, rule.Expr, rule.For))
+			write("test.yaml", fmt.Sprintf(`{rule_files: [rule.yaml], evaluation_interval: 1m, tests: [{name: scraped, interval: 1m, input_series: [%s],
+  alert_rule_test: [{eval_time: 16m, alertname: %s, exp_alerts: [{exp_labels: {namespace: penstock-system, job: penstock}}]}]}]}`, strings.Join(series, ", "), alert))
+			command := exec.Command("go", "run", ".", filepath.Join(dir, "test.yaml"))
+			command.Dir = "../../hack/tools/rules"
+			command.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "CGO_ENABLED=0")
+			if out, err := command.CombinedOutput(); err != nil {
+				s.t.Errorf("the alert does not fire on what was scraped: %v\n%s", err, out)
+			}
+			return
+		}
+	}
+	s.t.Errorf("there is no alert %s", alert)
+}
+
+// alone: the replica that does not lead writes nothing of an extension, whichever of them it is.
+func (s skewed) alone() {
+	before := s.install()
+	for _, way := range [][2]int{{byEngine, byHelm}, {byHelm, byEngine}} {
+		from, to := way[0], way[1]
+		mark := s.Audit().Mark()
+		s.change(from, to)
+		s.arrive(to)
+		s.isSame(before, s.seen())
+		if s.set.Source(from) == "" {
+			s.t.Skip("replicas cannot be told apart on this system")
+		}
+		of := func(replica int) plane.Requests {
+			return s.Audit().Since(mark, plane.Writes(), plane.ByResource("deployments", "configmaps", "serviceaccounts", "clusterroles", "clusterrolebindings", "secrets", "clusterextensions/status"),
+				func(r plane.Request) bool {
+					return r.Source == s.set.Source(replica) && r.Name != "penstock-store" && r.Name != "penstock-ca"
+				})
+		}
+		if writes := of(from); len(writes) > 0 {
+			s.t.Errorf("%d does not lead, and wrote:\n%s", from+1, writes)
+		}
+		if len(of(to)) == 0 {
+			s.t.Errorf("%d leads, and no write of it is in the audit log: the test sees nothing", to+1)
+		}
+	}
+}
+
+// midway has the leader change behind the n-th change of an extension and its revisions, on the
+// way to Helm and on the way back. It returns how often there were so many changes.
+func (s skewed) midway(n int) (times int) {
+	before, mark := s.install(), s.Audit().Mark()
+	for _, way := range [][2]int{{byEngine, byHelm}, {byHelm, byEngine}} {
+		from, to := way[0], way[1]
+		if what := s.interrupt(n, from, to); what != "" {
+			s.t.Logf("change %d of the way to replica %d: %s", n, to+1, what)
+			times++
+			s.isSame(before, s.seen())
+			s.change(from, to)
+		}
+		s.arrive(to)
+		s.isSame(before, s.seen())
+		s.ownedBy(to == byHelm)
+	}
+	if lost := s.Audit().Since(mark, plane.ByVerb("delete", "create"), plane.ByResource("deployments", "replicasets", "pods", "configmaps", "serviceaccounts"),
+		func(r plane.Request) bool {
+			return r.Namespace == s.name && !strings.Contains(r.URI, "dryRun=All") && r.Name != "kube-root-ca.crt"
+		}); len(lost) > 0 {
+		s.t.Errorf("objects were made or deleted:\n%s", lost)
+	}
+	s.wholeHistory()
+	// What was recorded and never handed over is not left behind.
+	s.eventually("no release is left that the engine has not taken over", func() bool {
+		return s.MustKubectl("-n", "penstock-system", "get", "secrets", "-o", "name", "-l", "owner=operator-controller,type=index,name="+s.name+",!"+olmv1alpha1.SupersededByLabel) == ""
+	})
+	return times
+}
+
+// install rolls the extension out, and returns what is there.
+func (s skewed) install() (before map[string]string) {
+	s.t.Helper()
+	s.publish(s.name, bundle{pkg: s.name, version: "1.0.0"})
+	s.insist(s.author("alice").Access, s.extend(s.name, s.name))
+	s.arrive(byEngine)
+	return s.seen()
+}
+
+// change has another replica lead; the one that led goes on without.
+func (s skewed) change(from, to int) {
+	s.t.Helper()
+	s.set.Stop(s.t, from)
+	s.set.AwaitLeader(s.t, to)
+	s.run(from)
+}
+
+// run starts a replica, with its gate.
+func (s skewed) run(replica int) {
+	s.t.Helper()
+	// It lives longer than the scenario.
+	if replica == byHelm {
+		s.set.Run(s.top, replica, gateOff)
+		return
+	}
+	s.set.Run(s.top, replica)
+}
+
+// interrupt kills the replica that leads. Another one takes over, and is killed behind the n-th
+// change; then the first one goes on and finishes what it finds. Both run then. It returns the
+// change, "" when there were not so many: then the other one leads, and has finished.
+func (s skewed) interrupt(n, from, to int) (behind string) {
+	s.t.Helper()
+	var died atomic.Bool
+	// The extension and its revisions are there, and count as changes.
+	ended := s.arm(1+len(s.chain())+n, func() {
+		s.set.Kill(s.top, to)
+		s.run(from)
+		died.Store(true)
+	})
+	s.set.Kill(s.t, from)
+	s.eventually("the other replica has finished, or was killed", func() bool { return died.Load() || s.arrived(to) })
+	if behind = ended(); behind == "" {
+		s.run(from)
+		return ""
+	}
+	s.set.AwaitLeader(s.t, from)
+	s.arrive(from)
+	s.run(to)
+	return behind
+}
+
+// chain are the revisions, newest first; nil when they cannot be read now.
+func (s skewed) chain() []olmv1alpha1.ClusterExtensionRevision {
+	list, err := s.own.OlmV1alpha1().ClusterExtensionRevisions().List(s.t.Context(), metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + s.name})
+	if err != nil {
+		return nil
+	}
+	slices.SortFunc(list.Items, func(a, b olmv1alpha1.ClusterExtensionRevision) int { return int(b.Spec.Revision - a.Spec.Revision) })
+	return list.Items
+}
+
+// arrived is whether the extension is where the gate of a replica says.
+func (s skewed) arrived(at int) bool {
+	chain := s.chain()
+	if len(chain) == 0 {
+		return false
+	}
+	newest := &chain[0]
+	held := newest.Annotations[olmv1alpha1.HandedToHelmAnnotation] != ""
+	if held != (at == byHelm) || held && !handed(newest) || !held && !succeeded(newest) {
+		return false
+	}
+	back := newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != "" && newest.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == ""
+	object, err := s.host.Resource(extension.Resource).Get(s.t.Context(), s.name, metav1.GetOptions{})
+	if err != nil || !held && back {
+		return false
+	}
+	found, err := extension.From(object)
+	if err != nil || !installed("1.0.0")(found) {
+		return false
+	}
+	if at == byHelm {
+		return condition(found, "Ready") == "Unknown/HandedToHelm"
+	}
+	return condition(found, "Ready") == "True/Succeeded"
+}
+
+func (s skewed) arrive(at int) {
+	s.t.Helper()
+	s.eventually(fmt.Sprintf("the extension is where the gate of replica %d says", at+1), func() bool { return s.arrived(at) })
+}
+
+// wholeHistory is whether history has every number up to the newest one.
+func (s skewed) wholeHistory() {
+	s.t.Helper()
+	found, err := s.own.OlmV1alpha1().RevisionHistories().Get(s.t.Context(), s.name, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var got []int64
+	for _, row := range found.Revisions {
+		got = append(got, row.Revision)
+	}
+	slices.Sort(got)
+	for i, number := range got {
+		if number != int64(i+1) {
+			s.t.Errorf("history has the revisions %v", got)
+			break
+		}
+	}
+	if newest := s.chain()[0].Spec.Revision; int64(len(got)) != newest {
+		s.t.Errorf("history has the revisions %v, and the newest is %d", got, newest)
+	}
+}

@@ -1,0 +1,60 @@
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// Stop ends the process of a replica, counted from 0, as an administrator would. If it led, the
+// lease is free at once.
+func (s *Set) Stop(t testing.TB, index int) {
+	t.Helper()
+	s.replicas[index].Stop(t)
+}
+
+// Kill ends the process of a replica as a machine that is lost would. If it led, the lease runs
+// out first.
+func (s *Set) Kill(t testing.TB, index int) {
+	t.Helper()
+	s.replicas[index].Kill(t)
+}
+
+// Run starts a replica that was ended, with other flags beside those of the set, and returns when
+// it is ready.
+func (s *Set) Run(t testing.TB, index int, flags ...string) {
+	t.Helper()
+	r := s.replicas[index]
+	r.own = flags
+	s.launch(t, r)
+}
+
+// AwaitLeader returns when a replica leads.
+func (s *Set) AwaitLeader(t testing.TB, index int) {
+	t.Helper()
+	s.eventually(t, fmt.Sprintf("%s to lead", s.replicas[index]), func(ctx context.Context) error {
+		holder, err := s.holder(ctx)
+		if err == nil && holder != s.replicas[index] {
+			err = fmt.Errorf("the lease is held by %v", holder)
+		}
+		return err
+	})
+}
+
+// Page reads a page of a replica, and not through the host: its metrics.
+func (s *Set) Page(t testing.TB, index int, path string) string {
+	t.Helper()
+	return s.replicas[index].Fetch(t, s.Config(), path)
+}
+
+// Await returns when the log of the process of a replica has the text.
+func (s *Set) Await(t testing.TB, index int, text string) {
+	t.Helper()
+	s.replicas[index].Await(t, text)
+}
+
+// Log is what the process of a replica has printed so far.
+func (s *Set) Log(index int) string { return s.replicas[index].Log() }
+
+// Source is the address that the host sees of a replica, empty where all have the same.
+func (s *Set) Source(index int) string { return s.replicas[index].source }
