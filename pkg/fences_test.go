@@ -120,7 +120,7 @@ func fences() []fence {
 		{"pkg/catalog/lint", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "a catalog is checked without a cluster"},
 		{"pkg/catalog/compare", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/resolve"}, "for whom something changes, the resolver says"},
 		{"pkg/extension/status", []string{"pkg/apis/olm", "pkg/extension", "pkg/resolve"}, "what status says follows from what is known, without a cluster"},
-		{"pkg/extension/helmapplier", []string{"pkg/apis/olm/v1alpha1", "pkg/source/helm"}, "Helm applies what it is given: who may have it, others judge"},
+		{"pkg/extension/helmapplier", []string{"pkg/apis/olm/v1alpha1", "pkg/objectwatch", "pkg/source/helm"}, "Helm applies what it is given: who may have it, others judge"},
 		{"pkg/extension/upgrades", []string{"pkg/catalog/fbc", "pkg/extension", "pkg/resolve"}, "what there is follows from catalogs and a request, without a cluster"},
 		{"pkg/extension", []string{"pkg/apis/olm/v1alpha1", "pkg/definition"}, "what somebody asks for does not depend on what is done with it"},
 		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},

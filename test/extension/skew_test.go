@@ -160,7 +160,7 @@ func (s skewed) alone() {
 		of := func(replica int) plane.Requests {
 			return s.Audit().Since(mark, plane.Writes(), plane.ByResource("deployments", "configmaps", "serviceaccounts", "clusterroles", "clusterrolebindings", "secrets", "clusterextensions/status"),
 				func(r plane.Request) bool {
-					return r.Source == s.set.Source(replica) && r.Name != "penstock-store" && r.Name != "penstock-ca"
+					return r.Source == s.set.Source(replica) && (r.Namespace == s.name || strings.Contains(r.Name, s.name))
 				})
 		}
 		if writes := of(from); len(writes) > 0 {
