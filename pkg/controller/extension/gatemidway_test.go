@@ -176,6 +176,14 @@ func TestOrphanByHelm(t *testing.T) {
 	p.leads(true, -1, p.settledByHelm)
 	for i, policy := range []string{"Orphan", "Delete"} {
 		p.apply(func(object *unstructured.Unstructured) { annotate(object, extension.TeardownPolicyAnnotation, policy) })
+		if policy == "Delete" {
+			// Who writes the extension does not therefore delete what is to stay.
+			p.lacks["delete"], p.lacks["bypass"] = true, true
+			p.leads(true, -1, func() bool {
+				return p.condition("Ready") == "False/Denied" && strings.Contains(p.message("Ready"), "alice may not delete")
+			})
+			p.lacks["delete"], p.lacks["bypass"] = false, false
+		}
 		p.leads(true, -1, func() bool { return p.settledByHelm() && p.releases.applied == i+1 })
 		if p.releases.last.Keep != (policy == "Orphan") || !strings.HasSuffix(p.releases.deployed(), " 1.0.0") {
 			t.Errorf("with %s Helm was asked for %+v", policy, p.releases.last)

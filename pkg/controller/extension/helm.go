@@ -139,7 +139,7 @@ func notProposed(name name) *halt {
 //  1. The same is admitted as the next revision of the chain, in the name of whoever it is
 //     made for, by dry-run: with every right, policy and quota that a revision is judged by.
 //  2. What the release has and will not have any more, they may delete: the chain does not know
-//     of it.
+//     of it. So is all of it, when it is to go with the extension and was to stay.
 //  3. The cluster is not frozen.
 //  4. Helm writes it, by the identity of the engine.
 func (v *visit) apply(ctx context.Context, name name, wish *wish, made *content) *halt {
@@ -205,7 +205,8 @@ func (v *visit) mayRemove(ctx context.Context, name name, made *content) *halt {
 	kept := map[string]bool{}
 	for _, phase := range made.Phases {
 		for _, object := range phase.Objects {
-			kept[object.ID.String()] = true
+			kept[object.ID.String()] = current.Labels[teardownNote] != string(olmv1alpha1.TeardownPolicyOrphan) ||
+				settingsOf(v.extension).Teardown == olmv1alpha1.TeardownPolicyOrphan
 		}
 	}
 	objects, err := objectsOf(current)
@@ -220,7 +221,7 @@ func (v *visit) mayRemove(ctx context.Context, name name, made *content) *halt {
 		if err == nil && served {
 			var may bool
 			if may, err = v.Rights.May(ctx, name.as, right.On(resource, "delete", object.Namespace, object.Name)); err == nil && !may {
-				return denied("%s may not delete %s, which the release has and will not have any more", name.as.GetName(), object.ID)
+				return denied("%s may not delete %s, which the release has, and which would not stay", name.as.GetName(), object.ID)
 			}
 		}
 		if err != nil {
@@ -259,9 +260,6 @@ func (v *visit) keepRelease(ctx context.Context, revision *olmv1alpha1.ClusterEx
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	if maps.Equal(labels, revision.Annotations) {
 		return settled()
-	}
-	if stamp != revision.Annotations[extension.StampAnnotation] && v.teardownDiffers(labels) {
-		return v.reapply(ctx, labels)
 	}
 	if err := v.Releases.Relabel(ctx, v.extension.Name, int(revision.Spec.Revision), labels); err != nil {
 		return retry(status.Failed, fmt.Errorf("noting on revision %d of release %s what it was made of: %w", revision.Spec.Revision, v.extension.Name, err))

@@ -171,7 +171,7 @@ func (v *visit) advance(ctx context.Context) *halt {
 
 // make is steps 5 to 9.
 func (v *visit) make(ctx context.Context, wish *wish) *halt {
-	if newest := v.newest(); newest != nil && newest.Annotations[extension.MadeOfAnnotation] == wish.digest() {
+	if newest := v.newest(); newest != nil && newest.Annotations[extension.MadeOfAnnotation] == wish.digest() && !v.changesTeardown(newest) {
 		return v.keep(ctx, newest, wish)
 	}
 	name, stopped := v.inWhoseName(ctx)

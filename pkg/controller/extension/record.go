@@ -153,27 +153,18 @@ func (v *visit) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensi
 	wanted := v.wanted(releaseLabels(newest))
 	wanted.Labels[ofNote] = string(newest.UID)
 	wanted.Take = newest.Spec.CollisionProtection == olmv1alpha1.CollisionProtectionNone
+	// As it was admitted; what the extension says since, nobody has judged.
+	wanted.Keep = newest.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
 	return v.applied(ctx, wanted, objects)
 }
 
-// teardownDiffers is whether a release has its objects go with the extension, and they are to
-// stay, or the other way round.
-func (v *visit) teardownDiffers(labels map[string]string) bool {
-	return labels[teardownNote] != "" && labels[teardownNote] != string(settingsOf(v.extension).Teardown)
-}
-
-// reapply has Helm apply what the release has once more, with another owner, or with none.
-func (v *visit) reapply(ctx context.Context, labels map[string]string) *halt {
-	if stopped := v.mayWrite(); stopped != nil {
-		return stopped
+// changesTeardown is whether somebody has asked, since Helm applied, that the objects go with the
+// extension, or that they stay. Then it applies them once more, with the owner or without.
+func (v *visit) changesTeardown(newest *olmv1alpha1.ClusterExtensionRevision) bool {
+	policy := newest.Annotations[teardownNote]
+	if !v.byHelm || policy == "" || policy == string(settingsOf(v.extension).Teardown) {
+		return false
 	}
-	objects, err := objectsOf(deployed(v.release))
-	if err != nil {
-		return blocked(fmt.Sprintf("its Helm release: %s", err), "")
-	}
-	labels[teardownNote] = string(settingsOf(v.extension).Teardown)
-	if stopped := v.applied(ctx, v.wanted(labels), objects); stopped != nil {
-		return stopped
-	}
-	return settled()
+	_, isNew, err := v.newStamp(newest)
+	return err == nil && isNew
 }
