@@ -115,6 +115,10 @@ bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a pla
 bench-extensions: tools ## Measure ClusterExtensions from one catalog beside plain revisions and Helm's SDK, 7 minutes; FULL=1 for 1,000 of them, FULL=0 for 10; PROFILE=<folder> for profiles
 	@cd test/bench && BENCH=extensions FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestExtensions$$' -count 1 -v -timeout 2h ./rollout
 
+.PHONY: bench-chartkinds
+bench-chartkinds: tools ## Measure custom resources with a chart whose workloads come and go, beside an operator with Helm's SDK, 4 minutes; FULL=1 for 100 of them, FULL=0 for 3
+	@cd test/bench && BENCH=chartkinds FULL="$(FULL)" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestChartKinds$$' -count 1 -v -timeout 1h ./rollout
+
 .PHONY: bench-webhooks
 bench-webhooks: tools ## Measure the webhooks beside one that does nothing, 2 minutes
 	@cd test/bench && BENCH=webhooks PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestWebhooks$$' -count 1 -v -timeout 30m ./webhooks

@@ -137,7 +137,10 @@ func validateInputs(inputs []Input, path *field.Path) field.ErrorList {
 }
 
 func validatePath(text string, path *field.Path) field.ErrorList {
-	if len(text) > MaxPath || !pathPattern.MatchString(text) {
+	if len(text) > MaxPath {
+		return field.ErrorList{field.TooLong(path, field.OmitValueType{}, MaxPath)}
+	}
+	if !pathPattern.MatchString(text) {
 		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf("must be names of fields with dots between them, such as spec.size, at most %d bytes", MaxPath))}
 	}
 	return nil

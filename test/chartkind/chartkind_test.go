@@ -66,7 +66,7 @@ func TestChartKinds(t *testing.T) {
 	w := start(t)
 	for name, do := range map[string]func(shared){
 		"Design": considerations, "RaceConditionHandling": races, "ScaleTesting": scale,
-		"Approval": approval, "Inputs": inputs, "Deletion": deletion, "Others": others, "Refused": refused, "HowTo": howTo, "Hostile": hostile,
+		"Approval": approval, "Inputs": inputs, "Deletion": deletion, "Others": others, "Refused": refused, "Lent": lent, "Trouble": trouble, "Columns": columns, "HowTo": howTo, "Hostile": hostile,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -204,6 +204,11 @@ func races(w shared) {
 		}
 		return count == writers
 	})
+	for line := range strings.Lines(w.server.Complaints()) {
+		if strings.Contains(line, w.name) {
+			w.t.Errorf("what is no trouble is complained of: %s", line)
+		}
+	}
 	// Neither loop wakes the other: when all is done, nothing goes on. A second without a request
 	// comes soon, then; the last of what was scaled may still be told before it.
 	var requests plane.Requests

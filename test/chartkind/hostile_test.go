@@ -2,8 +2,10 @@ package chartkind_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
@@ -37,8 +39,12 @@ func hostile(w shared) {
 	found = w.awaitCentral(name, "its second generation is installed", func(object *unstructured.Unstructured) bool {
 		return object != nil && object.GetGeneration() == made.GetGeneration()+1 && settled(object)
 	})
-	if status := report.StatusOf(found); status.ReconciledVersion != "4.9.0" || !status.Is("Backup", "True") {
+	status := report.StatusOf(found)
+	if status.ReconciledVersion != "4.9.0" || !status.Is("Backup", "True") {
 		w.t.Errorf("its status is %+v", status)
+	}
+	if i := slices.IndexFunc(status.Conditions, func(one metav1.Condition) bool { return one.Type == "Backup" }); i != len(report.StatusOf(made).Conditions) {
+		w.t.Errorf("the condition of somebody else has come to be the %d. of %+v", i+1, status.Conditions)
 	}
 	if got := w.MustKubectl("-n", w.name, "get", "configmap", "central-config", "-o", "jsonpath={.data.dbSize}"); got != "20Gi" {
 		w.t.Errorf("the chart was given %s", got)

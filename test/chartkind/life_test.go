@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
@@ -12,28 +13,7 @@ import (
 
 // approval: what a change of values does is read before it is done.
 func approval(w shared) {
-	kind := strings.SplitN(w.kinds, "\n---\n", 2)[0]
-	// A kind of its own, so that others go on by themselves.
-	definition := w.MustKubectl("get", "crd", "centrals.platform.stackrox.io", "-o", "yaml")
-	definition = strings.NewReplacer("centrals", "approvedcentrals", "CentralList", "ApprovedCentralList", "kind: Central\n", "kind: ApprovedCentral\n", "singular: central\n", "singular: approvedcentral\n").Replace(definition)
-	w.MustKubectlInput(withoutLines(definition, "  uid:", "  resourceVersion:"), "create", "-f", "-")
-	w.MustKubectlInput(`
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: approved}
-rules: [{apiGroups: [platform.stackrox.io], resources: [approvedcentrals, approvedcentrals/status], verbs: [get, list, watch, patch]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: approved}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: approved}
-subjects: [{kind: ServiceAccount, name: rhacs-operator, namespace: rhacs-operator}]
-`, "apply", "-f", "-")
-	w.MustKubectlInput(strings.NewReplacer("name: central\n", "name: approved\n", "kind: Central}", "kind: ApprovedCentral}", "spec:\n", "spec:\n  upgradeApproval: Manual\n").Replace(kind), "create", "-f", "-")
-	w.await(chartkind.Resource, "", "approved", "it is served", is("Accepted", "True", ""))
-
-	resource := centrals
-	resource.Resource = "approvedcentrals"
+	resource := w.ownKind("Approved", "  upgradeApproval: Manual\n")
 	w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: ApprovedCentral, metadata: {name: c, namespace: %s}, spec: {central: {db: {size: 10Gi}}}}", w.name), "create", "-f", "-")
 	w.await(resource, w.name, "c", "the first revision needs nobody", settled)
 	password := w.password()
@@ -67,6 +47,41 @@ subjects: [{kind: ServiceAccount, name: rhacs-operator, namespace: rhacs-operato
 	w.MustKubectl("-n", w.name, "delete", "approvedcentral", "c", "--timeout=180s")
 	w.MustKubectl("-n", w.name, "get", "deployment", "central")
 	w.MustKubectl("get", "cer", third)
+}
+
+// ownKind makes a copy of Central with a prefix, and a ChartKind of it by that name, in lower case,
+// with more in its spec, so that others go on as they are. It returns when it is served.
+func (w shared) ownKind(prefix, spec string) schema.GroupVersionResource {
+	w.t.Helper()
+	lower := strings.ToLower(prefix)
+	w.MustKubectlInput(w.ownDefinition(prefix), "create", "-f", "-")
+	w.MustKubectlInput(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules: [{apiGroups: [platform.stackrox.io], resources: [%[1]scentrals, %[1]scentrals/status], verbs: [get, list, watch, patch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{kind: ServiceAccount, name: rhacs-operator, namespace: rhacs-operator}]
+`, lower), "apply", "-f", "-")
+	kind := strings.SplitN(w.kinds, "\n---\n", 2)[0]
+	w.MustKubectlInput(strings.NewReplacer("name: central\n", "name: "+lower+"\n", "kind: Central}", "kind: "+prefix+"Central}", "spec:\n", "spec:\n"+spec).Replace(kind), "create", "-f", "-")
+	w.await(chartkind.Resource, "", lower, "it is served", is("Accepted", "True", ""))
+	resource := centrals
+	resource.Resource = lower + "centrals"
+	return resource
+}
+
+// ownDefinition is a copy of that of Central with a prefix.
+func (w shared) ownDefinition(prefix string) string {
+	w.t.Helper()
+	lower := strings.ToLower(prefix)
+	definition := w.MustKubectl("get", "crd", "centrals.platform.stackrox.io", "-o", "yaml")
+	definition = strings.NewReplacer("centrals", lower+"centrals", "CentralList", prefix+"CentralList", "kind: Central\n", "kind: "+prefix+"Central\n", "singular: central\n", "singular: "+lower+"central\n").Replace(definition)
+	return withoutLines(definition, "  uid:", "  resourceVersion:")
 }
 
 func (w shared) password() string {

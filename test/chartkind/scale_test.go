@@ -2,8 +2,10 @@ package chartkind_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +19,10 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
+// mostHeap is how much memory a custom resource may take, in bytes, with its revision and all that is
+// watched of it. With a few of them, what else the process does is more than that.
+const mostHeap = 128 << 10
+
 // scale is the seventh consideration: while the workloads of many custom resources come and go,
 // the status of each is written once for each change of its workload, and nothing is rendered.
 // FULL=1 has 500 of them, for two minutes.
@@ -25,11 +31,16 @@ func scale(w shared) {
 	if os.Getenv("FULL") == "1" {
 		count, during = 500, 2*time.Minute
 	}
-	before := w.resident()
+	before := w.heap()
 	began := time.Now()
 	w.makeSecured(count)
 	w.awaitSecured(count)
-	w.t.Logf("%d custom resources were installed after %s; the process has %d KiB more for each", count, time.Since(began).Round(time.Second), (w.resident()-before)/int64(count)/1024)
+	took := time.Since(began)
+	each := (w.heap() - before) / int64(count)
+	w.t.Logf("%d custom resources were installed after %s; the process has %d KiB more for each", count, took.Round(time.Second), each>>10)
+	if count >= 100 && each > mostHeap {
+		w.t.Errorf("a custom resource has %d KiB of memory, and may have %d", each>>10, mostHeap>>10)
+	}
 
 	changes := w.watchSensors()
 	mark, renders := w.Audit().Mark(), strings.Count(w.server.Log(), `"Rendering a chart" extension="secured-scale`)
@@ -52,38 +63,53 @@ func scale(w shared) {
 			w.t.Errorf("%s: %d changes of its workload took %d writes of its status", namespace, most[namespace], n)
 		}
 	}
+	if len(writes) == 0 {
+		w.t.Error("nothing was told")
+	}
 	if n := strings.Count(w.server.Log(), `"Rendering a chart" extension="secured-scale`) - renders; n != 0 {
 		w.t.Errorf("%d renderings", n)
 	}
 	if passes := written("penstock-chartkinds"); len(passes) != 0 {
 		w.t.Errorf("the loop of revisions wrote:\n%s", passes)
 	}
-	others := w.Audit().Since(mark, plane.ByUser(operator), plane.Not(plane.ByVerb("watch")), ours, func(r plane.Request) bool {
-		return r.Subresource != "status" // those are told apart above; the last of them may come after that
-	})
 	total := 0
 	for _, n := range most {
 		total += n
 	}
-	w.t.Logf("%d times somebody scaled a workload: %d changes of workloads, %d writes of status, %d other requests of the ServiceAccount", flaps, total, len(writes), len(others))
-	if len(others) != 0 {
+	// Every request about them, in whosever name.
+	requests := w.Audit().Since(mark, plane.ByAgent("penstock/"), plane.Not(plane.ByVerb("watch")), func(r plane.Request) bool {
+		return ours(r) || strings.Contains(r.URI, "secured-scale-")
+	})
+	w.t.Logf("%d times somebody scaled a workload: %d changes of workloads, %d writes of status; requests: %s", flaps, total, len(writes), counted(requests))
+	// Statuses are told apart above; the last of them may come after that.
+	if others := requests.Where(func(r plane.Request) bool { return r.Resource != "securedclusters" || r.Subresource != "status" }); len(others) != 0 {
 		w.t.Errorf("other requests than writes of status:\n%s", others)
 	}
 }
 
-// resident is the memory of the process, in bytes.
-func (w shared) resident() int64 {
+// counted is how many requests there were of each kind.
+func counted(requests plane.Requests) string {
+	kinds := map[string]int{}
+	for _, r := range requests {
+		kinds[strings.TrimSuffix(fmt.Sprintf("%s %s/%s", r.Verb, r.Resource, r.Subresource), "/")]++
+	}
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		all = append(all, fmt.Sprintf("%d %s", kinds[kind], kind))
+	}
+	return strings.Join(all, ", ")
+}
+
+// heap is what the process has in use, in bytes, after a collection.
+func (w shared) heap() int64 {
 	w.t.Helper()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", w.server.Pid()))
-	if err != nil {
-		w.t.Logf("the memory of the process is not known here: %v", err)
-		return 0
+	profile := w.server.Fetch(w.t, w.Config(), "/debug/pprof/heap?gc=1&debug=1")
+	_, after, _ := strings.Cut(profile, "\n# HeapAlloc = ")
+	var size int64
+	if _, err := fmt.Sscan(after, &size); err != nil {
+		w.t.Fatalf("the profile does not say how large the heap is: %v", err)
 	}
-	var size, resident int64
-	if _, err := fmt.Sscan(string(content), &size, &resident); err != nil {
-		w.t.Fatal(err)
-	}
-	return resident * int64(os.Getpagesize())
+	return size
 }
 
 // makeSecured makes a SecuredCluster in each of so many namespaces.

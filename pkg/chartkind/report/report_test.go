@@ -44,6 +44,7 @@ func TestProgressing(t *testing.T) {
 		"Failed":     {"so is a rollout that failed", "generation: 2", `observedGeneration: 2, conditions: [{type: ReleaseFailed, status: "True", message: late}]`, "True/ReleaseFailed: late"},
 		"Deleting":   {"deletion counts up the generation", "generation: 3, deletionTimestamp: 2026-11-23T12:00:00Z", "observedGeneration: 2", "True/Deleting"},
 		"Duplicates": {"the first one counts", "generation: 2", `observedGeneration: 2, conditions: [{type: Irreconcilable, status: "False"}, {type: Irreconcilable, status: "True"}]`, "False/ReconcileSuccessful"},
+		"Strange":    {"a status that there is not is not True", "generation: 2", `observedGeneration: 2, conditions: [{type: Deployed, status: "True"}, {type: ReleaseFailed, status: Maybe}]`, "False/ReconcileSuccessful"},
 		"Odd":        {"what cannot be read is not there", "generation: 2", `observedGeneration: 2, conditions: [7, {status: "True"}, {type: Irreconcilable, status: 3}]`, "False/ReconcileSuccessful"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +79,11 @@ func TestReady(t *testing.T) {
 		"Going":     {"it is deleted", []Workload{deployment}, map[string]string{"web": "{metadata: {deletionTimestamp: 2026-11-23T12:00:00Z}, status: {" + available + "}}"}, "False/WorkloadsNotReady: 1 of 1 workloads are not ready: web (being deleted)"},
 		"Set":       {"a StatefulSet has no condition", []Workload{set}, map[string]string{"db": "{spec: {replicas: 2}, status: {availableReplicas: 1}}"}, "False/WorkloadsNotReady: 1 of 1 workloads are not ready: db (not available)"},
 		"Daemons":   {"", []Workload{daemons}, map[string]string{"node": "{status: {desiredNumberScheduled: 3, numberAvailable: 3}}"}, "True/WorkloadsReady: All workloads are ready"},
+		"Paused":    {"nobody works on it, and it works", []Workload{deployment}, map[string]string{"web": "{metadata: {generation: 2}, spec: {paused: true}, status: {observedGeneration: 2, conditions: [{type: Progressing, status: Unknown, reason: DeploymentPaused}, {type: Available, status: \"True\"}]}}"}, "True/WorkloadsReady: All workloads are ready"},
+		"PausedOff": {"paused before it worked", []Workload{deployment}, map[string]string{"web": "{metadata: {generation: 2}, spec: {paused: true}, status: {observedGeneration: 2, conditions: [{type: Available, status: \"False\"}]}}"}, "False/WorkloadsNotReady: 1 of 1 workloads are not ready: web (not available)"},
+		"Late":      {"its rollout ran out of time, and what was there works", []Workload{deployment}, map[string]string{"web": "{status: {conditions: [{type: Progressing, status: \"False\", reason: ProgressDeadlineExceeded}, {type: Available, status: \"True\"}]}}"}, "True/WorkloadsReady: All workloads are ready"},
+		"LateOff":   {"its rollout ran out of time, and nothing works", []Workload{deployment}, map[string]string{"web": "{status: {conditions: [{type: Progressing, status: \"False\", reason: ProgressDeadlineExceeded}, {type: Available, status: \"False\"}]}}"}, "False/WorkloadsNotReady: 1 of 1 workloads are not ready: web (not available)"},
+		"Strange":   {"a status that there is not", []Workload{deployment}, map[string]string{"web": "{status: {conditions: [{type: Available, status: Maybe}]}}"}, "False/WorkloadsNotReady: 1 of 1 workloads are not ready: web (not available)"},
 		"NoNode":    {"a DaemonSet that is nowhere", []Workload{daemons}, map[string]string{"node": "{}"}, "False/WorkloadsNotReady: 1 of 1 workloads are not ready: node (not available)"},
 		"Sorted":    {"names do not change places", []Workload{deployment, set, daemons}, nil, "False/WorkloadsNotReady: 3 of 3 workloads are not ready: db (missing), node (missing), web (missing)"},
 		"None":      {"a revision of ConfigMaps alone", nil, nil, "True/NoWorkloads: No workloads are expected"},
@@ -158,6 +164,9 @@ func TestReconciled(t *testing.T) {
 }
 
 func TestClip(t *testing.T) {
+	if got := Clip("a\tb\x1b[31m " + strings.Repeat("x", 32<<10)); len(got) > maxMessage {
+		t.Errorf("%d bytes of 32 KiB", len(got))
+	}
 	if got := Clip(strings.Repeat("ü", 2000)); len(got) > maxMessage || !strings.HasSuffix(got, "ü...") {
 		t.Errorf("%d bytes: %q", len(got), got[len(got)-8:])
 	}

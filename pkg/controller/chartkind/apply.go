@@ -67,6 +67,7 @@ func (s *served) applyStatus(ctx context.Context, object *unstructured.Unstructu
 	case apierrors.IsNotFound(err):
 		return "", err
 	case err != nil:
+		s.noteRefusal(err)
 		return "", fmt.Errorf("writing the status of %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 	}
 	return stored.GetResourceVersion(), nil

@@ -204,8 +204,19 @@ func (c *Controller) watchKinds(ctx context.Context) {
 	// The kind is served some moments after its definition is there.
 	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	add := func(object any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && ctx.Err() == nil {
-			c.queue.Add(key)
+		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		c.queue.Add(key)
+		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		// Another one of its kind waits for it, or has to.
+		if changed, ok := object.(*unstructured.Unstructured); ok {
+			for _, other := range c.kindsOf(resourceOf(changed)) {
+				c.queue.Add(other.GetName())
+			}
 		}
 	}
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, DeleteFunc: add, UpdateFunc: func(before, now any) {

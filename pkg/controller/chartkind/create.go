@@ -196,19 +196,15 @@ func (v *visit) leave(ctx context.Context) error {
 	if !slices.Contains(v.object.GetFinalizers(), chartkind.Finalizer) {
 		return nil
 	}
-	var err error
-	if v.extension, err = v.mapping.Extension(ctx, v.object); err == nil {
-		var left int
-		if left, err = v.deleteRevisions(ctx); err == nil && left > 0 {
-			return nil // their going is an event
-		}
-		var unreadable *bychain.UnreadableError
-		if errors.As(err, &unreadable) {
-			return nil // its change is an event
-		}
-		if err != nil {
-			return err
-		}
+	left, err := v.deleteRevisions(ctx)
+	var unreadable *bychain.UnreadableError
+	switch {
+	case errors.As(err, &unreadable):
+		return nil // its change is an event
+	case err != nil:
+		return err
+	case left > 0:
+		return nil // their going is an event
 	}
 	err = applyFinalizers(ctx, v.account, v.spec.Resource, v.object, nil)
 	if apierrors.IsNotFound(err) {
@@ -217,8 +213,31 @@ func (v *visit) leave(ctx context.Context) error {
 	return err
 }
 
-// deleteRevisions deletes those that are ours, and returns how many there still are.
+// deleteRevisions deletes those that are ours, as whichever extension, and returns how many there
+// still are. What the name is made of may be another by now, or gone.
 func (v *visit) deleteRevisions(ctx context.Context) (left int, err error) {
+	now, err := v.mapping.Extension(ctx, v.object)
+	if err != nil {
+		now = ""
+	}
+	extensions, err := v.elsewhere(ctx, v.object, now)
+	if err != nil {
+		return 0, err
+	}
+	if now != "" {
+		extensions = append(extensions, now)
+	}
+	for _, v.extension = range extensions {
+		count, err := v.deleteChain(ctx)
+		if left += count; err != nil {
+			return left, err
+		}
+	}
+	return left, nil
+}
+
+// deleteChain deletes the revisions of one extension that are ours.
+func (v *visit) deleteChain(ctx context.Context) (left int, err error) {
 	revisions, err := bychain.List(ctx, v.Live, v.extension)
 	if err != nil {
 		return 0, err
@@ -228,13 +247,10 @@ func (v *visit) deleteRevisions(ctx context.Context) (left int, err error) {
 		return 0, err
 	}
 	v.remember()
-	isOurs := func(one olmv1alpha1.ClusterExtensionRevision) bool {
-		return one.Annotations[chartkind.UIDAnnotation] == string(v.object.GetUID())
-	}
-	ours := slices.ContainsFunc(revisions, isOurs)
+	ours := v.isOf(revisions, v.object)
 	for i := range revisions {
 		one := &revisions[i]
-		if !isOurs(*one) && (!ours || !isRollback(one)) {
+		if !v.isOurs(one, v.object) && (!ours || !isRollback(one)) {
 			continue
 		}
 		left++

@@ -80,6 +80,8 @@ type plane struct {
 	renders int
 	// lacks are the names of users who may not do anything.
 	lacks map[string]bool
+	// forbidden is whether statuses may not be written.
+	forbidden bool
 }
 
 func newPlane(t *testing.T) *plane {
@@ -178,6 +180,9 @@ func (p *plane) apply(action clienttesting.Action) (bool, runtime.Object, error)
 		}
 		return true, object, p.host.Tracker().Update(patch.GetResource(), object, patch.GetNamespace())
 	}
+	if p.forbidden {
+		return true, nil, apierrors.NewForbidden(patch.GetResource().GroupResource(), patch.GetName(), errors.New("no right"))
+	}
 	p.writes[patch.PatchOptions.FieldManager]++
 	next, _, _ := unstructured.NestedMap(object.Object, "status")
 	if next == nil {
@@ -245,7 +250,9 @@ func (p *plane) Definition(context.Context, string, string) (*apiextensionsv1.Cu
 		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 			Name: "v1", Served: true, Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
-				"status": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"conditions": conditions}},
+				"status": {Properties: map[string]apiextensionsv1.JSONSchemaProps{
+					"conditions": conditions, "observedGeneration": {Type: "integer"}, "reconciledVersion": {Type: "string"},
+				}},
 			}}},
 		}},
 	}}, nil
@@ -270,7 +277,7 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 	}
 	out := list.(*olmv1alpha1.ClusterExtensionRevisionList)
 	for _, name := range slices.Sorted(maps.Keys(r.revisions)) {
-		if one := r.revisions[name]; asked.LabelSelector.String() == olmv1alpha1.ChainLabel+"="+one.Labels[olmv1alpha1.ChainLabel] {
+		if one := r.revisions[name]; asked.LabelSelector == nil || asked.LabelSelector.String() == olmv1alpha1.ChainLabel+"="+one.Labels[olmv1alpha1.ChainLabel] {
 			out.Items = append(out.Items, *one.DeepCopy())
 		}
 	}
@@ -361,6 +368,12 @@ func (p *plane) roll(name, kind, reason string) {
 // kind stores a ChartKind that alice has written.
 func (p *plane) kind(change func(spec map[string]any)) {
 	p.Helper()
+	p.kindOf("lamp", time.Now(), change)
+}
+
+// kindOf stores a ChartKind of a name that alice has written at a time.
+func (p *plane) kindOf(name string, at time.Time, change func(spec map[string]any)) {
+	p.Helper()
 	spec := map[string]any{
 		"resource": map[string]any{"group": lamps.Group, "version": lamps.Version, "kind": "Lamp"}, "chart": map[string]any{"ref": "r.example/lamp:1"},
 		"serviceAccount": map[string]any{"namespace": "lights", "name": "operator"},
@@ -371,16 +384,16 @@ func (p *plane) kind(change func(spec map[string]any)) {
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	object.SetGroupVersionKind(chartkind.Kind)
-	object.SetName("lamp")
-	object.SetUID("kind")
+	object.SetName(name)
+	object.SetUID(types.UID("kind-" + name))
 	object.SetGeneration(1)
-	object.SetCreationTimestamp(metav1.Now())
+	object.SetCreationTimestamp(metav1.NewTime(at).Rfc3339Copy())
 	subject := chartkind.Author()
 	digest, err := subject.Digest(object)
 	if err != nil {
 		p.Fatal(err)
 	}
-	stamp := &author.Stamp{User: "alice", Time: time.Now(), Kind: subject.Mark(), Name: "lamp", Generation: 1, Digest: digest}
+	stamp := &author.Stamp{User: "alice", Time: at, Kind: subject.Mark(), Name: name, Generation: 1, Digest: digest}
 	if err := p.key.Sign(stamp); err != nil {
 		p.Fatal(err)
 	}

@@ -35,6 +35,7 @@ const (
 	reasonDefinitionRefused  = "DefinitionUnsuitable"
 	reasonChartUnavailable   = "ChartUnavailable"
 	reasonAccountUnavailable = "ServiceAccountUnavailable"
+	reasonTaken              = "KindTaken"
 	reasonDeleting           = "Deleting"
 )
 
@@ -55,7 +56,7 @@ func (r *refusal) retry() *refusal { r.again = true; return r }
 //
 //  1. What is asked for. Nothing is done while that is not known.
 //  2. One that is being deleted lets its custom resources go.
-//  3. Whoever wrote it may impersonate its ServiceAccount.
+//  3. Whoever wrote it may impersonate its ServiceAccount, and no other ChartKind has its kind.
 //  4. Its CustomResourceDefinition is there, and has what is written into status.
 //  5. Its chart is there.
 //  6. What it serves with is that of this generation.
@@ -96,8 +97,12 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 		c.end(kind.Name)
 		return "", refused
 	}
+	if other := c.holderOf(object, kind); other != "" {
+		c.end(kind.Name)
+		return "", refuse(reasonTaken, "ChartKind %s has this kind already, and its custom resources are installed with one chart: delete that, or this one", other).retry()
+	}
 	if serving := c.servedBy(kind.Name); serving != nil && serving.uid == kind.UID && serving.generation == kind.Generation {
-		return serving.chart.pinned, nil
+		return serving.chart.pinned, c.lookAgain(ctx, serving, kind)
 	}
 	made, err := mapping.New(&kind.Spec)
 	if err != nil {
@@ -131,6 +136,23 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 		chart: chart{archive: archive, pinned: pinned}, namespaced: namespaced,
 	})
 	return pinned, nil
+}
+
+// lookAgain says why a ChartKind that is served is refused by the cluster now: its definition is
+// gone, or its ServiceAccount lacks a right. Nobody tells; requests fail.
+func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chartkind.ChartKind) *refusal {
+	if !serving.refused.Load() {
+		return nil
+	}
+	_, refused := c.fits(ctx, kind)
+	if refused == nil {
+		refused = c.canServe(ctx, serving.account, kind)
+	}
+	if refused != nil {
+		return refused.retry()
+	}
+	serving.refused.Store(false)
+	return nil
 }
 
 // mayServe says why nothing is done in the name of a ServiceAccount: admission is not the only
@@ -175,18 +197,54 @@ func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (names
 		return false, refuse(reasonDefinitionRefused, "%s are in no namespace: set spec.namespace", found.Spec.Names.Plural)
 	case found.Spec.Versions[i].Subresources == nil || found.Spec.Versions[i].Subresources.Status == nil:
 		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have the subresource status", name).retry()
-	case !hasConditions(found.Spec.Versions[i].Schema):
-		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have status.conditions with x-kubernetes-list-type: map and the key type: two managers write them", name).retry()
+	}
+	if lacks := chartkind.Lacks(found.Spec.Versions[i].Schema); lacks != "" {
+		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have in its schema %s", name, lacks).retry()
 	}
 	return namespaced, nil
 }
 
-func hasConditions(schema *apiextensionsv1.CustomResourceValidation) bool {
-	if schema == nil || schema.OpenAPIV3Schema == nil {
-		return false
+// holderOf is the ChartKind that has the kind of another one: the custom resources of a kind are
+// installed with one chart. Of two the older one has it. One that is served goes on until it has
+// been looked at.
+func (c *Controller) holderOf(object *unstructured.Unstructured, kind *chartkind.ChartKind) string {
+	wanted := kind.Spec.Resource.GVR().GroupResource()
+	for _, other := range c.kindsOf(wanted.String()) {
+		if other.GetName() == kind.Name {
+			continue
+		}
+		is, was := object.GetCreationTimestamp(), other.GetCreationTimestamp()
+		if was.Before(&is) || was.Equal(&is) && other.GetName() < kind.Name || c.servedBy(other.GetName()) != nil {
+			return other.GetName()
+		}
 	}
-	conditions, has := schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]
-	return has && conditions.XListType != nil && *conditions.XListType == "map" && slices.Equal(conditions.XListMapKeys, []string{"type"})
+	return ""
+}
+
+// kindsOf are the ChartKinds of a resource, as plural.group, in whichever version.
+func (c *Controller) kindsOf(resource string) []*unstructured.Unstructured {
+	c.mu.Lock()
+	informer := c.kinds
+	c.mu.Unlock()
+	if informer == nil {
+		return nil
+	}
+	var all []*unstructured.Unstructured
+	for _, kept := range informer.GetStore().List() {
+		if object, ok := kept.(*unstructured.Unstructured); ok && resourceOf(object) == resource {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// resourceOf is the resource that a ChartKind is of, as plural.group; empty when it cannot be read.
+func resourceOf(object *unstructured.Unstructured) string {
+	kind, err := chartkind.From(object)
+	if err != nil {
+		return ""
+	}
+	return kind.Spec.Resource.GVR().GroupResource().String()
 }
 
 // canServe says what a ServiceAccount lacks: watches that are refused are silent.

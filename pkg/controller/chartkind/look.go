@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/revision"
@@ -132,18 +130,17 @@ func (s *served) waitsForSettling(key string, object *unstructured.Unstructured,
 
 // workloadsOf are those of a custom resource.
 func (s *served) workloadsOf(ctx context.Context, key string, object *unstructured.Unstructured) (report.Workloads, error) {
-	chain, err := s.mapping.Extension(ctx, object)
+	chain, all, err := s.installedAs(ctx, object)
 	if err != nil {
-		return report.Workloads{}, nil // it is irreconcilable, and nothing is installed
-	}
-	all, err := bychain.List(ctx, s.Reader, chain)
-	if err != nil {
-		return report.Workloads{}, fmt.Errorf("reading the revisions of %s: %w", chain, err)
+		return report.Workloads{}, err
 	}
 	newest := newestOf(all)
-	if newest == nil || !isOf(all, object) {
+	if newest == nil || !s.isOf(all, object) {
 		return report.Workloads{}, nil
 	}
+	s.mu.Lock()
+	s.chains[chain] = key
+	s.mu.Unlock()
 	expected, err := s.expectedOf(ctx, key, newest)
 	if err != nil {
 		return report.Workloads{}, err
@@ -156,11 +153,24 @@ func (s *served) workloadsOf(ctx context.Context, key string, object *unstructur
 	}}, nil
 }
 
-// isOf is whether the revisions of a chain are those of a custom resource.
-func isOf(revisions []olmv1alpha1.ClusterExtensionRevision, object *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool {
-		return one.Annotations[chartkind.UIDAnnotation] == string(object.GetUID())
-	})
+// installedAs is the extension that a custom resource is installed as, and its revisions. That is
+// not always what it would be called now.
+func (s *served) installedAs(ctx context.Context, object *unstructured.Unstructured) (chain string, revisions []olmv1alpha1.ClusterExtensionRevision, err error) {
+	chain, err = s.mapping.Extension(ctx, object)
+	if err != nil {
+		chain = "" // it is irreconcilable, and says so
+	} else if revisions, err = bychain.List(ctx, s.Reader, chain); err != nil {
+		return "", nil, fmt.Errorf("reading the revisions of %s: %w", chain, err)
+	}
+	if s.isOf(revisions, object) || report.StatusOf(object).ReconciledVersion == "" {
+		return chain, revisions, nil
+	}
+	others, err := s.elsewhere(ctx, object, chain)
+	if err != nil || len(others) == 0 {
+		return chain, revisions, err
+	}
+	revisions, err = bychain.List(ctx, s.Reader, others[0])
+	return others[0], revisions, err
 }
 
 // expectedOf are the workloads among the manifests of a revision.

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
@@ -78,6 +80,7 @@ func (s *served) pass(ctx context.Context, key string) error {
 	paused := object.GetAnnotations()[chartkind.PausedAnnotation] == "true"
 	if !paused && !slices.Contains(object.GetFinalizers(), chartkind.Finalizer) {
 		if err := applyFinalizers(ctx, s.account, s.spec.Resource, object, []string{chartkind.Finalizer}); err != nil {
+			s.noteRefusal(err)
 			return fmt.Errorf("keeping %s until what is installed for it is gone: %w", v, err)
 		}
 		return nil // the watch brings it
@@ -162,7 +165,7 @@ func (v *visit) findRevisions(ctx context.Context) *halt {
 	ours, other := false, ""
 	for i := range revisions {
 		uid := revisions[i].Annotations[chartkind.UIDAnnotation]
-		mine := uid == string(v.object.GetUID())
+		mine := v.isOurs(&revisions[i], v.object)
 		ours = ours || mine
 		if !mine && (uid != "" || !isRollback(&revisions[i])) {
 			other = cmp.Or(revisions[i].Annotations[chartkind.ResourceAnnotation], "somebody else")
@@ -171,11 +174,61 @@ func (v *visit) findRevisions(ctx context.Context) *halt {
 	switch {
 	case other != "" && !ours:
 		return irreconcilable("extension %s belongs to %s: wait until it is gone, or set spec.extension of the ChartKind so that the names differ", v.extension, other)
+	case !ours:
+		if stopped := v.isElsewhere(ctx); stopped != nil {
+			return stopped
+		}
 	case other != "":
 		return irreconcilable("extension %s has a revision that was made by %s: delete that", v.extension, other)
 	}
 	v.revisions = revisions
 	return nil
+}
+
+// isOurs is whether a revision was made of a custom resource, or of one before it that had its name:
+// that is gone, and was not let finish, or has come back from a backup.
+func (s *served) isOurs(one *olmv1alpha1.ClusterExtensionRevision, object *unstructured.Unstructured) bool {
+	if one.Annotations[chartkind.UIDAnnotation] == string(object.GetUID()) {
+		return true
+	}
+	key, err := cache.MetaNamespaceKeyFunc(object)
+	return err == nil && one.Annotations[chartkind.ResourceAnnotation] == s.name+"/"+key
+}
+
+// isOf is whether one of the revisions of a chain was made of a custom resource.
+func (s *served) isOf(revisions []olmv1alpha1.ClusterExtensionRevision, object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return s.isOurs(&one, object) })
+}
+
+// isElsewhere says that a custom resource is installed already, by another name: as two extensions
+// it would fight with itself, and the first one would be left behind.
+func (v *visit) isElsewhere(ctx context.Context) *halt {
+	others, err := v.elsewhere(ctx, v.object, v.extension)
+	if err != nil {
+		return retry(err)
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return irreconcilable("it is installed as extension %s, which would be %s now: put back what spec.extension of ChartKind %s reads, or delete it and make it anew", others[0], v.extension, v.name)
+}
+
+// elsewhere are the extensions that a custom resource is installed as, but one. They are read from
+// the revisions themselves: those say of whom they are, whatever names are made of now.
+func (s *served) elsewhere(ctx context.Context, object *unstructured.Unstructured, but string) ([]string, error) {
+	var all olmv1alpha1.ClusterExtensionRevisionList
+	if err := s.Reader.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("reading as which extensions %s %s/%s is installed: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+	}
+	var found []string
+	for i := range all.Items {
+		one := &all.Items[i]
+		if name := one.Labels[olmv1alpha1.ChainLabel]; name != but && s.isOurs(one, object) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
 }
 
 // as is the ServiceAccount, as kube-apiserver authenticates it.

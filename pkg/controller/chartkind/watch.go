@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,6 +45,8 @@ type served struct {
 	chart      chart
 	namespaced bool
 	stop       func()
+	// refused is whether the cluster has refused a request, and nobody has looked why.
+	refused atomic.Bool
 	// begun is since when it is served.
 	begun time.Time
 
@@ -72,11 +76,27 @@ func (s *served) prepare() {
 	s.resources = cache.NewSharedIndexInformer(objectwatch.Source(s.account.Objects, s.account.Objects.Resource(resource), ""), &unstructured.Unstructured{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	_ = s.resources.SetTransform(trimmed)
+	_ = s.resources.SetWatchErrorHandlerWithContext(s.watchFailed)
 	for _, input := range s.spec.Inputs {
 		informer := cache.NewSharedIndexInformer(objectwatch.Source(s.account.Metadata, s.account.Metadata.Resource(input.GVR()), ""), &metav1.PartialObjectMetadata{}, 0,
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		_ = informer.SetTransform(onlyIdentity)
+		_ = informer.SetWatchErrorHandlerWithContext(s.watchFailed)
 		s.inputs[input.Name] = informer
+	}
+}
+
+// watchFailed is told that a list or a watch has failed.
+func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
+	s.noteRefusal(err)
+	cache.DefaultWatchErrorHandler(ctx, reflector, err)
+}
+
+// noteRefusal has the ChartKind looked at when the cluster refuses what it is served by: the kind, or
+// the ServiceAccount and its rights.
+func (s *served) noteRefusal(err error) {
+	if (apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && !s.refused.Swap(true) {
+		s.queue.Add(s.name)
 	}
 }
 

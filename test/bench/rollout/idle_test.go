@@ -130,6 +130,12 @@ func (b *bench) lastProbe(ctx context.Context, w *casePlane, o *ours, n int) tim
 
 // available is the status of a Deployment whose pods are all ready.
 func available(live *unstructured.Unstructured) map[string]any {
+	if live.GetKind() == "DaemonSet" {
+		return map[string]any{
+			"observedGeneration": live.GetGeneration(), "currentNumberScheduled": 1, "desiredNumberScheduled": 1,
+			"numberAvailable": 1, "numberReady": 1, "numberMisscheduled": 0,
+		}
+	}
 	replicas, _, _ := unstructured.NestedInt64(live.Object, "spec", "replicas")
 	return map[string]any{
 		"observedGeneration": live.GetGeneration(), "replicas": replicas, "updatedReplicas": replicas,

@@ -68,7 +68,7 @@ func newCasePlane(t *testing.T, roundTrip time.Duration) *casePlane {
 	if roundTrip > 0 {
 		w.moveAway(roundTrip)
 	}
-	w.runDeployments()
+	w.runWorkloads(deployments())
 	w.warmUp()
 	return w
 }
@@ -104,9 +104,9 @@ func namespaces() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 }
 
-// runDeployments makes every Deployment available at once, so that what is
+// runWorkloads makes every workload of a resource available at once, so that what is
 // measured is not how long containers take to start.
-func (w *casePlane) runDeployments() {
+func (w *casePlane) runWorkloads(resource schema.GroupVersionResource) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	w.t.Cleanup(func() {
@@ -115,31 +115,31 @@ func (w *casePlane) runDeployments() {
 	})
 	running.Go(func() {
 		for ctx.Err() == nil {
-			changes, err := w.near.Resource(deployments()).Watch(ctx, metav1.ListOptions{})
+			changes, err := w.near.Resource(resource).Watch(ctx, metav1.ListOptions{})
 			if err != nil {
 				continue // the context has ended
 			}
 			for change := range changes.ResultChan() {
 				if live, ok := change.Object.(*unstructured.Unstructured); ok && change.Type != watch.Deleted {
-					w.makeAvailable(ctx, live)
+					w.makeAvailable(ctx, resource, live)
 				}
 			}
 		}
 	})
 }
 
-func (w *casePlane) makeAvailable(ctx context.Context, live *unstructured.Unstructured) {
+func (w *casePlane) makeAvailable(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) {
 	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 	if observed == live.GetGeneration() || strings.HasPrefix(live.GetName(), heldPrefix) {
 		return
 	}
 	status, err := json.Marshal(map[string]any{"status": available(live)})
 	if err == nil {
-		_, err = w.near.Resource(deployments()).Namespace(live.GetNamespace()).
+		_, err = w.near.Resource(resource).Namespace(live.GetNamespace()).
 			Patch(ctx, live.GetName(), types.MergePatchType, status, metav1.PatchOptions{FieldManager: "deployment-controller"}, "status")
 	}
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		w.t.Errorf("acting for the controller of Deployments: %v", err)
+		w.t.Errorf("acting for the controller of %s: %v", resource.Resource, err)
 	}
 }
 
@@ -247,7 +247,7 @@ type sample struct {
 func (s sample) requests() int { return s.writes + s.dryRuns + s.reads + s.asks }
 
 // step measures what a system does.
-func (w *casePlane) step(s system, do func(ctx context.Context) (time.Duration, error)) sample {
+func (w *casePlane) step(s measured, do func(ctx context.Context) (time.Duration, error)) sample {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
@@ -277,7 +277,7 @@ func (w *casePlane) step(s system, do func(ctx context.Context) (time.Duration, 
 }
 
 // begin reads what a step is compared with.
-func (w *casePlane) begin(s system) (before usage, server time.Duration, mark plane.Mark) {
+func (w *casePlane) begin(s measured) (before usage, server time.Duration, mark plane.Mark) {
 	w.t.Helper()
 	if err := s.rest(); err != nil {
 		w.t.Fatal(err)

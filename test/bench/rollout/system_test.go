@@ -23,7 +23,7 @@ import (
 // system is one way to roll out, at work on one control plane. Its methods return
 // how long it took until all was done.
 type system interface {
-	name() string
+	measured
 	// apply makes the cluster as the releases say.
 	apply(ctx context.Context, releases []release) (time.Duration, error)
 	// rollback goes back to what was there before the last apply, which is given.
@@ -33,6 +33,11 @@ type system interface {
 	// remove deletes the releases. For Penstock that is done when their objects are
 	// gone, for the others when the server has taken the last delete.
 	remove(ctx context.Context, releases []release) (time.Duration, error)
+}
+
+// measured is something whose processes and requests are looked at.
+type measured interface {
+	name() string
 	// usage is what its processes took so far; rest forgets their peak.
 	usage() (usage, error)
 	rest() error

@@ -60,10 +60,19 @@ func (h *helm) prepare(o order.Order) (func(context.Context) error, error) {
 	}, nil
 }
 
-func (h *helm) task(verb order.Verb, release order.Release) (func(context.Context) error, error) {
+// configuration is what Helm needs for one action, or several of one release.
+func (h *helm) configuration(namespace string) (*action.Configuration, error) {
 	configuration := action.NewConfiguration()
-	if err := configuration.Init(&getter{helm: h, namespace: release.Namespace}, release.Namespace, "secrets"); err != nil {
+	if err := configuration.Init(&getter{helm: h, namespace: namespace}, namespace, "secrets"); err != nil {
 		return nil, fmt.Errorf("setting up Helm: %w", err)
+	}
+	return configuration, nil
+}
+
+func (h *helm) task(verb order.Verb, release order.Release) (func(context.Context) error, error) {
+	configuration, err := h.configuration(release.Namespace)
+	if err != nil {
+		return nil, err
 	}
 	if verb == order.Apply {
 		packed, err := pack(release)
@@ -71,9 +80,9 @@ func (h *helm) task(verb order.Verb, release order.Release) (func(context.Contex
 			return nil, err
 		}
 		if !h.installed[release.Name] {
-			return func(ctx context.Context) error { return install(ctx, configuration, release, packed) }, nil
+			return func(ctx context.Context) error { return install(ctx, configuration, release, packed, nil) }, nil
 		}
-		return func(ctx context.Context) error { return upgrade(ctx, configuration, release, packed) }, nil
+		return func(ctx context.Context) error { return upgrade(ctx, configuration, release, packed, nil) }, nil
 	}
 	if verb == order.Rollback {
 		return func(context.Context) error { return rollback(configuration, release) }, nil
@@ -81,20 +90,20 @@ func (h *helm) task(verb order.Verb, release order.Release) (func(context.Contex
 	return func(context.Context) error { return uninstall(configuration, release) }, nil
 }
 
-func install(ctx context.Context, configuration *action.Configuration, release order.Release, packed *chart.Chart) error {
+func install(ctx context.Context, configuration *action.Configuration, release order.Release, packed *chart.Chart, values map[string]any) error {
 	do := action.NewInstall(configuration)
 	do.ReleaseName, do.Namespace, do.Timeout = release.Name, release.Namespace, timeout
 	do.WaitStrategy, do.ServerSideApply = kube.HookOnlyStrategy, true
-	_, err := do.RunWithContext(ctx, packed, nil)
+	_, err := do.RunWithContext(ctx, packed, values)
 	return err
 }
 
-func upgrade(ctx context.Context, configuration *action.Configuration, release order.Release, packed *chart.Chart) error {
+func upgrade(ctx context.Context, configuration *action.Configuration, release order.Release, packed *chart.Chart, values map[string]any) error {
 	do := action.NewUpgrade(configuration)
 	do.Namespace, do.Timeout = release.Namespace, timeout
 	// As an owner who puts right what others changed.
 	do.WaitStrategy, do.ServerSideApply, do.ForceConflicts = kube.HookOnlyStrategy, "true", true
-	_, err := do.RunWithContext(ctx, release.Name, packed, nil)
+	_, err := do.RunWithContext(ctx, release.Name, packed, values)
 	return err
 }
 

@@ -5,6 +5,11 @@
 //
 //	peer helm KUBECONFIG
 //	peer loop KUBECONFIG
+//
+// An operator takes no orders: it installs the chart of a folder for each Central, until
+// standard input ends.
+//
+//	peer operator KUBECONFIG CHART
 package main
 
 import (
@@ -37,8 +42,12 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
-	if len(args) != 2 {
-		return fmt.Errorf("want a system and a kubeconfig file, have %q", args)
+	wanted := 2
+	if len(args) > 0 && args[0] == "operator" {
+		wanted++
+	}
+	if len(args) != wanted {
+		return fmt.Errorf("want a system, a kubeconfig file, and for an operator a chart, have %q", args)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", args[1])
 	if err != nil {
@@ -53,8 +62,10 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		peer, err = newHelm(config)
 	case "loop":
 		peer, err = newLoop(config)
+	case "operator":
+		return runOperator(ctx, config, args[2], in)
 	default:
-		return fmt.Errorf("there is no system %q: want helm or loop", args[0])
+		return fmt.Errorf("there is no system %q: want helm, loop or operator", args[0])
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,194 @@
+package chartkind
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+)
+
+var at = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
+
+const ours = "system:serviceaccount:penstock-system:"
+
+func of(now time.Time) stamps {
+	return stamps{authored.Stamps{
+		Subject: chartkind.Author(), Key: func() (author.Key, error) { return author.NewKey([]byte("secret")), nil }, Now: func() time.Time { return now },
+		ForOthers: func(username string) bool { return strings.HasPrefix(username, ours) },
+	}}
+}
+
+func someone(name string) authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: name}
+}
+
+// kind is a ChartKind of generation 1, as kube-apiserver sends it.
+func kind(account string, annotations map[string]string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"resource": map[string]any{"group": "platform.stackrox.io", "version": "v1alpha1", "kind": "Central"},
+		"chart":    map[string]any{"ref": "registry.example.com/charts/central:1"}, "serviceAccount": map[string]any{"namespace": "rhacs", "name": account},
+	}}}
+	object.SetGroupVersionKind(chartkind.Kind)
+	object.SetName("central")
+	object.SetUID("u1")
+	object.SetGeneration(1)
+	object.SetAnnotations(annotations)
+	return object
+}
+
+func review(t *testing.T, who authenticationv1.UserInfo, object, old *unstructured.Unstructured) webhook.Review {
+	t.Helper()
+	r := webhook.Review{Operation: admissionv1.Create, Group: chartkind.Kind.Group, Kind: chartkind.Kind.Kind, Name: object.GetName(), User: who}
+	var err error
+	if r.ObjectJSON, err = object.MarshalJSON(); err != nil {
+		t.Fatal(err)
+	}
+	if old != nil {
+		r.Operation = admissionv1.Update
+		if r.OldJSON, err = old.MarshalJSON(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// noted is an object with the annotations of an answer.
+func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer) *unstructured.Unstructured {
+	t.Helper()
+	if given.Refusal != nil {
+		t.Fatalf("refused: %s", given.Refusal.Message)
+	}
+	out := object.DeepCopy()
+	annotations := map[string]string{}
+	for name, value := range given.Annotations {
+		if value != nil {
+			annotations[name] = *value
+		}
+	}
+	out.SetAnnotations(annotations)
+	return out
+}
+
+// What a revision or a plan writes has nobody who has lent the ServiceAccount: the engine may
+// impersonate all of them, and whoever wrote the revision may not. So it is refused, whichever of
+// Penstock's identities writes it, and whatever it brings along as a stamp.
+func TestWrittenForOthers(t *testing.T) {
+	s := of(at)
+	stored := noted(t, kind("operator", nil), s.note(review(t, someone("alice"), kind("operator", nil), nil)))
+	labelled := stored.DeepCopy()
+	labelled.SetLabels(map[string]string{"a": "b"})
+	for name, tc := range map[string]struct {
+		who         string
+		object, old *unstructured.Unstructured
+		refused     bool
+	}{
+		"by a revision":                      {ours + "penstock-engine", kind("operator", nil), nil, true},
+		"by a plan":                          {ours + "penstock", kind("operator", nil), nil, true},
+		"by a plan of a definition":          {ours + "penstock-profile-mine", kind("operator", nil), nil, true},
+		"with the stamp of somebody":         {ours + "penstock-engine", stored, nil, true},
+		"with another ServiceAccount":        {ours + "penstock-engine", kind("admin", stored.GetAnnotations()), stored, true},
+		"taken over":                         {ours + "penstock-engine", kind("operator", map[string]string{extension.AuthorAnnotation: author.Renew}), stored, true},
+		"labels alone":                       {ours + "penstock-engine", labelled, stored, false},
+		"by somebody of a namespace like it": {"system:serviceaccount:penstock-systems:x", kind("operator", nil), nil, false},
+		"by somebody in their own name":      {"bob", kind("other", nil), stored, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := s.note(review(t, someone(tc.who), tc.object, tc.old))
+			const says = "writes for others: whoever wants it writes it, and not by a revision or a plan"
+			if (given.Refusal != nil) != tc.refused || tc.refused && !strings.Contains(given.Refusal.Message, says) {
+				t.Fatalf("answered %+v", given)
+			}
+			if !tc.refused {
+				return
+			}
+			// The last look has no stamp for it either, whatever another webhook has admitted.
+			if last := s.check(review(t, someone(tc.who), tc.object, tc.old)); last.Refusal == nil {
+				t.Error("admitted by the last look")
+			}
+		})
+	}
+}
+
+// Who may not impersonate the ServiceAccount is told which one, and which right they lack.
+func TestMayNotImpersonate(t *testing.T) {
+	given := of(at).refuseAccount(review(t, someone("mallory"), kind("operator", nil), nil))
+	if given.Refusal == nil || given.Refusal.Code != http.StatusUnprocessableEntity {
+		t.Fatalf("answered %+v", given)
+	}
+	for _, want := range []string{`spec.serviceAccount: Invalid value: "rhacs/operator"`, "mallory may impersonate (verb impersonate on serviceaccounts)"} {
+		if !strings.Contains(given.Refusal.Message, want) {
+			t.Errorf("want %q in %s", want, given.Refusal.Message)
+		}
+	}
+}
+
+// The last look admits what was stamped for whoever writes, as it is, and nothing else.
+func TestLastLook(t *testing.T) {
+	s := of(at)
+	stamped := noted(t, kind("operator", nil), s.note(review(t, someone("alice"), kind("operator", nil), nil)))
+	if given := s.check(review(t, someone("alice"), stamped, nil)); given.Refusal != nil {
+		t.Errorf("refused: %s", given.Refusal.Message)
+	}
+	changed := kind("admin", stamped.GetAnnotations())
+	invalid := stamped.DeepCopy()
+	if err := unstructured.SetNestedField(invalid.Object, "no tag/", "spec", "chart", "ref"); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		who    string
+		object *unstructured.Unstructured
+		says   string
+	}{
+		"the stamp of another": {"mallory", stamped, "has no stamp of mallory"},
+		"changed after it":     {"alice", changed, "has no stamp of alice"},
+		"no stamp":             {"alice", kind("operator", nil), "has no stamp of alice"},
+		"a spec of no meaning": {"alice", invalid, "spec.chart.ref"},
+	} {
+		given := s.check(review(t, someone(tc.who), tc.object, nil))
+		if given.Refusal == nil || !strings.Contains(given.Refusal.Message, tc.says) {
+			t.Errorf("%s: want %q, got %+v", name, tc.says, given)
+		}
+	}
+}
+
+// Without the key nobody is known, and nothing is admitted.
+func TestWithoutKey(t *testing.T) {
+	s := of(at)
+	s.Key = func() (author.Key, error) { return author.Key{}, errors.New("the store is another one") }
+	for name, do := range map[string]func(webhook.Review) webhook.Answer{"note": s.note, "check": s.check, "account": s.refuseAccount} {
+		given := do(review(t, someone("alice"), kind("operator", nil), nil))
+		if given.Refusal == nil || given.Refusal.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: %+v", name, given)
+		}
+	}
+}
+
+// What is no ChartKind is refused, and breaks nothing.
+func TestHostileReviews(t *testing.T) {
+	s := of(at)
+	good := review(t, someone("mallory"), kind("operator", nil), nil)
+	for name, text := range map[string]string{
+		"nothing": "", "null": "null", "a list": "[]", "a spec of text": `{"spec": "x"}`, "values of a number": `{"spec": {"values": 1}}`,
+		"a long path": `{"spec": {"values": [{"to": "` + strings.Repeat("a.", 1<<16) + `a", "from": "spec.x"}]}}`,
+	} {
+		r := good
+		r.ObjectJSON = json.RawMessage(text)
+		for which, do := range map[string]func(webhook.Review) webhook.Answer{"check": s.check, "account": s.refuseAccount} {
+			if given := do(r); given.Refusal == nil || len(given.Refusal.Message) > 1<<14 {
+				t.Errorf("%s: %s: %.200v", name, which, given)
+			}
+		}
+	}
+}

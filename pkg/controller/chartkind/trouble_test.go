@@ -1,0 +1,197 @@
+package chartkind
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
+)
+
+// accepted tells of a ChartKind whose condition Accepted has a status and a reason.
+func (p *plane) accepted(name, status, reason string) {
+	p.Helper()
+	p.until(name+" is "+reason, func() bool {
+		found, err := p.host.Tracker().Get(chartkind.Resource, "", name)
+		return err == nil && says(chartkind.ConditionAccepted, status, reason)(found.(*unstructured.Unstructured))
+	}, func() any {
+		found, err := p.host.Tracker().Get(chartkind.Resource, "", name)
+		if err != nil {
+			return err
+		}
+		return found.(*unstructured.Unstructured).Object
+	})
+}
+
+// Two ChartKinds of a kind would both install each custom resource, and write its status in turn:
+// the older one does, and when it goes, the other one takes over what there is.
+func TestKindTaken(t *testing.T) {
+	p := newPlane(t)
+	p.kindOf("b-first", time.Now().Add(-time.Hour), nil)
+	p.kindOf("a-second", time.Now(), func(spec map[string]any) { spec["extension"] = "'second-' + object.metadata.name" })
+	p.lamp("hall", 1)
+	p.run()
+	p.accepted("b-first", "True", reasonAccepted)
+	p.accepted("a-second", "False", reasonTaken)
+	p.await("hall", "its revision is rolled out", says(report.Deployed, "Unknown", report.ReasonReconciling))
+	p.deployment("hall", "True")
+	p.roll("lamp-house-hall-1", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+	if made, _, _ := p.counts(); made != 1 {
+		t.Errorf("%d revisions of one Lamp: %v", made, p.made)
+	}
+	p.mu.Lock()
+	err := p.host.Tracker().Delete(chartkind.Resource, "", "b-first")
+	p.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.accepted("a-second", "True", reasonAccepted)
+}
+
+// renamed has a name of its extension that whoever labels a Lamp decides.
+func renamed(spec map[string]any) {
+	spec["extension"] = "'lamp-house-' + object.metadata.labels.room"
+}
+
+func (p *plane) label(name, room string) {
+	p.store(lamps, "Lamp", name, func(object *unstructured.Unstructured) {
+		object.SetLabels(map[string]string{"room": room})
+		if room == "" {
+			object.SetLabels(nil)
+		}
+	})
+}
+
+// installedAs returns a plane with a Lamp that is installed as an extension of another name.
+func installedAs(t *testing.T) *plane {
+	p := newPlane(t)
+	p.kind(renamed)
+	p.lamp("hall", 1)
+	p.label("hall", "hall")
+	p.stop = p.run()
+	p.await("hall", "its revision is rolled out", says(report.Deployed, "Unknown", report.ReasonReconciling))
+	p.deployment("hall", "True")
+	p.roll("lamp-house-hall-1", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+	return p
+}
+
+// A custom resource whose extension would have another name is not installed a second time: that
+// would leave the first one behind. What there is goes on being told.
+func TestRenamed(t *testing.T) {
+	p := installedAs(t)
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			p.stop()
+			p.stop = p.run()
+		}
+		p.label("hall", "kitchen")
+		found := p.await("hall", "it is said", says(report.Irreconcilable, "True", report.ReasonReconcileError))
+		const want = "it is installed as extension lamp-house-hall, which would be lamp-house-kitchen now"
+		if i := slices.IndexFunc(report.StatusOf(found).Conditions, func(one metav1.Condition) bool { return strings.HasPrefix(one.Message, want) }); i < 0 {
+			t.Errorf("want %q in %+v", want, report.StatusOf(found).Conditions)
+		}
+		p.deployment("hall", "False")
+		p.await("hall", "its workload is not ready", says(report.Ready, "False", report.ReasonWorkloadsNotReady))
+		p.deployment("hall", "True")
+		p.await("hall", "its workload is ready", says(report.Ready, "True", report.ReasonWorkloadsReady))
+		p.label("hall", "hall")
+		p.settled("hall")
+		if made, _, _ := p.counts(); made != 1 {
+			t.Errorf("%d revisions: %v", made, p.made)
+		}
+	}
+}
+
+// A custom resource takes what was installed with it, also when the name cannot be told any more,
+// or is another one.
+func TestDeletionOfRenamed(t *testing.T) {
+	for _, room := range []string{"", "kitchen"} {
+		p := installedAs(t)
+		p.label("hall", room)
+		p.await("hall", "it is said", says(report.Irreconcilable, "True", report.ReasonReconcileError))
+		p.store(lamps, "Lamp", "hall", func(object *unstructured.Unstructured) {
+			object.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		})
+		p.await("hall", "it is gone", func(object *unstructured.Unstructured) bool { return object == nil })
+		p.mu.Lock()
+		if len(p.revisions) != 0 {
+			t.Errorf("with the label %q: left behind: %v", room, p.revisions)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// What somebody changes in the spec while our own condition changes comes as one event when the
+// watch was away: it is no less a reason for a pass.
+func TestTogether(t *testing.T) {
+	p := installed(t, nil)
+	p.store(lamps, "Lamp", "hall", func(object *unstructured.Unstructured) {
+		object.SetGeneration(object.GetGeneration() + 1)
+		object.Object["spec"] = map[string]any{"size": int64(2)}
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		for _, one := range conditions {
+			if fields := one.(map[string]any); fields["type"] == report.Ready {
+				fields["status"], fields["reason"] = "False", report.ReasonWorkloadsNotReady
+			}
+		}
+		_ = unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions")
+	})
+	p.until("the next revision is made", func() bool { return len(p.made) == 2 }, func() any { return p.made })
+	p.roll("lamp-house-hall-2", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+}
+
+// A custom resource that was taken away by force, or comes back from a backup, has another uid, and
+// finds what is installed: nobody else can have its name.
+func TestComesBack(t *testing.T) {
+	p := installed(t, nil)
+	p.mu.Lock()
+	err := p.host.Tracker().Delete(lamps, "house", "hall")
+	p.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.store(lamps, "Lamp", "hall", func(object *unstructured.Unstructured) {
+		object.SetUID("another")
+		object.Object["spec"] = map[string]any{"size": int64(1)}
+	})
+	p.settled("hall")
+	p.lamp("hall", 2)
+	p.until("it makes the next revision", func() bool { return len(p.made) == 2 }, func() any { return p.made })
+	p.roll("lamp-house-hall-2", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+	p.store(lamps, "Lamp", "hall", func(object *unstructured.Unstructured) {
+		object.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	})
+	p.await("hall", "it is gone", func(object *unstructured.Unstructured) bool { return object == nil })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.revisions) != 0 {
+		t.Errorf("left behind: %v", p.revisions)
+	}
+}
+
+// What a ServiceAccount has lost is told by the ChartKind, and goes on when it has it again.
+func TestRightsLost(t *testing.T) {
+	p := installed(t, nil)
+	lose := func(lost bool) {
+		p.mu.Lock()
+		p.lacks["system:serviceaccount:lights:operator"], p.forbidden = lost, lost
+		p.mu.Unlock()
+	}
+	p.accepted("lamp", "True", reasonAccepted)
+	lose(true)
+	p.deployment("hall", "False")
+	p.accepted("lamp", "False", reasonDenied)
+	lose(false)
+	p.accepted("lamp", "True", reasonAccepted)
+	p.await("hall", "it is told again", says(report.Ready, "False", report.ReasonWorkloadsNotReady))
+}

@@ -1,0 +1,100 @@
+package chartkind_test
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
+)
+
+// lent: the rights of a ServiceAccount are lent by whoever may impersonate it, in their own name.
+// The engine could impersonate all of them for anybody who writes a revision, and so could a plan:
+// both are refused, and it is said why.
+func lent(w shared) {
+	const kind = "{apiVersion: charts.penstock.dev/v1alpha1, kind: ChartKind, metadata: {name: lent}, spec: {resource: {group: platform.stackrox.io, version: v1alpha1, kind: Lent}, " +
+		"chart: {ref: 'registry.example.com/c:1'}, serviceAccount: {namespace: rhacs-operator, name: rhacs-operator}}}"
+	revision := func(name string) string {
+		return fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1alpha1, kind: ClusterExtensionRevision, metadata: {name: %s}, spec: {revision: 1, phases: [{name: all, objects: [{object: %s}]}]}}", name, kind)
+	}
+	w.MustKubectlInput(revision("lent-1"), "create", "-f", "-")
+	const says = "system:serviceaccount:penstock-system:penstock-engine as its author, who writes for others: whoever wants it writes it, and not by a revision or a plan"
+	w.await(revisions, "", "lent-1", "it says why it is not rolled out", func(object *unstructured.Unstructured) bool {
+		if object == nil {
+			return false
+		}
+		content, err := object.MarshalJSON()
+		return err == nil && strings.Contains(string(content), says)
+	})
+	if out := w.Kubectl("get", "chartkind", "lent"); !strings.Contains(out.Stderr, "not found") {
+		w.t.Errorf("there is one: %s", out)
+	}
+	w.MustKubectl("delete", "cer", "lent-1", "--timeout=60s")
+
+	// A ChartKind that somebody has written in their own name is not another's to change: a
+	// revision that adopts it leaves the spec, and the stamp, as they are.
+	w.MustKubectlInput(kind, "create", "-f", "-")
+	stamp := w.MustKubectl("get", "chartkind", "lent", "-o", `jsonpath={.metadata.annotations.penstock\.dev/author}`)
+	w.MustKubectlInput(strings.NewReplacer("name: rhacs-operator}", "name: default}", "spec: {revision: 1", "spec: {collisionProtection: None, revision: 1").Replace(revision("lent-2")), "create", "-f", "-")
+	w.await(revisions, "", "lent-2", "it says why it changes nothing", func(object *unstructured.Unstructured) bool {
+		if object == nil {
+			return false
+		}
+		content, err := object.MarshalJSON()
+		return err == nil && strings.Contains(string(content), says)
+	})
+	if got := w.MustKubectl("get", "chartkind", "lent", "-o", `jsonpath={.spec.serviceAccount.name} {.metadata.annotations.penstock\.dev/author}`); got != "rhacs-operator "+stamp {
+		w.t.Errorf("it is now %s", got)
+	}
+	w.MustKubectl("delete", "cer", "lent-2", "--timeout=60s")
+	w.MustKubectl("delete", "chartkind", "lent", "--timeout=60s")
+
+	// A plan is computed from a definition, which cannot declare them.
+	out := w.KubectlInput(`{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationProfileDefinition, metadata: {name: lent}, spec: {description: x,
+		requirements: [{name: kinds, definition: chartkinds.charts.penstock.dev, kind: ChartKind, access: Write}], items: [{name: a, target: {requirement: kinds, name: lent}, object: "{}"}]}}`, "create", "-f", "-")
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.requirements[0].definition: Forbidden") || !strings.Contains(out.Stderr, "Penstock") {
+		w.t.Errorf("a plan may write ChartKinds: %s", out)
+	}
+}
+
+// trouble is what happens to operators: a second ChartKind of a kind, a definition that goes and
+// comes back, a custom resource that is taken away by force, and a namespace that is deleted.
+func trouble(w shared) {
+	resource := w.ownKind("Troubled", "")
+	spare := strings.NewReplacer("name: central\n", "name: spare\n", "kind: Central}", "kind: TroubledCentral}").Replace(strings.SplitN(w.kinds, "\n---\n", 2)[0])
+	w.MustKubectlInput(spare, "create", "-f", "-")
+	w.await(chartkind.Resource, "", "spare", "another one has the kind", is("Accepted", "False", "KindTaken"))
+	create := func() *unstructured.Unstructured {
+		w.t.Helper()
+		w.MustKubectlInput(fmt.Sprintf("{apiVersion: platform.stackrox.io/v1alpha1, kind: TroubledCentral, metadata: {name: c, namespace: %s}, spec: {scanner: {replicas: 1}}}", w.name), "create", "-f", "-")
+		return w.await(resource, w.name, "c", "it is installed", settled)
+	}
+	create()
+	before := w.MustKubectl("-n", w.name, "get", "deployment", "central", "-o", "jsonpath={.metadata.uid}")
+
+	// Taken away by force, and made again: what is installed is its own.
+	w.MustKubectl("-n", w.name, "annotate", "troubledcentral", "c", "charts.penstock.dev/paused=true")
+	w.await(resource, w.name, "c", "it is left alone", is(report.Paused, "True", ""))
+	w.MustKubectl("-n", w.name, "patch", "troubledcentral", "c", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	w.MustKubectl("-n", w.name, "delete", "troubledcentral", "c", "--timeout=60s")
+	create()
+	if after := w.MustKubectl("-n", w.name, "get", "deployment", "central", "-o", "jsonpath={.metadata.uid}"); after != before || w.has() != 1 {
+		w.t.Errorf("it was installed another time: %d revisions", w.has())
+	}
+
+	// The definition goes, and its custom resources with it; it comes back.
+	definition := w.ownDefinition("Troubled")
+	w.MustKubectl("delete", "crd", resource.GroupResource().String(), "--timeout=60s")
+	w.await(revisions, "", "central-"+w.name+"-1", "its revision is gone", absent)
+	w.await(chartkind.Resource, "", "troubled", "there is no such kind", is("Accepted", "False", "DefinitionMissing"))
+	w.MustKubectlInput(definition, "create", "-f", "-")
+	w.await(chartkind.Resource, "", "troubled", "there is one again", is("Accepted", "True", ""))
+	create()
+
+	// The namespace goes, with all that is in it.
+	w.MustKubectl("delete", "namespace", w.name, "--timeout=60s")
+	w.eventually("all revisions are gone", func() bool { return w.has() == 0 })
+	w.MustKubectl("delete", "chartkind", "spare", "troubled", "--timeout=60s")
+}
