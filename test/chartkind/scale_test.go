@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -82,8 +83,16 @@ func scale(w shared) {
 	})
 	w.t.Logf("%d times somebody scaled a workload: %d changes of workloads, %d writes of status; requests: %s", flaps, total, len(writes), counted(requests))
 	// Statuses are told apart above; the last of them may come after that.
-	if others := requests.Where(func(r plane.Request) bool { return r.Resource != "securedclusters" || r.Subresource != "status" }); len(others) != 0 {
-		w.t.Errorf("other requests than writes of status:\n%s", others)
+	if others := requests.Where(plane.ByUser(operator), func(r plane.Request) bool { return r.Subresource != "status" }); len(others) != 0 {
+		w.t.Errorf("other requests of the ServiceAccount than writes of status:\n%s", others)
+	}
+	// Somebody has changed an object of a revision, so the engine looks once whether it is as it
+	// should be: how many replicas it has is for whoever scales it.
+	if looks := requests.Where(plane.ByVerb("get"), plane.ByResource("deployments")); len(looks) > flaps {
+		w.t.Errorf("the engine read %d times what was changed %d times", len(looks), flaps)
+	}
+	if changed := requests.Where(plane.Writes(), plane.ByResource("deployments"), func(r plane.Request) bool { return r.Code < http.StatusBadRequest }); len(changed) != 0 {
+		w.t.Errorf("workloads were written:\n%s", changed)
 	}
 }
 

@@ -37,7 +37,7 @@ func lent(w shared) {
 	// revision that adopts it leaves the spec, and the stamp, as they are.
 	w.MustKubectlInput(kind, "create", "-f", "-")
 	stamp := w.MustKubectl("get", "chartkind", "lent", "-o", `jsonpath={.metadata.annotations.penstock\.dev/author}`)
-	w.MustKubectlInput(strings.NewReplacer("name: rhacs-operator}", "name: default}", "spec: {revision: 1", "spec: {collisionProtection: None, revision: 1").Replace(revision("lent-2")), "create", "-f", "-")
+	w.MustKubectlInput(strings.NewReplacer("name: rhacs-operator}", "name: default}", "spec: {revision: 1", "spec: {collisionProtection: None, revision: 2").Replace(revision("lent-2")), "create", "-f", "-")
 	w.await(revisions, "", "lent-2", "it says why it changes nothing", func(object *unstructured.Unstructured) bool {
 		if object == nil {
 			return false

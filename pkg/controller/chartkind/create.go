@@ -207,7 +207,8 @@ func (v *visit) leave(ctx context.Context) error {
 		return nil // their going is an event
 	}
 	err = applyFinalizers(ctx, v.account, v.spec.Resource, v.object, nil)
-	if apierrors.IsNotFound(err) {
+	if err == nil || apierrors.IsNotFound(err) {
+		v.again() // it may have gone because its definition does
 		return nil
 	}
 	return err

@@ -44,6 +44,8 @@ type refusal struct {
 	reason, message string
 	// again asks for another pass although nothing has changed.
 	again bool
+	// unread is whether that is so because something could not be read.
+	unread bool
 }
 
 func refuse(reason, format string, args ...any) *refusal {
@@ -51,6 +53,8 @@ func refuse(reason, format string, args ...any) *refusal {
 }
 
 func (r *refusal) retry() *refusal { r.again = true; return r }
+
+func (r *refusal) unanswered() *refusal { r.again, r.unread = true, true; return r }
 
 // reconcileKind serves one ChartKind, or ends that:
 //
@@ -102,13 +106,16 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 		return "", refuse(reasonTaken, "ChartKind %s has this kind already, and its custom resources are installed with one chart: delete that, or this one", other).retry()
 	}
 	if serving := c.servedBy(kind.Name); serving != nil && serving.uid == kind.UID && serving.generation == kind.Generation {
-		return serving.chart.pinned, c.lookAgain(ctx, serving, kind)
+		if refused, goesOn := c.lookAgain(ctx, serving, kind); goesOn {
+			return serving.chart.pinned, refused
+		}
+		c.end(kind.Name)
 	}
 	made, err := mapping.New(&kind.Spec)
 	if err != nil {
 		return "", refuse(reasonInvalid, "%s", err)
 	}
-	namespaced, refused := c.fits(ctx, kind)
+	definition, refused := c.fits(ctx, kind)
 	if refused != nil {
 		return "", refused
 	}
@@ -133,26 +140,30 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 	c.end(kind.Name)
 	c.begin(ctx, &served{
 		Controller: c, name: kind.Name, uid: kind.UID, generation: kind.Generation, spec: kind.Spec, mapping: made, account: account,
-		chart: chart{archive: archive, pinned: pinned}, namespaced: namespaced,
+		chart: chart{archive: archive, pinned: pinned}, namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped, definition: definition.UID,
 	})
 	return pinned, nil
 }
 
 // lookAgain says why a ChartKind that is served is refused by the cluster now: its definition is
-// gone, or its ServiceAccount lacks a right. Nobody tells; requests fail.
-func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chartkind.ChartKind) *refusal {
+// gone, or its ServiceAccount lacks a right. Nobody tells; requests fail. It does not go on when there
+// is another definition, or none: a watch of what is not there any more is told nothing for minutes.
+func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chartkind.ChartKind) (refused *refusal, goesOn bool) {
 	if !serving.refused.Load() {
-		return nil
+		return nil, true
 	}
-	_, refused := c.fits(ctx, kind)
+	found, refused := c.fits(ctx, kind)
+	if found == nil && refused.reason == reasonDefinitionMissing && !refused.unread || found != nil && found.UID != serving.definition {
+		return refused, false
+	}
 	if refused == nil {
 		refused = c.canServe(ctx, serving.account, kind)
 	}
 	if refused != nil {
-		return refused.retry()
+		return refused.retry(), true
 	}
 	serving.refused.Store(false)
-	return nil
+	return nil, true
 }
 
 // mayServe says why nothing is done in the name of a ServiceAccount: admission is not the only
@@ -173,78 +184,36 @@ func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstruct
 	return nil
 }
 
-// fits says why a CustomResourceDefinition cannot be used.
-func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (namespaced bool, refused *refusal) {
+// fits returns the CustomResourceDefinition, nil without one, and says why it cannot be used.
+func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (found *apiextensionsv1.CustomResourceDefinition, refused *refusal) {
 	resource := kind.Spec.Resource
 	name := resource.GVR().GroupResource().String()
 	found, err := c.Definitions.Definition(ctx, "", name)
 	if err != nil {
-		return false, refuse(reasonDefinitionMissing, "reading CustomResourceDefinition %s: %s", name, err).retry()
+		return nil, refuse(reasonDefinitionMissing, "reading CustomResourceDefinition %s: %s", name, err).unanswered()
 	}
 	if found == nil {
-		return false, refuse(reasonDefinitionMissing, "there is no CustomResourceDefinition %s; set spec.resource.plural if it has another name", name).retry()
+		return nil, refuse(reasonDefinitionMissing, "there is no CustomResourceDefinition %s; set spec.resource.plural if it has another name", name).retry()
 	}
-	namespaced = found.Spec.Scope == apiextensionsv1.NamespaceScoped
 	i := slices.IndexFunc(found.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == resource.Version && v.Served
 	})
 	switch {
+	case found.DeletionTimestamp != nil:
+		return found, refuse(reasonDefinitionMissing, "CustomResourceDefinition %s is being deleted", name).retry()
 	case found.Spec.Names.Kind != resource.Kind:
-		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s is of kind %s, not %s", name, found.Spec.Names.Kind, resource.Kind)
+		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s is of kind %s, not %s", name, found.Spec.Names.Kind, resource.Kind)
 	case i < 0:
-		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s does not serve version %s", name, resource.Version).retry()
-	case !namespaced && kind.Spec.Namespace == "":
-		return false, refuse(reasonDefinitionRefused, "%s are in no namespace: set spec.namespace", found.Spec.Names.Plural)
+		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s does not serve version %s", name, resource.Version).retry()
+	case found.Spec.Scope != apiextensionsv1.NamespaceScoped && kind.Spec.Namespace == "":
+		return found, refuse(reasonDefinitionRefused, "%s are in no namespace: set spec.namespace", found.Spec.Names.Plural)
 	case found.Spec.Versions[i].Subresources == nil || found.Spec.Versions[i].Subresources.Status == nil:
-		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have the subresource status", name).retry()
+		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have the subresource status", name).retry()
 	}
 	if lacks := chartkind.Lacks(found.Spec.Versions[i].Schema); lacks != "" {
-		return false, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have in its schema %s", name, lacks).retry()
+		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have in its schema %s", name, lacks).retry()
 	}
-	return namespaced, nil
-}
-
-// holderOf is the ChartKind that has the kind of another one: the custom resources of a kind are
-// installed with one chart. Of two the older one has it. One that is served goes on until it has
-// been looked at.
-func (c *Controller) holderOf(object *unstructured.Unstructured, kind *chartkind.ChartKind) string {
-	wanted := kind.Spec.Resource.GVR().GroupResource()
-	for _, other := range c.kindsOf(wanted.String()) {
-		if other.GetName() == kind.Name {
-			continue
-		}
-		is, was := object.GetCreationTimestamp(), other.GetCreationTimestamp()
-		if was.Before(&is) || was.Equal(&is) && other.GetName() < kind.Name || c.servedBy(other.GetName()) != nil {
-			return other.GetName()
-		}
-	}
-	return ""
-}
-
-// kindsOf are the ChartKinds of a resource, as plural.group, in whichever version.
-func (c *Controller) kindsOf(resource string) []*unstructured.Unstructured {
-	c.mu.Lock()
-	informer := c.kinds
-	c.mu.Unlock()
-	if informer == nil {
-		return nil
-	}
-	var all []*unstructured.Unstructured
-	for _, kept := range informer.GetStore().List() {
-		if object, ok := kept.(*unstructured.Unstructured); ok && resourceOf(object) == resource {
-			all = append(all, object)
-		}
-	}
-	return all
-}
-
-// resourceOf is the resource that a ChartKind is of, as plural.group; empty when it cannot be read.
-func resourceOf(object *unstructured.Unstructured) string {
-	kind, err := chartkind.From(object)
-	if err != nil {
-		return ""
-	}
-	return kind.Spec.Resource.GVR().GroupResource().String()
+	return found, nil
 }
 
 // canServe says what a ServiceAccount lacks: watches that are refused are silent.

@@ -44,6 +44,8 @@ type served struct {
 	account    Account
 	chart      chart
 	namespaced bool
+	// definition is the uid of the CustomResourceDefinition.
+	definition types.UID
 	stop       func()
 	// refused is whether the cluster has refused a request, and nobody has looked why.
 	refused atomic.Bool
@@ -95,7 +97,14 @@ func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, er
 // noteRefusal has the ChartKind looked at when the cluster refuses what it is served by: the kind, or
 // the ServiceAccount and its rights.
 func (s *served) noteRefusal(err error) {
-	if (apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && !s.refused.Swap(true) {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		s.again()
+	}
+}
+
+// again has the ChartKind looked at.
+func (s *served) again() {
+	if !s.refused.Swap(true) {
 		s.queue.Add(s.name)
 	}
 }

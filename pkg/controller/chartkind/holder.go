@@ -1,0 +1,50 @@
+package chartkind
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/chartkind"
+)
+
+// holderOf is the ChartKind that has the kind of another one: the custom resources of a kind are
+// installed with one chart. Of two the older one has it. One that is served goes on until it has
+// been looked at.
+func (c *Controller) holderOf(object *unstructured.Unstructured, kind *chartkind.ChartKind) string {
+	wanted := kind.Spec.Resource.GVR().GroupResource()
+	for _, other := range c.kindsOf(wanted.String()) {
+		if other.GetName() == kind.Name {
+			continue
+		}
+		is, was := object.GetCreationTimestamp(), other.GetCreationTimestamp()
+		if was.Before(&is) || was.Equal(&is) && other.GetName() < kind.Name || c.servedBy(other.GetName()) != nil {
+			return other.GetName()
+		}
+	}
+	return ""
+}
+
+// kindsOf are the ChartKinds of a resource, as plural.group, in whichever version.
+func (c *Controller) kindsOf(resource string) []*unstructured.Unstructured {
+	c.mu.Lock()
+	informer := c.kinds
+	c.mu.Unlock()
+	if informer == nil {
+		return nil
+	}
+	var all []*unstructured.Unstructured
+	for _, kept := range informer.GetStore().List() {
+		if object, ok := kept.(*unstructured.Unstructured); ok && resourceOf(object) == resource {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// resourceOf is the resource that a ChartKind is of, as plural.group; empty when it cannot be read.
+func resourceOf(object *unstructured.Unstructured) string {
+	kind, err := chartkind.From(object)
+	if err != nil {
+		return ""
+	}
+	return kind.Spec.Resource.GVR().GroupResource().String()
+}
