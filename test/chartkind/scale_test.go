@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -87,12 +86,9 @@ func scale(w shared) {
 		w.t.Errorf("other requests of the ServiceAccount than writes of status:\n%s", others)
 	}
 	// Somebody has changed an object of a revision, so the engine looks once whether it is as it
-	// should be: how many replicas it has is for whoever scales it.
+	// should be.
 	if looks := requests.Where(plane.ByVerb("get"), plane.ByResource("deployments")); len(looks) > flaps {
 		w.t.Errorf("the engine read %d times what was changed %d times", len(looks), flaps)
-	}
-	if changed := requests.Where(plane.Writes(), plane.ByResource("deployments"), func(r plane.Request) bool { return r.Code < http.StatusBadRequest }); len(changed) != 0 {
-		w.t.Errorf("workloads were written:\n%s", changed)
 	}
 }
 

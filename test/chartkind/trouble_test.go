@@ -94,7 +94,9 @@ func trouble(w shared) {
 	create()
 
 	// The namespace goes, with all that is in it.
-	w.MustKubectl("delete", "namespace", w.name, "--timeout=60s")
+	if out := w.Kubectl("delete", "namespace", w.name, "--timeout=60s"); out.ExitCode != 0 {
+		w.t.Fatalf("%s\n%s\n%s", out, w.MustKubectl("get", "namespace", w.name, "-o", "yaml"), w.MustKubectl("get", "troubledcentrals,cer", "-A", "-o", "yaml"))
+	}
 	w.eventually("all revisions are gone", func() bool { return w.has() == 0 })
 	w.MustKubectl("delete", "chartkind", "spare", "troubled", "--timeout=60s")
 }

@@ -90,6 +90,9 @@ func (s *served) prepare() {
 
 // watchFailed is told that a list or a watch has failed.
 func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, err error) {
+	if ctx.Err() != nil {
+		return
+	}
 	s.noteRefusal(err)
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 }

@@ -67,9 +67,9 @@ func steadyChart(t *testing.T) string {
 }
 
 // objectsOf is how many objects a chart makes.
-func objectsOf(t *testing.T, chart string) int {
+func objectsOf(t *testing.T, program *penstock.Program, chart string) int {
 	t.Helper()
-	rendered, err := chartsource.Renderer{Options: chartsource.Options{Release: "central", Namespace: "tenant"}}.Render(t.Context(), os.DirFS(chart))
+	rendered, err := chartsource.Renderer{Options: chartsource.Options{Release: "central", Namespace: "tenant", Program: program.Path()}}.Render(t.Context(), os.DirFS(chart))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +89,8 @@ type kinds struct {
 	ready map[string]bool
 	// changed is closed, and replaced, when ready has changed.
 	changed chan struct{}
+	// ended is closed when the operator loop ends, and nil for Penstock, whose end fails the test.
+	ended chan struct{}
 }
 
 var _ measured = &kinds{}
@@ -112,15 +114,21 @@ func startOperator(w *casePlane, program, chart string) *kinds {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	k.ended = make(chan struct{})
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
+	var failure error
+	go func() {
+		failure = cmd.Wait()
+		close(k.ended)
+	}()
 	w.t.Cleanup(func() {
 		_ = end.Close()
-		if err := cmd.Wait(); err != nil || complaints.Len() > 0 {
-			w.t.Errorf("%s: %v\n%s", k.title, err, complaints.String())
+		if <-k.ended; failure != nil || complaints.Len() > 0 {
+			w.t.Errorf("%s: %v\n%s", k.title, failure, complaints.String())
 		}
 	})
 	k.processes = func() []int { return []int{cmd.Process.Pid} }
@@ -229,6 +237,8 @@ func (k *kinds) until(ctx context.Context, what string, is func(ready map[string
 		}
 		select {
 		case <-changed:
+		case <-k.ended:
+			return fmt.Errorf("waiting for %s: %s has ended", what, k.title)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
 		}

@@ -108,9 +108,6 @@ func (o *operator) watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := informer.AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}); err != nil {
-			return err
-		}
 		o.workloads = append(o.workloads, informer)
 	}
 	factory.Start(ctx.Done())
@@ -231,7 +228,7 @@ func condition(kind, status, reason string) map[string]any {
 func (o *operator) isReady(central *unstructured.Unstructured) bool {
 	count := 0
 	for _, informer := range o.workloads {
-		all, _ := informer.GetIndexer().ByIndex(cache.NamespaceIndex, central.GetNamespace()) // the index exists
+		all, _ := informer.GetIndexer().ByIndex(cache.NamespaceIndex, central.GetNamespace()) // the factory makes it
 		for _, kept := range all {
 			workload := kept.(*unstructured.Unstructured)
 			if releaseOf(workload) != central.GetNamespace()+"/"+central.GetName() {
