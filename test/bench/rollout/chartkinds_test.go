@@ -76,10 +76,13 @@ func (b *bench) flapping(t *testing.T, resources, flaps int) {
 				return time.Since(began), err
 			})
 			b.sayRequests(name, w.cluster.Audit().Since(mark, k.sends, plane.Not(plane.ByVerb("watch"))))
+			<-time.After(afterwards)
+			mark = w.cluster.Audit().Mark()
 			rests[name] = w.step(k, func(ctx context.Context) (time.Duration, error) {
 				<-time.After(atRest)
 				return atRest, ctx.Err()
 			})
+			b.sayRequests(name+" at rest", w.cluster.Audit().Since(mark, k.sends, plane.Not(plane.ByVerb("watch"))))
 		})
 	}
 	if t.Failed() {
