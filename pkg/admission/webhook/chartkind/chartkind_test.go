@@ -30,6 +30,10 @@ func of(now time.Time) stamps {
 	}}
 }
 
+// note and check are what the webhooks do.
+func note(s stamps, r webhook.Review) webhook.Answer  { return s.StampForThemselves(r, false) }
+func check(s stamps, r webhook.Review) webhook.Answer { return s.Check(r, validate) }
+
 func someone(name string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: name}
 }
@@ -86,7 +90,7 @@ func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer
 // Penstock's identities writes it, and whatever it brings along as a stamp.
 func TestWrittenForOthers(t *testing.T) {
 	s := of(at)
-	stored := noted(t, kind("operator", nil), s.note(review(t, someone("alice"), kind("operator", nil), nil)))
+	stored := noted(t, kind("operator", nil), note(s, review(t, someone("alice"), kind("operator", nil), nil)))
 	labelled := stored.DeepCopy()
 	labelled.SetLabels(map[string]string{"a": "b"})
 	for name, tc := range map[string]struct {
@@ -105,7 +109,7 @@ func TestWrittenForOthers(t *testing.T) {
 		"by somebody in their own name":      {"bob", kind("other", nil), stored, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			given := s.note(review(t, someone(tc.who), tc.object, tc.old))
+			given := note(s, review(t, someone(tc.who), tc.object, tc.old))
 			const says = "writes for others: whoever wants it writes it, and not by a revision or a plan"
 			if (given.Refusal != nil) != tc.refused || tc.refused && !strings.Contains(given.Refusal.Message, says) {
 				t.Fatalf("answered %+v", given)
@@ -114,7 +118,7 @@ func TestWrittenForOthers(t *testing.T) {
 				return
 			}
 			// The last look has no stamp for it either, whatever another webhook has admitted.
-			if last := s.check(review(t, someone(tc.who), tc.object, tc.old)); last.Refusal == nil {
+			if last := check(s, review(t, someone(tc.who), tc.object, tc.old)); last.Refusal == nil {
 				t.Error("admitted by the last look")
 			}
 		})
@@ -137,8 +141,8 @@ func TestMayNotImpersonate(t *testing.T) {
 // The last look admits what was stamped for whoever writes, as it is, and nothing else.
 func TestLastLook(t *testing.T) {
 	s := of(at)
-	stamped := noted(t, kind("operator", nil), s.note(review(t, someone("alice"), kind("operator", nil), nil)))
-	if given := s.check(review(t, someone("alice"), stamped, nil)); given.Refusal != nil {
+	stamped := noted(t, kind("operator", nil), note(s, review(t, someone("alice"), kind("operator", nil), nil)))
+	if given := check(s, review(t, someone("alice"), stamped, nil)); given.Refusal != nil {
 		t.Errorf("refused: %s", given.Refusal.Message)
 	}
 	changed := kind("admin", stamped.GetAnnotations())
@@ -156,7 +160,7 @@ func TestLastLook(t *testing.T) {
 		"no stamp":             {"alice", kind("operator", nil), "has no stamp of alice"},
 		"a spec of no meaning": {"alice", invalid, "spec.chart.ref"},
 	} {
-		given := s.check(review(t, someone(tc.who), tc.object, nil))
+		given := check(s, review(t, someone(tc.who), tc.object, nil))
 		if given.Refusal == nil || !strings.Contains(given.Refusal.Message, tc.says) {
 			t.Errorf("%s: want %q, got %+v", name, tc.says, given)
 		}
@@ -167,8 +171,8 @@ func TestLastLook(t *testing.T) {
 func TestWithoutKey(t *testing.T) {
 	s := of(at)
 	s.Key = func() (author.Key, error) { return author.Key{}, errors.New("the store is another one") }
-	for name, do := range map[string]func(webhook.Review) webhook.Answer{"note": s.note, "check": s.check, "account": s.refuseAccount} {
-		given := do(review(t, someone("alice"), kind("operator", nil), nil))
+	for name, do := range map[string]func(stamps, webhook.Review) webhook.Answer{"note": note, "check": check, "account": stamps.refuseAccount} {
+		given := do(s, review(t, someone("alice"), kind("operator", nil), nil))
 		if given.Refusal == nil || given.Refusal.Code != http.StatusServiceUnavailable {
 			t.Errorf("%s: %+v", name, given)
 		}
@@ -185,8 +189,8 @@ func TestHostileReviews(t *testing.T) {
 	} {
 		r := good
 		r.ObjectJSON = json.RawMessage(text)
-		for which, do := range map[string]func(webhook.Review) webhook.Answer{"check": s.check, "account": s.refuseAccount} {
-			if given := do(r); given.Refusal == nil || len(given.Refusal.Message) > 1<<14 {
+		for which, do := range map[string]func(stamps, webhook.Review) webhook.Answer{"check": check, "account": stamps.refuseAccount} {
+			if given := do(s, r); given.Refusal == nil || len(given.Refusal.Message) > 1<<14 {
 				t.Errorf("%s: %s: %.200v", name, which, given)
 			}
 		}
