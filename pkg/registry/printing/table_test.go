@@ -53,4 +53,13 @@ func TestAge(t *testing.T) {
 	if got := Age(clock, metav1.Time{}); got != "<unknown>" {
 		t.Errorf("no time prints as %q", got)
 	}
+	// It grows; clocks that differ by a second are the same, and a time that is to come is none.
+	for since, want := range map[time.Duration]string{
+		0: "0s", 119 * time.Second: "119s", 121 * time.Second: "2m1s", 47 * time.Hour: "47h", 400 * 24 * time.Hour: "400d",
+		-time.Second: "0s", -5 * time.Second: "<invalid>", -24 * time.Hour: "<invalid>",
+	} {
+		if got := Age(clock, metav1.NewTime(now.Add(-since))); got != want {
+			t.Errorf("after %s: %s, want %s", since, got, want)
+		}
+	}
 }
