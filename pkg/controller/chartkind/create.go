@@ -32,7 +32,7 @@ func (v *visit) render(ctx context.Context) (source.Rendered, *halt) {
 	v.countRender()
 	klog.FromContext(ctx).Info("Rendering a chart", "extension", v.extension, "resource", v.String(), "generation", v.object.GetGeneration())
 	renderer := chartsource.Renderer{Options: chartsource.Options{
-		Release: v.object.GetName(), Namespace: v.namespaceOf(v.object), Values: v.values, Generated: generated, Program: v.Program,
+		Release: v.object.GetName(), Namespace: v.namespaceOf(v.object), Values: v.values, Integers: true, Generated: generated, Program: v.Program,
 	}}
 	rendered, err := renderer.RenderArchive(ctx, v.chart.archive)
 	switch {

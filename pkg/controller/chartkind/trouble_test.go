@@ -195,3 +195,20 @@ func TestRightsLost(t *testing.T) {
 	p.accepted("lamp", "True", reasonAccepted)
 	p.await("hall", "it is told again", says(report.Ready, "False", report.ReasonWorkloadsNotReady))
 }
+
+// A chart is given whole numbers as such, however large: a template would print a million as 1e+06
+// otherwise, and what it is written for would not take it.
+func TestWholeNumbers(t *testing.T) {
+	p := newPlane(t)
+	p.kind(nil)
+	p.lamp("hall", 104857600)
+	p.run()
+	p.until("its revision is made", func() bool { return len(p.made) == 1 }, func() any { return p.made })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, objects := range p.packs {
+		if got := string(objects[0].JSON); !strings.Contains(got, `"size":"104857600"`) {
+			t.Error(got)
+		}
+	}
+}

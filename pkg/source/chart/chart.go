@@ -38,6 +38,9 @@ type Options struct {
 	Namespace string
 	// Values override those of the chart.
 	Values map[string]any
+	// Integers makes whole numbers of Values integers, as operators give them to Helm; otherwise
+	// they are floating point, as from a file of values.
+	Integers bool
 	// KubeVersion is the version of the cluster, and APIVersions what it serves besides
 	// the kinds of Kubernetes (example.com/v1, example.com/v1/Lamp). Empty is the version
 	// that Helm was built with.
@@ -139,6 +142,7 @@ func (o Options) validate() error {
 // execute has a process render the chart.
 func (r Renderer) execute(ctx context.Context, request template.Request) (template.Answer, error) {
 	request.Release, request.Namespace, request.Values = r.Options.Release, r.Options.Namespace, r.Options.Values
+	request.Integers = r.Options.Integers
 	request.KubeVersion, request.APIVersions = r.Options.KubeVersion, r.Options.APIVersions
 	if request.Generate = len(r.Options.Generated) > 0; request.Generate {
 		for _, one := range r.Options.Generated {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"time"
 )
@@ -47,6 +48,9 @@ func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "reading the chart: %v\n", err)
 		return 1
 	}
+	if request.Integers {
+		request.Values, _ = integers(request.Values).(map[string]any)
+	}
 	answer, err := render(request)
 	if err != nil {
 		answer = Answer{Error: err.Error()}
@@ -56,6 +60,27 @@ func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// integers makes whole numbers of a value integers, which templates print as they are.
+func integers(value any) any {
+	switch of := value.(type) {
+	case map[string]any:
+		for name, one := range of {
+			of[name] = integers(one)
+		}
+	case []any:
+		for i, one := range of {
+			of[i] = integers(one)
+		}
+	case float64:
+		// Beyond it, floating point has no units.
+		const exact = 1 << 53
+		if of == math.Trunc(of) && math.Abs(of) <= exact {
+			return int64(of)
+		}
+	}
+	return value
 }
 
 // Request is what is rendered.
@@ -69,6 +94,9 @@ type Request struct {
 	Namespace string `json:"namespace"`
 	// Values override those of the chart.
 	Values map[string]any `json:"values,omitempty"`
+	// Integers makes whole numbers of Values integers. Without it they are floating point, as those
+	// of a file of values are to Helm, and a million is printed as 1e+06.
+	Integers bool `json:"integers,omitempty"`
 	// KubeVersion and APIVersions are of the cluster; empty is what Helm was built with.
 	KubeVersion string   `json:"kubeVersion,omitempty"`
 	APIVersions []string `json:"apiVersions,omitempty"`
