@@ -1,22 +1,27 @@
 package chartkind
 
 import (
+	"slices"
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
 )
 
 // holderOf is the ChartKind that has the kind of another one: the custom resources of a kind are
-// installed with one chart. Of two the older one has it. One that is served goes on until it has
-// been looked at.
+// installed with one chart. Of two, the one has it that was accepted, which its finalizer tells, or the
+// older one; names decide between those of one second.
 func (c *Controller) holderOf(object *unstructured.Unstructured, kind *chartkind.ChartKind) string {
-	wanted := kind.Spec.Resource.GVR().GroupResource()
-	for _, other := range c.kindsOf(wanted.String()) {
-		if other.GetName() == kind.Name {
-			continue
+	rank := func(one *unstructured.Unstructured) []string {
+		accepted := "1"
+		if slices.Contains(one.GetFinalizers(), chartkind.Finalizer) {
+			accepted = "0"
 		}
-		is, was := object.GetCreationTimestamp(), other.GetCreationTimestamp()
-		if was.Before(&is) || was.Equal(&is) && other.GetName() < kind.Name || c.servedBy(other.GetName()) != nil {
+		return []string{accepted, one.GetCreationTimestamp().UTC().Format(time.RFC3339), one.GetName()}
+	}
+	for _, other := range c.kindsOf(kind.Spec.Resource.GVR().GroupResource().String()) {
+		if other.GetName() != kind.Name && (slices.Compare(rank(other), rank(object)) < 0 || c.servedBy(other.GetName()) != nil) {
 			return other.GetName()
 		}
 	}

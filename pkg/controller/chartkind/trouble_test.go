@@ -55,6 +55,22 @@ func TestKindTaken(t *testing.T) {
 	p.accepted("a-second", "True", reasonAccepted)
 }
 
+// Of two of one second, the one that was accepted keeps the kind, for other leaders too.
+func TestKindKept(t *testing.T) {
+	p, at := newPlane(t), time.Now()
+	p.kindOf("b-first", at, nil)
+	stop := p.run()
+	p.accepted("b-first", "True", reasonAccepted)
+	p.kindOf("a-second", at, nil)
+	p.accepted("a-second", "False", reasonTaken)
+	stop()
+	p.run()
+	p.lamp("hall", 1)
+	p.until("its revision is made", func() bool { return len(p.made) == 1 }, func() any { return p.made })
+	p.accepted("b-first", "True", reasonAccepted)
+	p.accepted("a-second", "False", reasonTaken)
+}
+
 // renamed has a name of its extension that whoever labels a Lamp decides.
 func renamed(spec map[string]any) {
 	spec["extension"] = "'lamp-house-' + object.metadata.labels.room"
