@@ -109,7 +109,7 @@ function took(phase) {
   if (!phase.started) return "";
   if (phase.done) {
     const ms = Date.parse(phase.done) - Date.parse(phase.started);
-    return ms < 1000 ? ", within a second" : `, after ${span(ms)}`;
+    return ms < 1000 ? ", at once" : `, after ${span(ms)}`;
   }
   return phase.state === "Progressing" || phase.state === "Failing" ? `, for ${span(now.value - Date.parse(phase.started))}` : "";
 }

@@ -100,6 +100,9 @@ export const objectName = (of) => (of.namespace ? `${of.namespace}/${of.name}` :
 /** @param {string} apiVersion @param {string} kind */
 export const kindOf = (apiVersion, kind) => (apiVersion.includes("/") ? `${kind}.${apiVersion.split("/")[0]}` : kind);
 
+/** A message without the way to approve by kubectl, for which there is a button. @param {string | undefined} message */
+export const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review status\.items[\s\S]*$/, "");
+
 /** The screen of an object of a revision. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
 export const objectPlace = (revision, of) => `#/object/${revision}/${kindOf(of.apiVersion, of.kind)}/${of.namespace ?? ""}/${encodeURIComponent(of.name)}`;
 

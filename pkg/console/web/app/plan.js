@@ -1,7 +1,7 @@
 // One plan: what it disturbs and takes before what it changes, its approval, and its run.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Confirm, Problem, State, Unified, announce, count } from "./parts.js";
+import { Ago, Button, Confirm, Problem, State, Unified, announce, count, remark } from "./parts.js";
 import { frozen, lacks, me } from "./shared.js";
 
 /** @typedef {import("./api").Plan} Plan @typedef {import("./api").PlanItem} Item */
@@ -59,9 +59,6 @@ export function PlanScreen({ name }) {
     <${Runs} plan=${plan.value} history=${history.value} rights=${rights.value}/>
   </main>`;
 }
-
-/** A message without the way to approve by kubectl, for which there is a button. @param {string | undefined} message */
-const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review status\.items[\s\S]*$/, "");
 
 /** @type {Record<string, string>} */
 const impacts = { None: "well", Low: "well", Medium: "review", High: "needs" };

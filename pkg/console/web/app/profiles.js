@@ -2,7 +2,7 @@
 // plan would do now; and a new plan, which waits for its approval.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post, still } from "./net.js";
-import { Ago, Button, Problem, State, announce, kindOf } from "./parts.js";
+import { Ago, Button, Problem, State, announce, kindOf, remark } from "./parts.js";
 import { isName, lacks } from "./shared.js";
 
 /** @typedef {import("./api").Profile} Profile */
@@ -48,7 +48,7 @@ function OneProfile({ profile, rights }) {
     <div class="head"><h2>${profile.name}</h2><${State} signal=${profile.signal} word=${status.state}/>${profile.own && html` <span class="chip">of your own</span>`}
       ${status.plan && (isName(status.plan) ? html`<span>by plan <a data-row href=${`#/plan/${status.plan}`}>${status.plan}</a> <span class="quiet">${status.planPhase}</span></span>` : html`<span>by plan ${status.plan}</span>`)}</div>
     <p>${profile.description}</p>
-    ${status.message && !lacking.length && html`<p class="quiet">${status.message}</p>`}
+    ${remark(status.message) && !lacking.length && html`<p class="quiet">${remark(status.message)}</p>`}
     ${profile.wrong && html`<p class="note needs">${profile.wrong}</p>`}
     <p><${State} signal=${met[status.prerequisites] ?? "stopped"} word=${status.prerequisites === "Met" ? "The cluster has what it needs" : status.prerequisites === "Missing" ? "The cluster lacks something" : "What the cluster has could not be read"}/></p>
     ${lacking.length > 0 && html`<ul class="terms">${lacking.map((one) => html`<li key=${one.definition}><code>${one.definition}</code> <strong>${one.state}</strong>${one.optional ? " (it does without)" : ""} ${one.message}</li>`)}</ul>`}
