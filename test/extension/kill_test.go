@@ -80,12 +80,7 @@ type mortal struct{ shared }
 // ones.
 func (m mortal) arm(n int, die func()) (behind func() string) {
 	m.t.Helper()
-	var (
-		seen    atomic.Int64
-		what    string
-		running sync.WaitGroup
-		watches []watch.Interface
-	)
+	var watches []watch.Interface
 	for _, resource := range []schema.GroupVersionResource{extension.Resource, revisions} {
 		changes, err := m.host.Resource(resource).Watch(m.t.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -93,12 +88,22 @@ func (m mortal) arm(n int, die func()) (behind func() string) {
 		}
 		watches = append(watches, changes)
 	}
-	// Only then: while the program is dead, its API cannot be watched.
+	return behindChange(n, watches, func(name string) bool { return name == m.name || strings.HasPrefix(name, m.name+"-") }, die)
+}
+
+// behindChange calls die behind the n-th change that watches tell of objects whose name counts.
+func behindChange(n int, watches []watch.Interface, counts func(name string) bool, die func()) (behind func() string) {
+	var (
+		seen    atomic.Int64
+		what    string
+		running sync.WaitGroup
+	)
+	// Only when all watch: while the program is dead, its API cannot be watched.
 	for _, changes := range watches {
 		running.Go(func() {
 			for change := range changes.ResultChan() {
 				object, ok := change.Object.(*unstructured.Unstructured)
-				if !ok || object.GetName() != m.name && !strings.HasPrefix(object.GetName(), m.name+"-") || seen.Add(1) != int64(n) {
+				if !ok || !counts(object.GetName()) || seen.Add(1) != int64(n) {
 					continue
 				}
 				what = fmt.Sprintf("%s %s %s", change.Type, object.GetKind(), object.GetName())

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -58,7 +61,7 @@ func TestSkew(t *testing.T) {
 	for n, more := 1, true; more && !t.Failed(); n += step {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			var changes int
-			if changes = (skewed{mortal{w.in(t, fmt.Sprintf("skew-%d", n))}, set}).midway(n); changes == 0 {
+			if changes = (skewed{mortal{w.in(t, fmt.Sprintf("skew-%02d", n))}, set}).midway(n); changes == 0 {
 				more = false
 			}
 			points += changes
@@ -172,8 +175,8 @@ func (s skewed) alone() {
 	}
 }
 
-// midway has the leader change behind the n-th change of an extension and its revisions, on the
-// way to Helm and on the way back. It returns how often there were so many changes.
+// midway has the leader change behind the n-th change of an extension, its objects and its release,
+// on the way to Helm and on the way back. It returns how often there were so many changes.
 func (s skewed) midway(n int) (times int) {
 	before, mark := s.install(), s.Audit().Mark()
 	for _, way := range [][2]int{{byEngine, byHelm}, {byHelm, byEngine}} {
@@ -236,8 +239,7 @@ func (s skewed) run(replica int) {
 func (s skewed) interrupt(n, from, to int) (behind string) {
 	s.t.Helper()
 	var died atomic.Bool
-	// The extension and its revisions are there, and count as changes.
-	ended := s.arm(1+len(s.chain())+n, func() {
+	ended := behindChange(n, s.changes(), func(name string) bool { return strings.Contains(name, s.name) }, func() {
 		s.set.Kill(s.top, to)
 		s.run(from)
 		died.Store(true)
@@ -252,6 +254,29 @@ func (s skewed) interrupt(n, from, to int) (behind string) {
 	s.arrive(from)
 	s.run(to)
 	return behind
+}
+
+// changes are those of the extension, of its objects and of the Secrets of releases from now on.
+// The API of the replicas cannot be watched while they are killed.
+func (s skewed) changes() []watch.Interface {
+	s.t.Helper()
+	var watches []watch.Interface
+	of := []dynamic.ResourceInterface{s.host.Resource(extension.Resource), s.host.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("penstock-system")}
+	for _, resource := range []schema.GroupVersionResource{deployments, configMaps, accounts} {
+		of = append(of, s.host.Resource(resource).Namespace(s.name))
+	}
+	for _, one := range of {
+		list, err := one.List(s.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		changes, err := one.Watch(s.t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		watches = append(watches, changes)
+	}
+	return watches
 }
 
 // chain are the revisions, newest first; nil when they cannot be read now.
