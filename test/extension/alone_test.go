@@ -89,6 +89,7 @@ func otherController(w shared) {
 	w.MustKubectl("create", "namespace", namespace)
 	lease(namespace)
 	w.server().Await(w.t, "ClusterExtensions are left alone")
+	w.quiet() // what was deleted before may still be torn down
 	mark := w.Audit().Mark()
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.quiet()
