@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/webhooktest"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
@@ -52,22 +52,6 @@ func kind(account string, annotations map[string]string) *unstructured.Unstructu
 	return object
 }
 
-func review(t *testing.T, who authenticationv1.UserInfo, object, old *unstructured.Unstructured) webhook.Review {
-	t.Helper()
-	r := webhook.Review{Operation: admissionv1.Create, Group: chartkind.Kind.Group, Kind: chartkind.Kind.Kind, Name: object.GetName(), User: who}
-	var err error
-	if r.ObjectJSON, err = object.MarshalJSON(); err != nil {
-		t.Fatal(err)
-	}
-	if old != nil {
-		r.Operation = admissionv1.Update
-		if r.OldJSON, err = old.MarshalJSON(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return r
-}
-
 // noted is an object with the annotations of an answer.
 func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer) *unstructured.Unstructured {
 	t.Helper()
@@ -90,7 +74,7 @@ func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer
 // Penstock's identities writes it, and whatever it brings along as a stamp.
 func TestWrittenForOthers(t *testing.T) {
 	s := of(at)
-	stored := noted(t, kind("operator", nil), note(s, review(t, someone("alice"), kind("operator", nil), nil)))
+	stored := noted(t, kind("operator", nil), note(s, webhooktest.Review(t, someone("alice"), kind("operator", nil), nil)))
 	labelled := stored.DeepCopy()
 	labelled.SetLabels(map[string]string{"a": "b"})
 	for name, tc := range map[string]struct {
@@ -109,7 +93,7 @@ func TestWrittenForOthers(t *testing.T) {
 		"by somebody in their own name":      {"bob", kind("other", nil), stored, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			given := note(s, review(t, someone(tc.who), tc.object, tc.old))
+			given := note(s, webhooktest.Review(t, someone(tc.who), tc.object, tc.old))
 			const says = "writes for others: whoever wants it writes it, and not by a revision or a plan"
 			if (given.Refusal != nil) != tc.refused || tc.refused && !strings.Contains(given.Refusal.Message, says) {
 				t.Fatalf("answered %+v", given)
@@ -118,7 +102,7 @@ func TestWrittenForOthers(t *testing.T) {
 				return
 			}
 			// The last look has no stamp for it either, whatever another webhook has admitted.
-			if last := check(s, review(t, someone(tc.who), tc.object, tc.old)); last.Refusal == nil {
+			if last := check(s, webhooktest.Review(t, someone(tc.who), tc.object, tc.old)); last.Refusal == nil {
 				t.Error("admitted by the last look")
 			}
 		})
@@ -127,7 +111,7 @@ func TestWrittenForOthers(t *testing.T) {
 
 // Who may not impersonate the ServiceAccount is told which one, and which right they lack.
 func TestMayNotImpersonate(t *testing.T) {
-	given := of(at).refuseAccount(review(t, someone("mallory"), kind("operator", nil), nil))
+	given := of(at).refuseAccount(webhooktest.Review(t, someone("mallory"), kind("operator", nil), nil))
 	if given.Refusal == nil || given.Refusal.Code != http.StatusUnprocessableEntity {
 		t.Fatalf("answered %+v", given)
 	}
@@ -141,8 +125,8 @@ func TestMayNotImpersonate(t *testing.T) {
 // The last look admits what was stamped for whoever writes, as it is, and nothing else.
 func TestLastLook(t *testing.T) {
 	s := of(at)
-	stamped := noted(t, kind("operator", nil), note(s, review(t, someone("alice"), kind("operator", nil), nil)))
-	if given := check(s, review(t, someone("alice"), stamped, nil)); given.Refusal != nil {
+	stamped := noted(t, kind("operator", nil), note(s, webhooktest.Review(t, someone("alice"), kind("operator", nil), nil)))
+	if given := check(s, webhooktest.Review(t, someone("alice"), stamped, nil)); given.Refusal != nil {
 		t.Errorf("refused: %s", given.Refusal.Message)
 	}
 	changed := kind("admin", stamped.GetAnnotations())
@@ -160,7 +144,7 @@ func TestLastLook(t *testing.T) {
 		"no stamp":             {"alice", kind("operator", nil), "has no stamp of alice"},
 		"a spec of no meaning": {"alice", invalid, "spec.chart.ref"},
 	} {
-		given := check(s, review(t, someone(tc.who), tc.object, nil))
+		given := check(s, webhooktest.Review(t, someone(tc.who), tc.object, nil))
 		if given.Refusal == nil || !strings.Contains(given.Refusal.Message, tc.says) {
 			t.Errorf("%s: want %q, got %+v", name, tc.says, given)
 		}
@@ -172,7 +156,7 @@ func TestWithoutKey(t *testing.T) {
 	s := of(at)
 	s.Key = func() (author.Key, error) { return author.Key{}, errors.New("the store is another one") }
 	for name, do := range map[string]func(stamps, webhook.Review) webhook.Answer{"note": note, "check": check, "account": stamps.refuseAccount} {
-		given := do(s, review(t, someone("alice"), kind("operator", nil), nil))
+		given := do(s, webhooktest.Review(t, someone("alice"), kind("operator", nil), nil))
 		if given.Refusal == nil || given.Refusal.Code != http.StatusServiceUnavailable {
 			t.Errorf("%s: %+v", name, given)
 		}
@@ -182,7 +166,7 @@ func TestWithoutKey(t *testing.T) {
 // What is no ChartKind is refused, and breaks nothing.
 func TestHostileReviews(t *testing.T) {
 	s := of(at)
-	good := review(t, someone("mallory"), kind("operator", nil), nil)
+	good := webhooktest.Review(t, someone("mallory"), kind("operator", nil), nil)
 	for name, text := range map[string]string{
 		"nothing": "", "null": "null", "a list": "[]", "a spec of text": `{"spec": "x"}`, "values of a number": `{"spec": {"values": 1}}`,
 		"a long path": `{"spec": {"values": [{"to": "` + strings.Repeat("a.", 1<<16) + `a", "from": "spec.x"}]}}`,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/webhooktest"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
@@ -47,22 +48,6 @@ func written(version string, annotations map[string]string) *unstructured.Unstru
 	return object
 }
 
-func review(t *testing.T, who authenticationv1.UserInfo, object, old *unstructured.Unstructured) webhook.Review {
-	t.Helper()
-	r := webhook.Review{Operation: admissionv1.Create, Group: extension.Kind.Group, Kind: extension.Kind.Kind, Name: object.GetName(), User: who}
-	var err error
-	if r.ObjectJSON, err = object.MarshalJSON(); err != nil {
-		t.Fatal(err)
-	}
-	if old != nil {
-		r.Operation = admissionv1.Update
-		if r.OldJSON, err = old.MarshalJSON(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return r
-}
-
 // patched is an object as an answer leaves it, and as kube-apiserver counts its generation.
 func patched(t *testing.T, object *unstructured.Unstructured, given webhook.Answer, generation int64) *unstructured.Unstructured {
 	t.Helper()
@@ -92,7 +77,7 @@ func stored(t *testing.T, who authenticationv1.UserInfo, now time.Time) *unstruc
 	old := written("0.9.0", nil)
 	old.SetGeneration(0)
 	object := written("1.0.0", nil)
-	return patched(t, object, of(now).Stamp(review(t, who, object, old), false), 1)
+	return patched(t, object, of(now).Stamp(webhooktest.Review(t, who, object, old), false), 1)
 }
 
 func author1(t *testing.T, object *unstructured.Unstructured) string {
@@ -129,7 +114,7 @@ func TestStampAndCheck(t *testing.T) {
 		"OtherNothing": {"an annotation of otbefore", written("1.0.0", map[string]string{extension.AuthorAnnotation: before, "example.com/penstock.dev/on-failure": "x"}), 1, "alice"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := of(at).Stamp(review(t, mallory, tc.object, old), false)
+			answer := of(at).Stamp(webhooktest.Review(t, mallory, tc.object, old), false)
 			result := patched(t, tc.object, answer, tc.generation)
 			if got := author1(t, result); got != tc.by {
 				t.Errorf("%s: the author is %q, want %q", tc.reason, got, tc.by)
@@ -137,25 +122,25 @@ func TestStampAndCheck(t *testing.T) {
 			if (len(answer.Warnings) > 0) != (tc.by == "mallory") {
 				t.Errorf("%s: warnings %v", tc.reason, answer.Warnings)
 			}
-			if checked := of(at).Check(review(t, mallory, result, old), validate); checked.Refusal != nil {
+			if checked := of(at).Check(webhooktest.Review(t, mallory, result, old), validate); checked.Refusal != nil {
 				t.Errorf("%s: %s", tc.reason, checked.Refusal.Message)
 			}
-			if again := of(at).Stamp(review(t, mallory, result, old), false); len(again.Annotations) > 0 || again.Refusal != nil {
+			if again := of(at).Stamp(webhooktest.Review(t, mallory, result, old), false); len(again.Annotations) > 0 || again.Refusal != nil {
 				t.Errorf("%s: asked again it says %v", tc.reason, again)
 			}
 			if _, set := tc.object.GetAnnotations()[extension.AuthorAnnotation]; answer.Annotations != nil || !set {
-				if checked := of(at).Check(review(t, mallory, tc.object, old), validate); checked.Refusal == nil && author1(t, tc.object) != "alice" {
+				if checked := of(at).Check(webhooktest.Review(t, mallory, tc.object, old), validate); checked.Refusal == nil && author1(t, tc.object) != "alice" {
 					t.Errorf("%s: admitted without the stamp", tc.reason)
 				}
 			}
 			changed := result.DeepCopy()
 			_ = unstructured.SetNestedField(changed.Object, "9.9.9", "spec", "source", "catalog", "version")
 			changed.SetGeneration(2)
-			if checked := of(at).Check(review(t, mallory, changed, old), validate); checked.Refusal == nil {
+			if checked := of(at).Check(webhooktest.Review(t, mallory, changed, old), validate); checked.Refusal == nil {
 				t.Errorf("%s: another webhook changed the spec after the stamp", tc.reason)
 			}
 			if tc.by == "mallory" {
-				if checked := of(at).Check(review(t, alice, result, old), validate); checked.Refusal == nil || checked.Refusal.Code != http.StatusForbidden {
+				if checked := of(at).Check(webhooktest.Review(t, alice, result, old), validate); checked.Refusal == nil || checked.Refusal.Code != http.StatusForbidden {
 					t.Errorf("%s: it passes for a write of alice", tc.reason)
 				}
 			}
@@ -167,25 +152,25 @@ func TestCreation(t *testing.T) {
 	object := written("1.0.0", map[string]string{extension.AuthorAnnotation: stored(t, alice, at).GetAnnotations()[extension.AuthorAnnotation]})
 	object.SetUID("")
 	object.SetGeneration(0)
-	made := patched(t, object, of(at).Stamp(review(t, mallory, object, nil), true), 1)
+	made := patched(t, object, of(at).Stamp(webhooktest.Review(t, mallory, object, nil), true), 1)
 	made.SetUID("u2")
 	stamp, err := author.ClusterExtensions().Written(key(), made)
 	if err != nil || stamp.User != "mallory" || !stamp.Bypass || stamp.Extension != "" || stamp.Generation != 1 {
 		t.Errorf("%+v %v", stamp, err)
 	}
-	if checked := of(at).Check(review(t, mallory, made, nil), validate); checked.Refusal != nil {
+	if checked := of(at).Check(webhooktest.Review(t, mallory, made, nil), validate); checked.Refusal != nil {
 		t.Error(checked.Refusal.Message)
 	}
-	if checked := of(at).Check(review(t, mallory, object, nil), validate); checked.Refusal == nil {
+	if checked := of(at).Check(webhooktest.Review(t, mallory, object, nil), validate); checked.Refusal == nil {
 		t.Error("admitted with the stamp of somebody else")
 	}
 	// An own stamp of another time is no new one.
-	if later := of(at.Add(time.Hour)).Check(review(t, mallory, made, nil), validate); later.Refusal == nil {
+	if later := of(at.Add(time.Hour)).Check(webhooktest.Review(t, mallory, made, nil), validate); later.Refusal == nil {
 		t.Error("admitted with a stamp of an hour ago")
 	}
 	object.SetName("")
 	object.SetGenerateName("argo-")
-	made = patched(t, object, of(at).Stamp(review(t, mallory, object, nil), false), 1)
+	made = patched(t, object, of(at).Stamp(webhooktest.Review(t, mallory, object, nil), false), 1)
 	made.SetName("argo-x7")
 	if got := author1(t, made); got != "mallory" {
 		t.Errorf("with a generated name the author is %q", got)
@@ -212,7 +197,7 @@ func TestWrittenForOthers(t *testing.T) {
 		"Labels":    {engine, labelled, old, false},
 		"Alice":     {alice, written("2.0.0", nil), old, false},
 	} {
-		given := s.StampForThemselves(review(t, tc.who, tc.object, tc.old), false)
+		given := s.StampForThemselves(webhooktest.Review(t, tc.who, tc.object, tc.old), false)
 		if (given.Refusal != nil) != tc.refused || tc.refused && !strings.Contains(given.Refusal.Message, "writes for others") {
 			t.Errorf("%s: %+v", name, given)
 		}
@@ -224,7 +209,7 @@ func TestWithoutKey(t *testing.T) {
 	s := of(time.Now())
 	s.Key = func() (author.Key, error) { return author.Key{}, errors.New("the store is another one") }
 	for name, do := range map[string]func(webhook.Review) webhook.Answer{"check": func(r webhook.Review) webhook.Answer { return s.Check(r, validate) }, "stamp": func(r webhook.Review) webhook.Answer { return s.Stamp(r, false) }} {
-		given := do(review(t, alice, written("1.0.0", nil), nil))
+		given := do(webhooktest.Review(t, alice, written("1.0.0", nil), nil))
 		if given.Refusal == nil || given.Refusal.Code != http.StatusServiceUnavailable || !strings.Contains(given.Refusal.Message, "the store is another one") {
 			t.Errorf("%s: %v", name, given.Refusal)
 		}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/webhooktest"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
@@ -69,18 +70,7 @@ func source(annotations map[string]string) *unstructured.Unstructured {
 // decided is the answer to a write.
 func decided(t *testing.T, by *host, who string, object, old *unstructured.Unstructured) webhook.Answer {
 	t.Helper()
-	kind := annotated.CatalogSources()
-	r := webhook.Review{Operation: admissionv1.Create, Group: kind.Group, Kind: kind.Kind, Namespace: "olm", Name: "catalog", User: authenticationv1.UserInfo{Username: who}}
-	var err error
-	if r.ObjectJSON, err = object.MarshalJSON(); err != nil {
-		t.Fatal(err)
-	}
-	if old != nil {
-		r.Operation = admissionv1.Update
-		if r.OldJSON, err = old.MarshalJSON(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r := webhooktest.Review(t, authenticationv1.UserInfo{Username: who}, object, old)
 	now := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	all := Webhooks(func() (author.Key, error) { return author.NewKey([]byte("secret")), nil }, func() time.Time { return now }, func(who string) bool { return who == engine }, by)
 	return all[0].Decide(t.Context(), r)

@@ -1,0 +1,31 @@
+// Package webhooktest asks webhooks in tests, as kube-apiserver does.
+package webhooktest
+
+import (
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+)
+
+// Review is what a webhook is asked when somebody writes an object: that they create it, or that
+// they change it from what it was before, when old is not nil.
+func Review(t *testing.T, who authenticationv1.UserInfo, object, old *unstructured.Unstructured) webhook.Review {
+	t.Helper()
+	kind := object.GroupVersionKind()
+	r := webhook.Review{Operation: admissionv1.Create, Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), User: who}
+	var err error
+	if r.ObjectJSON, err = object.MarshalJSON(); err != nil {
+		t.Fatal(err)
+	}
+	if old != nil {
+		r.Operation = admissionv1.Update
+		if r.OldJSON, err = old.MarshalJSON(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
