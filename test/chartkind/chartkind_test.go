@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -33,6 +32,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
@@ -119,13 +119,13 @@ func start(t *testing.T) shared {
 func (w shared) awaitStamps() {
 	w.t.Helper()
 	var said any
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := poll.Until(w.t.Context(), func(context.Context) bool {
 		out := w.KubectlInput(w.kinds, "create", "--dry-run=server", "-o", "yaml", "-f", "-")
 		said = out
 		if strings.Contains(out.String(), "is invalid") {
 			w.t.Fatal(out)
 		}
-		return out.ExitCode == 0 && strings.Contains(out.Stdout, "penstock.dev/author"), nil
+		return out.ExitCode == 0 && strings.Contains(out.Stdout, "penstock.dev/author")
 	})
 	if err != nil {
 		w.t.Fatalf("nobody notes who writes ChartKinds: %v", said)
@@ -250,7 +250,7 @@ func (w shared) has() int {
 // were given, and no watch tells.
 func (w shared) eventually(what string, so func() bool) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) { return so(), nil })
+	err := poll.Until(w.t.Context(), func(context.Context) bool { return so() })
 	if err != nil {
 		w.t.Fatalf("%s: %v", what, err)
 	}

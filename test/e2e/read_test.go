@@ -9,11 +9,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // kubectlProgram is for runs that Access does not offer: ended by us.
@@ -223,9 +221,9 @@ func hiddenSecrets(w sharedPlane) {
 // be watched.
 func (w sharedPlane) eventually(run func() (string, string), passes func(string) bool) (stdout, stderr string) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(w.t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := poll.Until(w.t.Context(), func(context.Context) bool {
 		stdout, stderr = run()
-		return passes(stdout), nil
+		return passes(stdout)
 	})
 	if err != nil {
 		w.t.Fatalf("%v:\n%s%s", err, stdout, stderr)

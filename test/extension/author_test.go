@@ -11,13 +11,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // authorScenarios are about who counts as the author of a ClusterExtension. Mallory may write
@@ -45,10 +45,10 @@ func (w shared) awaitStamps() {
 		"spec": map[string]any{"namespace": "default", "source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": "probe"}}},
 	})
 	var said any
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := poll.Until(w.t.Context(), func(ctx context.Context) bool {
 		made, err := w.host.Resource(extension.Resource).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		said = err
-		return err == nil && made.GetAnnotations()[extension.AuthorAnnotation] != "", nil
+		return err == nil && made.GetAnnotations()[extension.AuthorAnnotation] != ""
 	})
 	if err != nil {
 		w.t.Fatalf("nobody notes who writes extensions: %v", said)
@@ -385,10 +385,10 @@ func unregistered(w shared) {
 	ofAlice := stamp()
 	// kube-apiserver forgets each of the two in its own time: while it knows one, a write is
 	// stamped, or refused.
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := poll.Until(w.t.Context(), func(context.Context) bool {
 		last := stamp()
 		out := mallory.Kubectl("patch", "clusterextension", name, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"progressDeadlineMinutes":%d}}`, 20+time.Now().UnixNano()%600))
-		return out.ExitCode == 0 && stamp() == last, nil
+		return out.ExitCode == 0 && stamp() == last
 	})
 	if err != nil {
 		w.t.Fatal("authors are noted without webhooks")

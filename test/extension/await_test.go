@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -22,6 +20,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // present and absent are for await.
@@ -190,7 +189,7 @@ func waitsForApproval(r *olmv1alpha1.ClusterExtensionRevision) bool {
 // eventually waits for what cannot be watched.
 func (w shared) eventually(what string, is func() bool) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	err := poll.Until(w.t.Context(), func(context.Context) bool { return is() })
 	if err != nil {
 		w.t.Fatalf("%s: %v", what, err)
 	}

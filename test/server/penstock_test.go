@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // TestMain does what the program does once, before it serves.
@@ -127,16 +128,14 @@ func (p *process) halt(t *testing.T) time.Duration {
 // eventually repeats a check until it passes.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
+	var last error
+	// Also of what ends the test, when its context has ended.
+	err := poll.Until(context.Background(), func(context.Context) bool {
+		last = check()
+		return last == nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", what, last)
 	}
 }
 

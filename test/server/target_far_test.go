@@ -32,10 +32,13 @@ spec:
 `, extension, number)
 }
 
-// makeAvailable acts for the controller of Deployments, which does not run there.
-func (w *hostAndTarget) makeAvailable(t *testing.T, name string) {
+// makeAvailable acts for the controller of Deployments, which does not run there, once
+// the Deployment is that of the revision.
+func (w *hostAndTarget) makeAvailable(t *testing.T, name, number string) {
 	t.Helper()
-	becomes(t, "the Deployment "+name, func() string { return w.target.Kubectl("get", "deployment", name, "-o", "name").Stdout }, name)
+	becomes(t, "the Deployment "+name, func() string {
+		return w.target.Kubectl("get", "deployment", name, "-o", "jsonpath=revision {.metadata.labels.number}").Stdout
+	}, "revision "+number)
 	generation := w.target.MustKubectl("get", "deployment", name, "-o", "jsonpath={.metadata.generation}")
 	w.target.MustKubectl("patch", "deployment", name, "--subresource=status", "--type=merge", "-p", fmt.Sprintf(
 		`{"status":{"observedGeneration":%s,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`, generation))
@@ -51,7 +54,7 @@ func targetFar(t *testing.T, w *hostAndTarget) {
 	if got := numberOf(w.target, "far-after")(); got != "" {
 		t.Errorf("the phase behind the Deployment is there: %q", got)
 	}
-	w.makeAvailable(t, "far")
+	w.makeAvailable(t, "far", "1")
 	becomes(t, "the rollout", func() string { return w.condition("far-1", "Ready") }, "True ")
 	if got := w.condition("far-1", "Stalled"); !strings.HasPrefix(got, "False ") {
 		t.Errorf("the deadline has passed: %s", got)
@@ -69,7 +72,8 @@ func targetFar(t *testing.T, w *hostAndTarget) {
 func targetAway(t *testing.T, w *hostAndTarget) {
 	ready := func(name string) {
 		t.Helper()
-		w.makeAvailable(t, strings.Split(name, "-")[0])
+		extension, number, _ := strings.Cut(name, "-")
+		w.makeAvailable(t, extension, number)
 		becomes(t, "the rollout of "+name, func() string { return w.condition(name, "Ready") }, "True ")
 	}
 	for _, name := range []string{"leaving", "staying"} {

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -29,6 +28,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // patience bounds every wait: what takes longer does not happen.
@@ -88,10 +88,10 @@ func (w shared) awaitStamps() {
 		w.t.Fatal(err)
 	}
 	var said any
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := poll.Until(w.t.Context(), func(ctx context.Context) bool {
 		made, err := w.host.Resource(annotated.CatalogSources().Resource).Namespace("default").Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		said = err
-		return err == nil && made.GetAnnotations()[extension.AuthorAnnotation] != "", nil
+		return err == nil && made.GetAnnotations()[extension.AuthorAnnotation] != ""
 	})
 	if err != nil {
 		w.t.Fatalf("nobody notes who writes templates: %v", said)
@@ -322,7 +322,7 @@ func (w shared) live(name string) *unstructured.Unstructured {
 // eventually waits for what cannot be watched.
 func (w shared) eventually(what string, is func() bool) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	err := poll.Until(w.t.Context(), func(context.Context) bool { return is() })
 	if err != nil {
 		w.t.Fatalf("%s: %v", what, err)
 	}

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -33,6 +32,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/controller/catalog"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // patience bounds every wait: what takes longer does not happen.
@@ -286,7 +286,7 @@ func has(catalog, pkg string) func(*inventory.Snapshot) bool {
 // eventually waits for what no watch tells.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	err := poll.Until(t.Context(), func(context.Context) bool { return is() })
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

@@ -1,0 +1,24 @@
+// Package poll waits for what no watch tells: that a server has learned of rights, or what
+// a command prints.
+package poll
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Patience is for how long a test waits for what takes milliseconds on an idle machine.
+const Patience = 3 * time.Minute
+
+// Until asks again and again until the answer is yes, and returns nil then, or until
+// Patience or the context ends, and returns its error. It asks soon at first, and later
+// three times in a second: a command that is run without a pause takes the processors
+// from what it waits for.
+func Until(ctx context.Context, is func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	pause := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.25, Steps: 100, Cap: 300 * time.Millisecond}
+	return pause.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) { return is(ctx), nil })
+}
