@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -108,10 +109,7 @@ func TestWitnessEditedByHand(t *testing.T) {
 	options := newOptions(t, c, dir)
 	p, ready := startOften(t, options)
 	first := <-ready
-	out := c.Kubectl("get", "cer")
-	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "ServiceUnavailable") || !strings.Contains(out.Stderr, `"highWater" is "many"`) {
-		t.Errorf("the request is not refused with the reason: %s", out)
-	}
+	refused(t, c, `"highWater" is "many"`)
 	if err := missing(c.MustKubectl("api-resources", "--api-group=olm.operatorframework.io"), []string{"clusterextensionrevisions"}); err != nil {
 		t.Errorf("discovery: %v", err)
 	}
@@ -128,9 +126,13 @@ func TestExternalEtcdUnreachable(t *testing.T) {
 	options := newOptions(t, c, "", "--etcd-servers=unix://"+socket)
 	p, ready := startOften(t, options)
 	first := <-ready
-	if out := c.Kubectl("get", "cer"); !strings.Contains(out.Stderr, "ServiceUnavailable") || !strings.Contains(out.Stderr, "observing the store") {
-		t.Errorf("the request is not refused with the reason: %s", out)
-	}
+	refused(t, c, "observing the store")
+	eventually(t, "discovery", func() error {
+		if out := c.Kubectl("get", "--raw", "/apis/olm.operatorframework.io/v1alpha1"); out.ExitCode != 0 {
+			return errors.New(out.Stderr)
+		}
+		return nil
+	})
 	for _, path := range []string{"/readyz?exclude=store-identity", "/livez"} {
 		if body, code := get(t, first.Loopback, path); code != http.StatusOK {
 			t.Errorf("%s: got %d:\n%s", path, code, body)
@@ -139,9 +141,24 @@ func TestExternalEtcdUnreachable(t *testing.T) {
 	if err := os.Symlink(strings.TrimPrefix(etcd, "unix://"), socket); err != nil {
 		t.Fatal(err)
 	}
-	c.MustKubectl("get", "--raw", "/apis/olm.operatorframework.io/v1alpha1")
 	servedAgain(t, c, p, ready, first)
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
+}
+
+// refused returns when a request is refused with a reason. kube-apiserver answers itself
+// while it has not seen, or not for a moment, that somebody serves the group.
+func refused(t *testing.T, c *cluster.Cluster, reason string) {
+	t.Helper()
+	eventually(t, "the refusal with its reason", func() error {
+		out := c.Kubectl("get", "cer")
+		if out.ExitCode == 0 {
+			t.Fatalf("the request is not refused: %s", out)
+		}
+		if !strings.Contains(out.Stderr, "ServiceUnavailable") || !strings.Contains(out.Stderr, reason) {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
 }
 
 // startOften is start for a server that becomes ready more than once.
