@@ -4,12 +4,7 @@ package sharing
 
 import (
 	"hash/maphash"
-	"runtime"
 	"slices"
-	"strings"
-	"sync"
-	"unsafe"
-	"weak"
 
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,27 +15,33 @@ import (
 // Entries keeps one copy in memory of what phases list. What a phase lists never
 // changes and is most of a revision, and a server has the same revision several
 // times: in the watch cache and in each event of it that a watcher may still ask
-// for.
+// for. Of the next revision of an extension most entries are equal to those of the one
+// before, and their text is in memory once, too. So are, of all revisions, who asked for
+// them and which fields they have been given.
 //
-// Whoever gets a revision that shares entries must not change them in place, as
+// Whoever gets a revision that shares must not change in place what it shares, as
 // with anything that comes from a cache. It holds on to nothing: when the last
 // revision with them is gone, the entries are.
 type Entries struct {
 	seed maphash.Seed
-
-	mu    sync.Mutex
-	known map[uint64]listed
+	// lists are those of phases, by what is in them, and newest are the same by
+	// the phase of an extension that had them last.
+	lists  *table[uint64, olm.RevisionObject]
+	newest *table[place, olm.RevisionObject]
+	// requesters are lists of one.
+	requesters *table[uint64, olm.Requester]
+	fields     *table[uint64, byte]
 }
 
-// listed is what one phase lists, as long as a revision has it.
-type listed struct {
-	first weak.Pointer[olm.RevisionObject]
-	n     int
-}
+// place is where entries were found.
+type place struct{ chain, phase string }
 
 // NewEntries returns one that knows nothing yet.
 func NewEntries() *Entries {
-	return &Entries{seed: maphash.MakeSeed(), known: map[uint64]listed{}}
+	return &Entries{
+		seed: maphash.MakeSeed(), lists: newTable[uint64, olm.RevisionObject](), newest: newTable[place, olm.RevisionObject](),
+		requesters: newTable[uint64, olm.Requester](), fields: newTable[uint64, byte](),
+	}
 }
 
 // Codec is a codec for the store: revisions that it decodes share their entries, and
@@ -58,54 +59,34 @@ type sharingCodec struct {
 func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into apiruntime.Object) (apiruntime.Object, *schema.GroupVersionKind, error) {
 	object, kind, err := c.Codec.Decode(data, defaults, into)
 	if revision, ok := object.(*olm.ClusterExtensionRevision); ok && err == nil {
+		trim(revision)
+		chain, _, _ := olm.ChainOf(revision.Name)
 		for p := range revision.Spec.Phases {
 			phase := &revision.Spec.Phases[p]
-			phase.Objects = c.entries.share(phase.Objects)
+			phase.Objects = c.entries.share(place{chain: chain, phase: phase.Name}, phase.Objects)
 		}
-		trim(revision)
+		c.entries.shareFields(revision.ManagedFields)
+		revision.Status.RequestedBy = c.entries.shareRequester(revision.Status.RequestedBy)
 	}
 	return object, kind, err
 }
 
 // share returns entries equal to those given: those that somebody has already, or
-// else a compact copy. With a manifest inline they are nobody else's.
-func (e *Entries) share(objects []olm.RevisionObject) []olm.RevisionObject {
+// else a compact copy, which has the text of the entries that were at that place
+// before where it is equal. With a manifest inline they are nobody else's.
+func (e *Entries) share(at place, objects []olm.RevisionObject) []olm.RevisionObject {
 	inline := func(object olm.RevisionObject) bool { return object.Object != nil }
 	if len(objects) == 0 || slices.ContainsFunc(objects, inline) {
 		return objects
 	}
 	key := e.hash(objects)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if held := e.known[key].objects(); slices.Equal(held, objects) {
+	if held := e.lists.get(key); slices.Equal(held, objects) {
 		return held
 	}
-	fresh := compact(objects)
-	first := weak.Make(&fresh[0])
-	e.known[key] = listed{first: first, n: len(fresh)}
-	runtime.AddCleanup(&fresh[0], func(key uint64) { e.forget(key, first) }, key)
+	fresh := compact(objects, e.newest.get(at))
+	e.lists.put(key, fresh)
+	e.newest.put(at, fresh)
 	return fresh
-}
-
-// forget drops entries that nobody has any more, if they are still those that a
-// key stands for.
-func (e *Entries) forget(key uint64, first weak.Pointer[olm.RevisionObject]) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.known[key].first == first {
-		delete(e.known, key)
-	}
-}
-
-// objects are the entries, nil when nobody has them any more.
-func (l listed) objects() []olm.RevisionObject {
-	first := l.first.Value()
-	if first == nil {
-		return nil
-	}
-	// A weak pointer to the first element brings back the whole array, whose
-	// length it does not know.
-	return unsafe.Slice(first, l.n)
 }
 
 // hash tells entries apart that differ in anything.
@@ -119,42 +100,4 @@ func (e *Entries) hash(objects []olm.RevisionObject) uint64 {
 		maphash.WriteComparable(&h, objects[i].Size)
 	}
 	return h.Sum64()
-}
-
-// compact copies entries into two pieces of memory, one for all of their text:
-// twenty thousand revisions are a million strings that the garbage collector
-// would look at one by one. Text that an entry has from the one before it is
-// there once; objects of one kind mostly stand together.
-func compact(objects []olm.RevisionObject) []olm.RevisionObject {
-	fresh := slices.Clip(slices.Clone(objects))
-	var text strings.Builder
-	for _, write := range []bool{false, true} {
-		last, size := &olm.RevisionObject{}, 0
-		for i := range fresh {
-			before := textOf(last)
-			for t, s := range textOf(&fresh[i]) {
-				switch {
-				case *s == *before[t]:
-					*s = *before[t]
-				case write:
-					start := text.Len()
-					_, _ = text.WriteString(*s)
-					*s = text.String()[start:]
-				default:
-					size += len(*s)
-				}
-			}
-			last = &fresh[i]
-		}
-		if !write {
-			// It must not grow: what was taken from it would keep the old memory.
-			text.Grow(size)
-		}
-	}
-	return fresh
-}
-
-// textOf are the strings of an entry.
-func textOf(object *olm.RevisionObject) [6]*string {
-	return [6]*string{&object.APIVersion, &object.Kind, &object.Namespace, &object.Name, &object.Digest, (*string)(&object.CollisionProtection)}
 }
