@@ -48,8 +48,8 @@ func TestReads(t *testing.T) {
 	fmt.Println("The peer is the kube-apiserver behind whose aggregator Penstock is. Ratios are the medians of the rounds.")
 	program := penstock.Build(t)
 	t.Run("Mean", func(t *testing.T) {
-		b := newBench(t, s, report, program, operator.Operator{Objects: operator.MeanObjects, Bytes: operator.MeanBytes})
-		b.memory(120)
+		b := newBench(t, s, report, program, mean())
+		b.memory(meanMemory())
 		b.peers(true)
 		b.lists()
 		b.singles()
@@ -58,9 +58,8 @@ func TestReads(t *testing.T) {
 		b.live()
 	})
 	t.Run("Sixty", func(t *testing.T) {
-		const objects, bytesEach = 60, 800
-		b := newBench(t, s, report, program, operator.Operator{Objects: objects, Bytes: objects * bytesEach})
-		b.memory(200)
+		b := newBench(t, s, report, program, sixty())
+		b.memory(sixtyMemory())
 		if s.full {
 			b.peers(false)
 			b.lists()
@@ -70,6 +69,32 @@ func TestReads(t *testing.T) {
 	if err := report.Print(os.Stdout); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestMemory is the part of it about memory.
+func TestMemory(t *testing.T) {
+	if os.Getenv("BENCH") != "memory" {
+		t.Skip("a benchmark that takes minutes: run it by `make bench-memory`")
+	}
+	s, report, began := readSettings(), &measure.Report{}, time.Now()
+	fmt.Println(measure.Machine(began))
+	program := penstock.Build(t)
+	t.Run("Mean", func(t *testing.T) { newBench(t, s, report, program, mean()).memory(meanMemory()) })
+	t.Run("Sixty", func(t *testing.T) { newBench(t, s, report, program, sixty()).memory(sixtyMemory()) })
+	fmt.Printf("\n%s, in %s\n", measure.Machine(time.Now()), time.Since(began).Round(time.Second))
+	if err := report.Print(os.Stdout); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mean is the operator of the average real release, and sixty a large one.
+func mean() operator.Operator {
+	return operator.Operator{Objects: operator.MeanObjects, Bytes: operator.MeanBytes}
+}
+
+func sixty() operator.Operator {
+	const objects, bytesEach = 60, 800
+	return operator.Operator{Objects: objects, Bytes: objects * bytesEach}
 }
 
 // bench is one store of revisions and what they are measured against.

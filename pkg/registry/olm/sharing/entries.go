@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,9 +29,9 @@ type Entries struct {
 	// the phase of an extension that had them last.
 	lists  *table[uint64, olm.RevisionObject]
 	newest *table[place, olm.RevisionObject]
-	// requesters are lists of one.
+	// requesters and fields are lists of one.
 	requesters *table[uint64, olm.Requester]
-	fields     *table[uint64, byte]
+	fields     *table[uint64, metav1.FieldsV1]
 }
 
 // place is where entries were found.
@@ -40,7 +41,7 @@ type place struct{ chain, phase string }
 func NewEntries() *Entries {
 	return &Entries{
 		seed: maphash.MakeSeed(), lists: newTable[uint64, olm.RevisionObject](), newest: newTable[place, olm.RevisionObject](),
-		requesters: newTable[uint64, olm.Requester](), fields: newTable[uint64, byte](),
+		requesters: newTable[uint64, olm.Requester](), fields: newTable[uint64, metav1.FieldsV1](),
 	}
 }
 

@@ -1,7 +1,6 @@
 package sharing
 
 import (
-	"bytes"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -11,26 +10,23 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// leastFields is how many bytes are worth sharing. Less may be one piece of memory with
-// something else, of which nobody knows when it goes.
-const leastFields = 64
-
 // shareFields makes the fields of managers one piece of memory with equal ones. Whoever
-// sends revisions in one form has the same fields in all of them. Nobody writes to such
-// bytes: they are decoded, and encoded anew.
+// sends revisions in one form has the same fields in all of them. Nobody writes to what was
+// decoded: a manager that changes gets fields of its own.
 func (e *Entries) shareFields(managers []metav1.ManagedFieldsEntry) {
 	for i := range managers {
 		fields := managers[i].FieldsV1
-		if fields == nil || len(fields.Raw) < leastFields {
+		if fields == nil {
 			continue
 		}
-		key := maphash.Bytes(e.seed, fields.Raw)
-		held := e.fields.get(key)
-		if !bytes.Equal(held, fields.Raw) {
-			held = append(make([]byte, 0, len(fields.Raw)), fields.Raw...)
-			e.fields.put(key, held)
+		key := maphash.Bytes(e.seed, fields.GetRawBytes())
+		if held := e.fields.get(key); len(held) == 1 && held[0].Equal(*fields) {
+			managers[i].FieldsV1 = &held[0]
+			continue
 		}
-		fields.Raw = held
+		fresh := []metav1.FieldsV1{*fields}
+		e.fields.put(key, fresh)
+		managers[i].FieldsV1 = &fresh[0]
 	}
 }
 

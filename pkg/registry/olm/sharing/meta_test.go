@@ -1,8 +1,6 @@
 package sharing
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,23 +54,20 @@ func TestShareRequester(t *testing.T) {
 func TestShareFields(t *testing.T) {
 	entries := NewEntries()
 	fields := func(name string) []metav1.ManagedFieldsEntry {
-		return []metav1.ManagedFieldsEntry{{}, {FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:` + strings.Repeat(name, leastFields) + `":{}}`)}}}
+		return []metav1.ManagedFieldsEntry{{Manager: "nobody"}, {Manager: name, FieldsV1: metav1.NewFieldsV1(`{"f:` + name + `":{}}`)}}
 	}
 	one, two, other := fields("a"), fields("a"), fields("b")
-	for _, managers := range [][]metav1.ManagedFieldsEntry{one, two, other} {
-		want := slices.Clone(managers[1].FieldsV1.Raw)
+	for name, managers := range map[string][]metav1.ManagedFieldsEntry{"a": one, "b": other} {
 		entries.shareFields(managers)
-		if !slices.Equal(managers[1].FieldsV1.Raw, want) {
-			t.Errorf("fields are %s, want %s", managers[1].FieldsV1.Raw, want)
-		}
-		if raw := managers[1].FieldsV1.Raw; cap(raw) > len(raw) {
-			t.Errorf("who appends to the fields would write behind them: %d of %d are used", len(raw), cap(raw))
+		if diff := cmp.Diff(fields(name), managers); diff != "" {
+			t.Errorf("managers have changed (-want +got):\n%s", diff)
 		}
 	}
-	if &one[1].FieldsV1.Raw[0] != &two[1].FieldsV1.Raw[0] {
+	entries.shareFields(two)
+	if one[1].FieldsV1 != two[1].FieldsV1 {
 		t.Error("equal fields are there twice")
 	}
-	if one[1].FieldsV1 == two[1].FieldsV1 {
-		t.Error("managers share what can be written to")
+	if one[1].FieldsV1 == other[1].FieldsV1 {
+		t.Error("fields that differ are one")
 	}
 }
