@@ -27,6 +27,10 @@ type kubectls struct {
 	closed bool
 }
 
+// commandsEach is how many commands a process runs. Each leaves 1.6 MB behind, in what
+// kubectl caches for its own life, and the memory is wanted for files.
+const commandsEach = 200
+
 // Output is what a run of kubectl printed and how it ended.
 type Output struct {
 	Stdout, Stderr string
@@ -62,9 +66,10 @@ func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
 		b.end()
 		return Output{}, err
 	}
+	b.commands++
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.closed {
+	if k.closed || b.commands == commandsEach {
 		b.end()
 	} else {
 		k.idle = append(k.idle, b)
@@ -127,6 +132,7 @@ type batch struct {
 	*Process
 	requests io.WriteCloser
 	answers  *os.File
+	commands int
 }
 
 func startBatch(dir, path string) (*batch, error) {
