@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,11 +33,11 @@ func spent(t *testing.T, call func()) time.Duration {
 
 func usage(t *testing.T) time.Duration {
 	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+	used, err := measure.OwnCPU()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	return used
 }
 
 // least is the least of some measurements: others use the machine too, and only add.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"testing"
+	"time"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
@@ -20,40 +22,77 @@ import (
 // nothing encoded.
 const inProcess = "in process"
 
-// diffs measures the diff of two releases in which every object changes, as those
-// of operators do that label everything with their version.
+// compared are the operators of which two releases are compared. Every object of them
+// changes, as of those that label everything with their version.
+func compared() []operator.Operator {
+	return []operator.Operator{
+		{Name: "sized-46", Objects: 46, Bytes: 400_000, AllChange: true},
+		{Name: "sized-16", Objects: 16, Bytes: 2_400_000, AllChange: true},
+		{Name: "sized-1000", Objects: 1000, Bytes: 2_400_000, AllChange: true},
+	}
+}
+
+// diffs measures the diff of two releases.
 func (b *bench) diffs() {
 	b.t.Helper()
-	for _, o := range []operator.Operator{
-		{Name: "sized-46", Objects: 46, Bytes: 400_000, AllChange: true},
-		{Name: "sized-1000", Objects: 1000, Bytes: 2_400_000, AllChange: true},
-	} {
+	for _, o := range compared() {
 		for number := 1; number <= 2; number++ {
 			if err := b.create(b.t.Context(), o, number); err != nil {
 				b.t.Fatal(err)
 			}
 		}
 		path := fmt.Sprintf("%s/%s-2/diff", revisions, o.Name)
-		all := []measure.Subject{{Name: inProcess, Do: b.comparison(o)}}
+		all := []measure.Subject{{Name: inProcess, Do: comparison(b.t, o)}}
 		all = append(all, subjects([]target{{aggregated, b.host, path}, {direct, b.direct, path}},
 			func(ctx context.Context, t target) (int64, error) { return t.client.read(ctx, t.path, asJSON) })...)
 		all = append(all, subjects([]target{{aggregated + ", table", b.host, path}},
 			func(ctx context.Context, t target) (int64, error) { return t.client.read(ctx, t.path, asTable) })...)
 		b.run("Diff of two revisions", aggregated, measure.Case{
-			Name: fmt.Sprintf("%d objects, 2 x %.1f MB", o.Objects, measure.MB(o.Bytes)), Rounds: b.settings.rounds, Subjects: all,
+			Name: diffTitle(o), Rounds: b.settings.rounds, Subjects: all,
 		})
 	}
 }
 
+// BenchmarkComparison is the comparison alone, to work on it: a case is an operator.
+func BenchmarkComparison(b *testing.B) {
+	for _, o := range compared() {
+		b.Run(diffTitle(o), func(b *testing.B) {
+			compare := comparison(b, o)
+			b.ReportAllocs()
+			before := ownCPU(b)
+			for b.Loop() {
+				if _, err := compare(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric((ownCPU(b)-before).Seconds()*1000/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
+func ownCPU(t testing.TB) time.Duration {
+	t.Helper()
+	used, err := measure.OwnCPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return used
+}
+
+// diffTitle says of which releases a diff is.
+func diffTitle(o operator.Operator) string {
+	return fmt.Sprintf("%d objects, 2 x %.1f MB", o.Objects, measure.MB(o.Bytes))
+}
+
 // comparison compares two releases in this process, as the server does.
-func (b *bench) comparison(o operator.Operator) func(context.Context) (int64, error) {
-	b.t.Helper()
+func comparison(t testing.TB, o operator.Operator) func(context.Context) (int64, error) {
+	t.Helper()
 	types, err := diffschema.NewBuiltin()
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	memory := inMemory{}
-	from, to := memory.add(b, o, 1), memory.add(b, o, 2)
+	from, to := memory.add(t, o, 1), memory.add(t, o, 2)
 	comparer := revisiondiff.New(revisiondiff.Deps{Revisions: memory, Authorizer: allowed(), Schema: types})
 	return func(ctx context.Context) (int64, error) {
 		found, err := comparer.Between(ctx, from, to, &olm.RevisionDiffOptions{})
@@ -71,19 +110,19 @@ func allowed() authorizer.UnconditionalAuthorizer {
 // inMemory has the manifests of revisions, by name.
 type inMemory map[string][]manifest.Object
 
-func (m inMemory) add(b *bench, o operator.Operator, number int) *olm.ClusterExtensionRevision {
-	b.t.Helper()
+func (m inMemory) add(t testing.TB, o operator.Operator, number int) *olm.ClusterExtensionRevision {
+	t.Helper()
 	revision := &olm.ClusterExtensionRevision{}
 	revision.Name = fmt.Sprintf("%s-%d", o.Name, number)
 	phase := olm.RevisionPhase{Name: "all"}
 	for _, unparsed := range o.Manifests(number) {
 		text, err := json.Marshal(unparsed)
 		if err != nil {
-			b.t.Fatal(err)
+			t.Fatal(err)
 		}
 		object, err := manifest.Digester{}.FromJSON(text)
 		if err != nil {
-			b.t.Fatal(err)
+			t.Fatal(err)
 		}
 		m[revision.Name] = append(m[revision.Name], object)
 		phase.Objects = append(phase.Objects, olm.RevisionObject{
