@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,6 +56,8 @@ func Kubernetes() (*smdschema.Schema, error) {
 type builtin struct {
 	schemas  []*smdschema.Schema
 	defaults defaults
+	// types are those that were asked for, by name: as many as the schemas have at most.
+	types sync.Map
 }
 
 // TypeOf returns the type of a kind of Kubernetes, or nil.
@@ -100,9 +103,16 @@ func (b *builtin) named(name string) Type {
 	if name == "" {
 		return nil
 	}
+	if t, ok := b.types.Load(name); ok {
+		return t.(Type)
+	}
 	for _, s := range b.schemas {
 		if definition, ok := s.FindNamedType(name); ok {
-			return b.typeOf(s, name, definition.Atom)
+			t := b.typeOf(s, name, definition.Atom)
+			if t != nil {
+				b.types.Store(name, t)
+			}
+			return t
 		}
 	}
 	return nil
@@ -119,7 +129,14 @@ func (b *builtin) typeOf(s *smdschema.Schema, name string, atom smdschema.Atom) 
 	if kinds != 1 {
 		return nil
 	}
-	return &builtinType{builtin: b, schema: s, name: name, atom: atom}
+	t := &builtinType{builtin: b, schema: s, name: name, atom: atom, shape: shapeOf(name, atom)}
+	switch {
+	case atom.List != nil:
+		t.element = sync.OnceValue(func() Type { return b.resolve(s, atom.List.ElementType) })
+	case atom.Map != nil:
+		t.element = sync.OnceValue(func() Type { return b.resolve(s, atom.Map.ElementType) })
+	}
+	return t
 }
 
 func (b *builtin) resolve(s *smdschema.Schema, ref smdschema.TypeRef) Type {
@@ -137,32 +154,42 @@ func (b *builtin) resolve(s *smdschema.Schema, ref smdschema.TypeRef) Type {
 	return b.typeOf(s, name, atom)
 }
 
-// builtinType is a type of the schemas that server-side apply uses.
+// builtinType is a type of the schemas that server-side apply uses. There is one for each
+// place of a schema: fields and element are resolved when they are first asked for.
 type builtinType struct {
 	*builtin
 	schema *smdschema.Schema
 	name   string // empty of one that has none
 	atom   smdschema.Atom
+	shape  Shape
+	// element is the type of the items of a list, or of the values of a map; nil of others.
+	element func() Type
+	// fields are the types of declared fields, by name, with nil of those that may be
+	// anything.
+	fields sync.Map
 }
 
-// Shape knows lists and quantities. Kubernetes stores its own types in protobuf,
+// Shape says how values of the type are compared.
+func (t *builtinType) Shape() Shape { return t.shape }
+
+// shapeOf knows lists and quantities. Kubernetes stores its own types in protobuf,
 // which has no empty lists and maps: there they are the same as none.
-func (t *builtinType) Shape() Shape {
-	shape := Shape{Quantity: t.name == "io.k8s.apimachinery.pkg.api.resource.Quantity"}
-	if t.atom.Map != nil {
+func shapeOf(name string, atom smdschema.Atom) Shape {
+	shape := Shape{Quantity: name == "io.k8s.apimachinery.pkg.api.resource.Quantity"}
+	if atom.Map != nil {
 		// Structs have names; what has none is a map.
-		shape.EmptyIsAbsent = t.name == ""
+		shape.EmptyIsAbsent = name == ""
 	}
-	if t.atom.List == nil {
+	if atom.List == nil {
 		return shape
 	}
 	shape.EmptyIsAbsent = true
 	switch {
-	case t.atom.List.ElementRelationship == smdschema.Atomic:
+	case atom.List.ElementRelationship == smdschema.Atomic:
 		shape.List = ListAtomic
-	case len(t.atom.List.Keys) > 0:
-		shape.List, shape.Keys = ListMap, t.atom.List.Keys
-	case t.atom.List.ElementRelationship == smdschema.Associative:
+	case len(atom.List.Keys) > 0:
+		shape.List, shape.Keys = ListMap, atom.List.Keys
+	case atom.List.ElementRelationship == smdschema.Associative:
 		shape.List = ListSet
 	}
 	return shape
@@ -173,22 +200,31 @@ func (t *builtinType) Field(name string) Type {
 	if t.atom.Map == nil {
 		return nil
 	}
-	if field, ok := t.atom.Map.FindField(name); ok {
-		return t.resolve(t.schema, field.Type)
+	field, ok := t.atom.Map.FindField(name)
+	if !ok {
+		return t.element()
 	}
-	return t.resolve(t.schema, t.atom.Map.ElementType)
+	if known, ok := t.fields.Load(name); ok {
+		return known.(resolved).Type
+	}
+	found := resolved{t.resolve(t.schema, field.Type)}
+	t.fields.Store(name, found)
+	return found.Type
 }
+
+// resolved is a type, or nil.
+type resolved struct{ Type }
 
 // Item returns the type of the items of a list.
 func (t *builtinType) Item() Type {
 	if t.atom.List == nil {
 		return nil
 	}
-	return t.resolve(t.schema, t.atom.List.ElementType)
+	return t.element()
 }
 
 // Default returns what the API server fills in.
-func (t *builtinType) Default(field string, parent map[string]any) (any, bool) {
+func (t *builtinType) Default(field string, parent Parent) (any, bool) {
 	if value, ok := t.defaults[t.name][field]; ok {
 		if compute, ok := value.(computed); ok {
 			return compute(parent)

@@ -15,7 +15,7 @@ import (
 type defaults map[string]map[string]any
 
 // computed is a default that depends on the other fields of the object.
-type computed func(parent map[string]any) (any, bool)
+type computed func(parent Parent) (any, bool)
 
 // defaulted is an object all fields of which have defaults.
 func defaulted() map[string]any { return map[string]any{} }
@@ -84,8 +84,8 @@ func podDefaults(core string) defaults {
 }
 
 // imagePullPolicy is Always for the tag latest, or none.
-func imagePullPolicy(container map[string]any) (any, bool) {
-	image, _ := container["image"].(string)
+func imagePullPolicy(container Parent) (any, bool) {
+	image, _ := container.Value("image").(string)
 	if image == "" {
 		return nil, false
 	}
@@ -101,9 +101,9 @@ func imagePullPolicy(container map[string]any) (any, bool) {
 
 // sibling is a default that repeats another field.
 func sibling(field string) computed {
-	return func(parent map[string]any) (any, bool) {
-		value, ok := parent[field]
-		return value, ok && value != nil
+	return func(parent Parent) (any, bool) {
+		value := parent.Value(field)
+		return value, value != nil
 	}
 }
 
@@ -182,8 +182,8 @@ func appsDefaults(apps string) defaults {
 // onlyFor is an object that is defaulted when the strategy beside it is of a
 // type, or none.
 func onlyFor(strategy string) computed {
-	return func(parent map[string]any) (any, bool) {
-		is := parent["type"]
+	return func(parent Parent) (any, bool) {
+		is := parent.Value("type")
 		return defaulted(), is == nil || is == strategy
 	}
 }
@@ -211,11 +211,12 @@ func rbacDefaults(rbac string) defaults {
 	return defaults{
 		rbac + "RoleRef": {"apiGroup": group},
 		rbac + "Subject": {
-			"apiGroup": computed(func(subject map[string]any) (any, bool) {
-				if subject["kind"] == "ServiceAccount" {
+			"apiGroup": computed(func(subject Parent) (any, bool) {
+				kind := subject.Value("kind")
+				if kind == "ServiceAccount" {
 					return "", true
 				}
-				return group, subject["kind"] == "User" || subject["kind"] == "Group"
+				return group, kind == "User" || kind == "Group"
 			}),
 			"namespace": "",
 		},
@@ -249,12 +250,12 @@ func extraDefaults() defaults {
 		"ServiceReference":             {"port": int64(443)},
 		"APIServiceReference":          {"port": int64(443)},
 		"CustomResourceDefinitionNames": {
-			"listKind": computed(func(names map[string]any) (any, bool) {
-				kind, ok := names["kind"].(string)
+			"listKind": computed(func(names Parent) (any, bool) {
+				kind, ok := names.Value("kind").(string)
 				return kind + "List", ok
 			}),
-			"singular": computed(func(names map[string]any) (any, bool) {
-				kind, ok := names["kind"].(string)
+			"singular": computed(func(names Parent) (any, bool) {
+				kind, ok := names.Value("kind").(string)
 				return strings.ToLower(kind), ok
 			}),
 		},

@@ -78,7 +78,7 @@ func (t *jsonType) Item() Type {
 }
 
 // Default returns the default that the schema states.
-func (t *jsonType) Default(field string, _ map[string]any) (any, bool) {
+func (t *jsonType) Default(field string, _ Parent) (any, bool) {
 	value, ok := t.property(field)["default"]
 	return value, ok && value != nil
 }

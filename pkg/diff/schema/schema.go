@@ -26,10 +26,16 @@ type Type interface {
 	Field(name string) Type
 	// Item returns the type of the items of a list.
 	Item() Type
-	// Default returns what an API server fills in for a field that its parent
-	// (as decoded from JSON) does not have. An empty object stands for one all
-	// fields of which are defaulted.
-	Default(field string, parent map[string]any) (value any, ok bool)
+	// Default returns what an API server fills in for a field that its parent does
+	// not have. An empty object stands for one all fields of which are defaulted.
+	Default(field string, parent Parent) (value any, ok bool)
+}
+
+// Parent is the object to which a default is to be added.
+type Parent interface {
+	// Value returns the value of a field as decoded from JSON, nil of one that is null
+	// or absent.
+	Value(field string) any
 }
 
 // ListKind says what identifies the items of a list.

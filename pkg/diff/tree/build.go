@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"hash/maphash"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -54,48 +52,19 @@ func (c *Comparer) build(value any, t schema.Type, p place) *Node {
 
 func (c *Comparer) buildObject(object map[string]any, t schema.Type, p place) *Node {
 	n := &Node{kind: Object, typ: t, raw: object, fields: make([]Field, 0, len(object))}
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	h.WriteByte(byte(Object))
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value := object[name]
 		if value == nil {
 			continue
 		}
-		var childType schema.Type
+		var fieldType schema.Type
 		if t != nil {
-			childType = t.Field(name)
+			fieldType = t.Field(name)
 		}
-		child := c.build(value, childType, p.field(name))
-		n.fields = append(n.fields, Field{name, child})
-		if child.implied = c.impliedBy(n, name, child); child.implied {
-			continue
-		}
-		h.WriteString(name)
-		h.WriteByte(0)
-		writeUint64(&h, child.hash)
+		n.fields = append(n.fields, Field{name, c.build(value, fieldType, p.field(name))})
 	}
-	n.hash = h.Sum64()
+	c.settleObject(n)
 	return n
-}
-
-// impliedBy tells whether parent without the field means the same as with it,
-// having this value.
-func (c *Comparer) impliedBy(parent *Node, name string, value *Node) bool {
-	if value.kind == Hidden {
-		return false
-	}
-	if value.IsEmpty() && value.shape().EmptyIsAbsent {
-		return true
-	}
-	if parent.typ == nil {
-		return false
-	}
-	fallback, ok := parent.typ.Default(name, parent.raw)
-	if !ok {
-		return false
-	}
-	return Equal(value, c.build(fallback, value.typ, place{}))
 }
 
 func (c *Comparer) buildList(list []any, t schema.Type, p place) *Node {
@@ -104,53 +73,19 @@ func (c *Comparer) buildList(list []any, t schema.Type, p place) *Node {
 	if t != nil {
 		itemType = t.Item()
 	}
-	unordered := n.shape().List == schema.ListSet
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	h.WriteByte(byte(List))
-	var sum uint64
 	for _, value := range list {
-		child := c.build(value, itemType, p.item())
-		n.items = append(n.items, child)
-		if unordered {
-			sum += child.hash
-		} else {
-			writeUint64(&h, child.hash)
-		}
+		n.items = append(n.items, c.build(value, itemType, p.item()))
 	}
-	writeUint64(&h, sum)
-	n.hash = h.Sum64()
+	c.settleList(n)
 	return n
 }
 
 func (c *Comparer) buildScalar(value any, t schema.Type, p place) *Node {
-	n := &Node{kind: Scalar, typ: t, scalar: value}
-	if n.shape().Quantity || t == nil && p.looksLikeQuantity() {
-		n.amount, _ = quantity(value)
+	n := &Node{kind: Scalar, typ: t}
+	if n.text, n.isText = value.(string); !n.isText {
+		n.scalar = value
 	}
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	h.WriteByte(byte(Scalar))
-	switch v := identity(n).(type) {
-	case string:
-		h.WriteByte('s')
-		h.WriteString(v)
-	case amount:
-		h.WriteByte('q')
-		h.WriteString(string(v))
-	case int64:
-		h.WriteByte('i')
-		writeUint64(&h, uint64(v))
-	case float64:
-		h.WriteByte('f')
-		writeUint64(&h, math.Float64bits(v))
-	case bool:
-		h.WriteByte('b')
-		if v {
-			h.WriteByte(1)
-		}
-	}
-	n.hash = h.Sum64()
+	c.settleScalar(n, p)
 	return n
 }
 
@@ -170,22 +105,16 @@ func (p place) looksLikeQuantity() bool {
 
 // buildHidden keeps a digest of the true bytes and nothing else.
 func (c *Comparer) buildHidden(value any) *Node {
-	n := &Node{kind: Hidden}
+	n := &Node{kind: Hidden, digest: new([sha256.Size]byte)}
 	switch v := value.(type) {
 	case secretBytes:
-		n.digest = sha256.Sum256(append([]byte("bytes:"), v...))
+		*n.digest = sha256.Sum256(append([]byte("bytes:"), v...))
 	default:
 		// A decoded value cannot fail to be encoded; if it did, it would equal
 		// nothing but its like.
 		encoded, _ := json.Marshal(value)
-		n.digest = sha256.Sum256(append([]byte("json:"), encoded...))
+		*n.digest = sha256.Sum256(append([]byte("json:"), encoded...))
 	}
 	n.hash = binary.LittleEndian.Uint64(n.digest[:]) ^ uint64(Hidden)
 	return n
-}
-
-func writeUint64(h *maphash.Hash, v uint64) {
-	var buffer [8]byte
-	binary.LittleEndian.PutUint64(buffer[:], v)
-	h.Write(buffer[:])
 }

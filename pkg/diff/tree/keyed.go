@@ -155,17 +155,17 @@ func (c *Comparer) label(item *Node, keys []string) (label, bool) {
 	for i, name := range keys {
 		key := item.Field(name)
 		if key == nil && item.typ != nil {
-			if fallback, ok := item.typ.Default(name, item.raw); ok {
+			if fallback, ok := item.typ.Default(name, (*siblings)(item)); ok {
 				key = c.build(fallback, item.typ.Field(name), place{})
 			}
 		}
 		switch {
 		case key == nil && i > 0:
 			continue
-		case key == nil || key.kind != Scalar || key.scalar == nil:
+		case key == nil || key.kind != Scalar || key.Scalar() == nil:
 			return label{}, false
 		}
-		spelled := printable.Scalar(key.scalar)
+		spelled := printable.Scalar(key.Scalar())
 		step.WriteString(separator + keyName(name) + "=" + spelled)
 		value.WriteString(separator + printable.Quote(name) + ":" + spelled)
 		separator = ","

@@ -16,21 +16,25 @@ import (
 // What is hidden has no value in its node, only a digest of it. All output is made
 // of nodes, so nothing can print what is hidden.
 type Node struct {
-	kind   Kind
-	scalar any     // of a scalar, as decoded
-	amount string  // of a quantity, in its common spelling
-	fields []Field // of an object, sorted by name, none is null
-	items  []*Node // of a list
-	digest [sha256.Size]byte
-
-	typ schema.Type
-	// raw is the decoded object, for defaults that depend on other fields. It
-	// is never printed.
-	raw map[string]any
+	kind Kind
+	// isText tells that a scalar is a string, which is in text; others are in scalar.
+	isText bool
 	// implied tells that an API server would fill in this value itself.
 	implied bool
 	// hash leaves out implied fields and the order of sets.
 	hash uint64
+
+	text   string
+	scalar any
+	amount string  // of a quantity, in its common spelling
+	fields []Field // of an object, sorted by name, none is null
+	items  []*Node // of a list
+	digest *[sha256.Size]byte
+
+	typ schema.Type
+	// raw is the object as it was decoded, if it was, for defaults that depend on other
+	// fields: those that are hidden have no value here. It is never printed.
+	raw map[string]any
 }
 
 // Kind says what a node is.
@@ -56,7 +60,12 @@ func (n *Node) Kind() Kind { return n.kind }
 
 // Scalar returns the value of a scalar: nil, bool, string, int64 or float64. Of
 // other kinds it returns nil.
-func (n *Node) Scalar() any { return n.scalar }
+func (n *Node) Scalar() any {
+	if n.isText {
+		return n.text
+	}
+	return n.scalar
+}
 
 // Fields returns the fields of an object, sorted by name, none of which is null; no
 // fields of other kinds. It may be asked of nil.
@@ -113,8 +122,7 @@ func (n *Node) Str() string {
 	if n == nil || n.kind != Scalar {
 		return ""
 	}
-	s, _ := n.scalar.(string)
-	return s
+	return n.text
 }
 
 // IsTrue tells whether a value is the boolean true.

@@ -17,25 +17,32 @@ func withoutServerFields(object map[string]any) map[string]any {
 	}
 	metadata = maps.Clone(metadata)
 	object["metadata"] = metadata
-	for _, name := range []string{
-		"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-		"deletionGracePeriodSeconds", "selfLink", "managedFields",
-	} {
-		delete(metadata, name)
-	}
+	maps.DeleteFunc(metadata, func(name string, _ any) bool { return isServerMetadata(name) })
 	for _, name := range []string{"labels", "annotations"} {
 		entries, ok := metadata[name].(map[string]any)
 		if !ok {
 			continue
 		}
 		entries = maps.Clone(entries)
-		maps.DeleteFunc(entries, func(key string, _ any) bool {
-			return strings.HasPrefix(key, "penstock.dev/") || key == "deployment.kubernetes.io/revision"
-		})
+		maps.DeleteFunc(entries, func(key string, _ any) bool { return isServerEntry(key) })
 		metadata[name] = entries
 		if len(entries) == 0 {
 			delete(metadata, name)
 		}
 	}
 	return object
+}
+
+func isServerMetadata(name string) bool {
+	switch name {
+	case "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "selfLink", "managedFields":
+		return true
+	}
+	return false
+}
+
+// isServerEntry tells whether a label or an annotation is not the author's.
+func isServerEntry(key string) bool {
+	return strings.HasPrefix(key, "penstock.dev/") || key == "deployment.kubernetes.io/revision"
 }

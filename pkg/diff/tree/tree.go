@@ -27,13 +27,19 @@ type Comparer struct {
 	redactor *redact.Redactor
 	stop     func() bool
 	seed     maphash.Seed
+	salt     [2]uint64
+	reader   canonical
 }
 
 // NewComparer returns a Comparer. A nil redactor hides the content of Secrets and
 // no more. Stop tells that time ran out: whatever is returned after that is to be
 // thrown away.
 func NewComparer(types schema.Schema, redactor *redact.Redactor, stop func() bool) *Comparer {
-	return &Comparer{types: schema.Layers(types), redactor: redactor, stop: stop, seed: maphash.MakeSeed()}
+	seed := maphash.MakeSeed()
+	return &Comparer{
+		types: schema.Layers(types), redactor: redactor, stop: stop,
+		seed: seed, salt: [2]uint64{maphash.String(seed, "one"), maphash.String(seed, "other")},
+	}
 }
 
 // Parse decodes a manifest, leaves out what servers fill in, and hides what is
@@ -43,17 +49,27 @@ func (c *Comparer) Parse(object *manifest.Object) (*Node, error) {
 	if object == nil {
 		return nil, nil
 	}
+	t, mask := c.types.TypeOf(object.GroupVersionKind()), c.redactor.Mask(object.GroupKind())
+	if object.IsSecret() {
+		mask = append(slices.Clip(mask), redact.SecretMask()...)
+	}
+	if len(mask) == 0 {
+		if n, ok := c.readCanonical(object.JSON, t); ok {
+			return n, nil
+		}
+	}
+	return c.decode(object.JSON, t, mask)
+}
+
+// decode makes the tree of a manifest in any spelling.
+func (c *Comparer) decode(json []byte, t schema.Type, mask redact.Mask) (*Node, error) {
 	var decoded map[string]any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(object.JSON, &decoded); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(json, &decoded); err != nil {
 		return nil, err
 	}
 	if decoded == nil {
 		return nil, fmt.Errorf("found null, want an object")
 	}
-	mask := c.redactor.Mask(object.GroupKind())
-	if object.IsSecret() {
-		mask = append(slices.Clip(mask), redact.SecretMask()...)
-	}
 	decoded = hideCopies(withoutServerFields(decoded), len(mask) > 0)
-	return c.build(decoded, c.types.TypeOf(object.GroupVersionKind()), place{mask: mask}), nil
+	return c.build(decoded, t, place{mask: mask}), nil
 }
