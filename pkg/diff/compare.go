@@ -26,6 +26,8 @@ type comparison struct {
 	// stop tells that time ran out.
 	stop   func() bool
 	limits Limits
+	// parsed are objects that give rights and were read for that.
+	parsed map[*manifest.Object]*tree.Node
 
 	// What may still be shown, of the limits on the whole.
 	fields, valueBytes, unifiedBytes int
@@ -58,11 +60,11 @@ func (c *comparison) change(old, new *manifest.Object) Change {
 		return notCompared(change, "time ran out")
 	}
 	// Errors of the decoder are not shown: they quote what may be a Secret.
-	before, err := c.comparer.Parse(old)
+	before, err := c.parse(old)
 	if err != nil {
 		return notCompared(change, "the old manifest is no JSON object")
 	}
-	after, err := c.comparer.Parse(new)
+	after, err := c.parse(new)
 	if err != nil {
 		return notCompared(change, "the new manifest is no JSON object")
 	}
@@ -71,6 +73,15 @@ func (c *comparison) change(old, new *manifest.Object) Change {
 		return notCompared(change, "time ran out")
 	}
 	return shown
+}
+
+// parse reads an object, which it need not do twice.
+func (c *comparison) parse(object *manifest.Object) (*tree.Node, error) {
+	if n, ok := c.parsed[object]; ok {
+		delete(c.parsed, object)
+		return n, nil
+	}
+	return c.comparer.Parse(object)
 }
 
 // header is a change without its content. Objects that both exist are Changed.

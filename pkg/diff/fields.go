@@ -42,7 +42,7 @@ func (l *fieldList) inside(at *tree.Path, d tree.Delta) {
 		l.changes = append(l.changes, change)
 	}
 	for _, c := range d.Children {
-		if c.Moved != tree.MovedAway {
+		if c.Moved != tree.MovedAway && c.Op != tree.Same {
 			l.add(at.Append(c.Step), c.Delta, c.Index)
 		}
 	}

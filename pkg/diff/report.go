@@ -30,9 +30,13 @@ func (c *comparison) readRights(old, new []manifest.Object, before, after map[ma
 	if !differ {
 		return
 	}
+	c.parsed = make(map[*manifest.Object]*tree.Node)
 	parse := func(object *manifest.Object) *tree.Node {
 		// What cannot be read gives no rights here; its change says so.
-		n, _ := c.comparer.Parse(object)
+		n, err := c.comparer.Parse(object)
+		if err == nil {
+			c.parsed[object] = n
+		}
 		return n
 	}
 	c.reviewer.Before, c.reviewer.After = review.NewRights(old, parse), review.NewRights(new, parse)

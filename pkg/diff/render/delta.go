@@ -15,7 +15,7 @@ func (p *yamlPrinter) fieldsDelta(d tree.Delta, indent int) {
 
 // entryDelta prints what became of one field.
 func (p *yamlPrinter) entryDelta(c tree.Child, indent int) {
-	key := yamlKey(c.Name) + ":"
+	field := line{indent: indent, name: c.Name, isField: true}
 	switch c.Op {
 	case tree.Same:
 		// What only the old manifest spells out is implied by the new one.
@@ -34,22 +34,28 @@ func (p *yamlPrinter) entryDelta(c tree.Child, indent int) {
 			p.entry(oldSide, c.Name, c.Old, indent)
 			p.entry(newSide, c.Name, c.New, indent)
 		case c.New.Kind() == tree.Object:
-			p.line(bothSides, indent, key)
+			p.line(bothSides, field)
 			p.fieldsDelta(c.Delta, indent+2)
 		default:
-			p.line(bothSides, indent, key)
+			p.line(bothSides, field)
 			p.itemsDelta(c.Delta, indent)
 		}
 	}
 }
 
+// before and after are what is shown of a hidden value that changed.
+func before() string { return printable.Quote(redact.Hidden + " (before)") }
+func after() string  { return printable.Quote(redact.Hidden + " (after)") }
+
 // entryReplaced prints the old value and the new one, of two texts only the
 // lines that differ.
 func (p *yamlPrinter) entryReplaced(c tree.Child, indent int) {
-	key := yamlKey(c.Name) + ":"
+	field := line{indent: indent, name: c.Name, isField: true}
 	if c.Old.Kind() == tree.Hidden && c.New.Kind() == tree.Hidden {
-		p.line(oldSide, indent, key+" "+printable.Quote(redact.Hidden+" (before)"))
-		p.line(newSide, indent, key+" "+printable.Quote(redact.Hidden+" (after)"))
+		field.text = before()
+		p.line(oldSide, field)
+		field.text = after()
+		p.line(newSide, field)
 		return
 	}
 	oldHeader, oldLines := block(c.Old.Str())
@@ -59,7 +65,8 @@ func (p *yamlPrinter) entryReplaced(c tree.Child, indent int) {
 		p.entry(newSide, c.Name, c.New, indent)
 		return
 	}
-	p.line(bothSides, indent, key+" "+newHeader)
+	field.text = newHeader
+	p.line(bothSides, field)
 	pairs := tree.AlignLines(oldLines, newLines, p.stop)
 	i, j := 0, 0
 	for _, equal := range append(pairs, tree.Pair{Old: len(oldLines), New: len(newLines)}) {
@@ -88,8 +95,8 @@ func (p *yamlPrinter) itemsDelta(d tree.Delta, indent int) {
 			p.item(bothSides, c.New, indent)
 		case c.Op == tree.Replaced && c.Old.Kind() == tree.Hidden && c.New.Kind() == tree.Hidden:
 			p.dash(bothSides, indent)
-			p.line(oldSide, indent+2, printable.Quote(redact.Hidden+" (before)"))
-			p.line(newSide, indent+2, printable.Quote(redact.Hidden+" (after)"))
+			p.line(oldSide, line{indent: indent + 2, text: before()})
+			p.line(newSide, line{indent: indent + 2, text: after()})
 		case c.Op == tree.Replaced || !p.canDescend(c.Delta, indent):
 			p.item(oldSide, c.Old, indent)
 			p.item(newSide, c.New, indent)

@@ -22,7 +22,7 @@ type hunks struct {
 
 	oldLine, newLine int // lines seen so far
 	// before are the last context lines outside of a hunk.
-	before []string
+	before []line
 	hunk   *hunk
 }
 
@@ -36,10 +36,10 @@ type hunk struct {
 	// first.
 	olds, news []string
 	// after are context lines that are not yet known to be within the hunk.
-	after []string
+	after []line
 }
 
-func (h *hunks) context(content string) {
+func (h *hunks) context(content line) {
 	h.oldLine++
 	h.newLine++
 	if h.hunk == nil {
@@ -88,7 +88,7 @@ func (h *hunks) open() {
 		h.hunk.after, h.before = h.before, nil
 	}
 	for _, content := range h.hunk.after {
-		h.write(' ', content)
+		h.write(' ', content.String())
 	}
 	h.hunk.after = nil
 }
@@ -140,7 +140,7 @@ func (h *hunks) finish() {
 	h.flushChanges()
 	after := h.hunk.after
 	for _, content := range after[:min(len(after), h.limits.ContextLines)] {
-		h.write(' ', content)
+		h.write(' ', content.String())
 	}
 	if h.hunk.changes {
 		fmt.Fprintf(&h.out, "@@ -%s +%s @@\n", span(h.hunk.oldStart, h.hunk.oldCount), span(h.hunk.newStart, h.hunk.newCount))
@@ -148,7 +148,7 @@ func (h *hunks) finish() {
 	} else {
 		h.left += h.hunk.oldCount
 	}
-	h.before = append([]string(nil), after[max(0, len(after)-h.limits.ContextLines):]...)
+	h.before = append([]line(nil), after[max(0, len(after)-h.limits.ContextLines):]...)
 	h.hunk = nil
 }
 

@@ -36,27 +36,61 @@ type yamlPrinter struct {
 	lead [2]string
 }
 
-// line prints one line of text. When the sides begin it differently (the first
-// field of an item was added, say) it is a line of each.
-func (p *yamlPrinter) line(who side, indent int, content string) {
-	spaces := strings.Repeat(" ", indent)
-	var starts [2]string
+// line is a line of YAML behind its indentation. Only the lines at changes are ever
+// written, so most are never made.
+type line struct {
+	// start is what the line begins with in place of its indentation, if anything.
+	start  string
+	indent int
+	// name of a field, if it has one.
+	name    string
+	isField bool
+	// value stands behind the name, or is the line; nil is none.
+	value *tree.Node
+	// text is the rest.
+	text string
+}
+
+func (l line) String() string {
+	var b strings.Builder
+	if b.WriteString(l.start); l.start == "" {
+		for range l.indent {
+			b.WriteByte(' ')
+		}
+	}
+	if l.isField {
+		b.WriteString(yamlKey(l.name))
+		b.WriteByte(':')
+		if l.value != nil || l.text != "" {
+			b.WriteByte(' ')
+		}
+	}
+	if l.value != nil {
+		b.WriteString(inline(l.value))
+	}
+	b.WriteString(l.text)
+	return b.String()
+}
+
+// line prints one line. When the sides begin it differently (the first field of an item
+// was added, say) it is a line of each.
+func (p *yamlPrinter) line(who side, l line) {
+	lines := [2]line{l, l}
 	for i, one := range []side{oldSide, newSide} {
-		starts[i] = spaces
-		if (who == one || who == bothSides) && p.lead[i] != "" {
-			starts[i], p.lead[i] = p.lead[i], ""
+		if who == one || who == bothSides {
+			lines[i].start, p.lead[i] = p.lead[i], ""
 		}
 	}
 	switch {
 	case who == oldSide:
-		p.hunks.removed(starts[0] + content)
+		p.hunks.removed(lines[0].String())
 	case who == newSide:
-		p.hunks.added(starts[1] + content)
-	case starts[0] == starts[1]:
-		p.hunks.context(starts[0] + content)
+		p.hunks.added(lines[1].String())
+	case lines[0].start == lines[1].start:
+		p.hunks.context(lines[0])
 	default:
-		p.hunks.removed(starts[0] + content)
-		p.hunks.added(starts[1] + content)
+		p.hunks.removed(lines[0].String())
+		p.hunks.added(lines[1].String())
 	}
 }
 
@@ -82,21 +116,23 @@ func (p *yamlPrinter) object(who side, n *tree.Node, indent int) {
 
 // entry prints one field.
 func (p *yamlPrinter) entry(who side, name string, value *tree.Node, indent int) {
-	key := yamlKey(name) + ":"
+	field := line{indent: indent, name: name, isField: true}
 	switch {
 	case p.isInline(value, indent):
-		p.line(who, indent, key+" "+inline(value))
+		field.value = value
+		p.line(who, field)
 	case value.Kind() == tree.Scalar:
 		header, lines := block(value.Str())
-		p.line(who, indent, key+" "+header)
+		field.text = header
+		p.line(who, field)
 		for _, content := range lines {
 			p.blockLine(who, indent+2, content)
 		}
 	case value.Kind() == tree.Object:
-		p.line(who, indent, key)
+		p.line(who, field)
 		p.object(who, value, indent+2)
 	default:
-		p.line(who, indent, key)
+		p.line(who, field)
 		p.list(who, value, indent)
 	}
 }
@@ -113,7 +149,7 @@ func (p *yamlPrinter) item(who side, value *tree.Node, indent int) {
 	p.dash(who, indent)
 	switch {
 	case value.Kind() == tree.Scalar || p.isInline(value, indent):
-		p.line(who, indent+2, inline(value))
+		p.line(who, line{indent: indent + 2, value: value})
 	case value.Kind() == tree.Object:
 		p.object(who, value, indent+2)
 	default:
@@ -126,7 +162,7 @@ func (p *yamlPrinter) blockLine(who side, indent int, content string) {
 	if content == "" {
 		indent = 0
 	}
-	p.line(who, indent, content)
+	p.line(who, line{indent: indent, text: content})
 }
 
 // isInline tells whether a value stands on the line of its key.

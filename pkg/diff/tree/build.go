@@ -82,9 +82,7 @@ func (c *Comparer) buildList(list []any, t schema.Type, p place) *Node {
 
 func (c *Comparer) buildScalar(value any, t schema.Type, p place) *Node {
 	n := &Node{kind: Scalar, typ: t}
-	if n.text, n.isText = value.(string); !n.isText {
-		n.scalar = value
-	}
+	n.setScalar(value)
 	c.settleScalar(n, p)
 	return n
 }

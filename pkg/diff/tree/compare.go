@@ -38,6 +38,7 @@ func (at *Delta) settle() {
 // compareFields compares two objects field by field, in the order of names.
 func (c *Comparer) compareFields(at *Delta) {
 	old, new := at.Old.fields, at.New.fields
+	at.Children = make([]Child, 0, max(len(old), len(new)))
 	for len(old) > 0 || len(new) > 0 {
 		switch {
 		case len(new) == 0 || len(old) > 0 && old[0].Name < new[0].Name:
@@ -55,7 +56,11 @@ func (c *Comparer) compareFields(at *Delta) {
 }
 
 func (at *Delta) addField(name string, field Delta) {
-	at.Children = append(at.Children, Child{Delta: field, Name: name, Step: fieldStep(name), Index: -1})
+	child := Child{Delta: field, Name: name, Index: -1}
+	if field.Op != Same {
+		child.Step = fieldStep(name)
+	}
+	at.Children = append(at.Children, child)
 }
 
 // oneSided is of a field that only one of two objects has. That is no

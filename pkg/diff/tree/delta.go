@@ -34,7 +34,7 @@ type Child struct {
 	Delta
 	// Name of a field; empty of an item.
 	Name string
-	// Step is how a path names it.
+	// Step is how a path names it; a field that is the same may have none.
 	Step string
 	// Index in the new list, from 0, of an item that was added to a list with
 	// keys, otherwise -1.

@@ -67,6 +67,12 @@ func (n *Node) Scalar() any {
 	return n.scalar
 }
 
+func (n *Node) setScalar(value any) {
+	if n.text, n.isText = value.(string); !n.isText {
+		n.scalar = value
+	}
+}
+
 // Fields returns the fields of an object, sorted by name, none of which is null; no
 // fields of other kinds. It may be asked of nil.
 func (n *Node) Fields() []Field {

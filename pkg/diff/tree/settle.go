@@ -34,7 +34,23 @@ func (c *Comparer) impliedBy(parent *Node, name string, value *Node) bool {
 		return false
 	}
 	fallback, ok := parent.typ.Default(name, (*siblings)(parent))
-	return ok && Equal(value, c.build(fallback, value.typ, place{}))
+	return ok && c.equalsDefault(value, fallback)
+}
+
+// equalsDefault tells whether a value means the same as a default.
+func (c *Comparer) equalsDefault(value *Node, fallback any) bool {
+	switch fallback.(type) {
+	case map[string]any, []any:
+		return Equal(value, c.build(fallback, value.typ, place{}))
+	}
+	if value.kind != Scalar {
+		return false
+	}
+	// Most defaults are scalars, and each field that has one is asked about.
+	c.fallback = Node{kind: Scalar, typ: value.typ}
+	c.fallback.setScalar(fallback)
+	c.settleScalar(&c.fallback, place{})
+	return Equal(value, &c.fallback)
 }
 
 // siblings are the fields of an object beside one that has a default.

@@ -29,6 +29,7 @@ type Comparer struct {
 	seed     maphash.Seed
 	salt     [2]uint64
 	reader   canonical
+	fallback Node // of equalsDefault
 }
 
 // NewComparer returns a Comparer. A nil redactor hides the content of Secrets and

@@ -151,3 +151,27 @@ func TestSummary(t *testing.T) {
 		t.Errorf("many objects: %s", got)
 	}
 }
+
+// BenchmarkTable prints as many revisions as the reads benchmark does.
+func BenchmarkTable(b *testing.B) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	list := &olm.ClusterExtensionRevisionList{}
+	for i := range 5000 {
+		r := olm.ClusterExtensionRevision{}
+		r.Name = fmt.Sprintf("operator-%04d-%d", i/5, 1+i%5)
+		r.CreationTimestamp = metav1.NewTime(now.Add(-time.Duration(i) * time.Second))
+		r.Annotations = map[string]string{v1alpha1.VersionAnnotation: fmt.Sprintf("1.%d.0", i%5)}
+		r.Spec.Revision, r.Spec.LifecycleState = int64(1+i%5), olm.LifecycleStatePaused
+		r.Spec.Phases = []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 1)}, {Objects: make([]olm.RevisionObject, 12)}}
+		r.Status.Conditions = []metav1.Condition{condition("Available", "Unknown", "Paused"), condition("Progressing", "False", "Paused"), condition("Succeeded", "False", "NotYet")}
+		r.Status.Phases = []olm.PhaseStatus{{Name: "crds", State: olm.PhaseStatePending, Objects: 1}, {Name: "deploy", State: olm.PhaseStatePending, Objects: 12}}
+		list.Items = append(list.Items, r)
+	}
+	printer := table{clock: testingclock.NewFakePassiveClock(now)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := printer.ConvertToTable(b.Context(), list, &metav1.TableOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
