@@ -17,9 +17,9 @@ func TestSpreadOf(t *testing.T) {
 		want    Spread
 	}{
 		"None":   {reason: "nothing was measured"},
-		"One":    {"all percentiles are the one sample", []float64{7}, Spread{7, 7, 7, 1}},
-		"Even":   {"the median is between the two in the middle", []float64{4, 1, 3, 2}, Spread{2.5, 1.3, 3.7, 4}},
-		"Eleven": {"the order does not matter", []float64{11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6}, Spread{6, 2, 10, 11}},
+		"One":    {"all percentiles are the one sample", []float64{7}, Spread{7, 7, 7, 7, 1}},
+		"Even":   {"the median is between the two in the middle", []float64{4, 1, 3, 2}, Spread{2.5, 1.3, 3.7, 3.97, 4}},
+		"Eleven": {"the order does not matter", []float64{11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6}, Spread{6, 2, 10, 10.9, 11}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 
 // Spread is what a number of samples were like.
 type Spread struct {
-	// Median is the middle, Low and High are the 10th and the 90th percentile.
-	Median, Low, High float64
+	// Median is the middle, Low and High are the 10th and the 90th percentile, and P99
+	// is the 99th.
+	Median, Low, High, P99 float64
 	// Samples is how many there were.
 	Samples int
 }
@@ -21,7 +22,7 @@ func SpreadOf(samples []float64) Spread {
 	}
 	sorted := slices.Sorted(slices.Values(samples))
 	return Spread{
-		Median: quantile(sorted, 0.5), Low: quantile(sorted, 0.1), High: quantile(sorted, 0.9),
+		Median: quantile(sorted, 0.5), Low: quantile(sorted, 0.1), High: quantile(sorted, 0.9), P99: quantile(sorted, 0.99),
 		Samples: len(sorted),
 	}
 }

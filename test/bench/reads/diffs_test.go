@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -22,13 +23,20 @@ import (
 // nothing encoded.
 const inProcess = "in process"
 
-// compared are the operators of which two releases are compared. Every object of them
-// changes, as of those that label everything with their version.
-func compared() []operator.Operator {
-	return []operator.Operator{
-		{Name: "sized-46", Objects: 46, Bytes: 400_000, AllChange: true},
-		{Name: "sized-16", Objects: 16, Bytes: 2_400_000, AllChange: true},
-		{Name: "sized-1000", Objects: 1000, Bytes: 2_400_000, AllChange: true},
+// pair is two releases of an operator that are compared.
+type pair struct {
+	operator.Operator
+	// most is the processor time that the comparison may take, in ms; 0 is not judged.
+	most float64
+}
+
+// compared are the pairs. Every object of them changes, as of operators that label
+// everything with their version.
+func compared() []pair {
+	return []pair{
+		{operator.Operator{Name: "sized-46", Objects: 46, Bytes: 400_000, AllChange: true}, 0},
+		{operator.Operator{Name: "sized-16", Objects: 16, Bytes: 2_400_000, AllChange: true}, 100},
+		{operator.Operator{Name: "sized-1000", Objects: 1000, Bytes: 2_400_000, AllChange: true}, 150},
 	}
 }
 
@@ -37,12 +45,13 @@ func (b *bench) diffs() {
 	b.t.Helper()
 	for _, o := range compared() {
 		for number := 1; number <= 2; number++ {
-			if err := b.create(b.t.Context(), o, number); err != nil {
+			if err := b.create(b.t.Context(), o.Operator, number); err != nil {
 				b.t.Fatal(err)
 			}
 		}
 		path := fmt.Sprintf("%s/%s-2/diff", revisions, o.Name)
-		all := []measure.Subject{{Name: inProcess, Do: comparison(b.t, o)}}
+		compare := comparison(b.t, o.Operator)
+		all := []measure.Subject{{Name: inProcess, Do: compare}}
 		all = append(all, subjects([]target{{aggregated, b.host, path}, {direct, b.direct, path}},
 			func(ctx context.Context, t target) (int64, error) { return t.client.read(ctx, t.path, asJSON) })...)
 		all = append(all, subjects([]target{{aggregated + ", table", b.host, path}},
@@ -50,14 +59,34 @@ func (b *bench) diffs() {
 		b.run("Diff of two revisions", aggregated, measure.Case{
 			Name: diffTitle(o), Rounds: b.settings.rounds, Subjects: all,
 		})
+		used := processorTime(b.t, compare, b.settings.rounds)
+		b.report.Table("Processor time of a comparison, in process", "of", "ms").Row(diffTitle(o), fmt.Sprintf("%.0f", used))
+		if o.most > 0 {
+			b.report.AtMost(fmt.Sprintf("diff of %s: processor time in process", diffTitle(o)), o.most, used, "ms")
+		}
 	}
+}
+
+// processorTime returns what a call takes in the mean of some, in ms, with its garbage
+// collection. Unlike the time it takes, it does not grow while others use the machine.
+func processorTime(t testing.TB, do func(context.Context) (int64, error), times int) float64 {
+	t.Helper()
+	runtime.GC()
+	before := ownCPU(t)
+	for range times {
+		if _, err := do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	return (ownCPU(t) - before).Seconds() * 1000 / float64(times)
 }
 
 // BenchmarkComparison is the comparison alone, to work on it: a case is an operator.
 func BenchmarkComparison(b *testing.B) {
 	for _, o := range compared() {
 		b.Run(diffTitle(o), func(b *testing.B) {
-			compare := comparison(b, o)
+			compare := comparison(b, o.Operator)
 			b.ReportAllocs()
 			before := ownCPU(b)
 			for b.Loop() {
@@ -80,7 +109,7 @@ func ownCPU(t testing.TB) time.Duration {
 }
 
 // diffTitle says of which releases a diff is.
-func diffTitle(o operator.Operator) string {
+func diffTitle(o pair) string {
 	return fmt.Sprintf("%d objects, 2 x %.1f MB", o.Objects, measure.MB(o.Bytes))
 }
 

@@ -55,6 +55,7 @@ func TestReads(t *testing.T) {
 		b.singles()
 		b.history()
 		b.diffs()
+		b.latencies()
 		b.live()
 	})
 	t.Run("Sixty", func(t *testing.T) {
