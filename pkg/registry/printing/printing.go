@@ -36,6 +36,27 @@ func Table[T runtime.Object](what string, object, options runtime.Object, column
 	return Headed(out, options, columns), nil
 }
 
+// TextTable is Table with cells that are all text: write sets as many as there are columns.
+// A cell that says what the one above it says is that one, so a table of thousands of rows
+// has few of most columns.
+func TextTable[T runtime.Object](what string, object, options runtime.Object, columns []metav1.TableColumnDefinition, write func(one T, cells []string)) (*metav1.Table, error) {
+	text, above := make([]string, len(columns)), make([]any, len(columns))
+	return Table(what, object, options, columns, func(one T) []any {
+		clear(text)
+		write(one, text)
+		cells := make([]any, len(columns))
+		for i, is := range text {
+			if was, ok := above[i].(string); ok && was == is {
+				cells[i] = above[i]
+			} else {
+				cells[i] = is
+			}
+		}
+		above = cells
+		return cells
+	})
+}
+
 // Row is a row of a table. The endpoint wants metadata in every row, and converts the
 // object to the group's version when the client asks for it.
 func Row(cells []any, object runtime.Object) metav1.TableRow {

@@ -44,6 +44,31 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTextTable: cells that are the same share their memory, and nothing else.
+func TestTextTable(t *testing.T) {
+	rows := [][]string{{"a-1", "Active", ""}, {"a-2", "Active", "x"}, {"a-3"}, {"a-3", "Paused", "x"}, {"a-3", "Paused", "y"}}
+	list := &olm.ClusterExtensionRevisionList{Items: make([]olm.ClusterExtensionRevision, len(rows))}
+	next := 0
+	table, err := TextTable("revisions", list, nil, make([]metav1.TableColumnDefinition, 3), func(_ *olm.ClusterExtensionRevision, cells []string) {
+		copy(cells, rows[next])
+		next++
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		for column, got := range table.Rows[i].Cells {
+			want := ""
+			if column < len(row) {
+				want = row[column]
+			}
+			if got != want {
+				t.Errorf("row %d, column %d: %q, want %q", i, column, got, want)
+			}
+		}
+	}
+}
+
 func TestAge(t *testing.T) {
 	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	clock := testingclock.NewFakePassiveClock(now)

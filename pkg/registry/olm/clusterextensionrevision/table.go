@@ -3,8 +3,8 @@ package clusterextensionrevision
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,9 +42,10 @@ func columns() []metav1.TableColumnDefinition {
 // ConvertToTable prints one revision or a list of them, those of an extension by their
 // numbers: the store has argocd-10 before argocd-2.
 func (t table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	out, err := printing.Table("revisions", object, options, columns(), t.cells)
-	if err == nil {
-		slices.SortStableFunc(out.Rows, func(a, b metav1.TableRow) int { return byExtension(a.Object.Object, b.Object.Object) })
+	out, err := printing.TextTable("revisions", object, options, columns(), t.write)
+	// Most lists are in order already: only extensions with ten revisions are not.
+	if order := func(a, b metav1.TableRow) int { return byExtension(a.Object.Object, b.Object.Object) }; err == nil && !slices.IsSortedFunc(out.Rows, order) {
+		slices.SortStableFunc(out.Rows, order)
 	}
 	return out, err
 }
@@ -57,13 +58,14 @@ func byExtension(a, b runtime.Object) int {
 	return cmp.Or(cmp.Compare(extension, others), cmp.Compare(one.Spec.Revision, other.Spec.Revision))
 }
 
-func (t table) cells(revision *olm.ClusterExtensionRevision) []any {
+// write sets the cells of a row.
+func (t table) write(revision *olm.ClusterExtensionRevision, cells []string) {
 	state := string(revision.Spec.LifecycleState)
 	if revision.DeletionTimestamp != nil {
 		state = "Deleting"
 	}
 	decisive := decisiveCondition(revision.Status.Conditions)
-	return []any{
+	copy(cells, []string{
 		revision.Name,
 		revision.Annotations[v1alpha1.VersionAnnotation],
 		state,
@@ -75,17 +77,19 @@ func (t table) cells(revision *olm.ClusterExtensionRevision) []any {
 		currentPhase(revision),
 		string(statusOf(revision, v1alpha1.ConditionSucceeded)),
 		decisive.Message,
-	}
+	})
 }
 
 // readyObjects is 13/15: how many objects are available, of how many.
 func readyObjects(revision *olm.ClusterExtensionRevision) string {
 	objects, available := 0, int32(0)
-	eachObject(revision, func(int, int, *olm.RevisionObject) { objects++ })
+	for i := range revision.Spec.Phases {
+		objects += len(revision.Spec.Phases[i].Objects)
+	}
 	for i := range revision.Status.Phases {
 		available += revision.Status.Phases[i].Available
 	}
-	return fmt.Sprintf("%d/%d", available, objects)
+	return strconv.Itoa(int(available)) + "/" + strconv.Itoa(objects)
 }
 
 // currentPhase is "deploy 1/2, 4 of 8": the first phase that is not available, which one
@@ -95,7 +99,8 @@ func currentPhase(revision *olm.ClusterExtensionRevision) string {
 		switch phase := &revision.Status.Phases[i]; phase.State {
 		case olm.PhaseStateAvailable, olm.PhaseStateSuperseded, olm.PhaseStateArchived:
 		default:
-			return fmt.Sprintf("%s %d/%d, %d of %d", phase.Name, i+1, len(revision.Status.Phases), phase.Available+phase.Superseded, phase.Objects)
+			return phase.Name + " " + strconv.Itoa(i+1) + "/" + strconv.Itoa(len(revision.Status.Phases)) +
+				", " + strconv.Itoa(int(phase.Available+phase.Superseded)) + " of " + strconv.Itoa(int(phase.Objects))
 		}
 	}
 	return ""
