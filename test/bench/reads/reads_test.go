@@ -52,6 +52,7 @@ func TestReads(t *testing.T) {
 		b.memory(meanMemory())
 		b.peers(true)
 		b.lists()
+		b.processors()
 		b.singles()
 		b.history()
 		b.diffs()
