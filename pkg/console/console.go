@@ -31,8 +31,12 @@ func New(options Options) (http.Handler, error) {
 	}
 	nobody := func(*http.Request) caller { return caller{} }
 	key := newKey(options.Key, options.Clock)
+	all, err := served(options.Screens.Handler(), files)
+	if err != nil {
+		return nil, err
+	}
 	return (&gate{hosts: options.Hosts, scheme: "http", admit: key.admit, sameOrigin: http.NewCrossOriginProtection()}).
-		around(bounded(served(options.Screens.Handler(), files), ofOneUser(), nobody)), nil
+		around(bounded(all, ofOneUser(), nobody)), nil
 }
 
 // SharedOptions are what a console needs that many users reach, each with their own token.
@@ -59,16 +63,24 @@ func NewShared(options SharedOptions) (http.Handler, error) {
 		asked.Handler().ServeHTTP(w, r)
 	})
 	who := func(r *http.Request) caller { return sha256.Sum256([]byte(tokenOf(r))) }
+	all, err := served(api, files)
+	if err != nil {
+		return nil, err
+	}
 	return (&gate{hosts: options.Hosts, scheme: "https", admit: admitToken, sameOrigin: http.NewCrossOriginProtection()}).
-		around(bounded(served(api, files), ofManyUsers(), who)), nil
+		around(bounded(all, ofManyUsers(), who)), nil
 }
 
 // served are the files and the API.
-func served(api, files http.Handler) http.Handler {
+func served(api, files http.Handler) (http.Handler, error) {
+	small, err := compressed(api)
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
-	mux.Handle(apiPrefix, api)
+	mux.Handle(apiPrefix, small)
 	mux.Handle("/", files)
-	return mux
+	return mux, nil
 }
 
 // limits are how many requests and streams go on at a time: of one caller, and of all.

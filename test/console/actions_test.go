@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
 // rollback: what it would change stands beside the button; a revision that arrives while it is
@@ -44,6 +45,10 @@ func rollback(i *installation, p *page) {
 	p.goTo("#/x/search")
 	p.sees("search-1 · 0.9.0", "Progressing 0 of 1", "Deployment search/search", "waiting")
 	p.checks("rollout-stuck")
+	p.tabTo(".failing a")
+	p.presses(kb.Enter)
+	p.sees("Deployment.apps search/search", "How it is", "Unready")
+	p.until("its address is ours", "location.hash === '#/object/search-1/Deployment.apps/search/search'")
 
 	// Paused with a reason, and let go on.
 	p.goTo("#/diff/..shop-5")
@@ -56,53 +61,13 @@ func rollback(i *installation, p *page) {
 	}
 }
 
-const widgets = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.own.example.com}
-spec:
-  group: own.example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, properties: {size: {type: integer}, color: {type: string}}}
-          status: {type: object, properties: {ready: {type: integer}}}
-`
-
-const widgetProfile = `
-apiVersion: hco.kubevirt.io/v1alpha1
-kind: ConfigurationProfileDefinition
-metadata: {name: large-widgets}
-spec:
-  description: Widgets are large.
-  requirements:
-  - {name: widgets, definition: widgets.own.example.com, kind: Widget, access: Write, install: the widgets, fields: [{path: spec.size}]}
-  options: {type: object, properties: {size: {type: integer, default: 3, minimum: 1, description: How large they are.}}}
-  items:
-  - name: grow
-    target: {requirement: widgets, namespace: widgets, name: one}
-    object: '{"spec": {"size": options.size}}'
-    impact: 'live != null && live.?spec.?size.orValue(0) == options.size ? "None" : "Medium"'
-    reason: '"it grows to %d".format([options.size])'
-    waits:
-    - {expression: live.status.ready == options.size, message: the widget grows, messageExpression: '"%d are ready".format([live.status.ready])'}
-`
-
 // plan: impact first, then the approval of exactly what is shown, by two people; its item while
 // it goes on, and its undo.
 func plan(i *installation, first, second *page) {
-	i.MustKubectlInput(widgets, "create", "-f", "-")
+	i.MustKubectlInput(widgets.Definition, "create", "-f", "-")
 	i.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", "--timeout=180s")
-	i.MustKubectlInput("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: one, namespace: widgets}, spec: {size: 1, color: red}}", "create", "-f", "-")
-	i.MustKubectlInput(widgetProfile, "create", "-f", "-")
+	i.MustKubectlInput(widgets.One("widgets"), "create", "-f", "-")
+	i.MustKubectlInput(widgets.Profile("widgets"), "create", "-f", "-")
 	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", "--timeout=180s")
 	i.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: larger}, spec: {profile: large-widgets, approvals: 2, onConflict: Take, options: {values: {size: 4}}}}", "create", "-f", "-")
 	first.sees("larger", "It waits for an approval; impact Medium")
@@ -183,7 +148,7 @@ func me(p *page) {
 	p.sees("Extensions")
 	p.click(".user")
 	p.sees("You", "anna", "system:masters", "devel", "roll out, pause", "may")
-	p.until("all rights", `document.querySelectorAll("#may .well").length === 20`)
+	p.until("all rights", `document.querySelectorAll("#may .well").length === 21`)
 	p.checks("me")
 }
 

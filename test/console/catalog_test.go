@@ -136,6 +136,7 @@ func catalog(i *installation, p *page) {
 	// It goes as far as it can: nobody has installed cert-manager here, and the page says so.
 	p.sees("lighthouse-1 · 1.0.0", "12 of 18 available", `the cluster serves no kind "Certificate"`, "install what serves the kind")
 	p.sees("by anna · 1.0.0 proposed, from channel stable")
+	anotherVersion(i, p)
 
 	// What is installed is in the picture, with the way from there; the same name is not taken twice.
 	i.roll("Succeeded", revision{extension: "beacons", number: 1, version: "1.0.0", annotations: map[string]string{"olm.operatorframework.io/package-name": "lighthouse"},
@@ -150,6 +151,45 @@ func catalog(i *installation, p *page) {
 	p.types("#install-name", "-too")
 	p.click("#preview")
 	p.sees("two extensions of one package have the same objects")
+}
+
+// anotherVersion: the range of an extension is changed after a look at what the resolver would
+// choose; what changes meanwhile is looked at again.
+func anotherVersion(i *installation, p *page) {
+	p.tabTo("#change-version")
+	p.presses(kb.Enter)
+	p.until("the focus is in the field", "document.activeElement?.id === 'version'")
+	p.refuses("#ask-version", "it asks for that already")
+	p.run(clear("#version"))
+	p.types("#version", ">=9")
+	p.refuses("#ask-version", "look first at what it would lead to")
+	p.click("#lead")
+	p.sees("What it would lead to", "No version comes", "in the range")
+	p.run(clear("#version"))
+	p.types("#version", ">=1.1 <1.2")
+	p.refuses("#ask-version", "look again")
+	p.click("#lead")
+	p.sees("1.1.0, from channel stable of catalog examples", "Penstock proposes a revision", "1.2.0 does not come")
+	p.checks("version")
+	if asked := i.field(".spec.source.catalog.version", "clusterextension", "lighthouse"); asked != "1.0.0" {
+		i.t.Errorf("by a look it asks for %s", asked)
+	}
+	// Somebody else changes it.
+	i.MustKubectl("patch", "clusterextension", "lighthouse", "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"<1.1"}}}}`)
+	p.sees("version <1.1")
+	p.refuses("#ask-version", "look again")
+	p.click("#lead")
+	p.tabTo("#ask-version")
+	p.works("#ask-version")
+	p.presses(kb.Enter)
+	p.sees("Have lighthouse ask for >=1.1 <1.2?", "version <1.1 → version >=1.1 <1.2")
+	p.tabTo("#yes")
+	p.presses(kb.Enter)
+	p.sees("asks for package lighthouse, version >=1.1 <1.2")
+	if asked := i.field(".spec.source.catalog.version", "clusterextension", "lighthouse"); asked != ">=1.1 <1.2" {
+		i.t.Errorf("it asks for %s", asked)
+	}
+	p.until("the focus is where it was", "document.activeElement?.id === 'change-version'")
 }
 
 // notOfData holds while no script has run, and no element is of the data.

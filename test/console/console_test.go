@@ -3,6 +3,7 @@ package console
 import (
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -92,6 +93,13 @@ func review(i *installation, p *page) {
 	p.until("lines as fields", "document.querySelectorAll('input[name=as]')[1].click() || true")
 	p.sees("Before", "After", ".data")
 	p.checks("review-fields")
+	// From its row to the object itself, and back.
+	p.tabTo(".whole a")
+	p.presses(kb.Enter)
+	p.until("the object is shown", "location.hash === '#/object/shop-3/ConfigMap/shop/shop-config'")
+	p.sees("ConfigMap shop/shop-config", "Manifest", "log.level: debug")
+	p.run(chromedp.NavigateBack())
+	p.sees("What shop-3 changes", "seen 0 of 4")
 
 	// Somebody changes it while it is read.
 	i.MustKubectl("patch", "cer", "shop-3", "--type=merge", "-p", `{"spec":{"onFailure":"None","successDelaySeconds":1}}`)

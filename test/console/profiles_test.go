@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
 // profiles: what can be configured, what it lacks, who has it; and a new plan of one, which waits.
@@ -14,7 +16,7 @@ func profiles(i *installation, p *page) {
 	p.checks("profiles")
 
 	i.MustKubectlInput("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: two, namespace: widgets}, spec: {size: 1}}", "create", "-f", "-")
-	i.MustKubectlInput(strings.NewReplacer("large-widgets", "second-widget", "name: one}", "name: two}", "Widgets are large.", hostile()[0]).Replace(widgetProfile), "create", "-f", "-")
+	i.MustKubectlInput(strings.NewReplacer("large-widgets", "second-widget", "name: one}", "name: two}", "Widgets are large.", hostile()[0]).Replace(widgets.Profile("widgets")), "create", "-f", "-")
 	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/second-widget", "--timeout=60s")
 	p.click("#ask")
 	p.click("#make-second-widget")

@@ -5,49 +5,8 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/widgets"
 )
-
-// widgetDefinitions is a kind that somebody else owns.
-const widgetDefinition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.own.example.com}
-spec:
-  group: own.example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, properties: {size: {type: integer}, color: {type: string}}}
-          status: {type: object, properties: {ready: {type: integer}}}
-`
-
-// widgetProfile is a profile of a user.
-const widgetProfile = `
-apiVersion: hco.kubevirt.io/v1alpha1
-kind: ConfigurationProfileDefinition
-metadata: {name: large-widgets}
-spec:
-  description: Widgets are large.
-  requirements:
-  - {name: widgets, definition: widgets.own.example.com, kind: Widget, access: Write, install: the widgets, fields: [{path: spec.size}]}
-  options: {type: object, properties: {size: {type: integer, default: 3, minimum: 1, description: How large they are.}}}
-  items:
-  - name: grow
-    target: {requirement: widgets, namespace: own-profile, name: one}
-    object: '{"spec": {"size": options.size}}'
-    impact: 'live != null && live.?spec.?size.orValue(0) == options.size ? "None" : "Medium"'
-    reason: '"it grows to %d".format([options.size])'
-    waits:
-    - {expression: live.status.ready == options.size, message: the widget grows, messageExpression: '"%d are ready".format([live.status.ready])'}
-`
 
 // evaluation asks what a plan of the profile would do.
 func evaluation(options string) string {
@@ -61,18 +20,18 @@ const evaluatePath = "/apis/hco.kubevirt.io/v1alpha1/configurationprofiledefinit
 // identity, a drift, and the way back.
 func ownProfile(w sharedPlane) {
 	w.namespace("own-profile")
-	w.MustKubectlInput(widgetDefinition, "create", "-f", "-")
+	w.MustKubectlInput(widgets.Definition, "create", "-f", "-")
 	w.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", timeout)
-	w.MustKubectlInput("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: one, namespace: own-profile}, spec: {size: 1, color: red}}", "create", "-f", "-")
+	w.MustKubectlInput(widgets.One("own-profile"), "create", "-f", "-")
 	author := ownAuthor(w)
 	refusedDefinitions(w)
 
 	// 1. Its author needs what it declares, and gets an identity for it that has no more.
-	out := author.KubectlInput(widgetProfile, "create", "-f", "-")
+	out := author.KubectlInput(widgets.Profile("own-profile"), "create", "-f", "-")
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "you may not") || !strings.Contains(out.Stderr, "delete widgets.own.example.com") || strings.Contains(out.Stderr, "you may not get") {
 		w.t.Fatalf("an author without the rights: %s", out)
 	}
-	w.MustKubectlInput(widgetProfile, "create", "-f", "-")
+	w.MustKubectlInput(widgets.Profile("own-profile"), "create", "-f", "-")
 	w.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", timeout)
 	ownIdentity(w)
 	if out := author.Kubectl("patch", "configprofiledef", "large-widgets", "--type=merge", "-p", `{"spec":{"items":[]}}`); out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.items") && !strings.Contains(out.Stderr, "you may not") {
@@ -140,12 +99,12 @@ func refusedDefinitions(w sharedPlane) {
 		{"{\"size\": options.size}", "{\"n\": facts.widgets.objects.map(a, facts.widgets.objects.map(b, facts.widgets.objects.map(c, a == b && b == c)))}", "may cost"},
 		{"large-widgets", "large.widgets", "metadata.name"},
 	} {
-		if out := w.KubectlInput(strings.ReplaceAll(widgetProfile, c.from, c.to), "create", "--dry-run=server", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, c.says) {
+		if out := w.KubectlInput(strings.ReplaceAll(widgets.Profile("own-profile"), c.from, c.to), "create", "--dry-run=server", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, c.says) {
 			w.t.Errorf("%s is not refused with %q: %s", c.to, c.says, out)
 		}
 	}
 	// What does not fit the schemas of the cluster is a warning: they may be others tomorrow.
-	out := w.KubectlInput(strings.ReplaceAll(widgetProfile, "live.?spec.?size.orValue(0) == options.size", "live.spec.weight == 1"), "create", "--dry-run=server", "-f", "-")
+	out := w.KubectlInput(strings.ReplaceAll(widgets.Profile("own-profile"), "live.?spec.?size.orValue(0) == options.size", "live.spec.weight == 1"), "create", "--dry-run=server", "-f", "-")
 	if out.ExitCode != 0 || !strings.Contains(out.Stderr, "undefined field 'weight'") {
 		w.t.Errorf("a field that the cluster does not know: %s", out)
 	}
@@ -205,7 +164,7 @@ func ownPlan(w sharedPlane) {
 	}
 
 	// 3. An edit is another logic: of the plan nothing changes, its waits included.
-	w.MustKubectlInput(strings.NewReplacer("live.status.ready == options.size", "live.status.ready == 100", `{"size": options.size}`, `{"size": options.size + 1}`).Replace(widgetProfile), "replace", "-f", "-")
+	w.MustKubectlInput(strings.NewReplacer("live.status.ready == options.size", "live.status.ready == 100", `{"size": options.size}`, `{"size": options.size + 1}`).Replace(widgets.Profile("own-profile")), "replace", "-f", "-")
 	w.untilPlan("widgets", ".status.phase", "InProgress")
 	w.MustKubectl("patch", "widget", "one", "-n", "own-profile", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":2}}`)
 	w.untilPlan("widgets", ".status.items[0].message", "2 are ready")

@@ -9,6 +9,7 @@
 //	pod        the container of a Pod, run as a kubelet would, from the files of an image
 //	plugin     kubectl penstock, as a user types it, in the process of the test
 //	objects    the smallest ConfigMap, Secret, Deployment … that a kube-apiserver takes
+//	widgets    a kind that somebody else owns, and a profile of it that a user defines
 //	pools      what the Machine Config Operator does, without machines
 //	replicas   several replicas of the program on a shared etcd, faults between them,
 //	           and what must be true of all of them afterwards

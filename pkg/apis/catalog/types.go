@@ -243,6 +243,9 @@ type CatalogPackageOptions struct {
 	// To is a version or bundle to which a path of graph leads, besides the latest of each
 	// channel.
 	To string
+	// Version has upgrades say what would come if specs asked for this range, instead of their
+	// own: once at most. An empty one is any version.
+	Version []string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -251,6 +251,11 @@ func (in *CatalogPackageOptions) DeepCopyInto(out *CatalogPackageOptions) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Version != nil {
+		in, out := &in.Version, &out.Version
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -2,6 +2,8 @@ package install
 
 import (
 	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -62,6 +64,27 @@ func TestCheck(t *testing.T) {
 		change(&bad)
 		if err := bad.Check(); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("%v, want %s", err, said)
+		}
+	}
+}
+
+// TestVersionPatch: it names what was read, and a range that is taken away is not left empty.
+func TestVersionPatch(t *testing.T) {
+	const tests = `{"op":"test","path":"/metadata/uid","value":"u"},{"op":"test","path":"/metadata/generation","value":4},`
+	for version, want := range map[string]string{
+		"1.x": `[` + tests + `{"op":"add","path":"/spec/source/catalog/version","value":"1.x"}]`,
+		"":    `[` + tests + `{"op":"add","path":"/spec/source/catalog/version","value":""},{"op":"remove","path":"/spec/source/catalog/version"}]`,
+	} {
+		got, err := VersionPatch("u", 4, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var is, wanted []map[string]any
+		if err := errors.Join(json.Unmarshal(got, &is), json.Unmarshal([]byte(want), &wanted)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(is, wanted) {
+			t.Errorf("%q: %s, want %s", version, got, want)
 		}
 	}
 }

@@ -101,6 +101,7 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, "/api/packages/{name}", answer(a.onePackage)},
 		{http.MethodGet, "/api/packages/{name}/graph", answer(a.graph)},
 		{http.MethodPost, "/api/packages/{name}/install", a.write(a.install)},
+		{http.MethodPost, "/api/extensions/{name}/version", a.write(a.setVersion)},
 		{http.MethodPost, "/api/revisions/{name}/state", a.write(a.setState)},
 		{http.MethodPost, "/api/revisions/{name}/rollback", a.write(a.rollback)},
 		{http.MethodPost, "/api/plans/{name}/approve", a.write(a.approve)},

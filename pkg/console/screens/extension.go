@@ -28,6 +28,9 @@ type Extension struct {
 // Wanted is what a ClusterExtension asks for, and what has become of that.
 type Wanted struct {
 	Row ExtensionRow `json:"row"`
+	// UID and Generation are what a write names, so that it is of what was on the screen.
+	UID        string `json:"uid"`
+	Generation int64  `json:"generation"`
 	// Source is Catalog, Image or Chart; of a catalog are Package, Version (a range) and Channels.
 	Source    string   `json:"source"`
 	Package   string   `json:"package,omitempty"`
@@ -118,7 +121,7 @@ func (a *API) watchWanted(ctx context.Context, name string, send func(Message)) 
 }
 
 func wantedOf(read *extension.Extension) *Wanted {
-	out := &Wanted{Row: waitingRow(read), Source: read.Spec.Source.SourceType, Namespace: read.Spec.Namespace}
+	out := &Wanted{Row: waitingRow(read), UID: string(read.UID), Generation: read.Generation, Source: read.Spec.Source.SourceType, Namespace: read.Spec.Namespace}
 	if of := read.Spec.Source.Catalog; of != nil {
 		out.Package, out.Version, out.Channels = of.PackageName, of.Version, of.Channels
 	}

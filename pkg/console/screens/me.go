@@ -81,6 +81,7 @@ func buttons() map[string]right {
 		"readGraphs":     {"get", catalog, "catalogpackages", "graph"},
 		"install":        {"create", extension.Resource.Group, extension.Resource.Resource, ""},
 		"createRevision": {"create", olm, "clusterextensionrevisions", ""},
+		"patchExtension": {"patch", extension.Resource.Group, extension.Resource.Resource, ""},
 	}
 }
 

@@ -82,13 +82,16 @@ func TestLeadsTo(t *testing.T) {
 // offering is a cluster with one package, which takes extensions.
 type offering struct {
 	*httptest.Server
-	// created are the queries with which extensions were.
-	created []string
+	// created are the queries with which extensions were, and patched those with which their
+	// range was changed.
+	created, patched []string
+	// leads is what a range leads to.
+	leads map[string]string
 }
 
 func newOffering(t *testing.T) (*offering, http.Handler) {
 	t.Helper()
-	o := &offering{}
+	o := &offering{leads: map[string]string{"1.x": "1.2.0"}}
 	mux := http.NewServeMux()
 	send := func(w http.ResponseWriter, value any) {
 		w.Header().Set("Content-Type", "application/json")
@@ -98,6 +101,22 @@ func newOffering(t *testing.T) (*offering, http.Handler) {
 	mux.HandleFunc("GET /apis/catalog.penstock.dev/v1alpha1/catalogpackages", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Warning", `299 penstock "catalog far cannot be read"`)
 		send(w, catalogv1alpha1.CatalogPackageList{TypeMeta: metav1.TypeMeta{APIVersion: "catalog.penstock.dev/v1alpha1", Kind: "CatalogPackageList"}, Items: []catalogv1alpha1.CatalogPackage{*lighthouse()}})
+	})
+	mux.HandleFunc("GET /apis/catalog.penstock.dev/v1alpha1/catalogpackages/lighthouse/upgrades", func(w http.ResponseWriter, r *http.Request) {
+		row := catalogv1alpha1.ExtensionUpgrades{Extension: "light", Installed: "1.0.0", Allowed: o.leads[r.URL.Query().Get("version")], Approval: "Manual"}
+		send(w, catalogv1alpha1.CatalogPackageUpgrades{TypeMeta: metav1.TypeMeta{APIVersion: "catalog.penstock.dev/v1alpha1", Kind: "CatalogPackageUpgrades"}, Extensions: []catalogv1alpha1.ExtensionUpgrades{{Extension: "other", Allowed: "0.1.0"}, row}})
+	})
+	const light = `{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"name":"light","uid":"u","generation":3},"spec":{"namespace":"sea","source":{"sourceType":"Catalog","catalog":{"packageName":"lighthouse","version":"1.0.0"}}}}`
+	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1/clusterextensions/light", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, light)
+	})
+	mux.HandleFunc("PATCH /apis/olm.operatorframework.io/v1/clusterextensions/light", func(w http.ResponseWriter, r *http.Request) {
+		patch, _ := io.ReadAll(r.Body)
+		o.patched = append(o.patched, r.URL.Query().Get("dryRun")+" "+r.Header.Get("Content-Type")+" "+string(patch))
+		w.Header().Add("Warning", `299 penstock "you become its author"`)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, light)
 	})
 	mux.HandleFunc("POST /apis/olm.operatorframework.io/v1/clusterextensions", func(w http.ResponseWriter, r *http.Request) {
 		o.created = append(o.created, r.URL.Query().Get("dryRun"))

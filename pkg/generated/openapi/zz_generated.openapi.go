@@ -854,6 +854,25 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.Reference
 							Format:      "",
 						},
 					},
+					"version": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "version has upgrades say what would come if specs asked for this range, instead of their own: once at most. An empty one is any version.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},

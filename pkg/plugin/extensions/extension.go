@@ -4,7 +4,6 @@ package extensions
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
+	"github.com/penstock-project/penstock/pkg/client/install"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
@@ -41,13 +41,9 @@ func getExtension(ctx context.Context, cluster *session.Cluster, name string) (*
 // askForVersion changes the range of versions that a ClusterExtension asks for, unless somebody
 // has changed its spec since it was read. Status changes at any time, and is no reason.
 func askForVersion(ctx context.Context, cluster *session.Cluster, read *extension.Extension, version string, dryRun bool) error {
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": read.UID},
-		{"op": "test", "path": "/metadata/generation", "value": read.Generation},
-		{"op": "add", "path": "/spec/source/catalog/version", "value": version},
-	})
+	patch, err := install.VersionPatch(read.UID, read.Generation, version)
 	if err != nil {
-		return fmt.Errorf("encoding the change of ClusterExtension %s: %w", read.Name, err)
+		return err
 	}
 	options := metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}
 	if dryRun {

@@ -312,6 +312,11 @@ type CatalogPackageOptions struct {
 	// channel.
 	// +optional
 	To string `json:"to,omitempty"`
+	// version has upgrades say what would come if specs asked for this range, instead of their
+	// own: once at most. An empty one is any version.
+	// +optional
+	// +listType=atomic
+	Version []string `json:"version,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -390,6 +390,7 @@ func autoConvert_v1alpha1_CatalogPackageOptions_To_catalog_CatalogPackageOptions
 	out.Channel = *(*[]string)(unsafe.Pointer(&in.Channel))
 	out.From = in.From
 	out.To = in.To
+	out.Version = *(*[]string)(unsafe.Pointer(&in.Version))
 	return nil
 }
 
@@ -403,6 +404,7 @@ func autoConvert_catalog_CatalogPackageOptions_To_v1alpha1_CatalogPackageOptions
 	out.Channel = *(*[]string)(unsafe.Pointer(&in.Channel))
 	out.From = in.From
 	out.To = in.To
+	out.Version = *(*[]string)(unsafe.Pointer(&in.Version))
 	return nil
 }
 
@@ -439,6 +441,11 @@ func autoConvert_url_Values_To_v1alpha1_CatalogPackageOptions(in *url.Values, ou
 		}
 	} else {
 		out.To = ""
+	}
+	if values, ok := map[string][]string(*in)["version"]; ok && len(values) > 0 {
+		out.Version = *(*[]string)(unsafe.Pointer(&values))
+	} else {
+		out.Version = nil
 	}
 	return nil
 }

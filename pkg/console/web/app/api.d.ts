@@ -798,8 +798,26 @@ export interface UnhealthyCondition {
   duration: string;
 }
 
+export interface VersionChange {
+  was?: string;
+  version?: string;
+  would?: ExtensionUpgrades;
+  hidden?: Refusal;
+  warnings?: Array<string>;
+}
+
+export interface VersionRequest {
+  uid: string;
+  generation: number;
+  version: string;
+  allowed?: string;
+  dryRun?: boolean;
+}
+
 export interface Wanted {
   row: ExtensionRow;
+  uid: string;
+  generation: number;
   source: string;
   package?: string;
   version?: string;

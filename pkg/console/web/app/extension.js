@@ -1,8 +1,9 @@
 // One extension: how its rollout goes on, its history, and the way back.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing, now, objectPlace, objectStates, span } from "./parts.js";
+import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing, now, objectName, objectPlace, objectStates, span } from "./parts.js";
 import { frozen, isName, lacks, me } from "./shared.js";
+import { Version } from "./version.js";
 
 /** @typedef {import("./api").Revision} Revision @typedef {import("./api").Extension} Extension @typedef {import("./api").RevisionRecord} Record_ */
 
@@ -43,7 +44,7 @@ export function ExtensionScreen({ name }) {
     <p class="crumbs"><a href="#/">Overview</a></p>
     <h1 tabindex="-1">${name}</h1>
     ${extension.value === undefined && link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}
-    ${wanted.value && html`<${Asked} wanted=${wanted.value} alone=${!extension.value}/>`}
+    ${wanted.value && html`<${Asked} name=${name} wanted=${wanted.value} alone=${!extension.value}/>`}
     ${extension.value === null && !wanted.value && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; what there was is in its history.</p>`}
     ${extension.value && html`<${Head} extension=${extension.value}/>`}
     ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
@@ -61,10 +62,13 @@ export function ExtensionScreen({ name }) {
 }
 
 /** What a ClusterExtension asks for; what has become of it where there is no revision that says so.
- * @param {{ wanted: import("./api").Wanted, alone: boolean }} props */
-function Asked({ wanted, alone }) {
+ * @param {{ name: string, wanted: import("./api").Wanted, alone: boolean }} props */
+function Asked({ name, wanted, alone }) {
   const { row } = wanted;
-  return html`<div class="asked" id="asked"><p class="quiet">A ClusterExtension asks for ${wanted.package ? html`package ${isName(wanted.package) ? html`<a href=${`#/package/${wanted.package}`}>${wanted.package}</a>` : wanted.package}` : `an ${wanted.source.toLowerCase()}`}${wanted.version && html`, version <code>${wanted.version}</code>`}${wanted.channels?.length ? `, channel ${wanted.channels.join(", ")}` : ""}, in namespace ${wanted.namespace}.</p>
+  const changing = useSignal(false);
+  return html`<div class="asked" id="asked"><p class="quiet">A ClusterExtension asks for ${wanted.package ? html`package ${isName(wanted.package) ? html`<a href=${`#/package/${wanted.package}`}>${wanted.package}</a>` : wanted.package}` : `an ${wanted.source.toLowerCase()}`}${wanted.version && html`, version <code>${wanted.version}</code>`}${wanted.channels?.length ? `, channel ${wanted.channels.join(", ")}` : ""}, in namespace ${wanted.namespace}.
+      ${wanted.package && html` <button type="button" id="change-version" aria-expanded=${changing.value} onClick=${() => (changing.value = !changing.value)}>Change version</button>`}</p>
+    ${changing.value && html`<${Version} name=${name} wanted=${wanted} onEnd=${() => { changing.value = false; document.getElementById("change-version")?.focus(); }}/>`}
     ${alone && html`<p><${State} signal=${row.signal} word=${row.state}/> ${row.message || "Penstock makes its first revision."}</p>`}
     ${!alone && row.signal === "needs" && html`<p class="note needs">${row.state}: ${row.message}</p>`}</div>`;
 }
@@ -94,7 +98,7 @@ function Rollout({ revision }) {
       <span class="phase">${phase.name}</span>
       <span class="track">${phase.started && Number.isFinite(begin) && html`<span class="bar ${phase.state.toLowerCase()}" style=${bar(phase, begin, end)}></span>`}</span>
       <span class="word"><${State} signal=${phaseSignal(phase.state)} word=${phase.state}/> <span class="quiet number">${phase.state === "Available" ? count(phase.objects, "object") : `${phase.available} of ${phase.objects}`}${took(phase)}</span></span>
-      ${phase.failing?.length ? html`<ul class="failing">${phase.failing.map((one) => html`<li><code>${one.kind} ${one.namespace ? `${one.namespace}/` : ""}${one.name}</code> <strong>${one.reason === "ProbeFailed" && phase.state === "Progressing" ? "waiting" : one.reason}</strong> ${one.message}
+      ${phase.failing?.length ? html`<ul class="failing">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> <strong>${one.reason === "ProbeFailed" && phase.state === "Progressing" ? "waiting" : one.reason}</strong> ${one.message}
         ${one.cause && !one.message.includes(one.cause.reason) && html` <span class="quiet">${one.cause.reason}${one.cause.container ? ` of container ${one.cause.container}` : ""} in ${one.cause.object.kind} ${one.cause.object.name}</span>`}</li>`)}
         ${phase.omitted ? html`<li class="quiet">and ${phase.omitted} more</li>` : null}</ul>` : null}
     </li>`)}</ol>
@@ -145,7 +149,7 @@ function Objects({ revisions }) {
     ${!found.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
     ${found.value?.withheld ? html`<p class="note review">${count(found.value.withheld, "object")} not shown: you may not read them.</p>` : null}
     ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
-      <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${kindOf(one.apiVersion, one.kind)}</span> <a data-row href=${objectPlace(name.value, one)}>${one.namespace ? `${one.namespace}/` : ""}${one.name}</a>
+      <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${kindOf(one.apiVersion, one.kind)}</span> <a data-row href=${objectPlace(name.value, one)}>${objectName(one)}</a>
         ${(one.message || one.detail) && html`<span class="more">${[one.message, one.detail].filter(Boolean).join(" · ")}</span>`}
         ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}</th>
         <td><${State} signal=${objectStates[one.state] ?? "stopped"} word=${one.state}/>${one.reason && one.reason !== one.state && html` <span class="quiet">${one.reason}</span>`}</td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>`}
@@ -222,6 +226,6 @@ function Rollback({ target, newest, name, onEnd }) {
     ${asking.value && html`<${Confirm} title=${`Roll ${name} back to ${target}?`} verb="Roll back" why=${why} busy=${busy.value} danger=${(diff?.summary.removed ?? 0) > 0} onYes=${act} onNo=${() => (asking.value = false)}>
       <p>In cluster <strong>${me.value?.cluster}</strong>, as ${would.value?.status?.revision}, in place of ${from}${diff && html`: ${counts(diff.summary)}`}.</p>
       ${(diff?.summary.removed ?? 0) > 0 && html`<p><strong>${count(diff?.summary.removed ?? 0, "object")} deleted.</strong></p>`}<//>`}
-    ${diff && html`<${Checklist} diff=${diff} load=${load}/>`}
+    ${diff && html`<${Checklist} diff=${diff} from=${from} to=${target} load=${load}/>`}
   </section>`;
 }

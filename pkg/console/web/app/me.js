@@ -10,7 +10,7 @@ const uses = [
   ["readObjects", "see how each object is"], ["readHistory", "read the history"], ["patchRevision", "roll out, pause"], ["rollback", "go back"],
   ["listPlans", "see plans and follow them"], ["readPlanDiffs", "read what a plan would change now"], ["approvePlan", "approve plans"], ["patchPlan", "stop plans"], ["computePlan", "have plans computed anew"], ["undoPlan", "undo runs of plans"],
   ["readManifests", "read the manifest of an object"], ["listProfiles", "see what can be configured"], ["createPlan", "have plans made"],
-  ["listPackages", "see what catalogs offer"], ["readGraphs", "see the upgrades of a package"], ["install", "install packages"], ["createRevision", "have revisions made of what you install"],
+  ["listPackages", "see what catalogs offer"], ["readGraphs", "see the upgrades of a package"], ["install", "install packages"], ["createRevision", "have revisions made of what you install"], ["patchExtension", "have an extension ask for another version"],
 ];
 
 export function MeScreen() {

@@ -94,7 +94,7 @@ export function Confirm({ title, children, verb, why, busy, danger, onYes, onNo 
   </dialog>`;
 }
 
-/** @param {import("./api").ObjectChange | import("./api").DiffNote} of */
+/** @param {{ namespace?: string, name?: string }} of */
 export const objectName = (of) => (of.namespace ? `${of.namespace}/${of.name}` : `${of.name}`);
 
 /** @param {string} apiVersion @param {string} kind */
@@ -103,8 +103,8 @@ export const kindOf = (apiVersion, kind) => (apiVersion.includes("/") ? `${kind}
 /** A message without the way to approve by kubectl, for which there is a button. @param {string | undefined} message */
 export const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review status\.items[\s\S]*$/, "");
 
-/** The screen of an object of a revision. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
-export const objectPlace = (revision, of) => `#/object/${revision}/${kindOf(of.apiVersion, of.kind)}/${of.namespace ?? ""}/${encodeURIComponent(of.name)}`;
+/** The screen of an object of a revision: a place of ours, whatever the names are. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
+export const objectPlace = (revision, of) => `#/object/${[revision, kindOf(of.apiVersion, of.kind), of.namespace ?? "", of.name].map(encodeURIComponent).join("/")}`;
 
 /** @type {Record<string, string>} */
 export const objectStates = { Available: "well", Pending: "stopped", Superseded: "stopped", Gone: "stopped", Unready: "moving", Leaving: "moving", Failing: "needs", Unknown: "needs" };
@@ -189,9 +189,10 @@ export function Fields({ change }) {
   </tbody></table>`;
 }
 
-/** The changed objects as a checklist, folded; lines are loaded when one is opened.
- * @param {{ diff: import("./api").RevisionDiff, load: (change: import("./api").ObjectChange) => Promise<import("./api").ObjectChange | undefined> }} props */
-export function Checklist({ diff, load }) {
+/** The changed objects as a checklist, folded; lines are loaded when one is opened. An object has a
+ * screen as one of the revision to, or of from when it goes.
+ * @param {{ diff: import("./api").RevisionDiff, from: string, to: string, load: (change: import("./api").ObjectChange) => Promise<import("./api").ObjectChange | undefined> }} props */
+export function Checklist({ diff, from, to, load }) {
   const seen = useSignal(/** @type {Set<number>} */ (new Set()));
   const lines = useSignal(/** @type {Record<number, import("./api").ObjectChange | string>} */ ({}));
   const unified = useSignal(true);
@@ -222,6 +223,7 @@ export function Checklist({ diff, load }) {
           <span class="object"><span class="quiet">${kindOf(change.apiVersion, change.kind)}</span> ${objectName(change)}</span>
           <span class="quiet number lines">+${change.linesAdded ?? 0} −${change.linesRemoved ?? 0}</span>
           ${seen.value.has(i) && html`<span class="unseen">seen</span>`}</summary>
+        ${loaded && html`<p class="whole"><a href=${objectPlace(kind === "removed" ? from : to, change)}>the whole object<span class="unseen"> ${change.kind} ${objectName(change)}</span></a></p>`}
         ${!loaded ? html`<p class="quiet">…</p>` : typeof loaded === "string" ? html`<p class="note review">${loaded}</p>`
           : loaded.notCompared ? html`<p class="note review">${loaded.notCompared}</p>`
           : unified.value ? html`<${Unified} text=${loaded.unified ?? ""}/>` : html`<${Fields} change=${loaded}/>`}

@@ -67,7 +67,7 @@ export function Review({ name }) {
       <${Notes} notes=${diff.notes}/>
       ${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}
       ${revision && to !== "live" && html`<${Decision} revision=${revision} extension=${extension.value} diff=${diff} name=${name} changed=${changed}/>`}
-      <${Checklist} key=${round.value} diff=${diff} load=${load}/>`}
+      <${Checklist} key=${round.value} diff=${diff} from=${diff.from && diff.from !== "live" ? diff.from : subject} to=${subject} load=${load}/>`}
   </main>`;
 }
 

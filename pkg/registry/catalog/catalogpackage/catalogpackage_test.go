@@ -512,7 +512,8 @@ func TestBadQueries(t *testing.T) {
 		"channel":  {s.Versions.Get, query("hub", "", "", "slow"), `channel="slow": package lamp of catalog hub has no such channel: want one of fast,stable`},
 		"from":     {s.Graph.Get, query("hub", "7.0.0", ""), `from="7.0.0": the package has no such version or bundle`},
 		"to":       {s.Graph.Get, query("hub", "", "7.0.0"), `to="7.0.0": the package has no such version or bundle`},
-		"no graph": {s.Versions.Get, query("hub", "1.0.0", ""), `from="1.0.0" is for the subresource graph only`},
+		"no graph": {s.Versions.Get, query("hub", "1.0.0", ""), `from="1.0.0": this subresource has no such parameter: want one of catalog, channel`},
+		"no range": {s.Graph.Get, &catalog.CatalogPackageOptions{Version: []string{"1.x"}}, `version="1.x": this subresource has no such parameter: want one of catalog, channel, from, to`},
 	} {
 		if _, err := c.get(t.Context(), "lamp", c.ask); !apierrors.IsBadRequest(err) || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)

@@ -36,16 +36,6 @@ type GraphREST struct {
 // New returns an empty graph.
 func (*GraphREST) New() runtime.Object { return &catalog.CatalogPackageGraph{} }
 
-// onlyForGraph refuses parameters that only the graph has.
-func onlyForGraph(query *catalog.CatalogPackageOptions) error {
-	for name, value := range map[string]string{"from": query.From, "to": query.To} {
-		if value != "" {
-			return apierrors.NewBadRequest(fmt.Sprintf("%s=%q is for the subresource graph only", name, value))
-		}
-	}
-	return nil
-}
-
 // beginning is where paths begin.
 type beginning struct {
 	graph.Installed
@@ -61,7 +51,7 @@ type beginning struct {
 //  2. its entries and upgrades are listed,
 //  3. the paths from what is installed, or from what is asked for, are looked for.
 func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
-	query, err := optionsOf(options)
+	query, err := optionsOf(options, "catalog", "channel", "from", "to")
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package catalogpackage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,11 +35,17 @@ func (endpoint) NewGetOptions() (runtime.Object, bool, string) {
 	return &catalog.CatalogPackageOptions{}, false, ""
 }
 
-// optionsOf reads the query.
-func optionsOf(options runtime.Object) (*catalog.CatalogPackageOptions, error) {
+// optionsOf reads the query, and refuses parameters that a subresource does not have.
+func optionsOf(options runtime.Object, has ...string) (*catalog.CatalogPackageOptions, error) {
 	query, ok := options.(*catalog.CatalogPackageOptions)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading the query: got a %T", options))
+	}
+	given := map[string][]string{"catalog": {query.Catalog}, "channel": query.Channel, "from": {query.From}, "to": {query.To}, "version": query.Version}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if value := strings.Join(given[name], ","); value != "" && !slices.Contains(has, name) {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s=%q: this subresource has no such parameter: want one of %s", name, value, strings.Join(has, ", ")))
+		}
 	}
 	return query, nil
 }
@@ -130,7 +137,7 @@ func (*IconREST) New() runtime.Object { return &catalog.CatalogPackageIcon{} }
 
 // Get returns the icon.
 func (r *IconREST) Get(_ context.Context, name string, options runtime.Object) (runtime.Object, error) {
-	query, err := optionsOf(options)
+	query, err := optionsOf(options, "catalog")
 	if err != nil {
 		return nil, err
 	}

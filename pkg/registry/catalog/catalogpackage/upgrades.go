@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -39,8 +40,8 @@ type UpgradesREST struct {
 }
 
 var (
-	_ rest.Getter         = &UpgradesREST{}
-	_ rest.TableConvertor = &UpgradesREST{}
+	_ rest.GetterWithOptions = &UpgradesREST{}
+	_ rest.TableConvertor    = &UpgradesREST{}
 )
 
 // NewUpgrades returns the endpoint.
@@ -54,8 +55,21 @@ func (*UpgradesREST) New() runtime.Object { return &catalog.CatalogPackageUpgrad
 // Destroy does nothing: nothing is held.
 func (*UpgradesREST) Destroy() {}
 
-// Get returns what the extensions of a package could be upgraded to.
-func (r *UpgradesREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+// NewGetOptions returns the query parameters; there is no path below.
+func (r *UpgradesREST) NewGetOptions() (runtime.Object, bool, string) {
+	return r.catalogs.NewGetOptions()
+}
+
+// Get returns what the extensions of a package could be upgraded to, by their own specs or by
+// the range that is asked about.
+func (r *UpgradesREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
+	query, err := optionsOf(options, "version")
+	if err != nil {
+		return nil, err
+	}
+	if len(query.Version) > 1 {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("version is given %d times: want one range", len(query.Version)))
+	}
 	at, err := r.catalogs.known()
 	if err != nil {
 		return nil, err
@@ -73,19 +87,23 @@ func (r *UpgradesREST) Get(ctx context.Context, name string, _ *metav1.GetOption
 	}
 	catalogs := at.ForResolver(name)
 	for _, one := range asked {
-		out.Extensions = append(out.Extensions, rowOf(one, catalogs))
+		source := *one.Extension.Spec.Source.Catalog
+		if len(query.Version) > 0 {
+			source.Version = query.Version[0]
+		}
+		out.Extensions = append(out.Extensions, rowOf(one, source, catalogs))
 	}
 	return out, nil
 }
 
-func rowOf(asked Asked, catalogs []resolve.Catalog) catalog.ExtensionUpgrades {
+func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) catalog.ExtensionUpgrades {
 	row := catalog.ExtensionUpgrades{
 		Extension: asked.Extension.Name, Approval: word(cmp.Or(asked.Extension.Annotations[extension.ApprovalAnnotation], approvalAutomatic)),
 	}
 	if asked.Installed != nil {
 		row.Installed = word(asked.Installed.Version)
 	}
-	found, err := upgrades.Of(upgrades.Request(*asked.Extension.Spec.Source.Catalog, asked.Installed), catalogs)
+	found, err := upgrades.Of(upgrades.Request(source, asked.Installed), catalogs)
 	if err != nil {
 		row.Message = text.Line(err.Error(), longestMessage)
 		return row

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/catalog"
 	"github.com/penstock-project/penstock/pkg/extension"
@@ -40,7 +39,7 @@ func TestUpgrades(t *testing.T) {
 			asked("b", "", "newest", ""),
 		}, nil
 	})
-	found, err := read.Get(t.Context(), "lamp", &metav1.GetOptions{})
+	found, err := read.Get(t.Context(), "lamp", &catalog.CatalogPackageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,11 +61,39 @@ func TestUpgrades(t *testing.T) {
 	if diff := cmp.Diff([]any{"a", "1.0.0", "1.1.0", "Manual", "1.2.0", "3.0.0 is in channel c"}, table.Rows[0].Cells); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if _, err := read.Get(t.Context(), "none", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := read.Get(t.Context(), "none", &catalog.CatalogPackageOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a package that no catalog has and nobody asks for: %v", err)
 	}
 	failing := NewUpgrades(three(t), func(context.Context, string) ([]Asked, error) { return nil, errors.New("no answer") })
-	if _, err := failing.Get(t.Context(), "lamp", &metav1.GetOptions{}); err == nil {
+	if _, err := failing.Get(t.Context(), "lamp", &catalog.CatalogPackageOptions{}); err == nil {
 		t.Error("what is not known is told as nothing")
+	}
+
+	// What would come by another range is told, and nobody's spec is changed by the question.
+	for _, tc := range []struct {
+		version []string
+		allowed string
+		said    string
+	}{
+		{[]string{"<1.1"}, "1.0.0", ""},
+		{[]string{""}, "1.1.0", ""},
+		{[]string{">=9"}, "", "none of the 3 versions in channel stable is in the range"},
+		{[]string{"newest"}, "", `desired version range "newest" is invalid`},
+	} {
+		found, err := read.Get(t.Context(), "lamp", &catalog.CatalogPackageOptions{Version: tc.version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row := found.(*catalog.CatalogPackageUpgrades).Extensions[0]; row.Allowed != tc.allowed || !strings.Contains(row.Message, tc.said) || row.Installed != "1.0.0" {
+			t.Errorf("%q: got %+v, want %s, %s", tc.version, row, tc.allowed, tc.said)
+		}
+	}
+	for want, query := range map[string]*catalog.CatalogPackageOptions{
+		"version is given 2 times: want one range":                                {Version: []string{"1.x", "2.x"}},
+		`to="1.0.0": this subresource has no such parameter: want one of version`: {To: "1.0.0"},
+	} {
+		if _, err := read.Get(t.Context(), "lamp", query); !apierrors.IsBadRequest(err) || err.Error() != want {
+			t.Errorf("%+v: %v, want %s", query, err, want)
+		}
 	}
 }

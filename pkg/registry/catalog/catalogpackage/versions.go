@@ -37,11 +37,8 @@ func (*VersionsREST) New() runtime.Object { return &catalog.CatalogPackageVersio
 
 // Get returns all versions of a package, the highest first.
 func (r *VersionsREST) Get(_ context.Context, name string, options runtime.Object) (runtime.Object, error) {
-	query, err := optionsOf(options)
+	query, err := optionsOf(options, "catalog", "channel")
 	if err != nil {
-		return nil, err
-	}
-	if err := onlyForGraph(query); err != nil {
 		return nil, err
 	}
 	from, config, err := r.read(name, query)

@@ -1,0 +1,119 @@
+package screens
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/install"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// VersionRequest has a ClusterExtension ask for another range of versions, if it is the one that
+// was on the screen.
+type VersionRequest struct {
+	UID        string `json:"uid"`
+	Generation int64  `json:"generation"`
+	// Version is the range; empty is any version.
+	Version string `json:"version"`
+	// Allowed is the version that the range led to when somebody looked, empty for none. A dry
+	// run may leave it out.
+	Allowed string `json:"allowed,omitempty"`
+	// DryRun only asks what it would lead to.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// VersionChange is what a range leads to.
+type VersionChange struct {
+	// Was and Version are the ranges, before and after; an empty one is any version.
+	Was     string `json:"was,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Would is what the resolver chooses with the range, and what does not come; nil where the
+	// user may not see that, and Hidden says why.
+	Would  *v1alpha1.ExtensionUpgrades `json:"would,omitempty"`
+	Hidden *Refusal                    `json:"hidden,omitempty"`
+	// Warnings are what the cluster says of it.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// setVersion changes the range of versions in the user's name, or says what that would lead to.
+func (a *API) setVersion(ctx context.Context, r *http.Request) (any, error) {
+	asked, err := read[VersionRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	if asked.UID == "" || asked.Generation == 0 {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: "uid and generation are required: they say what was on the screen"}
+	}
+	name := r.PathValue("name")
+	// 1. It is what was on the screen.
+	object, err := a.host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	now, err := extension.From(object)
+	if err != nil {
+		return nil, err
+	}
+	if string(now.UID) != asked.UID || now.Generation != asked.Generation {
+		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("ClusterExtension %s was changed since it was shown: look at it again", name)}
+	}
+	source := now.Spec.Source.Catalog
+	if source == nil {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("ClusterExtension %s is not from a catalog: it has no range of versions", name)}
+	}
+	// 2. The resolver says what it leads to, which is what was looked at.
+	out := VersionChange{Was: source.Version, Version: asked.Version}
+	if out.Would, err = a.wouldLead(ctx, source.PackageName, name, asked.Version); err != nil {
+		refusal := refusalOf(err)
+		out.Hidden = &refusal
+	}
+	if allowed := out.allowed(); !asked.DryRun && allowed != asked.Allowed {
+		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("it leads to %s by now, and led to %s: look at it again", versionOrNone(allowed), versionOrNone(asked.Allowed))}
+	}
+	// 3. The cluster checks it, and stores it unless it is a dry run: if the spec is still the same.
+	patch, err := install.VersionPatch(now.UID, now.Generation, asked.Version)
+	if err != nil {
+		return nil, err
+	}
+	heard := &warnings{}
+	options := metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(asked.DryRun)}
+	if _, err := a.host.Resource(extension.Resource).Patch(heard.in(ctx), name, types.JSONPatchType, patch, options); err != nil {
+		return nil, err
+	}
+	out.Warnings = heard.all()
+	return out, nil
+}
+
+func (c VersionChange) allowed() string {
+	if c.Would == nil {
+		return ""
+	}
+	return c.Would.Allowed
+}
+
+func versionOrNone(version string) string {
+	if version == "" {
+		return "no version"
+	}
+	return version
+}
+
+// wouldLead asks what an extension of a package would get by a range.
+func (a *API) wouldLead(ctx context.Context, of, name, version string) (*v1alpha1.ExtensionUpgrades, error) {
+	read := &v1alpha1.CatalogPackageUpgrades{}
+	err := a.penstock.CatalogV1alpha1().RESTClient().Get().Resource("catalogpackages").Name(of).SubResource("upgrades").Param("version", version).Do(ctx).Into(read)
+	if err != nil {
+		return nil, err
+	}
+	for i := range read.Extensions {
+		if read.Extensions[i].Extension == name {
+			return &read.Extensions[i], nil
+		}
+	}
+	return nil, &Refusal{Status: http.StatusForbidden, Reason: "Hidden", Message: "it is shown to whoever may get the extension and the revision that is installed"}
+}

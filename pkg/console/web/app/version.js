@@ -1,0 +1,73 @@
+// Which versions a ClusterExtension asks for, and another range of them: after a look at what the
+// resolver would choose.
+import { html, useEffect, useSignal } from "./lib.js";
+import { Refused, get, post } from "./net.js";
+import { Button, Confirm, Problem, announce } from "./parts.js";
+import { lacks, me } from "./shared.js";
+
+/** @typedef {import("./api").Wanted} Wanted @typedef {import("./api").VersionChange} VersionChange */
+
+/** @param {string | undefined} range */
+const rangeOf = (range) => (range ? html`version <code>${range}</code>` : "any version");
+
+/** @param {{ name: string, wanted: Wanted, onEnd: () => void }} props */
+export function Version({ name, wanted, onEnd }) {
+  const version = useSignal(wanted.version ?? "");
+  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const would = useSignal(/** @type {{ asked: string, said: VersionChange } | null} */ (null));
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const asking = useSignal(false);
+  const busy = useSignal(false);
+  useEffect(() => {
+    get(`/api/rights?button=patchExtension&name=${name}`).then((found) => (rights.value = found), () => (rights.value = {}));
+    document.getElementById("version")?.focus();
+  }, [name]);
+  // What is asked for may be changed by somebody else meanwhile: then they look again.
+  const body = { uid: wanted.uid, generation: wanted.generation, version: version.value.trim() };
+  const key = JSON.stringify(body);
+  const said = would.value?.said, leads = said?.would;
+  const send = async (/** @type {boolean} */ dryRun) => {
+    busy.value = true;
+    refused.value = null;
+    try {
+      const found = await post(`/api/extensions/${name}/version`, { ...body, dryRun, allowed: dryRun ? "" : leads?.allowed ?? "" });
+      if (dryRun) {
+        would.value = { asked: key, said: found };
+      } else {
+        announce(`${name} asks for another version`);
+        onEnd();
+      }
+    } catch (failure) {
+      refused.value = /** @type {Refused} */ (failure);
+      would.value = null;
+    }
+    busy.value = false;
+    asking.value = false;
+    if (dryRun) document.getElementById("leads")?.focus();
+  };
+  let missing = lacks(rights.value, "patchExtension");
+  if (!missing && body.version === (wanted.version ?? "")) missing = "it asks for that already";
+  let why = missing;
+  if (!why && !would.value) why = "look first at what it would lead to";
+  else if (!why && would.value?.asked !== key) why = "something has changed since: look again at what it would lead to";
+  const manual = leads?.approval === "Manual";
+  const then = manual ? "Penstock proposes a revision for it, which changes nothing until somebody has read it and rolls it out." : "Penstock rolls it out in your name at once.";
+  return html`<section class="decision" aria-labelledby="version-of"><h2 id="version-of">Ask for another version</h2>
+    <label class="field">Version <input id="version" maxlength="64" autocomplete="off" spellcheck=${false} aria-describedby="version-hint" value=${version.value} onInput=${(/** @type {any} */ e) => (version.value = e.currentTarget.value)}/>
+      <span class="hint" id="version-hint">A version, or a range such as >=1.4 <2. Empty is any version.</span></label>
+    <${Problem} refused=${refused.value} doing="It cannot ask for that"/>
+    <div class="actions"><${Button} id="lead" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would lead to<//>
+      <${Button} id="ask-version" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Ask for it<//>
+      <${Button} id="leave-version" onClick=${onEnd}>Close<//></div>
+    ${said && html`<div class="would"><h3 id="leads" tabindex="-1">What it would lead to</h3>
+      <${Problem} refused=${said.hidden} doing="Which version it leads to is not shown"/>
+      ${leads && (leads.allowed
+        ? html`<p>${leads.allowed === leads.installed ? html`<strong>${leads.allowed}</strong>, which is installed: nothing changes now.` : html`<strong>${leads.installed || "nothing"} → ${leads.allowed}</strong>, from channel ${leads.channel} of catalog ${leads.catalog}. ${then}`}</p>`
+        : html`<p class="note review">No version comes: ${leads.message}</p>`)}
+      ${(leads?.blocked ?? []).map((not) => html`<p class="quiet" key=${not.version}>${not.version} does not come: ${not.message}</p>`)}
+      ${(said.warnings ?? []).map((note) => html`<p class="note review" key=${note}>${note}</p>`)}</div>`}
+    ${asking.value && said && html`<${Confirm} title=${`Have ${name} ask for ${body.version || "any version"}?`} verb="Ask for it" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = false)}>
+      <p>In cluster <strong>${me.value?.cluster}</strong>: ${rangeOf(said.was)} → ${rangeOf(said.version)}.</p>
+      <p>${leads?.allowed ? html`It leads to <strong>${leads.allowed}</strong>. ${leads.allowed === leads.installed ? "" : then}` : "No version comes of it now."}</p><//>`}
+  </section>`;
+}
