@@ -30,6 +30,7 @@ func TestConsole(t *testing.T) {
 		readOnly(tab(t, i.browser, serve(t, anna.Kubeconfig(), `kubectl penstock console --no-browser --port 8090 --read-only`)))
 	})
 	t.Run("Shared", func(t *testing.T) { shared(t, i.in(t)) })
+	t.Run("Ingress", func(t *testing.T) { behindIngress(t, i.in(t)) })
 	t.Run("SignedOut", func(t *testing.T) { signedOut(t, i.in(t)) })
 	// The last one: it ends Penstock, and the console.
 	t.Run("Troubles", func(t *testing.T) { troubles(i.in(t), tab(t, i.browser, serve(t, anna.Kubeconfig(), asTyped))) })

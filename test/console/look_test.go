@@ -20,7 +20,7 @@ type look struct {
 
 // shownToPeople are the screens of docs/console.
 func shownToPeople() []string {
-	return []string{"overview", "review", "review-fields", "rollout", "extension", "objects", "rollback", "plan", "plan-run", "catalog", "package", "install", "profiles", "object", "sign-in", "me"}
+	return []string{"overview", "review", "review-fields", "rollout", "extension", "objects", "rollback", "plan", "plan-run", "catalog", "package", "install", "version", "profiles", "object", "sign-in", "me"}
 }
 
 // looks are the two that differ most; with FULL=1, and for pictures, all of them.
@@ -58,7 +58,7 @@ func (p *page) checks(name string) {
 			p.t.Errorf("%s, %s: the page is wider than its window:\n%s", name, look.name, wider)
 		}
 		if os.Getenv("SCREENSHOTS") != "" && look.name != "forced" && slices.Contains(shownToPeople(), name) {
-			p.run(chromedp.Evaluate(`scrollTo(0, 0); document.querySelector("#preview:is(h2), .fields, #written, #profile-second-widget .would")?.scrollIntoView({block: document.querySelector(".fields") ? "center" : "start"})`, nil))
+			p.run(chromedp.Evaluate(`scrollTo(0, 0); document.querySelector("#preview:is(h2), .fields, #written, #version-of, #profile-second-widget .would")?.scrollIntoView({block: document.querySelector(".fields") ? "center" : "start"})`, nil))
 			p.picture(name + "-" + look.name)
 		}
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"crypto/x509"
 	"net"
 	"os"
 	"os/exec"
@@ -13,11 +14,21 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/penstock-project/penstock/test/framework/cable"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// inCluster starts the console that many users share, as its Pod does: without credentials.
-func inCluster(t *testing.T, i *installation) *served {
+// behind is the console that many users share, as its Pod runs it: without credentials, for a host
+// that browsers open.
+type behind struct {
+	// address is where it listens, trusted its certificate, which is for localhost.
+	address string
+	trusted *x509.CertPool
+	process *penstock.Server
+}
+
+// inCluster starts it, on a port that it chooses.
+func inCluster(t *testing.T, i *installation, host string) *behind {
 	t.Helper()
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
@@ -35,30 +46,46 @@ func inCluster(t *testing.T, i *installation) *served {
 			t.Fatal(err)
 		}
 	}
-	// The host has the port in it, so it has to be known before.
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	command := exec.Command(i.program.Path(), "console", "--listen=127.0.0.1:0", "--host="+host, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"),
+		"--api-server="+i.Config().Host, "--api-server-ca-file="+filepath.Join(dir, "host.crt"), "--cluster-name=the tested cluster")
+	command.Env = []string{"PATH=" + os.Getenv("PATH")}
+	process := penstock.Start(t, command)
+	process.Await(t, ", for "+host)
+	_, rest, _ := strings.Cut(process.Log(), "the console listens on ")
+	address, _, found := strings.Cut(rest, ", for ")
+	if !found {
+		t.Fatalf("it does not say where it listens: %s", process.Log())
 	}
-	address := listener.Addr().String()
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(certificate)
+	return &behind{address: address, trusted: trusted, process: process}
+}
+
+// opened is what browsers open.
+func opened(t *testing.T, host string, console *behind) *served {
+	return &served{address: "https://" + host + "/", origin: "https://" + host, stop: func() { console.process.Kill(t) }}
+}
+
+// port is that of an address.
+func port(t *testing.T, address string) string {
+	t.Helper()
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener.Close()
-	host := "localhost:" + port
-	command := exec.Command(i.program.Path(), "console", "--listen="+address, "--host="+host, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"),
-		"--api-server="+i.Config().Host, "--api-server-ca-file="+filepath.Join(dir, "host.crt"), "--cluster-name=the tested cluster")
-	command.Env = []string{"PATH=" + os.Getenv("PATH")}
-	process := penstock.Start(t, command)
-	process.Await(t, "the console listens")
-	return &served{address: "https://" + host + "/", origin: "https://" + host, stop: func() { process.Kill(t) }}
+	return port
 }
 
 // shared: at the door in the cluster nobody is anybody without a token, each is who their token
 // says, with their rights and no others, and a link brings no token.
 func shared(t *testing.T, i *installation) {
-	console := inCluster(t, i)
+	// The host has a port in it, which is known before the console has one: as of an ingress that
+	// lets TLS through.
+	way := cable.New(t, "")
+	host := "localhost:" + port(t, way.Address())
+	pod := inCluster(t, i, host)
+	way.LeadTo(pod.address)
+	console := opened(t, host, pod)
 	i.MustKubectlInput(strings.TrimSpace(`
 apiVersion: v1
 kind: List

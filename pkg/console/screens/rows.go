@@ -82,7 +82,7 @@ type PlanRow struct {
 }
 
 // maxRowMessage bounds the message of a row, in bytes: a row is at most a few hundred bytes.
-const maxRowMessage = 160
+const maxRowMessage = 240
 
 // extensionRow projects an extension.
 func extensionRow(e overview.Extension) ExtensionRow {

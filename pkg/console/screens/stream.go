@@ -54,6 +54,8 @@ func stream(watch func(context.Context, *http.Request, func(Message)) error) htt
 		defer stop()
 		lines := &lines{controller: http.NewResponseController(w), encoder: json.NewEncoder(w), stop: stop}
 		w.Header().Set("Content-Type", "application/x-ndjson")
+		// nginx, and ingresses made of it, would hand on some kilobytes at a time.
+		w.Header().Set("X-Accel-Buffering", "no")
 		// The page learns at once that somebody answers.
 		lines.send(Message{Kind: kindBeat})
 		go lines.beats(ctx)

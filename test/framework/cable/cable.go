@@ -17,9 +17,8 @@ import (
 // Cable takes connections at an address of its own, and carries them to a server. It is safe
 // for concurrent use.
 type Cable struct {
-	to string
-
 	mu       sync.Mutex
+	to       string
 	address  string
 	delay    time.Duration // in one direction
 	listener net.Listener
@@ -41,6 +40,14 @@ func (c *Cable) Address() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.address
+}
+
+// LeadTo has connections from now on carried to another host:port: one that was not known before
+// the address of the way was.
+func (c *Cable) LeadTo(address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.to = address
 }
 
 // Mend takes connections again.
@@ -87,7 +94,10 @@ func (c *Cable) Far(t testing.TB, roundTrip time.Duration) {
 }
 
 func (c *Cable) carry(here net.Conn) {
-	there, err := net.Dial("tcp", c.to)
+	c.mu.Lock()
+	to := c.to
+	c.mu.Unlock()
+	there, err := net.Dial("tcp", to)
 	if err != nil {
 		_ = here.Close()
 		return

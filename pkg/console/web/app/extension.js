@@ -78,7 +78,7 @@ function Head({ extension }) {
   const { row, advice } = extension;
   const first = advice[0];
   return html`<div class="headline"><p><${State} signal=${row.signal} word=${row.signal === "well" ? "Well" : row.signal === "review" ? "To review" : row.state}/>
-      ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">since <${Ago} at=${row.since}/></span></p>
+      ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${row.since}/></span></p>
     ${row.signal !== "well" && first && html`<p>${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
     ${first?.do && row.signal !== "well" && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
     ${row.proposed && html`<p><a class="button main" id="review" href=${`#/diff/${row.proposedDiff}`}>Review ${row.proposed}</a></p>`}</div>`;

@@ -31,7 +31,7 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
   const same = (/** @type {{ apiVersion: string, kind: string, namespace?: string, name: string }} */ one) => kindOf(one.apiVersion, one.kind) === kind && (one.namespace ?? "") === namespace && one.name === name;
   const state = now.value?.objects.find(same), change = live.value?.diff?.changes?.find(same);
   return html`<main class="page" id="content">
-    <p class="crumbs"><a href=${`#/x/${extension}`}>${extension}</a> · ${revision}</p>
+    <p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extension}`}>${extension}</a> · ${revision}</p>
     <h1 tabindex="-1"><span class="quiet">${kind}</span> ${namespace ? `${namespace}/` : ""}${name}</h1>
     <section aria-labelledby="now"><h2 id="now">How it is</h2>
       <${Problem} refused=${hidden.value} doing="How it is cannot be shown"/>

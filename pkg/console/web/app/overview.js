@@ -101,10 +101,10 @@ function MovingNow({ rows, plans }) {
   return html`<section aria-labelledby="moving"><h2 id="moving">Moving <span class="quiet number">${moving.length + run.length}</span></h2><ul class="moves">
     ${moving.slice(0, 12).map((row) => html`<li key=${row.name}><a href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet">${row.version ?? ""}</span>
       <progress max=${Math.max(1, row.objects)} value=${row.ready} aria-label=${`${row.name}: ${row.ready} of ${row.objects} objects available`}></progress>
-      <span class="number">${row.ready}/${row.objects}</span> <span class="quiet">${row.phase || row.state}</span></li>`)}
+      <span class="number">${row.ready} of ${count(row.objects, "object")}</span> <span class="quiet">${row.phase ? `phase ${row.phase}` : row.state}</span></li>`)}
     ${run.map((plan) => html`<li key=${`plan ${plan.name}`}><a href=${`#/plan/${plan.name}`}>${plan.name}</a> <span class="quiet">plan</span>
       <progress max=${Math.max(1, plan.items)} value=${plan.done} aria-label=${`${plan.name}: ${plan.done} of ${plan.items} items done`}></progress>
-      <span class="number">${plan.done}/${plan.items}</span> <span class="quiet">${plan.state}</span></li>`)}
+      <span class="number">${plan.done} of ${count(plan.items, "item")}</span> <span class="quiet">${plan.state}</span></li>`)}
   </ul></section>`;
 }
 

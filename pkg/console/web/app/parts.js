@@ -31,7 +31,7 @@ export function Ago({ at, ago }) {
   if (!at) return html`<span class="quiet">–</span>`;
   const past = now.value - Date.parse(at);
   // What was just now is later than the last look at the clock.
-  const text = past < -15000 ? `in ${span(-past)}` : ago ? `${span(past)} ago` : span(past);
+  const text = past < -15000 ? `in ${span(-past)}` : !ago ? span(past) : past < 5000 ? "just now" : `${span(past)} ago`;
   return html`<time datetime=${at} title=${at.replace("T", " ")}>${text}</time>`;
 }
 

@@ -47,7 +47,7 @@ export function PlanScreen({ name }) {
   return html`<main class="page" id="content">
     <p class="crumbs"><a href="#/">Overview</a></p>
     <h1 tabindex="-1">Plan ${name}</h1>
-    <div class="headline"><p><${State} signal=${row.signal} word=${row.state}/> <strong>${spec.profile}</strong> ${status.draftedAt && html`<span class="quiet">computed <${Ago} at=${status.draftedAt} ago/></span>`}</p>
+    <div class="headline"><p><${State} signal=${row.signal} word=${row.state}/> <span><span class="quiet">profile</span> <strong>${spec.profile}</strong></span> ${status.draftedAt && html`<span class="quiet">computed <${Ago} at=${status.draftedAt} ago/></span>`}</p>
       ${remark(status.message) && html`<p>${remark(status.message)}</p>`}${advice.do && row.signal === "needs" && html`<p class="do"><span class="quiet">To do:</span> ${advice.do}.</p>`}</div>
     ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> The plan was computed anew since you began to read; its hash is another one now.</p><button type="button" id="look" onClick=${look}>Look again</button></div>`}
     <${Impact} plan=${plan.value}/>
@@ -130,7 +130,7 @@ function Approval({ plan, rights, changed, hash }) {
     ${approval && html`<ul class="people">${[approval, ...(approval.others ?? [])].map((one) => html`<li>✓ <strong>${one.username}</strong> <span class="quiet"><${Ago} at=${one.time} ago/></span> ${one.comment && html`<q>${one.comment}</q>`}</li>`)}</ul>`}
     ${hash && html`<p class="hash"><span class="quiet">hash</span> <code>${hash}</code></p>`}
     <${Problem} refused=${refused.value} doing="Nothing was done"/>
-    <label class="field">Comment <input id="comment" maxlength="512" value=${comment.value} onInput=${(/** @type {any} */ e) => (comment.value = e.currentTarget.value)}/></label>
+    ${waits && html`<label class="field">Comment <input id="comment" maxlength="512" value=${comment.value} onInput=${(/** @type {any} */ e) => (comment.value = e.currentTarget.value)}/></label>`}
     <div class="actions"><${Button} id="approve" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "approve")}>Approve<//>
       <${Button} id="stop" why=${lacks(rights, "patchPlan") || (runs ? "" : "it does not run")} busy=${busy.value} onClick=${() => (asking.value = "stop")}>Stop<//>
       <${Button} id="compute" why=${lacks(rights, "computePlan") || (anew ? "" : `it is ${status.phase || "Pending"}`)} busy=${busy.value} onClick=${() => act("compute", {})}>Compute anew<//></div>

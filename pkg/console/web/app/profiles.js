@@ -48,10 +48,10 @@ function OneProfile({ profile, rights }) {
     <div class="head"><h2>${profile.name}</h2><${State} signal=${profile.signal} word=${status.state}/>${profile.own && html` <span class="chip">of your own</span>`}
       ${status.plan && (isName(status.plan) ? html`<span>by plan <a data-row href=${`#/plan/${status.plan}`}>${status.plan}</a> <span class="quiet">${status.planPhase}</span></span>` : html`<span>by plan ${status.plan}</span>`)}</div>
     <p>${profile.description}</p>
-    ${remark(status.message) && !lacking.length && html`<p class="quiet">${remark(status.message)}</p>`}
+    ${remark(status.message) && !lacking.length && !status.plan && html`<p class="quiet">${remark(status.message)}</p>`}
     ${profile.wrong && html`<p class="note needs">${profile.wrong}</p>`}
     <p><${State} signal=${met[status.prerequisites] ?? "stopped"} word=${status.prerequisites === "Met" ? "The cluster has what it needs" : status.prerequisites === "Missing" ? "The cluster lacks something" : "What the cluster has could not be read"}/></p>
-    ${lacking.length > 0 && html`<ul class="terms">${lacking.map((one) => html`<li key=${one.definition}><code>${one.definition}</code> <strong>${one.state}</strong>${one.optional ? " (it does without)" : ""} ${one.message}</li>`)}</ul>`}
+    ${lacking.length > 0 && html`<ul class="terms">${lacking.map((one) => html`<li key=${one.definition}><code>${one.definition}</code> <strong>${one.state}</strong>${one.optional ? ", it does without" : ""}: ${one.message}</li>`)}</ul>`}
     ${(status.items?.length ?? 0) > 0 && html`<details><summary>What a plan would do now <span class="quiet">${status.impactSeverity ? `impact ${status.impactSeverity}` : ""}</span></summary>
       <ul class="terms">${status.items?.map((item) => html`<li key=${item.name}><strong>${item.action || "?"}</strong> <span class="quiet">${kindOf(item.targetRef.apiVersion, item.targetRef.kind)}</span> ${item.targetRef.namespace ? `${item.targetRef.namespace}/` : ""}${item.targetRef.name}
         <span class="more">${[item.impactSeverity, item.impactReason, ...(item.notes ?? []), item.message].filter(Boolean).join(" · ")}</span></li>`)}</ul></details>`}

@@ -55,7 +55,7 @@ export function Review({ name }) {
   const again = () => { read.value = basis(revision, extension.value); answer.value = null; round.value++; };
   const diff = answer.value?.diff;
   return html`<main class="page" id="content">
-    <p class="crumbs"><a href=${`#/x/${extensionOf(subject)}`}>${extensionOf(subject)}</a></p>
+    <p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extensionOf(subject)}`}>${extensionOf(subject)}</a></p>
     <h1 tabindex="-1">${to === "live" ? html`${subject} and the cluster` : html`What ${subject} changes`}</h1>
     ${extension.value && html`<${Sides} name=${name} extension=${extension.value}/>`}
     ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${revision ? `${subject} or what is rolled out has changed since you began to read.` : `${subject} is gone.`} What you have read stays below.</p>
