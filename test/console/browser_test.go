@@ -41,7 +41,7 @@ func startBrowser(t *testing.T) context.Context {
 		lacking(t, "there is no chromium: the console is not tested in a browser; apt-get install chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.Flag("headless", "new"), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 860))
+		chromedp.Flag("headless", "new"), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 860), chromedp.WSURLReadTimeout(patience))
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	// A browser newer than its driver sends what that does not know; it is of no use here.

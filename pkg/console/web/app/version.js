@@ -54,7 +54,7 @@ export function Version({ name, wanted, onEnd }) {
   const then = manual ? "Penstock proposes a revision for it, which changes nothing until somebody has read it and rolls it out." : "Penstock rolls it out in your name at once.";
   return html`<section class="decision" aria-labelledby="version-of"><h2 id="version-of">Ask for another version</h2>
     <label class="field">Version <input id="version" maxlength="64" autocomplete="off" spellcheck=${false} aria-describedby="version-hint" value=${version.value} onInput=${(/** @type {any} */ e) => (version.value = e.currentTarget.value)}/>
-      <span class="hint" id="version-hint">A version, or a range such as >=1.4 <2. Empty is any version.</span></label>
+      <span class="hint" id="version-hint">${"A version, or a range such as >=1.4 <2. Empty is any version."}</span></label>
     <${Problem} refused=${refused.value} doing="It cannot ask for that"/>
     <div class="actions"><${Button} id="lead" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would lead to<//>
       <${Button} id="ask-version" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Ask for it<//>
