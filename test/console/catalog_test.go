@@ -183,6 +183,8 @@ func anotherVersion(i *installation, p *page) {
 	p.sees("version <1.1")
 	p.refuses("#ask-version", "look again")
 	p.click("#lead")
+	p.sees("was written by admin until now")
+	p.until("the focus is where the answer is", "document.activeElement?.id === 'leads'")
 	p.tabTo("#ask-version")
 	p.works("#ask-version")
 	p.presses(kb.Enter)

@@ -58,7 +58,7 @@ func (p *page) checks(name string) {
 			p.t.Errorf("%s, %s: the page is wider than its window:\n%s", name, look.name, wider)
 		}
 		if os.Getenv("SCREENSHOTS") != "" && look.name != "forced" && slices.Contains(shownToPeople(), name) {
-			p.run(chromedp.Evaluate(`scrollTo(0, 0); document.querySelector("#preview:is(h2), .fields, #written, #version-of, #profile-second-widget .would")?.scrollIntoView({block: document.querySelector(".fields") ? "center" : "start"})`, nil))
+			p.run(chromedp.Evaluate(`scrollTo(0, 0); document.querySelector("#preview:is(h2), .fields, #written, #profile-second-widget .would")?.scrollIntoView({block: document.querySelector(".fields") ? "center" : "start"})`, nil))
 			p.picture(name + "-" + look.name)
 		}
 	}

@@ -123,7 +123,8 @@ function bar(phase, begin, end) {
   const from = Date.parse(String(phase.started)), to = phase.done ? Date.parse(phase.done) : end;
   // Times are in whole seconds: of a rollout within one of them, more is not known.
   if (phase.done && to === begin && end - begin <= 1000) return { left: "0%", width: "100%" };
-  return { left: `${(100 * (from - begin)) / (end - begin)}%`, width: `${Math.max(1.5, (100 * (to - from)) / (end - begin))}%` };
+  const width = Math.max(1.5, (100 * (to - from)) / (end - begin));
+  return { left: `${Math.min((100 * (from - begin)) / (end - begin), 100 - width)}%`, width: `${width}%` };
 }
 
 const mostObjects = 200;
