@@ -316,7 +316,7 @@ func TestBusy(t *testing.T) {
 func TestRefusedUpstream(t *testing.T) {
 	handler, cluster := testConsole(t, nil)
 	for _, one := range []request{
-		{path: "/api/diffs/a-1..a-2"}, {path: "/api/diffs/..a-2"}, {path: "/api/diffs/a-2..live"}, {path: "/api/histories/a"}, {path: "/api/revisions/a-2/objects"}, {path: "/api/plans/p/diff"}, {path: "/api/plans/p/history"},
+		{path: "/api/diffs/a-1..a-2"}, {path: "/api/diffs/..a-2"}, {path: "/api/diffs/a-2..live"}, {path: "/api/histories/a"}, {path: "/api/revisions/a-2/objects"}, {path: "/api/plans/p/diff"}, {path: "/api/plans/p/history"}, {path: "/api/plans/p/items/i"},
 		{path: "/api/packages/p/graph"}, {method: "POST", path: "/api/packages/p/install", body: `{"name":"p","namespace":"n"}`},
 		{method: "POST", path: "/api/extensions/p/version", body: `{"uid":"x","generation":1,"version":"1.x"}`}, {method: "POST", path: rollback, body: `{"from":"shop-2"}`}, {method: "POST", path: "/api/plans/p/approve", body: `{"planHash":"x"}`},
 		{method: "POST", path: "/api/revisions/shop-1/state", body: `{"uid":"x","generation":1,"state":"Active"}`},

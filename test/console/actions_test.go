@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
@@ -80,6 +81,14 @@ func plan(i *installation, first, second *page) {
 	first.click(".items summary")
 	first.sees("size: 4")
 	first.checks("plan")
+
+	// The object of its item, as it is now, and who has set its fields.
+	first.tabTo(".items a")
+	first.presses(kb.Enter)
+	first.sees("Widget widgets/one", "Who has set its fields", "kubectl-create", "color: red")
+	first.checks("target")
+	first.run(chromedp.NavigateBack())
+	first.sees("Items 0 of 1 done")
 
 	// It is computed anew while both read it.
 	i.MustKubectl("patch", "configplan", "larger", "--type=merge", "-p", `{"spec":{"options":{"values":{"size":5}}}}`)

@@ -94,6 +94,7 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, "/api/revisions/{name}/objects", answer(a.objects)},
 		{http.MethodGet, "/api/plans/{name}/diff", answer(a.planDiff)},
 		{http.MethodGet, "/api/plans/{name}/history", answer(a.planHistory)},
+		{http.MethodGet, "/api/plans/{name}/items/{item}", answer(a.target)},
 		{http.MethodGet, "/api/revisions/{name}/object", answer(a.object)},
 		{http.MethodGet, "/api/profiles", answer(a.profiles)},
 		{http.MethodPost, "/api/profiles/{profile}/plan", a.write(a.makePlan)},

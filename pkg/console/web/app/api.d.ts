@@ -303,6 +303,13 @@ export interface MakePlanRequest {
   take?: boolean;
 }
 
+export interface Manager {
+  name: string;
+  operation: string;
+  subresource?: string;
+  time?: string;
+}
+
 export interface ManifestObject {
   revision: string;
   phase: string;
@@ -774,6 +781,14 @@ export interface TakenFields {
   manager: string;
   fields: Array<string>;
   reclaimed?: boolean;
+}
+
+export interface Target {
+  asked: string;
+  ref: TargetRef;
+  manifest?: string;
+  hidden?: boolean;
+  managers?: Array<Manager>;
 }
 
 export interface TargetRef {

@@ -10,6 +10,7 @@ import { PlanScreen } from "./plan.js";
 import { MeScreen } from "./me.js";
 import { ProfilesScreen } from "./profiles.js";
 import { ObjectScreen } from "./object.js";
+import { TargetScreen } from "./target.js";
 import { PackagesScreen } from "./packages.js";
 import { PackageScreen } from "./package.js";
 import { frozen, me } from "./shared.js";
@@ -26,6 +27,7 @@ const screens = [
   [new RegExp(`^#/package/(${name})$`), (of) => html`<${PackageScreen} key=${of} name=${of}/>`, (of) => `Package ${of}`],
   [new RegExp(`^#/x/(${name})$`), (of) => html`<${ExtensionScreen} key=${of} name=${of}/>`, (of) => of],
   [new RegExp(`^#/diff/((?:${name})?\\.\\.${name})$`), (of) => html`<${Review} key=${of} name=${of}/>`, (of) => `Review ${of}`],
+  [new RegExp(`^#/plan/(${name})/([^/]+)$`), (plan, item) => html`<${TargetScreen} key=${location.hash} plan=${plan} item=${plain(item)}/>`, (plan, item) => `${plain(item)} of plan ${plan}`],
   [new RegExp(`^#/plan/(${name})$`), (of) => html`<${PlanScreen} key=${of} name=${of}/>`, (of) => `Plan ${of}`],
 ];
 

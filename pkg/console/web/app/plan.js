@@ -1,7 +1,7 @@
 // One plan: what it disturbs and takes before what it changes, its approval, and its run.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Confirm, Problem, State, Unified, announce, count, remark } from "./parts.js";
+import { Ago, Button, Confirm, Problem, State, Unified, announce, count, objectName, remark } from "./parts.js";
 import { frozen, lacks, me } from "./shared.js";
 
 /** @typedef {import("./api").Plan} Plan @typedef {import("./api").PlanItem} Item */
@@ -55,7 +55,7 @@ export function PlanScreen({ name }) {
     <${Approval} plan=${plan.value} rights=${rights.value} changed=${changed} hash=${read.value || hash}/>
     <${Problem} refused=${hidden.value} doing="What it would change now is not shown, only what it changed when it was computed"/>
     <section aria-labelledby="items"><h2 id="items">Items <span class="quiet number">${row.done} of ${row.items} done</span></h2><ol class="items">
-      ${(status.items ?? []).map((item) => html`<${PlanItem} key=${item.name} item=${item} diff=${diff.value?.items.find((one) => one.name === item.name)}/>`)}</ol></section>
+      ${(status.items ?? []).map((item) => html`<${PlanItem} key=${item.name} plan=${name} item=${item} diff=${diff.value?.items.find((one) => one.name === item.name)}/>`)}</ol></section>
     <${Runs} plan=${plan.value} history=${history.value} rights=${rights.value}/>
   </main>`;
 }
@@ -146,12 +146,12 @@ function Approval({ plan, rights, changed, hash }) {
 /** @type {Record<string, string>} */
 const states = { Completed: "well", Skipped: "well", InProgress: "moving", Failed: "needs" };
 
-/** @param {{ item: Item, diff: import("./api").PlanDiffItem | undefined }} props */
-function PlanItem({ item, diff }) {
+/** @param {{ plan: string, item: Item, diff: import("./api").PlanDiffItem | undefined }} props */
+function PlanItem({ plan, item, diff }) {
   const target = item.targetRef, lines = diff?.diff || item.diff;
   const worked = ["InProgress", "Completed", "Skipped"].includes(item.state ?? "");
   return html`<li><div class="head"><h3>${item.name}</h3><${State} signal=${states[item.state ?? ""] ?? "stopped"} word=${item.state || "Pending"}/>
-      <span class="quiet">${item.action} ${target.kind} ${target.namespace ? `${target.namespace}/` : ""}${target.name}</span></div>
+      <span class="quiet">${item.action} ${target.kind}</span> <a href=${`#/plan/${plan}/${encodeURIComponent(item.name)}`}>${objectName(target)}</a></div>
     ${item.message && html`<p>${item.message}</p>`}
     ${(item.notes ?? []).map((note) => html`<p class="quiet">${note}</p>`)}
     ${diff?.stale && !worked && html`<p class="note needs">The target is not as it was when the plan was computed.</p>`}

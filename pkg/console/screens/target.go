@@ -1,0 +1,108 @@
+package screens
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// Target is the object that an item of a plan changes, as it is now.
+type Target struct {
+	Asked string             `json:"asked"`
+	Ref   v1alpha1.TargetRef `json:"ref"`
+	// Manifest is YAML, empty when there is no such object. Of a Secret it has no values.
+	Manifest string `json:"manifest,omitempty"`
+	// Hidden is true when values were left out.
+	Hidden bool `json:"hidden,omitempty"`
+	// Managers have set its fields.
+	Managers []Manager `json:"managers,omitempty"`
+}
+
+// Manager is who has set fields of an object.
+type Manager struct {
+	Name string `json:"name"`
+	// Operation is Apply or Update, Subresource the part of the object that it was of.
+	Operation   string `json:"operation"`
+	Subresource string `json:"subresource,omitempty"`
+	// Time is in RFC 3339; empty when it is not known.
+	Time string `json:"time,omitempty"`
+}
+
+// target reads the object of an item of a plan: no other one can be asked for.
+func (a *API) target(ctx context.Context, r *http.Request) (any, error) {
+	plan, err := a.penstock.HcoV1alpha1().ConfigurationPlans().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	wanted := r.PathValue("item")
+	for i := range plan.Status.Items {
+		if plan.Status.Items[i].Name == wanted {
+			return a.readTarget(ctx, plan.Status.Items[i].TargetRef)
+		}
+	}
+	return nil, &Refusal{Status: http.StatusNotFound, Reason: "NotFound", Message: fmt.Sprintf("plan %s has no item %q by now", plan.Name, wanted)}
+}
+
+func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, error) {
+	now := metav1.Now()
+	out := Target{Asked: when(&now), Ref: ref}
+	resource, err := a.resourceOf(ref)
+	if err != nil {
+		return nil, err
+	}
+	if resource.Empty() {
+		return out, nil
+	}
+	object, err := a.host.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch refusal := refusalOf(err); {
+	case err != nil && refusal.Status == http.StatusNotFound:
+		return out, nil
+	case err != nil:
+		return nil, err
+	}
+	for _, entry := range object.GetManagedFields() {
+		out.Managers = append(out.Managers, Manager{Name: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Time: when(entry.Time)})
+	}
+	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
+	out.Hidden = withoutSecrets(object.Object)
+	raw, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	manifest, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	out.Manifest = string(manifest)
+	return out, nil
+}
+
+// resourceOf is where objects of a kind are, empty when the cluster does not serve it.
+func (a *API) resourceOf(ref v1alpha1.TargetRef) (schema.GroupVersionResource, error) {
+	version, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return schema.GroupVersionResource{}, fmt.Errorf("reading the apiVersion of %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	list, err := a.penstock.Discovery().ServerResourcesForGroupVersion(ref.APIVersion)
+	switch refusal := refusalOf(err); {
+	case err != nil && refusal.Status == http.StatusNotFound:
+		return schema.GroupVersionResource{}, nil
+	case err != nil:
+		return schema.GroupVersionResource{}, err
+	}
+	for _, one := range list.APIResources {
+		if one.Kind == ref.Kind && !strings.Contains(one.Name, "/") {
+			return version.WithResource(one.Name), nil
+		}
+	}
+	return schema.GroupVersionResource{}, nil
+}
