@@ -1,5 +1,5 @@
 // One extension: how its rollout goes on, its history, and the way back.
-import { html, useEffect, useSignal } from "./lib.js";
+import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
 import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing, now, objectName, objectPlace, objectStates, span } from "./parts.js";
 import { frozen, isName, lacks, me } from "./shared.js";
@@ -65,10 +65,15 @@ export function ExtensionScreen({ name }) {
  * @param {{ name: string, wanted: import("./api").Wanted, alone: boolean }} props */
 function Asked({ name, wanted, alone }) {
   const { row } = wanted;
-  const changing = useSignal(false);
+  const changing = useSignal(false), was = useRef(false);
+  // Who has changed it, or not, goes on where they began.
+  useEffect(() => {
+    if (was.current && !changing.value) document.getElementById("change-version")?.focus();
+    was.current = changing.value;
+  }, [changing.value]);
   return html`<div class="asked" id="asked"><p class="quiet">A ClusterExtension asks for ${wanted.package ? html`package ${isName(wanted.package) ? html`<a href=${`#/package/${wanted.package}`}>${wanted.package}</a>` : wanted.package}` : `an ${wanted.source.toLowerCase()}`}${wanted.version && html`, version <code>${wanted.version}</code>`}${wanted.channels?.length ? `, channel ${wanted.channels.join(", ")}` : ""}, in namespace ${wanted.namespace}.
       ${wanted.package && html` <button type="button" id="change-version" aria-expanded=${changing.value} onClick=${() => (changing.value = !changing.value)}>Change version</button>`}</p>
-    ${changing.value && html`<${Version} name=${name} wanted=${wanted} onEnd=${() => { changing.value = false; document.getElementById("change-version")?.focus(); }}/>`}
+    ${changing.value && html`<${Version} name=${name} wanted=${wanted} onEnd=${() => (changing.value = false)}/>`}
     ${alone && html`<p><${State} signal=${row.signal} word=${row.state}/> ${row.message || "Penstock makes its first revision."}</p>`}
     ${!alone && row.signal === "needs" && html`<p class="note needs">${row.state}: ${row.message}</p>`}</div>`;
 }
