@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -37,6 +38,8 @@ func newIngress(t *testing.T) *ingress {
 		in.mu.Unlock()
 		console.ServeHTTP(w, r)
 	}))
+	// Browsers that do not trust its certificate, and connections that are cut, are part of the test.
+	in.Config.ErrorLog = log.New(io.Discard, "", 0)
 	in.EnableHTTP2 = true
 	in.StartTLS()
 	t.Cleanup(func() { in.CloseClientConnections(); in.Close() })
@@ -59,6 +62,7 @@ func (in *ingress) leadTo(pod *behind) {
 		},
 		// The answers of the console are compressed already, for who accepts it.
 		Transport:    &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pod.trusted, ServerName: "localhost", MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, DisableCompression: true},
+		ErrorLog:     in.Config.ErrorLog,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 }
