@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,10 +64,10 @@ func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, erro
 		return out, nil
 	}
 	object, err := a.host.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	switch refusal := refusalOf(err); {
-	case err != nil && refusal.Status == http.StatusNotFound:
+	if apierrors.IsNotFound(err) {
 		return out, nil
-	case err != nil:
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, entry := range object.GetManagedFields() {
@@ -93,10 +94,10 @@ func (a *API) resourceOf(ref v1alpha1.TargetRef) (schema.GroupVersionResource, e
 		return schema.GroupVersionResource{}, fmt.Errorf("reading the apiVersion of %s %s: %w", ref.Kind, ref.Name, err)
 	}
 	list, err := a.penstock.Discovery().ServerResourcesForGroupVersion(ref.APIVersion)
-	switch refusal := refusalOf(err); {
-	case err != nil && refusal.Status == http.StatusNotFound:
+	if apierrors.IsNotFound(err) {
 		return schema.GroupVersionResource{}, nil
-	case err != nil:
+	}
+	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
 	for _, one := range list.APIResources {
