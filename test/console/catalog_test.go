@@ -146,7 +146,7 @@ func catalog(i *installation, p *page) {
 	i.roll("Succeeded", revision{extension: "beacons", number: 1, version: "1.0.0", annotations: map[string]string{"olm.operatorframework.io/package-name": "lighthouse"},
 		phases: []phase{{"all", []object{configMap("harbour", "beacons", "a", "b")}}}})
 	p.goTo("#/package/lighthouse")
-	p.sees("1.0.0 as beacons", "Extensions that ask for it", "1.1.0 does not come")
+	p.sees("1.0.0 as beacons", "Extensions that ask for it", "1.2.0 does not come")
 	p.has(".graph .installed")
 	p.has(".graph path.way")
 	p.types("#install-namespace", "harbour")
