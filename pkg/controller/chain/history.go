@@ -48,7 +48,9 @@ func (v *visit) number(ctx context.Context) error {
 	return nil
 }
 
-// confirm makes sure that history says of all revisions what is known by now.
+// confirm makes sure that history says of all revisions what is known by now. The API writes
+// it with each status that has another result, and with the end of a revision; what is not
+// there was written by an older Penstock.
 func (v *visit) confirm(ctx context.Context) error {
 	for i := range v.revisions {
 		if err := v.note(ctx, i, rev.Row(&v.revisions[i], v.known[v.revisions[i].UID].root)); err != nil {
@@ -56,14 +58,6 @@ func (v *visit) confirm(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// retire notes when a revision was deleted, before it goes.
-func (v *visit) retire(ctx context.Context, i int) error {
-	revision := &v.revisions[i]
-	row := rev.Row(revision, v.known[revision.UID].root)
-	row.DeletedAt = revision.DeletionTimestamp.UTC()
-	return v.note(ctx, i, row)
 }
 
 // note writes the row of the i-th revision, unless it is what was written last.

@@ -52,15 +52,12 @@ func (v *visit) older() []*olmv1alpha1.ClusterExtensionRevision {
 }
 
 // release lets go of revisions that are being deleted once no object carries
-// their content.
+// their content. The API notes in history when they go.
 func (v *visit) release(ctx context.Context) error {
 	for i := range v.revisions {
 		revision := &v.revisions[i]
 		if !v.free(revision) {
 			continue
-		}
-		if err := v.retire(ctx, i); err != nil {
-			return err
 		}
 		updated := revision.DeepCopy()
 		controllerutil.RemoveFinalizer(updated, olmv1alpha1.TeardownFinalizer)

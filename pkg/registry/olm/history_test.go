@@ -93,8 +93,8 @@ func TestHistory(t *testing.T) {
 	}
 	wantRows := [][]any{
 		{1.0, "v1.0.0", "Deleted", "Stalled", "+2 ~0 -0", "2", nil, "", "alice", "first try"},
-		// Its counts were never written down, and what it was compared with is gone.
-		{2.0, "", "Active", "Succeeded", "<unknown>", "3", nil, "2026-01-02T03:04:05Z", "alice", ""},
+		// What it was compared with is gone; its counts were written with it.
+		{2.0, "", "Active", "Succeeded", "+2 ~1 -1", "3", nil, "2026-01-02T03:04:05Z", "alice", ""},
 	}
 	if diff := cmp.Diff(wantRows, rows); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

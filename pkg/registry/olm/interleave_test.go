@@ -38,7 +38,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
-	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/standing"
@@ -57,7 +56,7 @@ type bench struct {
 	t           *testing.T
 	etcd        *storetest.Memory
 	revisions   *clusterextensionrevision.REST
-	status      *status.REST
+	status      *clusterextensionrevision.StatusREST
 	manifests   *clusterextensionrevision.ManifestsREST
 	rollback    *revisionrollback.REST
 	heads       *chain.Heads

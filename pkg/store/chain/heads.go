@@ -55,7 +55,50 @@ func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
 	return head, stored.Exists(), err
 }
 
-// Advance takes a number for a revision, before the revision is written. Seen is the
+// Create is the head's part in the write of a new revision, in the same transaction: the
+// revision's number is taken and used, and history gets its row. Seen is the head that the
+// chain had before its revisions were looked at, see Advance, and the errors of the write
+// are those of Advance. A hold is that of a rollback: it holds the chain's owner from then
+// on; nil is for none.
+func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.Beside {
+	return s.beside(seen.Name, func(h *Head) error {
+		take := h.advance
+		if hold != nil {
+			take = func(seen Head, number int64, uid types.UID) error {
+				return h.advanceHolding(seen, number, uid, hold.OwnerGeneration)
+			}
+		}
+		if err := take(seen, row.Revision, row.UID); err != nil {
+			return err
+		}
+		return h.confirm(row)
+	})
+}
+
+// Note is the head's part in a write that changes what history says of a revision, in the
+// same transaction. As with Confirm, the revision's number is used from then on; with
+// succeeded the chain has Succeeded, as with Succeed.
+func (s *Heads) Note(name string, row Row, succeeded bool) *store.Beside {
+	return s.beside(name, func(h *Head) error {
+		h.Succeeded = h.Succeeded || succeeded
+		return h.confirm(row)
+	})
+}
+
+// beside changes a head together with something else.
+func (s *Heads) beside(name string, apply func(*Head) error) *store.Beside {
+	key := s.keys.Head(name)
+	return &store.Beside{Key: key, Change: func(found store.Value) ([]byte, error) {
+		head, err := s.decode(name, found)
+		if err != nil {
+			return nil, err
+		}
+		return changed(head, found, apply)
+	}}
+}
+
+// Advance takes a number for a revision, before the revision is written. Creates take it
+// with the revision, by Create; those of an older Penstock do not. Seen is the
 // head that the chain had before its revisions were looked at, to judge the new one:
 // when a number was taken since, it is an *OvertakenError, and there is more to look
 // at. Free are all numbers above the highest once that is confirmed, and the highest
@@ -150,24 +193,9 @@ func (s *Heads) attempt(ctx context.Context, name string, apply func(*Head) erro
 	if err != nil {
 		return false, err
 	}
-	before, err := json.Marshal(head)
-	if err != nil {
-		return false, err
-	}
-	if err := apply(&head); err != nil {
-		return false, err
-	}
-	after, err := json.Marshal(head)
-	if err != nil {
-		return false, err
-	}
-	// What says the same in an older format stays as it is.
-	if stored.Exists() && bytes.Equal(before, after) {
-		return true, nil
-	}
-	record, err := headFormat().Seal(after)
-	if err != nil {
-		return false, err
+	record, err := changed(head, stored, apply)
+	if err != nil || record == nil {
+		return err == nil, err
 	}
 	_, done, err := store.Swap(ctx, s.kv, s.keys.Head(name), record, stored.ModRevision)
 	return done, err
@@ -177,19 +205,52 @@ func (s *Heads) get(ctx context.Context, name string) (Head, store.Value, error)
 	if name == "" {
 		return Head{}, store.Value{}, errors.New("the extension has no name")
 	}
-	key := s.keys.Head(name)
-	stored, err := store.Get(ctx, s.kv, key)
-	if err != nil || !stored.Exists() {
+	stored, err := store.Get(ctx, s.kv, s.keys.Head(name))
+	if err != nil {
 		return Head{Name: name}, store.Value{}, err
 	}
+	head, err := s.decode(name, stored)
+	if err != nil {
+		return Head{}, store.Value{}, err
+	}
+	return head, stored, nil
+}
+
+// decode reads the record of a head; that of one without a record is a chain without
+// revisions.
+func (s *Heads) decode(name string, stored store.Value) (Head, error) {
+	if !stored.Exists() {
+		return Head{Name: name}, nil
+	}
+	key := s.keys.Head(name)
 	head, err := DecodeHead(key, stored.Bytes)
 	if err == nil && head.Name != name {
 		err = headFormat().Damaged(key, fmt.Errorf("it is the head of extension %q", head.Name))
 	}
 	if err != nil {
-		return Head{}, store.Value{}, s.unreadable.Told(key, stored.Bytes, err)
+		return Head{}, s.unreadable.Told(key, stored.Bytes, err)
 	}
-	return head, stored, nil
+	return head, nil
+}
+
+// changed returns the record of what a function makes of a head, nil when that is the same.
+func changed(head Head, stored store.Value, apply func(*Head) error) ([]byte, error) {
+	before, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	if err := apply(&head); err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	// What says the same in an older format stays as it is.
+	if stored.Exists() && bytes.Equal(before, after) {
+		return nil, nil
+	}
+	return headFormat().Seal(after)
 }
 
 // encodeHead returns the record of a head.

@@ -68,19 +68,41 @@ type outcome struct {
 	succeeded bool
 	// asExpected tells that the record was, and that it was for the standing.
 	asExpected bool
+	// asJudged tells that the record and the standing were, and that it was for neither.
+	asJudged bool
 	// found is the record as it is, when nothing was written.
 	found    *mvccpb.KeyValue
 	revision int64
 }
 
-// write is the one transaction: the record, the standing and the packs that the record
-// comes to refer to are compared, and record and standing written, together. A pack that
-// is not there any more is a *store.CollectedError, in whatever state the rest is.
+// write is the one transaction: the record, the standing, the packs that the record comes to
+// refer to and the record beside it are compared, and all that changes is written, together. A
+// pack that is not there any more is a *store.CollectedError, in whatever state the rest is.
+// Only when nothing but the record beside it has changed it tries again by itself.
 func (c *Client) write(ctx context.Context, j *Judgement, key string, expected int64, change clientv3.Op) (outcome, error) {
 	on, err := j.begin()
 	if err != nil {
 		return outcome{}, err
 	}
+	var part store.Part
+	if on.beside != nil {
+		if part, err = on.beside.Beginning(ctx, c.kv); err != nil {
+			return outcome{}, err
+		}
+	}
+	for {
+		done, beside, err := c.try(ctx, j, on, part, key, expected, change)
+		if err != nil || done.succeeded || !done.asJudged || on.beside == nil || part.Holds(beside) {
+			return done, err
+		}
+		if part, err = on.beside.Onto(beside); err != nil {
+			return outcome{}, err
+		}
+	}
+}
+
+// try is write once. When nothing was written it also returns the record beside it, as it is.
+func (c *Client) try(ctx context.Context, j *Judgement, on basis, part store.Part, key string, expected int64, change clientv3.Op) (outcome, store.Value, error) {
 	mark := c.keys.Standing(on.chain)
 	conditions := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", expected)}
 	if on.compare {
@@ -90,30 +112,42 @@ func (c *Client) write(ctx context.Context, j *Judgement, key string, expected i
 	if !on.apart {
 		changes = append(changes, clientv3.OpPut(mark, store.StandingRecord()))
 	}
+	looks := []clientv3.Op{clientv3.OpGet(key), clientv3.OpGet(mark, clientv3.WithKeysOnly())}
+	if on.beside != nil {
+		conditions, changes, looks = append(conditions, part.If()), append(changes, part.Then()...), append(looks, part.Else())
+	}
 	response, err := c.kv.Txn(ctx).
 		If(append(conditions, store.Referable(c.keys, on.packs...)...)...).
 		Then(changes...).
-		Else(append([]clientv3.Op{clientv3.OpGet(key), clientv3.OpGet(mark, clientv3.WithKeysOnly())}, store.LookReferable(c.keys, on.packs...)...)...).
+		Else(append(looks, store.LookReferable(c.keys, on.packs...)...)...).
 		Commit()
 	if err != nil {
 		j.spend() // whether it was written is not known
-		return outcome{}, err
+		return outcome{}, store.Value{}, err
 	}
 	done := outcome{chain: on.chain, succeeded: response.Succeeded, revision: response.Header.Revision}
 	if done.succeeded {
 		j.spend()
-		return done, nil
+		return done, store.Value{}, nil
 	}
-	if collected := store.WasReferable(response.Responses[2:], on.packs...); collected != nil {
+	if collected := store.WasReferable(response.Responses[len(looks):], on.packs...); collected != nil {
 		j.spend()
-		return outcome{}, collected
+		return outcome{}, store.Value{}, collected
 	}
 	done.found = found(response.Responses[0])
 	done.asExpected = revisionOf(done.found) == expected
+	done.asJudged = done.asExpected
 	if on.compare && revisionOf(found(response.Responses[1])) != on.at {
 		j.spend()
+		done.asJudged = false
 	}
-	return done, nil
+	var beside store.Value
+	if on.beside != nil {
+		if kv := found(response.Responses[2]); kv != nil {
+			beside = store.Value{Bytes: kv.Value, ModRevision: kv.ModRevision}
+		}
+	}
+	return done, beside, nil
 }
 
 // found returns what an etcd read found, nil for nothing.

@@ -62,6 +62,8 @@ type Judgement struct {
 	state state
 	// packs are the roots of those that the record will refer to.
 	packs []string
+	// beside is what changes with the record, nil for nothing.
+	beside *store.Beside
 }
 
 // state of a judgement.
@@ -75,7 +77,7 @@ const (
 	made
 	// waived lets one write through that is compared with nothing.
 	waived
-	// apart lets all writes through: they belong to no chain.
+	// apart lets all writes through: they belong to no chain, or nobody is judged by them.
 	apart
 )
 
@@ -97,6 +99,22 @@ func Counting(ctx context.Context, chain string) context.Context {
 // the packs that the record comes to refer to (see Refers).
 func Referring(ctx context.Context) context.Context {
 	return context.WithValue(ctx, judgementKey{}, &Judgement{state: apart})
+}
+
+// Uncounted returns a context for writes to records of a chain by which nothing is judged,
+// such as their status.
+func Uncounted(ctx context.Context) context.Context { return Referring(ctx) }
+
+// Beside has a record changed in the transaction of the next write, in place of one that was
+// named before; nil changes none. Another judgement forgets it. It does nothing on a nil
+// receiver.
+func (j *Judgement) Beside(record *store.Beside) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.beside = record
 }
 
 // Refers notes the packs that the record comes to refer to by the next write, in place of
@@ -123,7 +141,7 @@ func From(ctx context.Context) *Judgement {
 func (j *Judgement) Made(chain string, at int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.chain, j.at, j.state = chain, at, made
+	j.chain, j.at, j.state, j.beside = chain, at, made, nil
 }
 
 // begin hands the judgement out to one write. With compare the chain must stand as it
@@ -134,7 +152,7 @@ func (j *Judgement) begin() (basis, error) {
 	if j.state == open {
 		return basis{}, &ChangedError{Chain: j.chain}
 	}
-	return basis{chain: j.chain, at: j.at, compare: j.state == made, apart: j.state == apart, packs: j.packs}, nil
+	return basis{chain: j.chain, at: j.at, compare: j.state == made, apart: j.state == apart, packs: j.packs, beside: j.beside}, nil
 }
 
 // basis is what one write rests on.
@@ -144,8 +162,9 @@ type basis struct {
 	at      int64
 	compare bool
 	// apart tells that there is no chain.
-	apart bool
-	packs []string
+	apart  bool
+	packs  []string
+	beside *store.Beside
 }
 
 // spend ends the judgement: it was written by, or is void.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -15,20 +15,21 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
 // Heads keeps the numbers of chains, as a *chain.Heads does.
 type Heads interface {
-	// Advance takes a number of a chain for a revision that is about to be
-	// written, by somebody who has looked at the chain since its head was as seen.
-	// A number that is not free is a *chain.NumberUsedError, one that is too high a
-	// *chain.GapError, one that cannot be had at the moment a *chain.OpenError or a *chain.OvertakenError.
-	Advance(ctx context.Context, seen chain.Head, number int64, uid types.UID) error
-	// AdvanceHolding is Advance for a revision that holds the chain's owner from
-	// when it is confirmed.
-	AdvanceHolding(ctx context.Context, seen chain.Head, number int64, uid types.UID, ownerGeneration int64) error
+	// Create takes the number of a new revision, and notes it in history, when the revision
+	// is written, as of a head that was seen before anybody looked at the chain. That a
+	// number is not free is a *chain.NumberUsedError, that it is too high a *chain.GapError, that it
+	// cannot be had at the moment a *chain.OpenError or a *chain.OvertakenError of the write. The
+	// hold is that of a rollback, nil for none.
+	Create(seen chain.Head, row chain.Row, hold *chain.Hold) *store.Beside
+	// Note changes what history says of a revision when the revision is written.
+	Note(chain string, row chain.Row, succeeded bool) *store.Beside
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, chain string) (chain.Head, bool, error)
 	// Confirm notes that the revision was written, and what history keeps of
@@ -67,24 +68,36 @@ func (r *REST) seen(ctx context.Context, revision *olm.ClusterExtensionRevision,
 	return head, nil
 }
 
-// advance takes the revision's number. On a dry-run it answers as if.
-func (r *REST) advance(ctx context.Context, revision *olm.ClusterExtensionRevision, seen chain.Head, dryRun bool) error {
+// take has the revision's number taken with the write of the revision. On a dry-run it only
+// answers as if.
+func (r *REST) take(ctx context.Context, revision *olm.ClusterExtensionRevision, seen chain.Head, dryRun bool) error {
 	_, number, _ := olm.ChainOf(revision.Name)
-	back := rollbackFrom(ctx)
-	var err error
-	switch {
-	case dryRun:
-		err = seen.Admits(number)
-	case back != nil && back.Holds:
-		err = r.heads.AdvanceHolding(ctx, seen, number, revision.UID, back.OwnerGeneration)
-	default:
-		err = r.heads.Advance(ctx, seen, number, revision.UID)
+	if err := seen.Admits(number); err != nil || dryRun {
+		return r.refused(ctx, revision.Name, err)
 	}
-	return r.refused(ctx, revision, err)
+	row, err := rowOf(revision, stagedFrom(ctx).chain())
+	if err != nil {
+		return asStatus(err)
+	}
+	var hold *chain.Hold
+	if back := rollbackFrom(ctx); back != nil && back.Holds {
+		hold = &chain.Hold{Revision: number, UID: revision.UID, OwnerGeneration: back.OwnerGeneration}
+	}
+	standing.From(ctx).Beside(r.heads.Create(seen, row, hold))
+	return nil
+}
+
+// notTaken is refused for errors of a write, and returns the others as they are.
+func (r *REST) notTaken(ctx context.Context, name string, err error) error {
+	if errors.As(err, new(*chain.NumberUsedError)) || errors.As(err, new(*chain.GapError)) || errors.As(err, new(*chain.OpenError)) || errors.As(err, new(*chain.OvertakenError)) {
+		return r.refused(ctx, name, err)
+	}
+	return err
 }
 
 // refused makes an answer of why a number cannot be taken.
-func (r *REST) refused(ctx context.Context, revision *olm.ClusterExtensionRevision, err error) error {
+func (r *REST) refused(ctx context.Context, name string, err error) error {
+	revision := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	var used *chain.NumberUsedError
 	var gap *chain.GapError
 	var open *chain.OpenError
@@ -170,21 +183,16 @@ func following(next int64) string {
 	return fmt.Sprintf("the next one is %d", next)
 }
 
-// confirm notes that the revision was written. When that fails the controllers
-// do it later: the client has got what it asked for.
-func (r *REST) confirm(ctx context.Context, created runtime.Object) {
-	revision, ok := created.(*olm.ClusterExtensionRevision)
-	if !ok {
-		return
+// confirm notes that a revision is there whose number was only taken: an older Penstock
+// does that behind the write. When it fails the controllers do it later.
+func (r *REST) confirm(ctx context.Context, revision *olm.ClusterExtensionRevision) {
+	name, _, _ := olm.ChainOf(revision.Name)
+	row, err := rowOf(revision, nil)
+	if err == nil {
+		row.Counts = nil // the others of the chain are not known here
+		err = r.heads.Confirm(ctx, name, row.Revision, revision.UID, row)
 	}
-	name, number, _ := olm.ChainOf(revision.Name)
-	external, err := rev.FromHub(*revision)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "The number of a new revision will be confirmed later", "revision", revision.Name)
-		return
-	}
-	row := rev.Row(&external[0], rootOf(revision))
-	if err := r.heads.Confirm(ctx, name, number, revision.UID, row); err != nil {
 		klog.FromContext(ctx).Error(err, "The number of a new revision will be confirmed later", "revision", revision.Name)
 	}
 }

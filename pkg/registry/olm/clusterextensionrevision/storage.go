@@ -80,7 +80,7 @@ type Deps struct {
 // Storage is every endpoint of the resource.
 type Storage struct {
 	Revision  *REST
-	Status    *status.REST
+	Status    *StatusREST
 	Manifests *ManifestsREST
 }
 
@@ -127,7 +127,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	}
 	return &Storage{
 		Revision:  revision,
-		Status:    status.New(revision.Store, statusStrategy{strategy}),
+		Status:    &StatusREST{REST: status.New(revision.Store, statusStrategy{strategy}), revisions: revision},
 		Manifests: &ManifestsREST{store: revision.Store, contents: revision.contents, authorizer: deps.Authorizer},
 	}, nil
 }
@@ -249,10 +249,8 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 		}
 	}
 	if err != nil {
-		return nil, changed(obj.(*olm.ClusterExtensionRevision).Name, err)
-	}
-	if !dryRun {
-		r.confirm(ctx, out)
+		name := obj.(*olm.ClusterExtensionRevision).Name
+		return nil, changed(name, r.notTaken(ctx, name, err))
 	}
 	return out, nil
 }
@@ -265,16 +263,12 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	for try := 1; try < maxJudgements && wasCollected(err); try++ {
 		out, created, err = r.Store.Update(standing.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
 	}
-	if err == nil && created && !dryRun {
-		r.confirm(ctx, out)
-	}
-	return out, created, changed(name, err)
+	return out, created, changed(name, r.notTaken(ctx, name, err))
 }
 
 // storeContents wraps the validation of a create: the last step before the
 // store writes the record, so that nothing is stored for a request that is
-// refused. What a crash in between leaves is a pack that nobody names, or a
-// number that was not used.
+// refused. What a crash in between leaves is a pack that nobody names.
 func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest.ValidateObjectFunc {
 	take := r.takeContents(validate, packAnnotation, dryRun)
 	return func(ctx context.Context, obj runtime.Object) error {
@@ -289,11 +283,11 @@ func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest
 		if err != nil {
 			return err
 		}
-		// The pack, then the number; the record follows.
+		// The pack; the record and the number follow together.
 		if err := take(ctx, obj); err != nil {
 			return err
 		}
-		return r.advance(ctx, revision, seen, dryRun)
+		return r.take(ctx, revision, seen, dryRun)
 	}
 }
 
@@ -370,6 +364,9 @@ func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool)
 			}
 		}
 		revision, held := obj.(*olm.ClusterExtensionRevision), stagedFrom(ctx)
+		if err := r.noteGone(ctx, revision); err != nil {
+			return err
+		}
 		if dryRun || held.bytes() == 0 || len(notHeld(revision, held)) > 0 {
 			return nil
 		}

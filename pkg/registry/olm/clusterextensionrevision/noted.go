@@ -1,0 +1,108 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/status"
+	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/standing"
+)
+
+// What history keeps of a revision is written in the transaction that writes the revision:
+// when it is created, when status has another result, and when it goes. The controllers look
+// whether history has it, and write what they find missing: what was written by an older
+// Penstock, or imported.
+
+// StatusREST is the subresource status of revisions.
+type StatusREST struct {
+	*status.REST
+	revisions *REST
+}
+
+// Update writes status, and notes a new result in history.
+func (s *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	ctx = standing.Uncounted(ctx)
+	return s.REST.Update(ctx, name, info, create, func(ctx context.Context, obj, old runtime.Object) error {
+		if update != nil {
+			if err := update(ctx, obj, old); err != nil {
+				return err
+			}
+		}
+		if options != nil && dryrun.IsDryRun(options.DryRun) {
+			return nil
+		}
+		return s.revisions.noteResult(ctx, obj.(*olm.ClusterExtensionRevision), old.(*olm.ClusterExtensionRevision))
+	}, force, options)
+}
+
+// noteResult has history changed with a status that has another result than before.
+func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExtensionRevision) error {
+	judgement := standing.From(ctx)
+	judgement.Beside(nil)
+	name, _, ok := olm.ChainOf(revision.Name)
+	if !ok || slices.Equal(results(revision), results(before)) {
+		return nil
+	}
+	row, err := rowOf(revision, nil)
+	if err != nil {
+		return asStatus(err)
+	}
+	row.Counts = nil // those of the create stand
+	judgement.Beside(r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded))
+	return nil
+}
+
+// results are the conditions that a row of history may have its result from.
+func results(revision *olm.ClusterExtensionRevision) []bool {
+	var out []bool
+	for _, kind := range []string{v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailing, v1alpha1.ConditionStalled, v1alpha1.ConditionProgressing} {
+		out = append(out, meta.IsStatusConditionTrue(revision.Status.Conditions, kind))
+	}
+	return out
+}
+
+// noteGone has history changed with an update that lets a revision go which is being deleted.
+func (r *REST) noteGone(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
+	name, _, ok := olm.ChainOf(revision.Name)
+	if !ok || revision.DeletionTimestamp == nil || len(revision.Finalizers) > 0 {
+		return nil
+	}
+	row, err := rowOf(revision, nil)
+	if err != nil {
+		return asStatus(err)
+	}
+	row.Counts, row.DeletedAt = nil, revision.DeletionTimestamp.UTC()
+	standing.From(ctx).Beside(r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded))
+	return nil
+}
+
+// rowOf is what history keeps of a revision beside the others of its chain, in any order.
+func rowOf(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensionRevision) (chain.Row, error) {
+	compared := []olm.ClusterExtensionRevision{*revision}
+	for i := range others {
+		older := others[i].Spec.Revision < revision.Spec.Revision
+		switch {
+		case older && len(compared) == 1:
+			compared = append(compared, others[i])
+		case older && others[i].Spec.Revision > compared[1].Spec.Revision:
+			compared[1] = others[i]
+		}
+	}
+	external, err := rev.FromHub(compared...)
+	if err != nil {
+		return chain.Row{}, err
+	}
+	row := rev.Row(&external[0], rootOf(revision))
+	row.Revision, row.UID, row.Counts = revision.Spec.Revision, revision.UID, rev.Counts(external)
+	return row, nil
+}

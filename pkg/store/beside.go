@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Beside is a record that changes in the transaction that writes another one: either both
+// are written, or none of them.
+type Beside struct {
+	Key string
+	// Change returns what the record becomes, nil for what it is. It is called again when
+	// another writer was faster. Its error keeps both from being written.
+	Change func(found Value) (record []byte, err error)
+}
+
+// Beginning reads the record, and returns its part of a first transaction.
+func (b Beside) Beginning(ctx context.Context, kv clientv3.KV) (Part, error) {
+	found, err := Get(ctx, kv, b.Key)
+	if err != nil {
+		return Part{}, err
+	}
+	return b.Onto(found)
+}
+
+// Onto returns the part of the record in a transaction, as it was found.
+func (b Beside) Onto(found Value) (Part, error) {
+	record, err := b.Change(found)
+	return Part{key: b.Key, at: found.ModRevision, record: record}, err
+}
+
+// Part is what a transaction demands of one record, and what it writes to it.
+type Part struct {
+	key    string
+	at     int64
+	record []byte
+}
+
+// If demands that the record is as it was found.
+func (p Part) If() clientv3.Cmp { return clientv3.Compare(clientv3.ModRevision(p.key), "=", p.at) }
+
+// Then writes the record; it is nothing when that stays.
+func (p Part) Then() []clientv3.Op {
+	if p.record == nil {
+		return nil
+	}
+	return []clientv3.Op{clientv3.OpPut(p.key, string(p.record))}
+}
+
+// Else reads the record, for Holds.
+func (p Part) Else() clientv3.Op { return clientv3.OpGet(p.key) }
+
+// Holds tells whether the record, as it is found now, is the one that was demanded.
+func (p Part) Holds(now Value) bool { return now.ModRevision == p.at }
