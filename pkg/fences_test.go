@@ -71,7 +71,7 @@ func fences() []fence {
 		{"pkg/planwork", []string{"pkg/apis/hco", "pkg/manifest", "pkg/right", "pkg/rollout"}, "what an item means for the engine is the same for whoever asks"},
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/right", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact", "pkg/window"}, "plans are pure"},
 		{"pkg/target", []string{"pkg/apis", "pkg/objectwatch", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
-		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest"}, "what endpoints tell plugins is no business of either alone"},
+		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest", "pkg/right"}, "what endpoints tell plugins is no business of either alone"},
 		{"pkg/fairshare", nil, "sharing knows nothing of what is shared"},
 		{"pkg/requestbody", []string{"pkg/fairshare"}, "a body is read whatever is in it"},
 		{"pkg/admission", append([]string{"pkg/chartkind", "pkg/extension", "pkg/fairshare", "pkg/imagetemplate", "pkg/requestbody"}, library...), "it runs inside the server, which is not its business"},

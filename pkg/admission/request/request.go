@@ -1,7 +1,7 @@
 // Package request carries what admission plugins must know of a request and cannot see
 // in its attributes: all manifests of a new revision, however large they are; which of
 // them the request only named; what is imported together with it; whether a delete
-// leaves the objects; and whether the request came from within this process, in its own
+// leaves the objects; what was asked for it already; and whether the request came from within this process, in its own
 // name or in that of somebody. The
 // endpoints and the handler chain set these values in the context, which no client can
 // write to; plugins read them.
@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 type (
@@ -26,6 +27,7 @@ type (
 	besideKey    struct{}
 	orphansKey   struct{}
 	internalKey  struct{}
+	answersKey   struct{}
 )
 
 // WithManifests says which manifests a new revision has, in rollout order and
@@ -64,6 +66,21 @@ func WithBeside(ctx context.Context, revisions []*olm.ClusterExtensionRevision) 
 func BesideFrom(ctx context.Context) []*olm.ClusterExtensionRevision {
 	revisions, _ := ctx.Value(besideKey{}).([]*olm.ClusterExtensionRevision)
 	return revisions
+}
+
+// WithAnswers says that what is checked in this context is checked for one request, one thing
+// after the other: what the cluster has answered about its user need not be asked again.
+func WithAnswers(ctx context.Context) context.Context {
+	return context.WithValue(ctx, answersKey{}, map[right.Right]bool{})
+}
+
+// AnswersFrom returns what the cluster has answered in this context, to be added to; it is
+// new where nothing is checked together.
+func AnswersFrom(ctx context.Context) map[right.Right]bool {
+	if answers, ok := ctx.Value(answersKey{}).(map[right.Right]bool); ok {
+		return answers
+	}
+	return map[right.Right]bool{}
 }
 
 // WithOrphans says that a delete leaves the objects of the revision behind.

@@ -24,8 +24,10 @@ type inquiry struct {
 	// of them than stay free for others.
 	asking *fairshare.Pool
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// answers are those of the request so far, also of what was checked for it before.
 	answers map[right.Right]bool
+	asked   int
 }
 
 // all finds answers to questions. Any that is not answered is an error, never a
@@ -46,6 +48,7 @@ func (i *inquiry) all(ctx context.Context, questions []right.Right) error {
 			i.mu.Lock()
 			defer i.mu.Unlock()
 			i.answers[question] = allowed
+			i.asked++
 			return nil
 		})
 	}
@@ -92,7 +95,7 @@ func (i *inquiry) may(question right.Right) bool {
 func (i *inquiry) count() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return len(i.answers)
+	return i.asked
 }
 
 // unansweredError says that the cluster could not be asked.

@@ -6,9 +6,11 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/fairshare"
 	"github.com/penstock-project/penstock/pkg/right"
 )
@@ -53,5 +55,41 @@ func TestQuestionsAreFair(t *testing.T) {
 	alice := &inquiry{authorizer: quick, who: &user.DefaultInfo{Name: "alice"}, asking: asking, answers: map[right.Right]bool{}}
 	if err := alice.all(t.Context(), questions); err != nil || alice.count() != len(questions) {
 		t.Errorf("%d questions of alice were answered: %v", alice.count(), err)
+	}
+}
+
+// TestAskedOnceForOneRequest: what was answered for one revision that a request deletes is not
+// asked for the next one, whether it was a yes or a no; the next request asks anew.
+func TestAskedOnceForOneRequest(t *testing.T) {
+	first, second := rev(1, configMap(t, "a", "1")), rev(2, configMap(t, "a", "1"), configMap(t, "b", "1"))
+	both := func(w *situation, ctx context.Context) (errs []error, asked []int) {
+		p := w.plugin()
+		for _, r := range []*revision{first, second} {
+			before := len(w.asked)
+			errs = append(errs, p.Validate(ctx, attributes(admission.Delete, nil, r, ""), nil))
+			asked = append(asked, len(w.asked)-before)
+		}
+		return errs, asked
+	}
+	bypass := rule("bypass", "policy.penstock.dev", "privilegechecks")
+	together := newSituation(t).may("", bypass)
+	errs, asked := both(together, request.WithAnswers(t.Context()))
+	if errs[0] != nil || errs[1] != nil || asked[0] != 1 || asked[1] != 0 {
+		t.Errorf("who may bypass, in one request: %v questions, %v", asked, errs)
+	}
+	if _, asked := both(together, t.Context()); asked[0] != 1 || asked[1] != 1 {
+		t.Errorf("who may bypass, in two requests: %v questions", asked)
+	}
+	lacking := newSituation(t).has(1, configMap(t, "a", "1")).has(2, configMap(t, "b", "1")).holds(first, second)
+	errs, asked = both(lacking, request.WithAnswers(t.Context()))
+	if errs[0] == nil && errs[1] == nil || asked[0] == 0 || asked[1] >= asked[0]+2 {
+		t.Errorf("who may nothing, in one request: %v questions, %v", asked, errs)
+	}
+	seen := map[right.Right]bool{}
+	for _, q := range lacking.asked {
+		if seen[q] {
+			t.Errorf("%s was asked twice", q)
+		}
+		seen[q] = true
 	}
 }

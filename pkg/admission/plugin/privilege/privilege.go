@@ -159,7 +159,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.deps.Timeout)
 	defer cancel()
-	i := &inquiry{authorizer: p.deps.Authorizer, who: a.GetUserInfo(), asking: p.asking, answers: map[right.Right]bool{}}
+	i := &inquiry{authorizer: p.deps.Authorizer, who: a.GetUserInfo(), asking: p.asking, answers: request.AnswersFrom(ctx)}
 	verdict, refused, err := p.judgeInTurn(ctx, c, i)
 	p.record(a, c, i, verdict)
 	switch {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
@@ -111,6 +112,8 @@ func byNumber(a, b olm.ClusterExtensionRevision) int {
 }
 
 func (r *REST) deleteOneByOne(ctx context.Context, names []string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) error {
+	// The rights of whoever asks are asked about once for the revisions of a chain.
+	ctx = request.WithAnswers(ctx)
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
