@@ -173,6 +173,23 @@ func (c *client) read(ctx context.Context, path, accept string) (int64, error) {
 	return io.Copy(io.Discard, response.Body)
 }
 
+// readCompressed is read of an answer that may be compressed, as kubectl asks for it. It
+// returns the bytes that came.
+func (c *client) readCompressed(ctx context.Context, path, accept string) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Accept", accept)
+	request.Header.Set("Accept-Encoding", "gzip")
+	response, err := c.send(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return io.Copy(io.Discard, response.Body)
+}
+
 // readAs is read, as JSON, of somebody else.
 func (c *client) readAs(ctx context.Context, path, user, group string) (int64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
