@@ -115,6 +115,14 @@ bench-memory: tools ## Measure memory at rest, empty, filled and restarted with 
 bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a plain loop, 8 minutes; FULL=1 for the matrix, hours; PROFILE=<folder> for heaps at rest
 	@cd test/bench && BENCH=rollout FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRollout$$' -count 1 -v -timeout 6h ./rollout
 
+.PHONY: bench-limit
+bench-limit: tools ## Install and upgrade 100 extensions without a limit of memory, and as in containers of 128 and 96 MiB, 3 minutes
+	@cd test/bench && BENCH=limit PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestMemoryLimit$$' -count 1 -v -timeout 1h ./rollout
+
+.PHONY: bench-scale
+bench-scale: tools ## Measure one process with 1,000 extensions of 4 objects and 5 revisions, 6 minutes; FULL=1 with 10,000, an hour; EXTENSIONS=<n>; PROFILE=<folder> for heaps
+	@cd test/bench && BENCH=scale FULL="$(FULL)" EXTENSIONS="$(EXTENSIONS)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestScale$$' -count 1 -v -timeout 7h ./rollout
+
 .PHONY: bench-extensions
 bench-extensions: tools ## Measure ClusterExtensions from one catalog beside plain revisions and Helm's SDK, 7 minutes; FULL=1 for 1,000 of them, FULL=0 for 10; PROFILE=<folder> for profiles
 	@cd test/bench && BENCH=extensions FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestExtensions$$' -count 1 -v -timeout 2h ./rollout

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/server/memory"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
@@ -31,6 +32,9 @@ func main() {
 		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if database.IsStoreProcess(os.Args) {
+		if _, err := memory.Limit(memory.Store); err != nil {
+			fmt.Fprintf(os.Stderr, "memory is not limited: %s\n", err)
+		}
 		if os.Getenv("GOGC") == "" {
 			app.LimitGarbage(context.Background())
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/memory"
 )
 
 // newServeCommand runs the server.
@@ -63,6 +65,16 @@ func serve(options *server.Options, settings *app.Settings) error {
 	encoding.StreamTables()
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
+	role := memory.Alone
+	if options.DataDir != "" {
+		role = memory.BesideStore
+	}
+	bound, err := memory.Limit(role)
+	if err != nil {
+		klog.ErrorS(err, "memory is not limited")
+	} else if bound != math.MaxInt64 {
+		klog.InfoS("memory is limited", "bytes", bound)
+	}
 	if os.Getenv("GOGC") == "" {
 		app.LimitGarbage(ctx)
 	}

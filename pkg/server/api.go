@@ -35,6 +35,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/server/memory"
 )
 
 // api is the served groups: their endpoints, and the filter in front of them.
@@ -50,7 +51,7 @@ func (a *api) withBodies(next http.Handler) http.Handler {
 	return clusterextensionrevision.WithBodies(next, clusterextensionrevision.FilterDeps{
 		Digester:     a.records.Digester,
 		Serializer:   encoding.Text(a.codecs),
-		Budget:       requestbody.NewBudget(requestbody.DefaultBudget),
+		Budget:       requestbody.NewBudget(memory.ForBodies(requestbody.DefaultBudget)),
 		MaxBodyBytes: a.config.MaxRequestBodyBytes,
 		Stored:       a.stored,
 		Authorizer:   a.config.Authorization.Authorizer,

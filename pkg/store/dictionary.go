@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -22,56 +21,30 @@ const (
 // what both have in common is not written again. What lies more than 8 MiB back is not found.
 // Only DecompressWith and the same dictionary read it, and Decompress what has none.
 func CompressWith(dictionary, data []byte) ([]byte, error) {
-	if len(dictionary) > 0 {
-		return compressOnto(dictionary, data)
-	}
-	if len(data) < littleAlone {
+	encode := farEncoders.encode
+	switch {
+	case len(dictionary) > 0:
+		encode = func(data []byte) ([]byte, error) { return encodeWith(dictionary, data) }
+	case len(data) < littleAlone:
 		return Compress(data)
 	}
-	encoder, ok := farEncoders.Get().(*zstd.Encoder)
-	if !ok {
-		var err error
-		if encoder, err = farEncoder(farWindow, zstd.SpeedBetterCompression); err != nil {
-			return nil, err
-		}
-	}
-	frame := encoder.EncodeAll(data, nil)
-	if len(data) <= maxKept {
-		farEncoders.Put(encoder)
+	frame, err := encode(data)
+	if err != nil {
+		return nil, fmt.Errorf("compressing with more effort: %w", err)
 	}
 	return frame, nil
 }
 
-// compressOnto compresses by an encoder of its own, which belongs to the dictionary. It is as
-// small as will do.
-func compressOnto(dictionary, data []byte) ([]byte, error) {
-	all := len(dictionary) + len(data)
-	window := zstd.MinWindowSize
-	for window < min(all, farWindow) {
-		window *= 2
+// levelFor is the effort for so many bytes, with those of the dictionary.
+func levelFor(size int) zstd.EncoderLevel {
+	if size < little {
+		return zstd.SpeedFastest
 	}
-	level := zstd.SpeedBetterCompression
-	if all < little {
-		level = zstd.SpeedFastest
-	}
-	encoder, err := farEncoder(window, level, zstd.WithEncoderDictRaw(0, dictionary))
-	if err != nil {
-		return nil, err
-	}
-	return encoder.EncodeAll(data, nil), nil
+	return zstd.SpeedBetterCompression
 }
 
-func farEncoder(window int, level zstd.EncoderLevel, more ...zstd.EOption) (*zstd.Encoder, error) {
-	encoder, err := zstd.NewWriter(nil, append(more, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true),
-		zstd.WithSingleSegment(true), zstd.WithEncoderLevel(level), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))...)
-	if err != nil {
-		return nil, fmt.Errorf("compressing with more effort: %w", err)
-	}
-	return encoder, nil
-}
-
-// farEncoders are of several megabytes each; see encoders.
-var farEncoders sync.Pool
+// farEncoders are those of CompressWith without a dictionary.
+var farEncoders = &encoderPool{options: []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedBetterCompression)}}
 
 // DecompressWith returns the content of one zstd frame that CompressWith made with the
 // same dictionary. With another one it fails, or returns other bytes: whoever calls it

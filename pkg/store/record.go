@@ -135,34 +135,19 @@ func (f Format) Damaged(key string, err error) error {
 // Compress returns one zstd frame with a checksum. The same data gives the same
 // frame, in one version of Penstock; readers must not depend on it over versions.
 func Compress(data []byte) ([]byte, error) {
-	encoder, ok := encoders.Get().(*zstd.Encoder)
-	if !ok {
-		var err error
-		// A single segment always says how large its content is: Decompress wants
-		// to know before it begins.
-		encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true),
-			zstd.WithZeroFrames(true), zstd.WithSingleSegment(true))
-		if err != nil {
-			return nil, fmt.Errorf("compressing: %w", err)
-		}
-	}
-	frame := encoder.EncodeAll(data, nil)
-	if len(data) <= maxKept {
-		encoders.Put(encoder)
+	frame, err := encoders.encode(data)
+	if err != nil {
+		return nil, fmt.Errorf("compressing: %w", err)
 	}
 	return frame, nil
 }
 
-// encoders and decoders that nobody uses just now. One is up to a megabyte, and to
-// make one for each record of some hundred bytes was most of what a rollout
-// allocated. They have no state of their own between two calls, so that no caller
-// needs to know of them, and garbage collection drops what rests: that is why
-// these are no fields of something.
-var encoders, decoders sync.Pool
-
-// maxKept is how much an encoder or decoder may have worked on that is kept: its
-// buffers grow with what they are given.
-const maxKept = 1 << 20
+// encoders are those of Compress, and decoders are those of Decompress that nobody uses
+// just now; see encoderPool.
+var (
+	encoders = &encoderPool{}
+	decoders sync.Pool
+)
 
 // Decompress returns the content of one zstd frame that Compress made. It uses
 // memory for limit bytes of content at most, whatever the frame says: beyond

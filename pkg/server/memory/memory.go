@@ -18,9 +18,12 @@ const (
 	// quietBytes is how much is allocated in an interval in which nothing happens
 	// but watches, leases and probes.
 	quietBytes = 8 << 20
-	// leastSpare is what giving back must bring at least, in bytes, and of the heap
-	// as a part of what is in use: a collection looks at all of that.
-	leastSpare     = 16 << 20
+	// leastPages is what giving back pages of the database must bring at least, in bytes.
+	leastPages = 16 << 20
+	// leastSpare is the same of the heap, also as a part of what is in use: a collection
+	// looks at all of that. A server that does nothing makes so much garbage in 20 s, and
+	// collects it in some 30 ms.
+	leastSpare     = 6 << 20
 	leastSparePart = 8
 )
 
@@ -88,7 +91,7 @@ func (s *Spare) GiveBack(ctx context.Context) {
 		if now.Held > now.Live && now.Held-now.Live > max(leastSpare, now.Live/leastSparePart) {
 			s.heap()
 		}
-		if now.Mapped > program+leastSpare {
+		if now.Mapped > program+leastPages {
 			s.pages()
 			program = s.read().Mapped
 		}

@@ -18,7 +18,8 @@ func TestGiveBack(t *testing.T) {
 	}{
 		"Burst":    {reason: "what was needed for a moment goes back once", uses: []usage{{}, {500 * mb, 40 * mb, 300 * mb, 0}, {501 * mb, 40 * mb, 300 * mb, 0}, {502 * mb, 40 * mb, 41 * mb, 0}}, heap: 1},
 		"Busy":     {reason: "the garbage collector does its own work", uses: []usage{{}, {500 * mb, 40 * mb, 300 * mb, 90 * mb}, {900 * mb, 40 * mb, 300 * mb, 90 * mb}}},
-		"Little":   {reason: "less than a collection is worth", uses: []usage{{}, {1 * mb, 40 * mb, 55 * mb, 0}, {2 * mb, 40 * mb, 55 * mb, 0}}},
+		"Little":   {reason: "less than a collection is worth", uses: []usage{{}, {1 * mb, 40 * mb, 45 * mb, 0}, {2 * mb, 40 * mb, 45 * mb, 0}}},
+		"Empty":    {reason: "of a server with nothing in it a third is garbage", uses: []usage{{}, {1 * mb, 18 * mb, 27 * mb, 0}, {2 * mb, 18 * mb, 19 * mb, 0}}, heap: 1},
 		"Large":    {reason: "a part of what is in use", uses: []usage{{}, {1 * mb, 400 * mb, 440 * mb, 0}, {2 * mb, 400 * mb, 460 * mb, 0}}, heap: 1},
 		"Shrunk":   {reason: "less held than the last collection found", uses: []usage{{}, {1 * mb, 400 * mb, 300 * mb, 0}}},
 		"Database": {reason: "the file was read, and its pages go back once; what stays is the program", uses: []usage{{}, {1 * mb, 0, 0, 160 * mb}, {2 * mb, 0, 0, 60 * mb}, {3 * mb, 0, 0, 70 * mb}}, pages: 1},

@@ -29,7 +29,7 @@ func MemoryOf(pid int) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
-	for _, child := range childrenOf(pid) {
+	for _, child := range ChildrenOf(pid) {
 		one, err := memoryOf(child)
 		if err != nil {
 			continue // it has ended
@@ -39,8 +39,8 @@ func MemoryOf(pid int) (Memory, error) {
 	return all, nil
 }
 
-// childrenOf returns the processes that a process has started.
-func childrenOf(parent int) []int {
+// ChildrenOf returns the processes that a process has started.
+func ChildrenOf(parent int) []int {
 	var children []int
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {

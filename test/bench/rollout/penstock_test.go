@@ -53,17 +53,27 @@ type ours struct {
 // startOurs starts Penstock. With flatten everything is in one phase.
 func startOurs(w *casePlane, program *penstock.Program, title string, flatten bool, flags ...string) *ours {
 	w.t.Helper()
-	o := &ours{w: w, title: title, flatten: flatten, known: map[string]bool{}, changed: make(chan struct{}), numbers: map[string]int{}, contents: map[string]string{}}
-	o.server = program.Serve(w.t, o, penstock.DataDir(w.t), flags...)
-	config := rest.CopyConfig(w.config)
+	o := newOurs(w, title, flatten)
+	o.start(program, penstock.DataDir(w.t), flags...)
+	return o
+}
+
+func newOurs(w *casePlane, title string, flatten bool) *ours {
+	return &ours{w: w, title: title, flatten: flatten, known: map[string]bool{}, changed: make(chan struct{}), numbers: map[string]int{}, contents: map[string]string{}}
+}
+
+// start starts it on a data directory.
+func (o *ours) start(program *penstock.Program, dataDir string, flags ...string) {
+	o.w.t.Helper()
+	o.server = program.Serve(o.w.t, o, dataDir, flags...)
+	config := rest.CopyConfig(o.w.config)
 	config.UserAgent = author
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
-		w.t.Fatal(err)
+		o.w.t.Fatal(err)
 	}
 	o.revisions = client.OlmV1alpha1().ClusterExtensionRevisions()
 	o.follow()
-	return o
 }
 
 // Kubeconfig is the way into the cluster for Penstock.

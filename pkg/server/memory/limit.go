@@ -1,0 +1,92 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+// Role is what a process is to the other one of the same container.
+type Role int
+
+const (
+	// Alone is the server whose etcd is elsewhere.
+	Alone Role = iota
+	// BesideStore is the server that runs the embedded etcd.
+	BesideStore
+	// Store is the embedded etcd.
+	Store
+)
+
+const (
+	// goPercent is how much of what the container may have is for what Go counts. The
+	// kernel counts more: the memory that it has itself for the processes, and the pages of
+	// files that are in use at the moment.
+	goPercent = 85
+	// storePercent is how much of that is the embedded etcd's. With 5,000 revisions it has
+	// a fifth of the heap and stacks of both.
+	storePercent = 20
+)
+
+// Limit has Go collect garbage in this process before both processes together reach the
+// memory that they may have: the more often, the nearer they are. It returns what this
+// process may have of it, in bytes, math.MaxInt64 where nothing is bounded.
+//
+// What they may have is GOMEMLIMIT, of both processes together, or else a part of the
+// memory of their container, which is that of the control group and those above it
+// (memory.max). GOMEMLIMIT=off is no limit, whatever the container has.
+func Limit(role Role) (int64, error) {
+	total, err := available(os.Getenv("GOMEMLIMIT"), debug.SetMemoryLimit(-1), memlimit.FromCgroup)
+	if err != nil {
+		return math.MaxInt64, err
+	}
+	part := role.of(total)
+	debug.SetMemoryLimit(part)
+	return part, nil
+}
+
+// bodiesPart is which part of the limit of this process request bodies may have.
+const bodiesPart = 3
+
+// ForBodies is how much memory request bodies may have at a time: so much, in bytes, and a
+// third of the limit of this process at most. What they take comes on top of what is in use
+// anyway.
+func ForBodies(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/bodiesPart) }
+
+// available is what all processes of the container may have of what Go counts. The limit that the
+// environment sets has been parsed by the Go runtime.
+func available(environment string, set int64, container memlimit.Provider) (int64, error) {
+	if environment != "" {
+		return set, nil
+	}
+	bytes, err := container()
+	switch {
+	case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported):
+		return math.MaxInt64, nil
+	case err != nil:
+		return 0, fmt.Errorf("reading the memory limit of this container: %w", err)
+	case bytes > math.MaxInt64/2:
+		return math.MaxInt64, nil // version 1 has a large number for none
+	}
+	return int64(bytes) / 100 * goPercent, nil
+}
+
+// of is the part of a process in what all may have.
+func (r Role) of(total int64) int64 {
+	if total == math.MaxInt64 {
+		return total
+	}
+	store := total / 100 * storePercent
+	switch r {
+	case Store:
+		return store
+	case BesideStore:
+		return total - store
+	default:
+		return total
+	}
+}
