@@ -87,7 +87,9 @@ func TestNoted(t *testing.T) {
 	}
 }
 
-// TestNotedOrNotWritten: a revision is not written when history cannot be.
+// TestNotedOrNotWritten: Penstock takes no revision, and lets none go, when history cannot be
+// written. Status is written all the same: it is where a person learns of that, who can let the
+// revision go.
 func TestNotedOrNotWritten(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -97,9 +99,16 @@ func TestNotedOrNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.unchanged(func() {
-		s.patch("e-1", mergePatch, object{"metadata": object{"finalizers": nil}}).want(t, http.StatusInternalServerError)
-		s.asPenstock().patch("e-1/status", mergePatch, object{"status": object{"conditions": []any{condition("Succeeded", "True")}}}).want(t, http.StatusInternalServerError)
+		s.asPenstock().patch("e-1", mergePatch, object{"metadata": object{"finalizers": nil}}).want(t, http.StatusInternalServerError)
 		s.create(file("e-2", nil)).want(t, http.StatusInternalServerError)
 	})
-	s.get("e-1")
+	s.asPenstock().patch("e-1/status", mergePatch, object{"status": object{"conditions": []any{condition("Failing", "True")}}}).want(t, http.StatusOK)
+	if got := at(s.get("e-1"), "status", "conditions", 0, "type"); got != "Failing" {
+		t.Errorf("status says %v", got)
+	}
+	s.patch("e-1", mergePatch, object{"metadata": object{"finalizers": nil}}).want(t, http.StatusOK)
+	s.do(call{method: http.MethodGet, path: revisions + "/e-1"}).want(t, http.StatusNotFound)
+	if head, err := store.Get(t.Context(), s.etcd, key); err != nil || string(head.Bytes) != "no head" {
+		t.Errorf("the head became %q, error %v", head.Bytes, err)
+	}
 }

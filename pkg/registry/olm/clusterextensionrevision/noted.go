@@ -7,13 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/standing"
 )
@@ -58,8 +62,23 @@ func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExte
 		return asStatus(err)
 	}
 	row.Counts = nil // those of the create stand
-	judgement.Beside(r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded))
+	judgement.Beside(orLater(ctx, revision, r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded)))
 	return nil
+}
+
+// orLater is what is noted of a revision, without keeping the revision from being written:
+// status says what is wrong with an extension, also when it is its history, and a person can
+// get rid of a revision in spite of that. The controllers note it later, or say in status why
+// they cannot.
+func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *store.Beside) *store.Beside {
+	return &store.Beside{Key: note.Key, Change: func(found store.Value) ([]byte, error) {
+		record, err := note.Change(found)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "What history keeps of a revision could not be noted with it", "revision", revision.Name)
+			return nil, nil
+		}
+		return record, nil
+	}}
 }
 
 // results are the conditions that a row of history may have its result from.
@@ -72,6 +91,7 @@ func results(revision *olm.ClusterExtensionRevision) []bool {
 }
 
 // noteGone has history changed with an update that lets a revision go which is being deleted.
+// Penstock itself lets none go whose end cannot be noted.
 func (r *REST) noteGone(ctx context.Context, revision *olm.ClusterExtensionRevision) error {
 	name, _, ok := olm.ChainOf(revision.Name)
 	if !ok || revision.DeletionTimestamp == nil || len(revision.Finalizers) > 0 {
@@ -82,7 +102,11 @@ func (r *REST) noteGone(ctx context.Context, revision *olm.ClusterExtensionRevis
 		return asStatus(err)
 	}
 	row.Counts, row.DeletedAt = nil, revision.DeletionTimestamp.UTC()
-	standing.From(ctx).Beside(r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded))
+	note := r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded)
+	if who, _ := genericrequest.UserFrom(ctx); !request.IsInternal(ctx, who) {
+		note = orLater(ctx, revision, note)
+	}
+	standing.From(ctx).Beside(note)
 	return nil
 }
 
