@@ -62,7 +62,7 @@ export function Version({ name, wanted, onEnd }) {
     ${said && html`<div class="would"><h3 id="leads" tabindex="-1">What it would lead to</h3>
       <${Problem} refused=${said.hidden} doing="Which version it leads to is not shown"/>
       ${leads && (leads.allowed
-        ? html`<p>${leads.allowed === leads.installed ? html`<strong>${leads.allowed}</strong>, which is installed: nothing changes now.` : html`<strong>${leads.installed || "nothing"} → ${leads.allowed}</strong>, from channel ${leads.channel} of catalog ${leads.catalog}. ${then}`}</p>`
+        ? html`<p>${leads.allowed === leads.installed ? html`<strong>${leads.allowed}</strong>, which is installed: nothing changes now.` : html`<strong>${leads.installed ? `${leads.installed} → ` : ""}${leads.allowed}</strong>, from channel ${leads.channel} of catalog ${leads.catalog}. ${then}`}</p>`
         : html`<p class="note review">No version comes: ${leads.message}</p>`)}
       ${(leads?.blocked ?? []).map((not) => html`<p class="quiet" key=${not.version}>${not.version} does not come: ${not.message}</p>`)}
       ${(said.warnings ?? []).map((note) => html`<p class="note review" key=${note}>${note}</p>`)}</div>`}
