@@ -61,9 +61,9 @@ func TestScale(t *testing.T) {
 		p.run(chromedp.Sleep(20 * time.Second)) // what is measured is rest
 		t.Logf("20 s of rest with an open page: %d requests to the host (budget 0)", counted.all()-before)
 		i.rowsThatChange(p)
+		i.keptOpen(p, pid)
 		i.reviewOf(p, 46, 300)
 		i.reviewOf(p, 1000, 800)
-		i.keptOpen(p, pid)
 	})
 }
 
