@@ -74,7 +74,7 @@ func plan(i *installation, first, second *page) {
 	first.sees("larger", "It waits for an approval; impact Medium")
 	for _, p := range []*page{first, second} {
 		p.goTo("#/plan/larger")
-		p.sees("ReviewRequired", "it grows to 4", "takes .spec.size from kubectl-create", "2 people approve it", "hash sha256:")
+		p.sees("Review required", "it grows to 4", "takes .spec.size from kubectl-create", "2 people approve it", "hash sha256:")
 	}
 	first.until("impact is before what changes", `document.querySelector("#impact").compareDocumentPosition(document.querySelector("#items")) & Node.DOCUMENT_POSITION_FOLLOWING`)
 	first.refuses("#stop", "it does not run")
@@ -109,14 +109,14 @@ func plan(i *installation, first, second *page) {
 	first.refuses("#approve", "anna")
 	second.click("#approve")
 	second.click("#yes")
-	first.sees("InProgress", "0 of 1 done")
+	first.sees("In progress", "0 of 1 done")
 	first.checks("plan-run")
 	i.MustKubectl("patch", "widget", "one", "-n", "widgets", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":5}}`)
 	first.sees("Completed", "1 of 1 done", "anna, bert")
 	second.click("#undo-1")
 	second.sees("Undo run 1 of larger?")
 	second.click("#yes")
-	first.sees("ReviewRequired (undo of run 1)")
+	first.sees("Review required (undo of run 1)")
 }
 
 // rights: who may only look sees what they may, and which right is missing where a button does

@@ -30,7 +30,7 @@ func profiles(i *installation, p *page) {
 	p.until("no element is of the data", notOfData)
 	p.click("#create-second-widget")
 	p.until("the plan is shown", "location.hash === '#/plan/second-widget'")
-	p.sees("ReviewRequired", "it grows to 7")
+	p.sees("Review required", "it grows to 7")
 }
 
 // objects: one object, what is different of it in the cluster, and nothing of what is secret.

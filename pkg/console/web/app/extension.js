@@ -1,7 +1,7 @@
 // One extension: how its rollout goes on, its history, and the way back.
 import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing, now, objectName, objectPlace, objectStates, span } from "./parts.js";
+import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectStates, span } from "./parts.js";
 import { frozen, isName, lacks, me } from "./shared.js";
 import { Version } from "./version.js";
 
@@ -21,7 +21,7 @@ export function ExtensionScreen({ name }) {
     const before = extension.value?.row;
     extension.value = message.extension ?? null;
     frozen.value = message.extension?.row.frozen ?? "";
-    if (before && message.extension && before.state !== message.extension.row.state) announce(`${name}: ${message.extension.row.state}`);
+    if (before && message.extension && before.state !== message.extension.row.state) announce(`${name}: ${inWords(message.extension.row.state)}`);
   }), [name]);
   // What decides about rows of the history is asked for again when it changes.
   const version = extension.value?.revisions.map((one) => `${one.name} ${one.lifecycle} ${one.state}`).join() ?? "";
@@ -75,7 +75,7 @@ function Asked({ name, wanted, alone }) {
       ${wanted.package && html` <button type="button" id="change-version" aria-expanded=${changing.value} onClick=${() => (changing.value = !changing.value)}>Change version</button>`}</p>
     ${changing.value && html`<${Version} name=${name} wanted=${wanted} onEnd=${() => (changing.value = false)}/>`}
     ${alone && html`<p><${State} signal=${row.signal} word=${row.state}/> ${row.message || "Penstock makes its first revision."}</p>`}
-    ${!alone && row.signal === "needs" && html`<p class="note needs">${row.state}: ${row.message}</p>`}</div>`;
+    ${!alone && row.signal === "needs" && html`<p class="note needs"><strong>${inWords(row.state)}.</strong> ${row.message}</p>`}</div>`;
 }
 
 /** @param {{ extension: Extension }} props */

@@ -1,7 +1,7 @@
 // The overview: what needs somebody, what moves, and everything.
 import { html, useEffect, useSignal } from "./lib.js";
 import { link, watch } from "./net.js";
-import { Ago, State, announce, count, wordOf } from "./parts.js";
+import { Ago, State, announce, count, inWords, wordOf } from "./parts.js";
 import { frozen } from "./shared.js";
 
 const page = 200;
@@ -49,7 +49,7 @@ export function Overview() {
   const sortedPlans = [...plans.value.values()].sort((a, b) => urgency[a.signal] - urgency[b.signal] || a.name.localeCompare(b.name));
   const needle = filter.value.trim().toLowerCase();
   const found = sorted.filter((row) => (!only.value || row.signal === only.value) &&
-    (!needle || `${row.name} ${row.version ?? ""} ${row.state} ${row.message ?? ""} ${row.proposedVersion ?? ""}`.toLowerCase().includes(needle)));
+    (!needle || `${row.name} ${row.version ?? ""} ${row.state} ${inWords(row.state)} ${row.message ?? ""} ${row.proposedVersion ?? ""}`.toLowerCase().includes(needle)));
   const nothing = synced.value && !sorted.length && !sortedPlans.length;
   return html`<main class="page" id="content">
     <h1 tabindex="-1">Overview</h1>
@@ -101,10 +101,10 @@ function MovingNow({ rows, plans }) {
   return html`<section aria-labelledby="moving"><h2 id="moving">Moving <span class="quiet number">${moving.length + run.length}</span></h2><ul class="moves">
     ${moving.slice(0, 12).map((row) => html`<li key=${row.name}><a href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet">${row.version ?? ""}</span>
       <progress max=${Math.max(1, row.objects)} value=${row.ready} aria-label=${`${row.name}: ${row.ready} of ${row.objects} objects available`}></progress>
-      <span class="number">${row.ready} of ${count(row.objects, "object")}</span> <span class="quiet">${row.phase ? `phase ${row.phase}` : row.state}</span></li>`)}
+      <span class="number">${row.ready} of ${count(row.objects, "object")}</span> <span class="quiet">${row.phase ? `phase ${row.phase}` : inWords(row.state)}</span></li>`)}
     ${run.map((plan) => html`<li key=${`plan ${plan.name}`}><a href=${`#/plan/${plan.name}`}>${plan.name}</a> <span class="quiet">plan</span>
       <progress max=${Math.max(1, plan.items)} value=${plan.done} aria-label=${`${plan.name}: ${plan.done} of ${plan.items} items done`}></progress>
-      <span class="number">${plan.done} of ${count(plan.items, "item")}</span> <span class="quiet">${plan.state}</span></li>`)}
+      <span class="number">${plan.done} of ${count(plan.items, "item")}</span> <span class="quiet">${inWords(plan.state)}</span></li>`)}
   </ul></section>`;
 }
 

@@ -12,9 +12,13 @@ const signals = { well: ["✓", "Well"], moving: ["◐", "Moving"], needs: ["✗
 /** @param {string} name */
 export const wordOf = (name) => signals[name]?.[1] ?? name;
 
-/** @param {{ signal: string, word?: string }} props */
+/** The name of a reason or a state in words: "RollingOut" is "Rolling out". Other words stay.
+ * @param {string | undefined} name */
+export const inWords = (name) => (name ?? "").replace(/\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b/g, (one) => one[0] + one.slice(1).replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
+
+/** How something is: a word, or the name of a reason, which is shown in words. @param {{ signal: string, word?: string }} props */
 export function State({ signal, word }) {
-  return html`<span class="state ${signal}"><span class="glyph" aria-hidden="true">${signals[signal]?.[0] ?? "·"}</span> ${word || wordOf(signal)}</span>`;
+  return html`<span class="state ${signal}"><span class="glyph" aria-hidden="true">${signals[signal]?.[0] ?? "·"}</span> ${inWords(word) || wordOf(signal)}</span>`;
 }
 
 /** @param {number} ms */
