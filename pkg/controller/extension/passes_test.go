@@ -108,6 +108,11 @@ func TestOtherError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Lamp gets a pass when the extensions are known, which may be a moment after others get one.
+	for p.pulls == 0 {
+		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
+		c.next(t.Context())
+	}
 	for i := range 6 {
 		// Events come in order: what happened to lamp was told before this one.
 		marker := fmt.Sprintf("marker-%d", i)
@@ -122,7 +127,7 @@ func TestOtherError(t *testing.T) {
 			_, told = object.Object["status"]
 		}
 	}
-	if p.pulls == 0 || p.pulls > 2 {
+	if p.pulls > 2 {
 		t.Errorf("%d attempts, and no time has passed", p.pulls)
 	}
 	p.apply(version("1.0.0"))
