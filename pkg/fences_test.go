@@ -130,6 +130,7 @@ func fences() []fence {
 		{"pkg/imagetemplate", nil, "text and values in, a reference out: it is pure"},
 		{"pkg/crdsafety", []string{"pkg/diff/words"}, "two definitions in, what is not safe out"},
 		{"pkg/client/install", append([]string{"pkg/extension"}, api...), "what is written to install a package is the same whoever asks"},
+		{"pkg/client/overview", append([]string{"pkg/extension"}, api...), "how an extension is, its ClusterExtension says too"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
 		{"pkg/console/web", nil, "files are served whatever they show"},
 		{"pkg/console/screens", append([]string{"pkg/catalog/clustercatalog", "pkg/client", "pkg/extension", "pkg/text"}, api...), "a screen shows what our API answers, to whoever serves it"},

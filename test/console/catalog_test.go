@@ -155,6 +155,24 @@ func catalog(i *installation, p *page) {
 	p.types("#install-name", "-too")
 	p.click("#preview")
 	p.sees("two extensions of one package have the same objects")
+	inVain(i, p)
+}
+
+// inVain: a ClusterExtension that does not get what it asks for needs somebody, although revisions
+// of its name are well; and how it is taken back is said.
+func inVain(i *installation, p *page) {
+	i.create(object{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": object{"name": "ingress", "annotations": object{"penstock.dev/upgrade-approval": "Manual"}},
+		"spec": object{"namespace": "shop", "source": object{"sourceType": "Catalog", "catalog": object{"packageName": "lighthouse"}}}})
+	p.goTo("#/")
+	p.until("its card", `[...document.querySelectorAll(".card.needs")].some((one) => one.innerText.includes("ingress") && one.innerText.includes("Name taken"))`)
+	p.until("its row is of the first", `document.querySelector('#extensions tr.needs a[href="#/x/ingress"]')`)
+	p.goTo("#/x/ingress")
+	p.sees("ingress-1 was not made for this ClusterExtension", "It has installed nothing", "kubectl delete clusterextension ingress")
+	p.until("it is not well at the same time", `document.querySelector(".headline .state.needs") && !document.querySelector(".headline .state.well")`)
+	p.checks("in-vain")
+	i.MustKubectl("delete", "clusterextension", "ingress", "--timeout=60s")
+	p.unsees("It has installed nothing")
+	p.until("it is well", `document.querySelector(".headline .state.well")`)
 }
 
 // anotherVersion: the range of an extension is changed after a look at what the resolver would

@@ -20,6 +20,9 @@ import (
 type Extension struct {
 	Name string       `json:"name"`
 	Row  ExtensionRow `json:"row"`
+	// Attended is whether a revision needs somebody, or holds the owner: it says more than what
+	// has become of the ClusterExtension.
+	Attended bool `json:"attended,omitempty"`
 	// Advice is what holds it back; the first entry matters most.
 	Advice    []advice.Advice `json:"advice"`
 	Revisions []Revision      `json:"revisions"`
@@ -37,6 +40,8 @@ type Wanted struct {
 	Version   string   `json:"version,omitempty"`
 	Channels  []string `json:"channels,omitempty"`
 	Namespace string   `json:"namespace"`
+	// Installed is whether something is.
+	Installed bool `json:"installed,omitempty"`
 }
 
 // Revision is one revision of an extension.
@@ -121,7 +126,7 @@ func (a *API) watchWanted(ctx context.Context, name string, send func(Message)) 
 }
 
 func wantedOf(read *extension.Extension) *Wanted {
-	out := &Wanted{Row: waitingRow(read), UID: string(read.UID), Generation: read.Generation, Source: read.Spec.Source.SourceType, Namespace: read.Spec.Namespace}
+	out := &Wanted{Row: waitingRow(overview.Ask(read)), UID: string(read.UID), Generation: read.Generation, Source: read.Spec.Source.SourceType, Namespace: read.Spec.Namespace, Installed: read.Status.Install != nil}
 	if of := read.Spec.Source.Catalog; of != nil {
 		out.Package, out.Version, out.Channels = of.PackageName, of.Version, of.Channels
 	}
@@ -146,7 +151,7 @@ func one[T metav1.Object](ctx context.Context, source follow.Source[T], send fun
 }
 
 func extensionOf(e overview.Extension) *Extension {
-	out := &Extension{Name: e.Name, Row: extensionRow(e), Advice: advice.Extension(e.Revisions)}
+	out := &Extension{Name: e.Name, Row: extensionRow(e), Attended: e.Attended(), Advice: advice.Extension(e.Revisions)}
 	proposed := e.Proposed()
 	for _, revision := range e.Revisions {
 		one := revisionOf(e, revision)

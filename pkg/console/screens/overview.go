@@ -33,7 +33,7 @@ const (
 type picture struct {
 	mu        sync.Mutex
 	revisions []*v1alpha1.ClusterExtensionRevision
-	waiting   []*unstructured.Unstructured
+	asked     map[*unstructured.Unstructured]overview.Asked
 	plans     []*hcov1alpha1.ConfigurationPlan
 	// unknown are the parts that nothing was heard of yet.
 	unknown map[string]bool
@@ -64,7 +64,7 @@ func (a *API) watchOverview(ctx context.Context, _ *http.Request, send func(Mess
 		}
 	})
 	all.Go(func() {
-		err := part(ctx, p, partExtensions, a.clusterExtensions(), send, func(all []*unstructured.Unstructured) { p.waiting = all })
+		err := part(ctx, p, partExtensions, a.clusterExtensions(), send, p.ask)
 		if err != nil {
 			p.without(partExtensions, err, send)
 		}
@@ -103,6 +103,19 @@ func (a *API) clusterExtensions() follow.Source[*unstructured.Unstructured] {
 		},
 		Watch: resource.Watch,
 	}
+}
+
+// ask notes what has become of ClusterExtensions. Those that have not changed are not read again.
+func (p *picture) ask(all []*unstructured.Unstructured) {
+	asked := make(map[*unstructured.Unstructured]overview.Asked, len(all))
+	for _, object := range all {
+		if known, is := p.asked[object]; is {
+			asked[object] = known
+		} else if read, err := extension.From(object); err == nil {
+			asked[object] = overview.Ask(read)
+		}
+	}
+	p.asked = asked
 }
 
 // heard notes that a part is known, and wakes who shows it. The lock is held.
@@ -157,16 +170,16 @@ func (p *picture) difference() (rows *Rows, complete bool) {
 	if p.unknown[partRevisions] {
 		return nil, false
 	}
-	extensions, plans := map[string]ExtensionRow{}, map[string]PlanRow{}
+	extensions, plans, attended := map[string]ExtensionRow{}, map[string]PlanRow{}, map[string]bool{}
 	for _, one := range overview.Of(p.revisions) {
-		extensions[one.Name] = extensionRow(one)
+		extensions[one.Name], attended[one.Name] = extensionRow(one), one.Attended()
 	}
-	for _, object := range p.waiting {
-		if _, has := extensions[object.GetName()]; has {
-			continue
-		}
-		if read, err := extension.From(object); err == nil {
-			extensions[read.Name] = waitingRow(read)
+	for _, asked := range p.asked {
+		switch row, has := extensions[asked.Name]; {
+		case !has:
+			extensions[asked.Name] = waitingRow(asked)
+		case asked.Needs && !attended[asked.Name]:
+			extensions[asked.Name] = unmet(row, asked)
 		}
 	}
 	for _, plan := range p.plans {

@@ -16,11 +16,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// fakeCluster lists and watches revisions, and refuses plans. It has no ClusterExtensions.
+// fakeCluster lists and watches revisions, and refuses plans. Without asked it has no
+// ClusterExtensions.
 type fakeCluster struct {
 	*httptest.Server
 	revisions []v1alpha1.ClusterExtensionRevision
 	events    chan v1alpha1.ClusterExtensionRevision
+	asked     []any
 }
 
 func newFakeCluster(t *testing.T, revisions ...v1alpha1.ClusterExtensionRevision) *fakeCluster {
@@ -54,6 +56,19 @@ func newFakeCluster(t *testing.T, revisions ...v1alpha1.ClusterExtensionRevision
 		}
 	}
 	mux.HandleFunc("GET /apis/hco.kubevirt.io/v1alpha1/configurationplans", refuse(http.StatusForbidden, metav1.StatusReasonForbidden))
+	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1/clusterextensions", func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case f.asked == nil:
+			refuse(http.StatusNotFound, metav1.StatusReasonNotFound)(w, r)
+		case r.URL.Query().Get("watch") == "":
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtensionList", "metadata": map[string]any{"resourceVersion": "7"}, "items": f.asked})
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	})
 	mux.HandleFunc("/", refuse(http.StatusNotFound, metav1.StatusReasonNotFound))
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(func() { f.CloseClientConnections(); f.Close() })
@@ -161,6 +176,67 @@ func TestWatchOverview(t *testing.T) {
 	cluster.events <- testRevision("bad", 1, v1alpha1.LifecycleStateActive, well()...)
 	if message := next(); message.Kind != "rows" || len(message.Rows.Extensions) != 1 || message.Rows.Extensions[0].Name != "bad" || message.Rows.Extensions[0].Signal != Well {
 		t.Errorf("a change: %+v", message)
+	}
+}
+
+// asks is a ClusterExtension with conditions of its spec.
+func asks(name string, conditions ...metav1.Condition) map[string]any {
+	for i := range conditions {
+		conditions[i].ObservedGeneration = 1
+	}
+	return map[string]any{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": map[string]any{"name": name, "uid": "u", "generation": 1, "resourceVersion": "1"},
+		"spec":   map[string]any{"namespace": "sea", "source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": "lighthouse"}}},
+		"status": map[string]any{"conditions": conditions}}
+}
+
+// TestUnmet: a ClusterExtension that does not get what it asks for needs somebody, also where
+// revisions of its name are well, and while it is tried again. What a revision says of itself, its
+// ClusterExtension does not hide.
+func TestUnmet(t *testing.T) {
+	yes, no := metav1.ConditionTrue, metav1.ConditionFalse
+	taken := []metav1.Condition{condition("Ready", no, "NameTaken"), condition("Stalled", yes, "NameTaken"), condition("Progressing", no, "Blocked")}
+	cluster := newFakeCluster(t,
+		testRevision("taken", 7, v1alpha1.LifecycleStateActive, well()...), testRevision("well", 1, v1alpha1.LifecycleStateActive, well()...),
+		testRevision("bad", 1, v1alpha1.LifecycleStateActive, condition(v1alpha1.ConditionFailing, yes, "Collision")),
+		testRevision("held", 1, v1alpha1.LifecycleStateActive, append(well(), condition(v1alpha1.ConditionHeld, yes, "IsRollback"))...))
+	cluster.asked = []any{
+		asks("taken", taken...), asks("bad", condition("Ready", no, "Elsewhere"), condition("Stalled", yes, "Elsewhere")), asks("held", condition("Ready", no, "Held"), condition("Stalled", yes, "Held")),
+		asks("well", condition("Ready", yes, "Succeeded"), condition("Stalled", no, "NotStalled"), condition("Progressing", yes, "Retrying")),
+		asks("pull", condition("Ready", no, "PullFailed"), condition("Progressing", yes, "Retrying")), asks("new"),
+	}
+	next := streamOf(t, cluster, "/api/watch/overview")
+	rows := map[string]ExtensionRow{}
+	for message := next(); message.Kind != kindSynced; message = next() {
+		if message.Rows != nil {
+			for _, row := range message.Rows.Extensions {
+				rows[row.Name] = row
+			}
+		}
+	}
+	for name, want := range map[string]struct {
+		signal  Signal
+		state   string
+		objects int
+	}{
+		"taken": {Needs, "NameTaken", 2}, "bad": {Needs, "Collision", 2}, "held": {Well, "Available", 2}, "well": {Well, "Available", 2}, "pull": {Needs, "PullFailed", 0}, "new": {Moving, "Pending", 0},
+	} {
+		if row := rows[name]; row.Signal != want.signal || row.State != want.state || row.Objects != want.objects {
+			t.Errorf("%s: %+v, want %+v", name, row, want)
+		}
+	}
+	if row := rows["pull"]; row.Do == "" || rows["taken"].Do != "" {
+		t.Errorf("what is to do: %+v", rows)
+	}
+	for name, attended := range map[string]bool{"taken": false, "bad": true, "held": true} {
+		next := streamOf(t, cluster, "/api/watch/extensions/"+name)
+		for message := next(); ; message = next() {
+			if message.Extension != nil {
+				if message.Extension.Attended != attended {
+					t.Errorf("%s: %+v", name, message.Extension)
+				}
+				break
+			}
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package screens
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +10,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/overview"
-	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -169,27 +167,25 @@ func frozen(revision *v1alpha1.ClusterExtensionRevision) string {
 }
 
 // waitingRow is a ClusterExtension that has no revision yet.
-func waitingRow(read *extension.Extension) ExtensionRow {
-	row := ExtensionRow{Name: read.Name, Signal: Moving, State: "Pending", Since: when(&read.CreationTimestamp)}
-	ready := meta.FindStatusCondition(read.Status.Conditions, "Ready")
-	if ready == nil || ready.ObservedGeneration != read.Generation {
-		return row
+func waitingRow(asked overview.Asked) ExtensionRow {
+	row := ExtensionRow{
+		Name: asked.Name, Signal: Moving, State: asked.Reason, Message: text.Line(asked.Announced(), maxRowMessage), Since: when(&asked.Since),
 	}
-	row.State, row.Message, row.Since = ready.Reason, text.Line(announced(ready.Message), maxRowMessage), when(&ready.LastTransitionTime)
-	if meta.IsStatusConditionTrue(read.Status.Conditions, "Stalled") {
+	if asked.Needs {
 		row.Signal = Needs
+	}
+	if asked.Retried {
+		row.Do = "Mend what the message names; it is tried again by itself"
 	}
 	return row
 }
 
-// announced is a message without the file that it may end with, and the words before that:
-// kubectl penstock why shows all of it.
-func announced(message string) string {
-	first, _, more := strings.Cut(message, "\n")
-	if end := strings.LastIndex(first, ": "); more && end > 0 {
-		return first[:end]
-	}
-	return first
+// unmet is the row of an extension that has revisions, none of which needs somebody, while what
+// its ClusterExtension asks for does not come.
+func unmet(row ExtensionRow, asked overview.Asked) ExtensionRow {
+	of := waitingRow(asked)
+	row.Signal, row.State, row.Message, row.Do, row.Since = of.Signal, of.State, of.Message, of.Do, of.Since
+	return row
 }
 
 // planRow projects a plan.

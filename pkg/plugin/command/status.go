@@ -91,7 +91,7 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 		return err
 	}
 	extensions := overview.Of(follow.Pointers(listed.Items))
-	others, err := withoutRevisions(ctx, s, cluster, extensions)
+	others, err := clusterExtensions(ctx, s, cluster)
 	if err != nil {
 		return err
 	}
@@ -101,19 +101,21 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 			objects = append(objects, &listed.Items[i])
 		}
 		for i := range others {
-			objects = append(objects, &others[i])
+			if !slices.ContainsFunc(extensions, func(one overview.Extension) bool { return one.Name == others[i].GetName() }) {
+				objects = append(objects, &others[i])
+			}
 		}
 		for i := range listedPlans.Items {
 			objects = append(objects, &listedPlans.Items[i])
 		}
 		return s.PrintObjects(output, objects)
 	}
-	waiting, err := readWaiting(others)
+	asked, err := readWanted(others, extensions)
 	if err != nil {
 		return err
 	}
 	printFreeze(ctx, s, cluster)
-	printAll(s, extensions, waiting, listedPlans.Items)
+	printAll(s, extensions, asked, listedPlans.Items)
 	return nil
 }
 
@@ -131,24 +133,24 @@ func readablePlans(ctx context.Context, s *session.Session, cluster *session.Clu
 }
 
 // printAll prints one screen: what needs a person, then tables.
-func printAll(s *session.Session, extensions []overview.Extension, waiting []waitingExtension, proposed []hcov1alpha1.ConfigurationPlan) {
-	if len(extensions) == 0 && len(waiting) == 0 && len(proposed) == 0 {
+func printAll(s *session.Session, extensions []overview.Extension, asked wanted, proposed []hcov1alpha1.ConfigurationPlan) {
+	if len(extensions) == 0 && len(asked.alone) == 0 && len(proposed) == 0 {
 		s.Out.Printf("Nothing is installed by Penstock. kubectl penstock deploy DIRECTORY --name NAME installs manifests.\n")
 		return
 	}
-	needs := slices.Concat(extensionsInNeed(extensions), waitingInNeed(waiting), plans.InNeed(proposed))
+	needs := slices.Concat(extensionsInNeed(extensions), asked.inNeed(), plans.InNeed(proposed))
 	if len(needs) > 0 {
 		s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, "Needs you"))
 		s.Out.Lines(needs)
 		s.Out.Printf("\n")
 	}
-	if len(extensions)+len(waiting) > 0 {
-		table := extensionTable(extensions, s.Now())
-		table.Rows = append(table.Rows, waitingRows(waiting, s.Now())...)
+	if len(extensions)+len(asked.alone) > 0 {
+		table := extensionTable(extensions, asked.unmet, s.Now())
+		table.Rows = append(table.Rows, asked.rows(s.Now())...)
 		s.Out.Table(table)
 	}
 	if len(proposed) > 0 {
-		if len(extensions)+len(waiting) > 0 {
+		if len(extensions)+len(asked.alone) > 0 {
 			s.Out.Printf("\n")
 		}
 		s.Out.Table(plans.Table(proposed))
@@ -172,7 +174,7 @@ func extensionsInNeed(extensions []overview.Extension) []screen.Line {
 	return lines
 }
 
-func extensionTable(extensions []overview.Extension, now time.Time) screen.Table {
+func extensionTable(extensions []overview.Extension, unmet map[string]overview.Asked, now time.Time) screen.Table {
 	out := screen.Table{Header: []string{"EXTENSION", "REVISION", "VERSION", "STATE", "READY", "AGE", "REASON"}}
 	for _, extension := range extensions {
 		revision := extension.Current()
@@ -187,10 +189,14 @@ func extensionTable(extensions []overview.Extension, now time.Time) screen.Table
 		case verdict == overview.Stopped:
 			style = screen.Yellow
 		}
+		reason := decisive.Reason
+		if asked, is := unmet[extension.Name]; is {
+			reason, style = asked.Reason, screen.Red
+		}
 		out.Rows = append(out.Rows, []screen.Cell{
 			{Text: extension.Name}, {Text: revision.Name}, {Text: overview.Version(revision)}, {Text: overview.State(revision)},
 			{Text: fmt.Sprintf("%d/%d", ready, all)}, {Text: duration.HumanDuration(now.Sub(revision.CreationTimestamp.Time))},
-			{Text: decisive.Reason, Style: style},
+			{Text: reason, Style: style},
 		})
 	}
 	return out

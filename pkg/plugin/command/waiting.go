@@ -3,12 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -19,80 +19,76 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
-// withoutRevisions lists the ClusterExtensions that have no revision among those that are shown,
-// by name: those that were denied, or for which no catalog has a version. Who may not see
-// them is told so. A cluster without that kind has none.
-func withoutRevisions(ctx context.Context, s *session.Session, cluster *session.Cluster, shown []overview.Extension) ([]unstructured.Unstructured, error) {
+// clusterExtensions lists the ClusterExtensions by name. Who may not see them is told so. A
+// cluster without that kind has none.
+func clusterExtensions(ctx context.Context, s *session.Session, cluster *session.Cluster) ([]unstructured.Unstructured, error) {
 	listed, err := cluster.Host.Resource(extension.Resource).List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("ClusterExtensions without revisions are not shown: %v", err))
+		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("ClusterExtensions are not shown: %v", err))
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("listing ClusterExtensions: %w", err)
 	}
-	waiting := slices.DeleteFunc(listed.Items, func(object unstructured.Unstructured) bool {
-		return slices.ContainsFunc(shown, func(one overview.Extension) bool { return one.Name == object.GetName() })
-	})
-	slices.SortFunc(waiting, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return waiting, nil
+	slices.SortFunc(listed.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return listed.Items, nil
 }
 
-// waitingExtension is how an extension without revisions is.
-type waitingExtension struct {
-	name, reason, message string
-	// stalled is whether it needs somebody.
-	stalled bool
-	created time.Time
+// wanted is what has become of ClusterExtensions.
+type wanted struct {
+	// alone have no revision among those that are shown: they were denied, or no catalog has a
+	// version for them. By name.
+	alone []overview.Asked
+	// unmet have revisions, by name, none of which needs somebody, and do not get what they ask for.
+	unmet map[string]overview.Asked
 }
 
-// readWaiting says how extensions are, as far as Penstock has looked at them as they are.
-func readWaiting(objects []unstructured.Unstructured) ([]waitingExtension, error) {
-	var all []waitingExtension
+// readWanted says how ClusterExtensions are, as far as Penstock has looked at them as they are.
+func readWanted(objects []unstructured.Unstructured, shown []overview.Extension) (wanted, error) {
+	out := wanted{unmet: map[string]overview.Asked{}}
 	for i := range objects {
 		read, err := extension.From(&objects[i])
 		if err != nil {
-			return nil, err
+			return wanted{}, err
 		}
-		one := waitingExtension{name: read.Name, reason: "Pending", created: read.CreationTimestamp.Time}
-		if ready := meta.FindStatusCondition(read.Status.Conditions, "Ready"); ready != nil && ready.ObservedGeneration == read.Generation {
-			one.reason, one.message = ready.Reason, ready.Message
-			one.stalled = meta.IsStatusConditionTrue(read.Status.Conditions, "Stalled")
+		asked := overview.Ask(read)
+		at := slices.IndexFunc(shown, func(one overview.Extension) bool { return one.Name == asked.Name })
+		switch {
+		case at < 0:
+			out.alone = append(out.alone, asked)
+		case asked.Needs && !shown[at].Attended():
+			out.unmet[asked.Name] = asked
 		}
-		all = append(all, one)
 	}
-	return all, nil
+	return out, nil
 }
 
-// waitingInNeed are lines about those that need somebody. A message may end with a file, behind
-// words that announce it: why shows all.
-func waitingInNeed(all []waitingExtension) []screen.Line {
+// inNeed are lines about those that need somebody; why shows all of a message.
+func (a wanted) inNeed() []screen.Line {
+	all := slices.Concat(a.alone, slices.Collect(maps.Values(a.unmet)))
+	slices.SortFunc(all, func(a, b overview.Asked) int { return strings.Compare(a.Name, b.Name) })
 	var lines []screen.Line
 	for _, one := range all {
-		if one.stalled {
-			first, _, more := strings.Cut(one.message, "\n")
-			if end := strings.LastIndex(first, ": "); more && end > 0 {
-				first = first[:end]
-			}
+		if one.Needs {
 			lines = append(lines, screen.Line{Glyph: screen.Bad, Style: screen.Red,
-				Text: fmt.Sprintf("%s: %s: %s; kubectl penstock why %s", one.name, one.reason, first, one.name)})
+				Text: fmt.Sprintf("%s: %s: %s; kubectl penstock why %s", one.Name, one.Reason, one.Announced(), one.Name)})
 		}
 	}
 	return lines
 }
 
-// waitingRows are rows of the table of extensions.
-func waitingRows(all []waitingExtension, now time.Time) [][]screen.Cell {
+// rows are those of the table of extensions that have no revision.
+func (a wanted) rows(now time.Time) [][]screen.Cell {
 	var rows [][]screen.Cell
-	for _, one := range all {
+	for _, one := range a.alone {
 		style := screen.Cyan
-		if one.stalled {
+		if one.Needs {
 			style = screen.Red
 		}
 		rows = append(rows, []screen.Cell{
-			{Text: one.name}, {Text: "-"}, {}, {}, {}, {Text: duration.HumanDuration(now.Sub(one.created))}, {Text: one.reason, Style: style},
+			{Text: one.Name}, {Text: "-"}, {}, {}, {}, {Text: duration.HumanDuration(now.Sub(one.Created.Time))}, {Text: one.Reason, Style: style},
 		})
 	}
 	return rows

@@ -180,6 +180,7 @@ export interface Done {
 export interface Extension {
   name: string;
   row: ExtensionRow;
+  attended?: boolean;
   advice: Array<Advice>;
   revisions: Array<Revision>;
 }
@@ -838,4 +839,5 @@ export interface Wanted {
   version?: string;
   channels?: Array<string>;
   namespace: string;
+  installed?: boolean;
 }

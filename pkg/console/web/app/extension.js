@@ -46,7 +46,7 @@ export function ExtensionScreen({ name }) {
     ${extension.value === undefined && link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}
     ${wanted.value && html`<${Asked} name=${name} wanted=${wanted.value} alone=${!extension.value}/>`}
     ${extension.value === null && !wanted.value && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; what there was is in its history.</p>`}
-    ${extension.value && html`<${Head} extension=${extension.value}/>`}
+    ${extension.value && html`<${Head} extension=${extension.value} wanted=${wanted.value}/>`}
     ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
       ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
@@ -74,18 +74,20 @@ function Asked({ name, wanted, alone }) {
   return html`<div class="asked" id="asked"><p class="quiet">A ClusterExtension asks for ${wanted.package ? html`package ${isName(wanted.package) ? html`<a href=${`#/package/${wanted.package}`}>${wanted.package}</a>` : wanted.package}` : `an ${wanted.source.toLowerCase()}`}${wanted.version && html`, version <code>${wanted.version}</code>`}${wanted.channels?.length ? `, channel ${wanted.channels.join(", ")}` : ""}, in namespace ${wanted.namespace}.
       ${wanted.package && html` <button type="button" id="change-version" aria-expanded=${changing.value} onClick=${() => (changing.value = !changing.value)}>Change version</button>`}</p>
     ${changing.value && html`<${Version} name=${name} wanted=${wanted} onEnd=${() => (changing.value = false)}/>`}
-    ${alone && html`<p><${State} signal=${row.signal} word=${row.state}/> ${row.message || "Penstock makes its first revision."}</p>`}
-    ${!alone && row.signal === "needs" && html`<p class="note needs"><strong>${inWords(row.state)}.</strong> ${row.message}</p>`}</div>`;
+    ${alone && html`<p><${State} signal=${row.signal} word=${row.state}/> ${row.message || "Penstock makes its first revision."}</p>${row.do && html`<p class="do"><span class="quiet">To do:</span> ${row.do}.</p>`}`}
+    ${!wanted.installed && (alone || row.signal === "needs") && html`<p class="quiet" id="take-back">It has installed nothing. To take it back: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
 }
 
-/** @param {{ extension: Extension }} props */
-function Head({ extension }) {
-  const { row, advice } = extension;
-  const first = advice[0];
-  return html`<div class="headline"><p><${State} signal=${row.signal} word=${row.signal === "well" ? "Well" : row.signal === "review" ? "To review" : row.state}/>
-      ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${row.since}/></span></p>
-    ${row.signal !== "well" && first && html`<p>${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
-    ${first?.do && row.signal !== "well" && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
+/** How the extension is: as its revisions say, or its ClusterExtension where that does not get what
+ * it asks for and no revision says why. @param {{ extension: Extension, wanted: import("./api").Wanted | null }} props */
+function Head({ extension, wanted }) {
+  const { row, advice } = extension, unmet = !extension.attended && wanted?.row.signal === "needs" ? wanted.row : null;
+  const is = unmet ?? row, first = unmet ? null : advice[0];
+  return html`<div class="headline"><p><${State} signal=${is.signal} word=${is.signal === "well" ? "Well" : is.signal === "review" ? "To review" : is.state}/>
+      ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${is.since}/></span></p>
+    ${unmet && html`<p id="unmet">${unmet.message}</p>${unmet.do && html`<p class="do"><span class="quiet">To do:</span> ${unmet.do}.</p>`}`}
+    ${is.signal !== "well" && first && html`<p>${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
+    ${first?.do && is.signal !== "well" && !row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
     ${row.proposed && html`<p><a class="button main" id="review" href=${`#/diff/${row.proposedDiff}`}>Review ${row.proposed}</a></p>`}</div>`;
 }
 

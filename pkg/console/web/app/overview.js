@@ -69,7 +69,7 @@ export function Overview() {
       ${found.length > shown.value && html`<p><button type="button" id="more" onClick=${() => (shown.value += page)}>Show ${Math.min(page, found.length - shown.value)} more of ${found.length - shown.value}</button></p>`}
     </section>`}
     ${parts.value.plans && html`<p class="note review">Plans are not shown: ${parts.value.plans}</p>`}
-    ${parts.value.ClusterExtensions && html`<p class="note review">ClusterExtensions without revisions are not shown: ${parts.value.ClusterExtensions}</p>`}
+    ${parts.value.ClusterExtensions && html`<p class="note review">ClusterExtensions are not shown, so what they ask for in vain is not either: ${parts.value.ClusterExtensions}</p>`}
     ${sortedPlans.length > 0 && html`<section aria-labelledby="plans"><h2 id="plans">Plans</h2>
       <table class="rows"><thead><tr><th scope="col">Plan</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Profile</th><th scope="col" class="age">Impact</th><th scope="col" class="wide number few">Items</th></tr></thead>
       <tbody>${sortedPlans.map((plan) => html`<tr key=${plan.name} class=${plan.signal}><th scope="row"><a data-row href=${`#/plan/${plan.name}`}>${plan.name}</a>
