@@ -140,7 +140,7 @@ func comparison(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 	return ".." + revision.Name
 }
 
-// movingPhase is the first phase that is not available: "deploy 2/3".
+// movingPhase is the first phase that is not available: "phase 2 of 3: deploy".
 func movingPhase(revision *v1alpha1.ClusterExtensionRevision) string {
 	if signalOf(revision) != Moving {
 		return ""
@@ -148,7 +148,7 @@ func movingPhase(revision *v1alpha1.ClusterExtensionRevision) string {
 	for i := range revision.Status.Phases {
 		phase := &revision.Status.Phases[i]
 		if phase.State == v1alpha1.PhaseStateProgressing || phase.State == v1alpha1.PhaseStateFailing || phase.State == v1alpha1.PhaseStatePending {
-			return fmt.Sprintf("%s %d/%d", phase.Name, i+1, len(revision.Status.Phases))
+			return fmt.Sprintf("phase %d of %d: %s", i+1, len(revision.Status.Phases), phase.Name)
 		}
 	}
 	return ""

@@ -52,7 +52,7 @@ export function ExtensionScreen({ name }) {
       ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
     ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/>`}
     <section aria-labelledby="history"><h2 id="history">History</h2>
-      <${Problem} refused=${failed.value} doing="The history cannot be shown"/>
+      ${failed.value?.status === 404 ? html`<p class="quiet" id="no-history">There is no history yet: it begins with the first revision.</p>` : html`<${Problem} refused=${failed.value} doing="The history cannot be shown"/>`}
       ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: it creates no revision until it is changed.</p>`}
       ${rows.length > 0 && html`<table class="rows history"><thead><tr><th scope="col">Revision</th><th scope="col" class="sign">Result</th><th scope="col" class="wide number few">Changes</th><th scope="col" class="wide ver">By</th><th scope="col" class="number age">Age</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>${rows.map((row) => html`<${Past} key=${row.name} row=${row} newest=${newest} rights=${rights.value} open=${target.value === row.name} onOpen=${() => (target.value = target.value === row.name ? "" : row.name)}/>`)}</tbody></table>`}
@@ -87,15 +87,12 @@ function Head({ extension, wanted }) {
       ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${is.since}/></span></p>
     ${unmet && html`<p id="unmet">${unmet.message}</p>${unmet.do && html`<p class="do"><span class="quiet">To do:</span> ${unmet.do}.</p>`}`}
     ${is.signal !== "well" && first && html`<p>${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
-    ${first?.do && is.signal !== "well" && !row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
+    ${first?.do && is.signal !== "well" && first.subject !== row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
     ${row.proposed && html`<p><a class="button main" id="review" href=${`#/diff/${row.proposedDiff}`}>Review ${row.proposed}</a></p>`}</div>`;
 }
 
-/** The phases of a revision as bars on one axis of time. @param {{ revision: Revision }} props */
+/** The phases of a revision, each with how much of it is done. @param {{ revision: Revision }} props */
 function Rollout({ revision }) {
-  const times = revision.phases.flatMap((phase) => [phase.started, phase.done]).filter(Boolean).map((at) => Date.parse(String(at)));
-  const going = revision.signal === "moving" || revision.phases.some((phase) => phase.started && !phase.done && phase.state !== "Superseded");
-  const begin = Math.min(...times), end = Math.max(...times, going ? now.value : 0, begin + 1000);
   const title = `${revision.name}${revision.version ? ` · ${revision.version}` : ""}`;
   return html`<section class="rollout" aria-label=${`Rollout of ${revision.name}`}>
     <div class="head"><h2>${title}</h2><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "To review" : revision.state}/>
@@ -103,9 +100,9 @@ function Rollout({ revision }) {
     <p class="quiet">${[revision.by && `by ${revision.by}`, revision.rollbackOf && `back to ${revision.rollbackOf}`, revision.cause, revision.reason].filter(Boolean).join(" · ")}</p>
     <ol class="phases">${revision.phases.map((phase) => html`<li key=${phase.name}>
       <span class="phase">${phase.name}</span>
-      <span class="track">${phase.started && Number.isFinite(begin) && html`<span class="bar ${phase.state.toLowerCase()}" style=${bar(phase, begin, end)}></span>`}</span>
+      <span class="track"><span class="bar ${phase.state.toLowerCase()}" style=${{ width: `${done(phase)}%` }}></span></span>
       <span class="word"><${State} signal=${phaseSignal(phase.state)} word=${phase.state}/> <span class="quiet number">${phase.state === "Available" ? count(phase.objects, "object") : `${phase.available} of ${phase.objects}`}${took(phase)}</span></span>
-      ${phase.failing?.length ? html`<ul class="failing">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> <strong>${one.reason === "ProbeFailed" && phase.state === "Progressing" ? "waiting" : one.reason}</strong> ${one.message}
+      ${phase.failing?.length ? html`<ul class="failing ${phase.state === "Failing" ? "" : "awaited"}">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> <strong>${one.reason === "ProbeFailed" && phase.state === "Progressing" ? "waiting" : one.reason}</strong> ${one.message}
         ${one.cause && !one.message.includes(one.cause.reason) && html` <span class="quiet">${one.cause.reason}${one.cause.container ? ` of container ${one.cause.container}` : ""} in ${one.cause.object.kind} ${one.cause.object.name}</span>`}</li>`)}
         ${phase.omitted ? html`<li class="quiet">and ${phase.omitted} more</li>` : null}</ul>` : null}
     </li>`)}</ol>
@@ -125,13 +122,10 @@ function took(phase) {
   return phase.state === "Progressing" || phase.state === "Failing" ? `, for ${span(now.value - Date.parse(phase.started))}` : "";
 }
 
-/** @param {import("./api").Phase} phase @param {number} begin @param {number} end */
-function bar(phase, begin, end) {
-  const from = Date.parse(String(phase.started)), to = phase.done ? Date.parse(phase.done) : end;
-  // Times are in whole seconds: of a rollout within one of them, more is not known.
-  if (phase.done && to === begin && end - begin <= 1000) return { left: "0%", width: "100%" };
-  const width = Math.max(1.5, (100 * (to - from)) / (end - begin));
-  return { left: `${Math.min((100 * (from - begin)) / (end - begin), 100 - width)}%`, width: `${width}%` };
+/** How much of a phase is done, in percent: its bar says nothing else. @param {import("./api").Phase} phase */
+function done(phase) {
+  if (phase.state === "Available" || phase.state === "Superseded") return 100;
+  return phase.objects ? Math.round((100 * phase.available) / phase.objects) : 0;
 }
 
 const mostObjects = 200;
@@ -192,13 +186,19 @@ function Rollback({ target, newest, name, onEnd }) {
   const asking = useSignal(false);
   const busy = useSignal(false);
   const round = useSignal(0);
+  // It is below a table that may be long: who has opened it is led there.
+  const heading = useRef(/** @type {HTMLElement | null} */ (null));
+  const lead = () => {
+    heading.current?.focus({ preventScroll: true });
+    heading.current?.scrollIntoView({ block: "start" });
+  };
+  useEffect(lead, [target]);
   useEffect(() => {
     would.value = null;
     refused.value = null;
     failed.value = null;
     asking.value = false;
-    post(`/api/revisions/${target}/rollback`, { dryRun: true }).then((found) => (would.value = found), (failure) => (refused.value = failure))
-      .then(() => document.getElementById("preview")?.focus());
+    post(`/api/revisions/${target}/rollback`, { dryRun: true }).then((found) => (would.value = found), (failure) => (refused.value = failure));
   }, [target, round.value]);
   const from = would.value?.status?.from ?? "", diff = would.value?.status?.diff;
   const changed = from !== "" && from !== newest;
@@ -207,8 +207,11 @@ function Rollback({ target, newest, name, onEnd }) {
     busy.value = true;
     try {
       const done = await post(`/api/revisions/${target}/rollback`, { from, cause: cause.value });
-      announce(`${done.status.revision} goes back to ${target}`);
+      announce(`${done.status.revision} has the content of ${target}`);
       onEnd();
+      // Its progress is at the top of the page.
+      document.querySelector("h1")?.focus({ preventScroll: true });
+      scrollTo(0, 0);
     } catch (failure) {
       failed.value = /** @type {Refused} */ (failure);
     }
@@ -221,13 +224,13 @@ function Rollback({ target, newest, name, onEnd }) {
   if (refused.value) why = "the cluster refuses it";
   else if (!would.value) why = "the cluster is asked what it would change";
   else if (changed) why = `${newest} has come since: look again`;
-  return html`<section class="decision" aria-labelledby="preview"><h2 id="preview" tabindex="-1">Back to ${target}</h2>
+  return html`<section class="decision" aria-labelledby="preview"><h2 id="preview" tabindex="-1" ref=${heading}>Go back to ${target}</h2>
     <${Problem} refused=${refused.value} doing="You cannot go back to it"/>
     <${Problem} refused=${failed.value} doing="Nothing was rolled back"/>
     ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${newest} has come since. What you have read stays below.</p><button type="button" id="look" onClick=${() => round.value++}>Look again</button></div>`}
     ${!would.value && !refused.value && html`<p class="quiet">Asking what it would change…</p>`}
     ${would.value && !diff && html`<p class="note review">What changes from ${from} to ${target} is not shown: you may not read the diffs of both.</p>`}
-    ${diff && html`<p class="sum"><span class="number">${from} → ${would.value?.status?.revision}</span>: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
+    ${diff && html`<p class="sum">Makes <strong>${would.value?.status?.revision}</strong>, with the content of ${target}. Against ${from}: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
     <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${(/** @type {any} */ e) => (cause.value = e.currentTarget.value)}/></label>
     <div class="actions"><${Button} id="rollback" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Roll ${name} back to ${target}<//>
       <${Button} id="leave" onClick=${onEnd}>Close<//></div>

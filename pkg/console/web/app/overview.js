@@ -41,7 +41,7 @@ export function Overview() {
       plans.value = all;
       frozen.value = [...extensions.values()].find((row) => row.frozen)?.frozen ?? "";
       const needs = [...extensions.values()].filter((row) => row.signal === "needs").length;
-      if (synced.value && needs > before) announce(`${count(needs, "extension")} need you`);
+      if (synced.value && needs > before) announce(`${count(needs, "extension")} stuck`);
     });
   }, []);
 
@@ -100,8 +100,8 @@ function MovingNow({ rows, plans }) {
   if (!moving.length && !run.length) return null;
   return html`<section aria-labelledby="moving"><h2 id="moving">Moving <span class="quiet number">${moving.length + run.length}</span></h2><ul class="moves">
     ${moving.slice(0, 12).map((row) => html`<li key=${row.name}><a href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet">${row.version ?? ""}</span>
-      <progress max=${Math.max(1, row.objects)} value=${row.ready} aria-label=${`${row.name}: ${row.ready} of ${row.objects} objects available`}></progress>
-      <span class="number">${row.ready} of ${count(row.objects, "object")}</span> <span class="quiet">${row.phase ? `phase ${row.phase}` : inWords(row.state)}</span></li>`)}
+      ${row.revision ? html`<progress max=${Math.max(1, row.objects)} value=${row.ready} aria-label=${`${row.name}: ${row.ready} of ${row.objects} objects available`}></progress>
+      <span class="number">${row.ready} of ${count(row.objects, "object")}</span>` : html`<span>no revision yet</span>`} <span class="quiet">${row.phase || inWords(row.state)}</span></li>`)}
     ${run.map((plan) => html`<li key=${`plan ${plan.name}`}><a href=${`#/plan/${plan.name}`}>${plan.name}</a> <span class="quiet">plan</span>
       <progress max=${Math.max(1, plan.items)} value=${plan.done} aria-label=${`${plan.name}: ${plan.done} of ${plan.items} items done`}></progress>
       <span class="number">${plan.done} of ${count(plan.items, "item")}</span> <span class="quiet">${inWords(plan.state)}</span></li>`)}
@@ -124,5 +124,5 @@ function Extension({ row }) {
   return html`<tr class=${row.signal}><th scope="row"><a data-row href=${`#/x/${row.name}`}>${row.name}</a>${row.message && row.signal !== "well" && row.signal !== "review" && html`<span class="more">${row.message}</span>`}</th>
     <td><${State} signal=${row.signal} word=${row.signal === "well" ? "Well" : row.signal === "review" ? "To review" : row.state}/></td>
     <td class="wide version">${row.version}${row.proposedVersion && html` <span class="quiet">→ ${row.proposedVersion}</span>`}</td>
-    <td class="wide number">${row.ready}/${row.objects}</td><td class="number"><${Ago} at=${row.since}/></td></tr>`;
+    <td class="wide number">${row.revision ? `${row.ready}/${row.objects}` : "–"}</td><td class="number"><${Ago} at=${row.since}/></td></tr>`;
 }

@@ -117,7 +117,7 @@ function Install({ name, offered, rights, onAgain }) {
   const field = (of, label, hint) => html`<label class="field">${label}<input id=${`install-${of}`} maxlength="253" autocomplete="off" spellcheck=${false} aria-describedby=${`install-${of}-hint`} value=${fields[of].value} onInput=${(/** @type {any} */ e) => (fields[of].value = e.currentTarget.value)}/><span class="hint" id=${`install-${of}-hint`}>${hint}</span></label>`;
   const said = would.value?.said;
   return html`<section class="decision" aria-labelledby="install"><h2 id="install">Install it</h2>
-    <div class="form">${field("name", "As", "The name of the extension.")}${field("namespace", "Into namespace", "Where its objects are. It exists already.")}
+    <div class="form">${field("name", "As", "The name of the extension.")}${field("namespace", "Into namespace", "Where its objects come. It must exist already.")}
       ${field("version", "Version", `A version or a range such as >=1.4 <2. Empty is the highest one.`)}
       <label class="field">Channel <select id="install-channel" value=${fields.channel.value} onChange=${(/** @type {any} */ e) => (fields.channel.value = e.currentTarget.value)}><option value="">any</option>${(offered.channels ?? []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}</select></label>
       ${field("account", "ServiceAccount", "In whose name later versions come. Empty: each waits for somebody.")}</div>

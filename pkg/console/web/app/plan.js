@@ -155,7 +155,7 @@ function PlanItem({ plan, item, diff }) {
     ${item.message && html`<p>${item.message}</p>`}
     ${(item.notes ?? []).map((note) => html`<p class="quiet">${note}</p>`)}
     ${diff?.stale && !worked && html`<p class="note needs">The target is not as it was when the plan was computed.</p>`}
-    ${diff?.message && html`<p class="note review">${diff.message}</p>`}
+    ${diff?.message && html`<p>${diff.message}</p>`}
     ${lines && html`<details><summary>What changes</summary><${Unified} text=${lines}/></details>`}</li>`;
 }
 
