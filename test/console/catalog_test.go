@@ -76,7 +76,7 @@ func catalog(i *installation, p *page) {
 	i.MustKubectl("patch", "clustercatalog", "examples", "--type=merge", "-p", `{"spec":{"source":{"image":{"ref":"`+i.images.Host+`/catalogs/examples:latest"}}}}`)
 	i.MustKubectl("wait", "--for=condition=Serving", "--timeout=60s", "clustercatalog/examples")
 	p.click("#ask")
-	p.sees("lighthouse", "1.2.0", "An example operator", "default channel stable")
+	p.sees("lighthouse", "1.1.0 default channel stable 1.2.0 in candidate", "An example operator")
 	p.checks("catalog")
 	i.create(clusterCatalog("traps", i.images.Push(i.t, hostileCatalog(i.t), "catalogs/traps")))
 	i.MustKubectl("wait", "--for=condition=Serving", "--timeout=60s", "clustercatalog/traps")
@@ -100,7 +100,7 @@ func catalog(i *installation, p *page) {
 	p.presses(kb.Enter)
 	p.sees("Beacon.lighthouse.example.com", "3 versions in 2 channels", "replaces 1.0.0")
 	p.until("a picture of two versions", `document.querySelectorAll(".graph circle").length === 2 && document.querySelectorAll(".graph path").length === 1`)
-	p.until("the other channel", `(() => { const field = document.querySelector("#channel"); if (field.value !== "candidate") { field.value = "candidate"; field.dispatchEvent(new Event("change", {bubbles: true})) } return true })()`)
+	choose(p, "#channel", "candidate")
 	p.until("a picture of three versions", `document.querySelectorAll(".graph circle").length === 3 && document.querySelectorAll(".graph path.skipRange").length >= 1`)
 	p.checks("package")
 
@@ -109,7 +109,11 @@ func catalog(i *installation, p *page) {
 	p.types("#install-namespace", "harbour")
 	p.refuses("#do-install", "look first at what it would do")
 	p.click("#preview")
-	p.sees("What it would do", "there is no namespace harbour", "It leads to version 1.2.0")
+	p.sees("What it would do", "there is no namespace harbour", "It leads to version 1.1.0", "channels: - stable")
+	choose(p, "#install-channel", "")
+	p.refuses("#do-install", "you have changed something since")
+	p.click("#preview")
+	p.sees("It leads to version 1.2.0", "1.2.0 is the highest version of any channel; the default channel stable has 1.1.0")
 	i.create(object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "harbour"}})
 	p.types("#install-version", "1.0.0")
 	p.refuses("#do-install", "you have changed something since")
@@ -150,12 +154,41 @@ func catalog(i *installation, p *page) {
 	p.has(".graph .installed")
 	p.has(".graph path.way")
 	p.types("#install-namespace", "harbour")
+	p.sees("lighthouse is taken: lighthouse-1 has it")
+	p.refuses("#preview", "it needs a name")
+	p.types("#install-name", "lighthouse")
 	p.click("#preview")
-	p.sees("There is an extension of that name")
+	p.sees("There is an extension of that name", "lighthouse-harbour is free")
 	p.types("#install-name", "-too")
 	p.click("#preview")
 	p.sees("two extensions of one package have the same objects")
+	p.refuses("#do-install", "it would install nothing: 1.0.0 is installed already, as beacons")
+	takenName(i, p)
 	inVain(i, p)
+}
+
+// takenName: a name that revisions have is said before, with one that is free.
+func takenName(i *installation, p *page) {
+	p.goTo("#/package/trap")
+	p.types("#install-namespace", "shop")
+	p.run(clear("#install-name"))
+	p.types("#install-name", "billing")
+	p.click("#preview")
+	p.sees("It would install nothing. billing-1 is there already, and no ClusterExtension has made it")
+	p.unsees("would take it")
+	p.refuses("#do-install", "it would install nothing: billing-1 is there already")
+	p.checks("install-taken")
+	p.click("#use-free")
+	p.refuses("#do-install", "you have changed something since")
+	p.click("#preview")
+	p.sees("name: trap-shop", "The cluster has checked it and would take it")
+	p.works("#do-install")
+}
+
+// choose takes an option of a select, as somebody does.
+func choose(p *page, selector, value string) {
+	p.t.Helper()
+	p.until("choosing "+value+" of "+selector, "(() => { const field = document.querySelector("+quoted(selector)+"); field.value = "+quoted(value)+"; field.dispatchEvent(new Event('change', {bubbles: true})); return true })()")
 }
 
 // inVain: a ClusterExtension that does not get what it asks for needs somebody, although revisions

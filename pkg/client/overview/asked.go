@@ -36,8 +36,8 @@ func Ask(read *extension.Extension) Asked {
 		return asked
 	}
 	asked.Reason, asked.Message, asked.Since = ready.Reason, ready.Message, ready.LastTransitionTime
-	stalled, progressing := meta.IsStatusConditionTrue(conditions, status.Stalled), meta.FindStatusCondition(conditions, status.Progressing)
-	asked.Retried = !stalled && ready.Status == metav1.ConditionFalse && progressing != nil && progressing.Reason == status.ReasonRetrying
+	stalled := meta.IsStatusConditionTrue(conditions, status.Stalled)
+	asked.Retried = !stalled && ready.Status == metav1.ConditionFalse && status.Retried(ready.Reason)
 	asked.Needs = stalled || asked.Retried
 	return asked
 }

@@ -19,6 +19,8 @@ func TestAsk(t *testing.T) {
 		return read
 	}
 	rolling := revision("web", 1, v1alpha1.LifecycleStateActive, is(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "RollingOut"))
+	failing := rolling.DeepCopy()
+	failing.Status.Phases = []v1alpha1.PhaseStatus{{Name: "deploy", Objects: 1, Failing: []v1alpha1.ObjectFailure{{Reason: "KindNotServed", Message: "there is none"}}}}
 	well := revision("web", 1, v1alpha1.LifecycleStateActive, is(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, "RolledOut"), is(v1alpha1.ConditionAvailable, metav1.ConditionTrue, "RolledOut"))
 	older := of(status.Outcome{Result: status.Denied})
 	older.Generation++
@@ -33,6 +35,7 @@ func TestAsk(t *testing.T) {
 		"name":      {"nothing changes before a person acts", of(status.Outcome{Result: status.NameTaken}), "NameTaken", true, false},
 		"pull":      {"it is tried again, and has failed", of(status.Outcome{Result: status.PullFailed}), "PullFailed", true, true},
 		"range":     {"it is tried again, and only a person can help", of(status.Outcome{Result: status.Unresolved}), "Unresolved", true, false},
+		"pending":   {"OLM v1 says of a rollout that it is tried again", of(status.Outcome{Result: status.Settled}, failing), "RollingOut", false, false},
 		"rolling":   {"it goes on", of(status.Outcome{Result: status.Settled}, rolling), "RollingOut", false, false},
 		"well":      {"it is as it should be", of(status.Outcome{Result: status.Settled}, well), "Succeeded", false, false},
 		"upgrade":   {"what the spec asks for was never reached, whatever is installed", of(status.Outcome{Result: status.PullFailed}, well), "PullFailed", true, true},

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/install"
 	"github.com/penstock-project/penstock/pkg/extension"
 )
@@ -41,6 +42,10 @@ type Installation struct {
 	Written string `json:"written"`
 	// Version is what it leads to now, as far as the package tells; empty for a range.
 	Version string `json:"version,omitempty"`
+	// Refused is why nothing would be installed, empty when nothing is known that keeps it; Free is
+	// a name that nothing has, when the name is why.
+	Refused string `json:"refused,omitempty"`
+	Free    string `json:"free,omitempty"`
 	// Notes are what somebody should know before, Warnings what the cluster says of it.
 	Notes    []string `json:"notes,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -77,7 +82,13 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	}
 	heard := &warnings{}
 	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(asked.DryRun)}
-	if _, err := a.host.Resource(extension.Resource).Create(heard.in(ctx), object, options); err != nil {
+	if _, err := a.host.Resource(extension.Resource).Create(heard.in(ctx), object, options); apierrors.IsAlreadyExists(err) {
+		message := fmt.Sprintf("ClusterExtension %s exists already: use another name", wanted.Name)
+		if free := a.freeName(ctx, wanted); free != "" {
+			message += "; " + free + " is free"
+		}
+		return nil, &Refusal{Status: http.StatusConflict, Reason: string(metav1.StatusReasonAlreadyExists), Message: message}
+	} else if err != nil {
 		return nil, err
 	}
 	written, err := yaml.Marshal(object)
@@ -89,6 +100,12 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 		// 3. What would keep it from being installed, as far as that can be known before.
 		if out.Notes, err = a.installNotes(ctx, offered, wanted); err != nil {
 			return nil, err
+		}
+		out.Refused = wanted.Hindered(offered, out.Version)
+		if revisions, err := a.named(ctx, wanted.Name); err != nil {
+			out.Notes = append(out.Notes, fmt.Sprintf("whether revisions have the name %s already is not known: %v", wanted.Name, err))
+		} else if taken := wanted.NameTaken(revisions); taken != "" && out.Refused == "" {
+			out.Refused, out.Free = taken, a.freeName(ctx, wanted)
 		}
 	}
 	return out, nil
@@ -112,6 +129,31 @@ func leadsTo(offered *v1alpha1.CatalogPackage, wanted install.Request) string {
 	return offered.Latest
 }
 
+// named are the revisions of a name.
+func (a *API) named(ctx context.Context, name string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
+	listed, err := a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + "=" + name})
+	if err != nil {
+		return nil, err
+	}
+	return listed.Items, nil
+}
+
+// freeName is that of the package with its namespace, empty when it cannot be used or something
+// has it.
+func (a *API) freeName(ctx context.Context, wanted install.Request) string {
+	wanted.Name = wanted.Package + "-" + wanted.Namespace
+	if wanted.Check() != nil {
+		return ""
+	}
+	if _, err := a.host.Resource(extension.Resource).Get(ctx, wanted.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return ""
+	}
+	if revisions, err := a.named(ctx, wanted.Name); err != nil || len(revisions) > 0 {
+		return ""
+	}
+	return wanted.Name
+}
+
 // namespaces are what extensions are installed into.
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
@@ -119,13 +161,15 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 func (a *API) installNotes(ctx context.Context, offered *v1alpha1.CatalogPackage, wanted install.Request) ([]string, error) {
 	var notes []string
 	for _, there := range offered.Installed {
-		notes = append(notes, install.InstalledAlready(there, wanted.Name))
+		if there.Extension == wanted.Name && !wanted.Manual {
+			notes = append(notes, install.InstalledAlready(there, wanted.Name))
+		}
+	}
+	if latest, elsewhere := install.Latest(offered); elsewhere != "" && wanted.Version == "" && len(wanted.Channels) == 0 {
+		notes = append(notes, fmt.Sprintf("%s is the highest version of any channel; the default channel %s has %s", offered.Latest, offered.DefaultChannel, latest))
 	}
 	version := leadsTo(offered, wanted)
 	for _, one := range offered.Versions {
-		if one.Version == version && one.Unsupported != "" {
-			notes = append(notes, fmt.Sprintf("%s cannot be installed: %s", version, one.Unsupported))
-		}
 		if one.Version == version && one.Deprecation != nil {
 			notes = append(notes, fmt.Sprintf("%s should not be used: %s", version, one.Deprecation.Message))
 		}

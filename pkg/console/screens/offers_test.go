@@ -69,7 +69,7 @@ func TestLeadsTo(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", request, got, want)
 		}
 	}
-	if row := packageRow(lighthouse()); row.Installed != "1.0.0" || !row.Named {
+	if row := packageRow(lighthouse()); row.Installed != "1.0.0 as other, 1.0.0 as third" || row.Latest != "1.1.0" || row.Elsewhere != "1.2.0 in candidate" || !row.Named {
 		t.Errorf("row: %+v", row)
 	}
 	odd := lighthouse()
@@ -85,19 +85,34 @@ type offering struct {
 	// created are the queries with which extensions were, and patched those with which their
 	// range was changed.
 	created, patched []string
+	// installed is what there is of the package.
+	installed []catalogv1alpha1.InstalledVersion
 	// leads is what a range leads to.
 	leads map[string]string
 }
 
 func newOffering(t *testing.T) (*offering, http.Handler) {
 	t.Helper()
-	o := &offering{leads: map[string]string{"1.x": "1.2.0"}}
+	o := &offering{leads: map[string]string{"1.x": "1.2.0"}, installed: lighthouse().Installed}
 	mux := http.NewServeMux()
 	send := func(w http.ResponseWriter, value any) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(value)
 	}
-	mux.HandleFunc("GET /apis/catalog.penstock.dev/v1alpha1/catalogpackages/lighthouse", func(w http.ResponseWriter, _ *http.Request) { send(w, lighthouse()) })
+	mux.HandleFunc("GET /apis/catalog.penstock.dev/v1alpha1/catalogpackages/lighthouse", func(w http.ResponseWriter, _ *http.Request) {
+		offered := lighthouse()
+		offered.Installed = o.installed
+		send(w, offered)
+	})
+	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions", func(w http.ResponseWriter, r *http.Request) {
+		list := v1alpha1.ClusterExtensionRevisionList{TypeMeta: metav1.TypeMeta{APIVersion: "olm.operatorframework.io/v1alpha1", Kind: "ClusterExtensionRevisionList"}}
+		if r.URL.Query().Get("labelSelector") == v1alpha1.ChainLabel+"=taken" {
+			one := testRevision("taken", 7, v1alpha1.LifecycleStateActive, well()...)
+			one.Labels = map[string]string{v1alpha1.ChainLabel: "taken"}
+			list.Items = append(list.Items, one)
+		}
+		send(w, list)
+	})
 	mux.HandleFunc("GET /apis/catalog.penstock.dev/v1alpha1/catalogpackages", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Warning", `299 penstock "catalog far cannot be read"`)
 		send(w, catalogv1alpha1.CatalogPackageList{TypeMeta: metav1.TypeMeta{APIVersion: "catalog.penstock.dev/v1alpha1", Kind: "CatalogPackageList"}, Items: []catalogv1alpha1.CatalogPackage{*lighthouse()}})
@@ -119,10 +134,17 @@ func newOffering(t *testing.T) (*offering, http.Handler) {
 		_, _ = io.WriteString(w, light)
 	})
 	mux.HandleFunc("POST /apis/olm.operatorframework.io/v1/clusterextensions", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), `"name":"exists"`) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409,"message":"it exists"}`)
+			return
+		}
 		o.created = append(o.created, r.URL.Query().Get("dryRun"))
 		w.Header().Add("Warning", `299 penstock "you become its author"`)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.Copy(w, r.Body)
+		_, _ = w.Write(body)
 	})
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(w http.ResponseWriter, _ *http.Request) {
 		send(w, map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": map[string]any{"allowed": false}})
@@ -166,10 +188,13 @@ func TestInstall(t *testing.T) {
 		t.Fatal(code)
 	}
 	said := strings.Join(append(would.Notes, would.Warnings...), "\n")
-	for _, want := range []string{"as other", "as third", "1.0.0 cannot be installed: it has dependencies", "1.0.0 should not be used: too old", "there is no namespace sea", "you lack the right: create clusterextensionrevisions.olm.operatorframework.io", "you become its author"} {
+	for _, want := range []string{"1.0.0 should not be used: too old", "there is no namespace sea", "you lack the right: create clusterextensionrevisions.olm.operatorframework.io", "you become its author"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it is not said that %s:\n%s", want, said)
 		}
+	}
+	if !strings.Contains(would.Refused, "1.0.0 is installed already, as other") || would.Free != "" {
+		t.Errorf("what is refused is said: %+v", would)
 	}
 	if !strings.Contains(would.Written, "penstock.dev/upgrade-approval: Manual") || would.Version != "1.0.0" {
 		t.Errorf("%+v", would)
@@ -177,11 +202,25 @@ func TestInstall(t *testing.T) {
 	if code := ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"light","namespace":"sea","atOnce":true}`, &would); code != http.StatusOK || strings.Contains(would.Written, "Manual") {
 		t.Errorf("at once: %d %s", code, would.Written)
 	}
+	// What is installed is not asked about any more from here.
+	cluster.installed = nil
+	would = Installation{}
+	ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"taken","namespace":"sea","dryRun":true}`, &would)
+	if !strings.HasPrefix(would.Refused, "taken-7 is there already") || would.Free != "lighthouse-sea" || !strings.Contains(strings.Join(would.Notes, "\n"), "1.2.0 is the highest version of any channel; the default channel stable has 1.1.0") {
+		t.Errorf("a name that revisions have: %+v", would)
+	}
+	would = Installation{}
+	if ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"taken","namespace":"sea","channel":"stable","atOnce":true,"dryRun":true}`, &would); would.Refused != "" || would.Version != "1.1.0" || strings.Contains(strings.Join(would.Notes, "\n"), "any channel") {
+		t.Errorf("at once, from the default channel: %+v", would)
+	}
 	var refusal Refusal
+	if code := ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"exists","namespace":"sea","dryRun":true}`, &refusal); code != http.StatusConflict || refusal.Reason != "AlreadyExists" || !strings.HasSuffix(refusal.Message, "use another name; lighthouse-sea is free") {
+		t.Errorf("a name that an extension has: %d %+v", code, refusal)
+	}
 	if code := ask(t, handler, "POST", path, `{"latest":"1.1.0","name":"light","namespace":"sea"}`, &refusal); code != http.StatusConflict || refusal.Reason != ReasonChanged {
 		t.Errorf("with another latest version: %d %+v", code, refusal)
 	}
-	if !cmp.Equal(cluster.created, []string{"All", ""}) {
+	if !cmp.Equal(cluster.created, []string{"All", "", "All", "All"}) {
 		t.Errorf("extensions were created with dryRun %q", cluster.created)
 	}
 }

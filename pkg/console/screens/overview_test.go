@@ -202,7 +202,7 @@ func TestUnmet(t *testing.T) {
 	cluster.asked = []any{
 		asks("taken", taken...), asks("bad", condition("Ready", no, "Elsewhere"), condition("Stalled", yes, "Elsewhere")), asks("held", condition("Ready", no, "Held"), condition("Stalled", yes, "Held")),
 		asks("well", condition("Ready", yes, "Succeeded"), condition("Stalled", no, "NotStalled"), condition("Progressing", yes, "Retrying")),
-		asks("pull", condition("Ready", no, "PullFailed"), condition("Progressing", yes, "Retrying")), asks("new"),
+		asks("pull", condition("Ready", no, "PullFailed"), condition("Progressing", yes, "Retrying")), asks("new"), asks("rolls", condition("Ready", no, "RollingOut"), condition("Progressing", yes, "Retrying")),
 	}
 	next := streamOf(t, cluster, "/api/watch/overview")
 	rows := map[string]ExtensionRow{}
@@ -218,7 +218,7 @@ func TestUnmet(t *testing.T) {
 		state   string
 		objects int
 	}{
-		"taken": {Needs, "NameTaken", 2}, "bad": {Needs, "Collision", 2}, "held": {Well, "Available", 2}, "well": {Well, "Available", 2}, "pull": {Needs, "PullFailed", 0}, "new": {Moving, "Pending", 0},
+		"taken": {Needs, "NameTaken", 2}, "bad": {Needs, "Collision", 2}, "held": {Well, "Available", 2}, "well": {Well, "Available", 2}, "pull": {Needs, "PullFailed", 0}, "rolls": {Moving, "RollingOut", 0}, "new": {Moving, "Pending", 0},
 	} {
 		if row := rows[name]; row.Signal != want.signal || row.State != want.state || row.Objects != want.objects {
 			t.Errorf("%s: %+v, want %+v", name, row, want)

@@ -1,6 +1,7 @@
 package screens
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/client/install"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -36,8 +38,10 @@ type PackageRow struct {
 	Catalog     string `json:"catalog"`
 	Description string `json:"description,omitempty"`
 	Channel     string `json:"channel,omitempty"`
-	Latest      string `json:"latest,omitempty"`
-	// Installed are the versions that are, each once.
+	// Latest is that of the default channel, Elsewhere a higher one with its channels.
+	Latest    string `json:"latest,omitempty"`
+	Elsewhere string `json:"elsewhere,omitempty"`
+	// Installed are the versions that are, each with the name of its extension.
 	Installed string `json:"installed,omitempty"`
 	// Deprecated is what the catalog says of a package that should not be used.
 	Deprecated string `json:"deprecated,omitempty"`
@@ -65,6 +69,12 @@ type Package struct {
 	Asked string `json:"asked"`
 	// Package is of the catalog that counts.
 	Package *v1alpha1.CatalogPackage `json:"package"`
+	// Latest is the latest version of the default channel, Elsewhere a higher one with its channels.
+	Latest    string `json:"latest,omitempty"`
+	Elsewhere string `json:"elsewhere,omitempty"`
+	// Taken is a revision that has the name of the package already, which no extension of that name
+	// can be proposed beside; empty when there is none, and when they may not be seen.
+	Taken string `json:"taken,omitempty"`
 	// Kinds are what it brings, as KIND.GROUP.
 	Kinds []string `json:"kinds,omitempty"`
 	// Upgrades are of extensions that ask for it; Hidden is why they are not shown.
@@ -96,18 +106,19 @@ func (a *API) packages(ctx context.Context, _ *http.Request) (any, error) {
 
 func packageRow(p *v1alpha1.CatalogPackage) PackageRow {
 	row := PackageRow{
-		Name: p.Name, Catalog: p.Catalog, Description: p.Description, Channel: p.DefaultChannel, Latest: p.Latest,
+		Name: p.Name, Catalog: p.Catalog, Description: p.Description, Channel: p.DefaultChannel,
 		Kinds: text.Line(strings.Join(install.Kinds(p), " "), maxKinds), Named: len(validation.IsDNS1123Subdomain(p.Name)) == 0,
 	}
 	if p.Deprecation != nil {
 		row.Deprecated = text.Line(p.Deprecation.Message, maxRowMessage)
 	}
+	row.Latest, row.Elsewhere = install.Latest(p)
 	var installed []string
 	for _, one := range p.Installed {
-		installed = append(installed, one.Version)
+		installed = append(installed, one.Version+" as "+one.Extension)
 	}
 	slices.Sort(installed)
-	row.Installed = strings.Join(slices.Compact(installed), ", ")
+	row.Installed = text.Line(strings.Join(installed, ", "), maxRowMessage)
 	return row
 }
 
@@ -157,16 +168,25 @@ func (a *API) onePackage(ctx context.Context, r *http.Request) (any, error) {
 	now := metav1.Now()
 	out := Package{Asked: when(&now)}
 	api := a.penstock.CatalogV1alpha1().CatalogPackages()
-	var both sync.WaitGroup
+	var all sync.WaitGroup
 	var asking *v1alpha1.CatalogPackageUpgrades
 	var hidden error
-	both.Go(func() { asking, hidden = api.GetUpgrades(ctx, r.PathValue("name"), metav1.GetOptions{}) })
+	all.Go(func() { asking, hidden = api.GetUpgrades(ctx, r.PathValue("name"), metav1.GetOptions{}) })
+	all.Go(func() {
+		if revisions, err := a.named(ctx, r.PathValue("name")); err == nil && len(revisions) > 0 {
+			newest := slices.MaxFunc(revisions, func(a, b olmv1alpha1.ClusterExtensionRevision) int {
+				return cmp.Compare(a.Spec.Revision, b.Spec.Revision)
+			})
+			out.Taken = newest.Name
+		}
+	})
 	found, err := api.Get(ctx, r.PathValue("name"), metav1.GetOptions{})
-	both.Wait()
+	all.Wait()
 	if err != nil {
 		return nil, err
 	}
 	out.Package, out.Kinds = found, install.Kinds(found)
+	out.Latest, out.Elsewhere = install.Latest(found)
 	found.ManagedFields, found.Kinds = nil, nil
 	if hidden != nil {
 		refusal := refusalOf(hidden)

@@ -86,3 +86,11 @@ func TestServed(t *testing.T) {
 		t.Errorf("the second time: %d", again.Code)
 	}
 }
+
+// TestUncommented: comments go, and each line of code stays where it is.
+func TestUncommented(t *testing.T) {
+	const module = "// Why.\nconst a = 1; // here\n/** Of one line. */\nexport const b = `//x`;\n  /** Of\n   * more. @param {string} x */\n/** @type {any} */ (c).d();\n"
+	if got, want := string(uncommented([]byte(module))), "\nconst a = 1; // here\n\nexport const b = `//x`;\n\n\n/** @type {any} */ (c).d();\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

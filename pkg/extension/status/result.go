@@ -90,3 +90,9 @@ func verdicts() map[Result]verdict {
 		Held:                 {progressing: no, reason: ReasonBlocked, person: true},
 	}
 }
+
+// Retried is whether a reason of Ready is of a pass that has failed, and is tried again by itself.
+func Retried(reason string) bool {
+	verdict, failed := verdicts()[Result(reason)]
+	return failed && verdict.reason == ReasonRetrying && !verdict.person
+}

@@ -27,7 +27,7 @@ func TestWanted(t *testing.T) {
 	revision.Name, revision.Spec.Revision, revision.Spec.LifecycleState = "web-7", 7, v1alpha1.LifecycleStateActive
 	shown := overview.Of([]*v1alpha1.ClusterExtensionRevision{revision})
 	asked, err := readWanted([]unstructured.Unstructured{
-		asks("web", "NameTaken", "Stalled", "NameTaken"), asks("pull", "PullFailed", "Progressing", "Retrying"), asks("goes", "RollingOut", "Progressing", "RollingOut"),
+		asks("web", "NameTaken", "Stalled", "NameTaken"), asks("pull", "PullFailed", "Progressing", "Retrying"), asks("goes", "RollingOut", "Progressing", "Retrying"),
 	}, shown)
 	if err != nil {
 		t.Fatal(err)

@@ -280,6 +280,8 @@ export interface Installation {
   name: string;
   written: string;
   version?: string;
+  refused?: string;
+  free?: string;
   notes?: Array<string>;
   warnings?: Array<string>;
 }
@@ -388,6 +390,9 @@ export interface ObjectRepair {
 export interface Package {
   asked: string;
   package: CatalogPackage;
+  latest?: string;
+  elsewhere?: string;
+  taken?: string;
   kinds?: Array<string>;
   upgrades?: Array<ExtensionUpgrades>;
   hidden?: Refusal;
@@ -417,6 +422,7 @@ export interface PackageRow {
   description?: string;
   channel?: string;
   latest?: string;
+  elsewhere?: string;
   installed?: string;
   deprecated?: string;
   kinds?: string;

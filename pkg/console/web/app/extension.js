@@ -75,7 +75,7 @@ function Asked({ name, wanted, alone }) {
       ${wanted.package && html` <button type="button" id="change-version" aria-expanded=${changing.value} onClick=${() => (changing.value = !changing.value)}>Change version</button>`}</p>
     ${changing.value && html`<${Version} name=${name} wanted=${wanted} onEnd=${() => (changing.value = false)}/>`}
     ${alone && html`<p><${State} signal=${row.signal} word=${row.state}/> ${row.message || "Penstock makes its first revision."}</p>${row.do && html`<p class="do"><span class="quiet">To do:</span> ${row.do}.</p>`}`}
-    ${!wanted.installed && (alone || row.signal === "needs") && html`<p class="quiet" id="take-back">It has installed nothing. To take it back: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
+    ${!wanted.installed && (alone || row.state === "NameTaken") && html`<p class="quiet" id="take-back">It has installed nothing. To take it back: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
 }
 
 /** How the extension is: as its revisions say, or its ClusterExtension where that does not get what

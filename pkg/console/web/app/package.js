@@ -4,7 +4,7 @@ import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post, still } from "./net.js";
 import { Ago, Button, Confirm, Problem, State, announce, count } from "./parts.js";
 import { GraphPicture, Versions } from "./graph.js";
-import { lacks, me } from "./shared.js";
+import { isName, lacks, me } from "./shared.js";
 
 /** @typedef {import("./api").Package} Package @typedef {import("./api").CatalogPackage} Offered @typedef {import("./api").Installation} Installation */
 
@@ -30,12 +30,12 @@ export function PackageScreen({ name }) {
     ${found.value && offered && html`<p class="standing quiet"><span>as it was <${Ago} at=${found.value.asked} ago/></span> <button type="button" id="ask" onClick=${() => round.value++}>Ask again</button></p>
       ${offered.deprecation && html`<p class="note review"><strong>! It should not be used.</strong> ${offered.deprecation.message}</p>`}
       ${offered.description && html`<p>${offered.description}</p>`}
-      <dl class="facts"><dt>Latest</dt><dd>${offered.latest || html`<span class="quiet">none that can be read</span>`}</dd><dt>Catalog</dt><dd>${offered.catalog}${offered.catalogs.length > 1 && html` <span class="quiet">also in ${offered.catalogs.slice(1).map((one) => one.name).join(", ")}</span>`}</dd>
+      <dl class="facts"><dt>Latest</dt><dd>${found.value.latest || html`<span class="quiet">none that can be read</span>`}${found.value.latest && offered.defaultChannel && html` <span class="quiet">in the default channel ${offered.defaultChannel}</span>`}${found.value.elsewhere && html`; ${found.value.elsewhere}`}</dd><dt>Catalog</dt><dd>${offered.catalog}${offered.catalogs.length > 1 && html` <span class="quiet">also in ${offered.catalogs.slice(1).map((one) => one.name).join(", ")}</span>`}</dd>
         <dt>Brings</dt><dd>${found.value.kinds?.length ? found.value.kinds.join(", ") : html`<span class="quiet">no kinds that the catalog names</span>`}</dd>
-        <dt>Installed</dt><dd>${offered.installed?.length ? offered.installed.map((one) => `${one.version} as ${one.extension}`).join(", ") : html`<span class="quiet">not, as far as you may see</span>`}</dd></dl>
+        <dt>Installed</dt><dd>${offered.installed?.length ? offered.installed.map((one) => `${one.version} as ${one.extension}`).join(", ") : html`<span class="quiet">${found.value.taken ? `no extension that you may see has it from a catalog; ${found.value.taken} has its name` : "not, as far as you may see"}</span>`}</dd></dl>
       <${Asking} of=${found.value}/>
       <${Channels} key=${`graph ${round.value}`} name=${name} offered=${offered}/>
-      <${Install} key=${`install ${round.value}`} name=${name} offered=${offered} rights=${rights.value} onAgain=${() => round.value++}/>`}
+      <${Install} key=${`install ${round.value}`} name=${name} of=${found.value} offered=${offered} rights=${rights.value} onAgain=${() => round.value++}/>`}
   </main>`;
 }
 
@@ -77,9 +77,12 @@ function Channels({ name, offered }) {
 }
 
 /** The form, what it would do, and the button that does it: for what was looked at, and no other.
- * @param {{ name: string, offered: Offered, rights: import("./shared.js").Rights | null, onAgain: () => void }} props */
-function Install({ name, offered, rights, onAgain }) {
-  const fields = { name: useSignal(name.slice(0, 52)), namespace: useSignal(""), version: useSignal(""), channel: useSignal(""), account: useSignal("") };
+ * @param {{ name: string, of: Package, offered: Offered, rights: import("./shared.js").Rights | null, onAgain: () => void }} props */
+function Install({ name, of: { taken, upgrades }, offered, rights, onAgain }) {
+  // A name that something has already is not proposed.
+  const has = taken || (upgrades?.some((one) => one.extension === name) ? `an extension` : "");
+  const usual = offered.channels?.some((one) => one.name === offered.defaultChannel) && isName(offered.defaultChannel ?? "") ? offered.defaultChannel ?? "" : "";
+  const fields = { name: useSignal(has ? "" : name.slice(0, 52)), namespace: useSignal(""), version: useSignal(""), channel: useSignal(usual), account: useSignal("") };
   const atOnce = useSignal(false);
   const would = useSignal(/** @type {{ asked: string, said: Installation } | null} */ (null));
   const refused = useSignal(/** @type {Refused | null} */ (null));
@@ -113,13 +116,14 @@ function Install({ name, offered, rights, onAgain }) {
   let why = missing;
   if (!why && !would.value) why = "look first at what it would do";
   else if (!why && would.value?.asked !== key) why = "you have changed something since: look again at what it would do";
+  else if (!why && would.value?.said.refused) why = `it would install nothing: ${would.value.said.refused}`;
   /** @param {"name" | "namespace" | "version" | "account"} of @param {string} label @param {string} hint */
   const field = (of, label, hint) => html`<label class="field">${label}<input id=${`install-${of}`} maxlength="253" autocomplete="off" spellcheck=${false} aria-describedby=${`install-${of}-hint`} value=${fields[of].value} onInput=${(/** @type {any} */ e) => (fields[of].value = e.currentTarget.value)}/><span class="hint" id=${`install-${of}-hint`}>${hint}</span></label>`;
   const said = would.value?.said;
   return html`<section class="decision" aria-labelledby="install"><h2 id="install">Install it</h2>
-    <div class="form">${field("name", "As", "The name of the extension.")}${field("namespace", "Into namespace", "Where its objects come. It must exist already.")}
-      ${field("version", "Version", `A version or a range such as >=1.4 <2. Empty is the highest one.`)}
-      <label class="field">Channel <select id="install-channel" value=${fields.channel.value} onChange=${(/** @type {any} */ e) => (fields.channel.value = e.currentTarget.value)}><option value="">any</option>${(offered.channels ?? []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}</select></label>
+    <div class="form">${field("name", "As", `The name of the extension.${has && ` ${name} is taken: ${has} has it.`}`)}${field("namespace", "Into namespace", "Where its objects come. It must exist already.")}
+      ${field("version", "Version", `A version or a range such as >=1.4 <2. Empty is the highest one of the channel.`)}
+      <label class="field">Channel <select id="install-channel" value=${fields.channel.value} onChange=${(/** @type {any} */ e) => (fields.channel.value = e.currentTarget.value)}><option value="">any: the highest version of all</option>${(offered.channels ?? []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.name === offered.defaultChannel ? " (default)" : ""}</option>`)}</select></label>
       ${field("account", "ServiceAccount", "In whose name later versions come. Empty: each waits for somebody.")}</div>
     <fieldset class="ways"><legend>Each version</legend>
       <label><input type="radio" name="way" checked=${!atOnce.value} onChange=${() => (atOnce.value = false)}/> waits until somebody has read what it changes</label>
@@ -132,7 +136,8 @@ function Install({ name, offered, rights, onAgain }) {
       <p>${said.version ? html`It leads to version <strong>${said.version}</strong>, as far as the catalog tells.` : html`Which version it leads to, Penstock decides among those in the range.`}
         ${would.value && JSON.parse(would.value.asked).atOnce ? " Penstock rolls it out in your name at once: it does nothing that you may not do." : " Penstock makes a revision of it, which changes nothing until somebody has read it, object by object, and rolls it out."}</p>
       ${[...(said.notes ?? []), ...(said.warnings ?? [])].map((note) => html`<p class="note review" key=${note}>${note}</p>`)}
-      <p class="quiet">The cluster has checked it and would take it. This is all that is written:</p>
+      ${said.refused && html`<p class="note needs" id="refused"><strong>✗ It would install nothing.</strong> ${said.refused}.${said.free && html` <button type="button" id="use-free" onClick=${() => (fields.name.value = said.free ?? "")}>Use ${said.free}</button>`}</p>`}
+      <p class="quiet">${said.refused ? "This is what would be written:" : "The cluster has checked it and would take it. This is all that is written:"}</p>
       <pre class="unified manifest" tabindex="0" role="region" aria-label="What is written"><code>${said.written}</code></pre></div>`}
     ${asking.value && said && html`<${Confirm} title=${`Install ${name} as ${body.name}?`} verb="Install" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = false)}>
       <p>In cluster <strong>${me.value?.cluster}</strong>, into namespace <strong>${body.namespace}</strong>${said.version && html`, version <strong>${said.version}</strong>`}.</p>

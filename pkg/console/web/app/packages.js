@@ -70,5 +70,5 @@ function Package({ row }) {
   return html`<tr><th scope="row">${row.named ? html`<a data-row href=${`#/package/${row.name}`}>${row.name}</a>` : html`<strong>${row.name}</strong>`}
       ${row.deprecated && html` <span class="state review"><span class="glyph" aria-hidden="true">!</span> deprecated</span>`}
       <span class="more">${row.deprecated || row.description}</span>${!row.named && html`<span class="more">No extension can ask for a package of this name.</span>`}</th>
-    <td class="version">${row.latest}${row.channel && html`<span class="more">default channel ${row.channel}</span>`}</td><td class="wide version">${row.installed}</td><td class="wide">${row.catalog}</td></tr>`;
+    <td class="version">${row.latest}${row.channel && html`<span class="more">default channel ${row.channel}</span>`}${row.elsewhere && html`<span class="more">${row.elsewhere}</span>`}</td><td class="wide version">${row.installed}</td><td class="wide">${row.catalog}</td></tr>`;
 }
