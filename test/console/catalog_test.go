@@ -154,7 +154,7 @@ func catalog(i *installation, p *page) {
 	p.has(".graph .installed")
 	p.has(".graph path.way")
 	p.types("#install-namespace", "harbour")
-	p.sees("lighthouse is taken: lighthouse-1 has it")
+	p.sees("lighthouse is taken: lighthouse-")
 	p.refuses("#preview", "it needs a name")
 	p.types("#install-name", "lighthouse")
 	p.click("#preview")

@@ -34,6 +34,19 @@ export function ExtensionScreen({ name }) {
     get("/api/rights?button=rollback").then((found) => (rights.value = found), () => (rights.value = {}));
   }, [name]);
 
+  // Who has gone back sees its progress, at the top of the page; who has not goes on where they began.
+  const ended = useRef("");
+  const end = (/** @type {boolean} */ done) => {
+    ended.current = done ? "h1" : `[id="back-${target.value}"]`;
+    target.value = "";
+  };
+  useEffect(() => {
+    if (target.value || !ended.current) return;
+    /** @type {HTMLElement | null} */ (document.querySelector(ended.current))?.focus();
+    if (ended.current === "h1") scrollTo(0, 0);
+    ended.current = "";
+  }, [target.value]);
+
   const shown = extension.value?.revisions.filter((one) => one.lifecycle !== "Archived") ?? [];
   // What a newer one has replaced is folded away, unless it needs somebody.
   const current = shown.filter((one, i) => i === 0 || one.state !== "Superseded" || one.signal === "needs");
@@ -57,7 +70,7 @@ export function ExtensionScreen({ name }) {
       ${rows.length > 0 && html`<table class="rows history"><thead><tr><th scope="col">Revision</th><th scope="col" class="sign">Result</th><th scope="col" class="wide number few">Changes</th><th scope="col" class="wide ver">By</th><th scope="col" class="number age">Age</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>${rows.map((row) => html`<${Past} key=${row.name} row=${row} newest=${newest} rights=${rights.value} open=${target.value === row.name} onOpen=${() => (target.value = target.value === row.name ? "" : row.name)}/>`)}</tbody></table>`}
     </section>
-    ${target.value && newest && html`<${Rollback} key=${target.value} target=${target.value} newest=${newest.name} name=${name} onEnd=${() => (target.value = "")}/>`}
+    ${target.value && newest && html`<${Rollback} key=${target.value} target=${target.value} newest=${newest.name} name=${name} onEnd=${end}/>`}
   </main>`;
 }
 
@@ -177,7 +190,7 @@ function Past({ row, newest, rights, open, onOpen }) {
 }
 
 /** What it would change to go back, and the button that does it: for the newest revision that was
- * asked about, and no other. @param {{ target: string, newest: string, name: string, onEnd: () => void }} props */
+ * asked about, and no other. @param {{ target: string, newest: string, name: string, onEnd: (done: boolean) => void }} props */
 function Rollback({ target, newest, name, onEnd }) {
   const would = useSignal(/** @type {import("./api").RevisionRollback | null} */ (null));
   const refused = useSignal(/** @type {Refused | null} */ (null));
@@ -208,10 +221,7 @@ function Rollback({ target, newest, name, onEnd }) {
     try {
       const done = await post(`/api/revisions/${target}/rollback`, { from, cause: cause.value });
       announce(`${done.status.revision} has the content of ${target}`);
-      onEnd();
-      // Its progress is at the top of the page.
-      document.querySelector("h1")?.focus({ preventScroll: true });
-      scrollTo(0, 0);
+      onEnd(true);
     } catch (failure) {
       failed.value = /** @type {Refused} */ (failure);
     }
@@ -233,7 +243,7 @@ function Rollback({ target, newest, name, onEnd }) {
     ${diff && html`<p class="sum">Makes <strong>${would.value?.status?.revision}</strong>, with the content of ${target}. Against ${from}: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
     <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${(/** @type {any} */ e) => (cause.value = e.currentTarget.value)}/></label>
     <div class="actions"><${Button} id="rollback" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Roll ${name} back to ${target}<//>
-      <${Button} id="leave" onClick=${onEnd}>Close<//></div>
+      <${Button} id="leave" onClick=${() => onEnd(false)}>Close<//></div>
     ${asking.value && html`<${Confirm} title=${`Roll ${name} back to ${target}?`} verb="Roll back" why=${why} busy=${busy.value} danger=${(diff?.summary.removed ?? 0) > 0} onYes=${act} onNo=${() => (asking.value = false)}>
       <p>In cluster <strong>${me.value?.cluster}</strong>, as ${would.value?.status?.revision}, in place of ${from}${diff && html`: ${counts(diff.summary)}`}.</p>
       ${(diff?.summary.removed ?? 0) > 0 && html`<p><strong>${count(diff?.summary.removed ?? 0, "object")} deleted.</strong></p>`}<//>`}
