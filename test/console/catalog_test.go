@@ -205,6 +205,18 @@ func inVain(i *installation, p *page) {
 	p.checks("in-vain")
 	i.MustKubectl("delete", "clusterextension", "ingress", "--timeout=60s")
 	p.unsees("It has installed nothing")
+
+	// Its image is nowhere: that is tried again, and somebody should know; that there is no history
+	// yet is no error.
+	i.create(object{"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": object{"name": "far"},
+		"spec": object{"namespace": "shop", "source": object{"sourceType": "Catalog", "catalog": object{"packageName": "trap"}}}})
+	p.goTo("#/")
+	p.until("its card", `[...document.querySelectorAll(".card.needs")].some((one) => one.innerText.includes("far") && one.innerText.includes("Pull failed") && one.innerText.includes("it is tried again by itself"))`)
+	p.goTo("#/x/far")
+	p.sees("Pull failed", "There is no history yet", "kubectl delete clusterextension far")
+	p.until("that is no error", `!document.querySelector("[role=alert]")`)
+	i.MustKubectl("delete", "clusterextension", "far", "--timeout=60s")
+	p.goTo("#/x/ingress")
 	p.until("it is well", `document.querySelector(".headline .state.well")`)
 }
 
