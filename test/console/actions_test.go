@@ -20,7 +20,7 @@ func rollback(i *installation, p *page) {
 	p.refuses("#back-shop-3", "it is the newest")
 	p.tabTo("#back-shop-2")
 	p.presses(kb.Enter)
-	p.sees("Go back to shop-2", "Makes shop-4, with the content of shop-2. Against shop-3: 1 added, 2 changed, 1 removed")
+	p.sees("Go back to shop-2", "Makes shop-4, with the content of shop-2. Against shop-3: 1 added, 2 changed, 1 deleted")
 	p.until("who has opened it is led there", `document.activeElement.id === "preview" && document.activeElement.getBoundingClientRect().top >= 0 && document.activeElement.getBoundingClientRect().bottom <= innerHeight`)
 	p.types("#cause", "1.6.0 is slow")
 	p.checks("rollback")
@@ -30,6 +30,7 @@ func rollback(i *installation, p *page) {
 	// Somebody is faster.
 	number4 := revision{extension: "shop", number: 4, version: "1.6.1", phases: i.proposal(4).phases, cause: "CHG-2079"}
 	i.roll("Succeeded", number4)
+	p.sees("1 object deleted:", "− ClusterRole shop-reader", "4 of 4 objects not looked at")
 	p.sees("shop-4 has come since")
 	p.refuses("#yes", "look again")
 	p.click("#no")
@@ -78,12 +79,12 @@ func plan(i *installation, first, second *page) {
 	first.sees("larger", "It waits for an approval; impact Medium")
 	for _, p := range []*page{first, second} {
 		p.goTo("#/plan/larger")
-		p.sees("Review required", "it grows to 4", "takes .spec.size from kubectl-create", "2 people approve it", "hash sha256:")
+		p.sees("To review", "it grows to 4", "takes over .spec.size from kubectl-create", "Needs approval by 2 people; ", "may not approve it", "Plan hash (what you approve) sha256:")
 	}
+	first.until("what changes is before the approval", `document.querySelector("#items").compareDocumentPosition(document.querySelector("#approval")) & Node.DOCUMENT_POSITION_FOLLOWING`)
 	first.until("impact is before what changes", `document.querySelector("#impact").compareDocumentPosition(document.querySelector("#items")) & Node.DOCUMENT_POSITION_FOLLOWING`)
-	first.refuses("#stop", "it does not run")
-	first.click(".items summary")
-	first.sees("size: 4")
+	first.refuses("#stop", "nothing is running")
+	first.sees("What changes", "size: 4")
 	first.checks("plan")
 
 	// The object of its item, as it is now, and who has set its fields.
@@ -94,7 +95,7 @@ func plan(i *installation, first, second *page) {
 	first.run(chromedp.NavigateBack())
 	first.sees("Items 0 of 1 done")
 
-	// It is computed anew while both read it.
+	// It is recomputed while both read it.
 	i.MustKubectl("patch", "configplan", "larger", "--type=merge", "-p", `{"spec":{"options":{"values":{"size":5}}}}`)
 	for _, p := range []*page{first, second} {
 		p.sees("This is not up to date", "it grows to 5")
@@ -106,21 +107,24 @@ func plan(i *installation, first, second *page) {
 	first.tabTo("#approve")
 	first.works("#approve")
 	first.presses(kb.Enter)
-	first.sees("Approve plan larger?")
+	first.sees("Approve plan larger?", "Update Widget widgets/one", "Medium: it grows to 5", "takes over .spec.size from kubectl-create", "Starts after 1 more approval.")
 	first.tabTo("#yes")
 	first.presses(kb.Enter)
 	second.sees("1 of 2", "anna", "CHG-2101")
 	first.refuses("#approve", "anna")
 	second.click("#approve")
+	second.sees("Starts now.")
+	second.until("the button says that it runs", `document.querySelector("#yes").innerText === "Approve and run"`)
 	second.click("#yes")
-	first.sees("In progress", "0 of 1 done")
+	first.sees("In progress", "0 of 1 done", "the object has no status yet")
+	first.unsees("no such key")
 	first.checks("plan-run")
 	i.MustKubectl("patch", "widget", "one", "-n", "widgets", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":5}}`)
-	first.sees("Completed", "1 of 1 done", "anna, bert")
+	first.sees("Completed", "1 of 1 done", "anna, bert", "What it changed", "*** is a value that was replaced")
 	second.click("#undo-1")
 	second.sees("Undo run 1 of larger?")
 	second.click("#yes")
-	first.sees("Review required (undo of run 1)")
+	first.sees("To review (undo of run 1)")
 }
 
 // rights: who may only look sees what they may, and which right is missing where a button does
@@ -142,7 +146,8 @@ func rights(i *installation, p *page) {
 	p.goTo("#/package/lighthouse")
 	p.sees("The package cannot be shown", `User "carl" cannot get resource "catalogpackages"`)
 	p.goTo("#/me")
-	p.sees("may not", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
+	p.sees("Missing: ", "of 21 actions", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
+	p.until("what is missing is first", `document.querySelector("#may tbody tr td").innerText.includes("no")`)
 
 	// A right that is lost while the page is open.
 	i.MustKubectl("delete", "clusterrolebinding", "carl")
@@ -160,7 +165,7 @@ func rights(i *installation, p *page) {
 func me(p *page) {
 	p.sees("Extensions")
 	p.click(".user")
-	p.sees("You", "anna", "system:masters", "devel", "roll out, pause", "may")
+	p.sees("You", "anna", "system:masters", "devel", "Nothing is missing.", "roll out, pause", "yes")
 	p.until("all rights", `document.querySelectorAll("#may .well").length === 21`)
 	p.checks("me")
 }

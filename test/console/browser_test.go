@@ -139,16 +139,18 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// until waits for an expression to be true: it is looked at whenever the page changes.
+// until waits for an expression to be true: it is looked at whenever the page
+// changes, and now and then: that it was scrolled is no change.
 func (p *page) until(what, expression string) {
 	p.t.Helper()
 	holds := false
 	script := fmt.Sprintf(`new Promise((done) => {
 		let over;
-		const look = () => { let is = false; try { is = !!(%s) } catch {} if (is) { watch.disconnect(); clearTimeout(over); done(true) } };
+		const look = () => { let is = false; try { is = !!(%s) } catch {} if (is) { watch.disconnect(); clearInterval(again); clearTimeout(over); done(true) } };
 		const watch = new MutationObserver(look);
+		const again = setInterval(look, 100);
 		watch.observe(document, {subtree: true, childList: true, characterData: true, attributes: true});
-		over = setTimeout(() => { watch.disconnect(); done(false) }, %d);
+		over = setTimeout(() => { watch.disconnect(); clearInterval(again); done(false) }, %d);
 		look();
 	})`, expression, patience.Milliseconds())
 	ctx, stop := context.WithTimeout(p.ctx, patience+5*time.Second)

@@ -53,12 +53,12 @@ func overview(i *installation, p *page) {
 	p.types("[data-filter]", "sho")
 	p.until("only shop", "document.querySelectorAll('#extensions tbody tr').length === 1")
 	p.presses(kb.Escape)
-	p.run(clear("[data-filter]"))
+	p.until("the filter is empty, and left", "!document.querySelector('[data-filter]').value && !document.activeElement.matches('[data-filter]') && document.querySelectorAll('#extensions tbody tr').length > 1")
 	p.tabTo("#extensions [data-row]")
 	p.presses("j", "k", "j")
 	p.until("the second row", "document.activeElement === document.querySelectorAll('[data-row]')[1]")
 	p.presses("?")
-	p.until("help", "document.querySelector('.foot details').open")
+	p.until("help, in sight", "document.querySelector('.foot details').open && document.querySelector('.foot details').getBoundingClientRect().bottom < innerHeight + 1")
 	// A freeze is said on every screen.
 	i.MustKubectl("create", "configmap", "-n", "penstock-system", "penstock-freeze", "--from-literal=author=admin", "--from-literal=reason=the year ends")
 	p.sees("Frozen. Nothing is written until that ends: ", "the year ends")
@@ -81,7 +81,7 @@ func review(i *installation, p *page) {
 	p.sees("shop-3, version 1.6.0")
 	p.tabTo(`.card.review a.title[href*="shop"]`)
 	p.presses(kb.Enter)
-	p.sees("What shop-3 changes", "shop-2 → shop-3: 1 added, 2 changed, 1 removed", "ClusterRole.rbac.authorization.k8s.io shop-reader", "seen 0 of 4", "to be read by the shop team")
+	p.sees("What shop-3 changes", "shop-2 → shop-3: 1 added, 2 changed, 1 deleted", "ClusterRole.rbac.authorization.k8s.io shop-reader", "seen 0 of 4", "to be read by the shop team")
 	p.until("the focus is at the beginning", "document.activeElement?.tagName === 'H1'")
 	p.has("#activate")
 	p.checks("review")
@@ -100,7 +100,8 @@ func review(i *installation, p *page) {
 	p.until("the object is shown", "location.hash === '#/object/shop-3/ConfigMap/shop/shop-config'")
 	p.sees("ConfigMap shop/shop-config", "Manifest", "log.level: debug")
 	p.run(chromedp.NavigateBack())
-	p.sees("What shop-3 changes", "seen 0 of 4")
+	p.sees("What shop-3 changes", "seen 1 of 4")
+	p.until("its box is ticked", "document.querySelectorAll('.objects input:checked').length === 1")
 
 	// Somebody changes it while it is read.
 	i.MustKubectl("patch", "cer", "shop-3", "--type=merge", "-p", `{"spec":{"onFailure":"None","successDelaySeconds":1}}`)
@@ -113,8 +114,8 @@ func review(i *installation, p *page) {
 	p.tabTo("#activate")
 	p.works("#activate")
 	p.presses(kb.Enter)
-	p.sees("Roll out shop-3?", "1 deleted")
-	p.refuses("#yes", "tick what is critical")
+	p.sees("Roll out shop-3?", "1 deleted", "I have read: ✗ Critical ClusterRole shop-reader", "Warning", "1 object deleted:", "− Deployment shop/shop-worker", "3 of 4 objects not looked at")
+	p.refuses("#yes", "tick the critical change first")
 	p.checks("rollout")
 	p.has("dialog input[type=checkbox]")
 	p.ticksAll()
@@ -135,12 +136,12 @@ func review(i *installation, p *page) {
 	p.tabTo("#objects")
 	p.presses(kb.Enter)
 	p.until("all objects", `document.querySelectorAll("#now tbody tr").length === 3`)
-	p.sees("Deployment.apps shop/shop-web", "as they were")
+	p.sees("Deployment.apps shop/shop-web", "Read ")
 	p.checks("objects")
 
 	// Compared with the cluster.
 	p.goTo("#/diff/shop-3..live")
-	p.sees("shop-3 and the cluster", "as it was")
+	p.sees("shop-3 and the cluster", "Read ")
 }
 
 // hostileTexts: what a cluster says is text, wherever it is shown.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -58,7 +59,10 @@ func (p *page) checks(name string) {
 			p.t.Errorf("%s, %s: the page is wider than its window:\n%s", name, look.name, wider)
 		}
 		if os.Getenv("SCREENSHOTS") != "" && look.name != "forced" && slices.Contains(shownToPeople(), name) {
-			p.run(chromedp.Evaluate(`scrollTo(0, 0); document.querySelector("#preview:is(h2), .fields, #written, #profile-second-widget .would")?.scrollIntoView({block: document.querySelector(".fields") ? "center" : "start"})`, nil))
+			// From the top, or from the edge of what the picture is of; nothing has the focus, or the pointer.
+			p.run(input.DispatchMouseEvent(input.MouseMoved, 0, 0), chromedp.Evaluate(`(() => { document.activeElement?.blur(); scrollTo(0, 0);
+				const of = document.querySelector("#preview:is(h2), .fields, #written")?.closest(".decision, .objects > li, section");
+				if (of && !document.querySelector("dialog")) scrollTo(0, of.getBoundingClientRect().top - 12) })()`, nil))
 			p.picture(name + "-" + look.name)
 		}
 	}

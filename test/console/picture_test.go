@@ -2,14 +2,11 @@ package console
 
 import (
 	"bytes"
-	"cmp"
 	"image"
 	"image/color"
 	"image/png"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/chromedp/chromedp"
 )
@@ -17,8 +14,7 @@ import (
 // pictures is where screens are shown to people.
 const pictures = "../../docs/console"
 
-// picture writes what the window shows, in the colours that it has most of: text has many shades
-// that nobody sees.
+// picture writes what the window shows, without loss.
 func (p *page) picture(name string) {
 	p.t.Helper()
 	var raw []byte
@@ -29,7 +25,7 @@ func (p *page) picture(name string) {
 	}
 	var small bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&small, reduced(full)); err != nil {
+	if err := encoder.Encode(&small, indexed(full)); err != nil {
 		p.t.Fatalf("writing a picture: %v", err)
 	}
 	if err := os.MkdirAll(pictures, 0o750); err != nil {
@@ -40,35 +36,28 @@ func (p *page) picture(name string) {
 	}
 }
 
-// mostColours is how many a picture keeps.
-const mostColours = 160
+// mostColours is how many a picture with a palette can have.
+const mostColours = 256
 
-func reduced(full image.Image) image.Image {
-	count := map[color.RGBA]int{}
+// indexed is the same picture with a palette, if that can have all its colours: it is smaller.
+func indexed(full image.Image) image.Image {
+	known, palette := map[color.RGBA]uint8{}, color.Palette{}
 	bounds := full.Bounds()
-	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) }
+	out := image.NewPaletted(bounds, nil)
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			count[at(x, y)]++
-		}
-	}
-	kept := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
-	palette := color.Palette{}
-	for _, one := range kept[:min(mostColours, len(kept))] {
-		palette = append(palette, one)
-	}
-	out := image.NewPaletted(bounds, palette)
-	nearest := map[color.RGBA]uint8{}
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			one := at(x, y)
-			index, known := nearest[one]
-			if !known {
-				index = uint8(palette.Index(one))
-				nearest[one] = index
+			one := color.RGBAModel.Convert(full.At(x, y)).(color.RGBA)
+			index, is := known[one]
+			if !is {
+				if len(palette) == mostColours {
+					return full
+				}
+				index = uint8(len(palette))
+				known[one], palette = index, append(palette, one)
 			}
 			out.SetColorIndex(x, y, index)
 		}
 	}
+	out.Palette = palette
 	return out
 }

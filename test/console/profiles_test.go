@@ -12,6 +12,8 @@ import (
 func profiles(i *installation, p *page) {
 	p.goTo("#/profiles")
 	p.sees("LoadAwareRebalancing", "The cluster lacks something", "large-widgets", "of your own", "by plan larger", "Widgets are large.")
+	p.refuses("#make-LoadAwareRebalancing", "the cluster lacks what it needs")
+	p.sees("impact Medium")
 	p.refuses("#make-large-widgets", "plan larger has it: no other can be active")
 	p.checks("profiles")
 
@@ -30,7 +32,7 @@ func profiles(i *installation, p *page) {
 	p.until("no element is of the data", notOfData)
 	p.click("#create-second-widget")
 	p.until("the plan is shown", "location.hash === '#/plan/second-widget'")
-	p.sees("Review required", "it grows to 7")
+	p.sees("To review", "it grows to 7")
 }
 
 // objects: one object, what is different of it in the cluster, and nothing of what is secret.
@@ -56,6 +58,7 @@ func objects(i *installation, p *page) {
 	i.MustKubectl("patch", "configmap", "-n", "shop", "vault-config", "--type=merge", "-p", `{"data":{"color":"blue"}}`)
 	p.goTo("#/object/vault-1/ConfigMap/shop/vault-config")
 	p.sees("What a rollout of vault-1 would change now", "color: blue", "color: red")
+	p.sees("Differs It is not as in the manifest, and is not repaired while the revision is paused.")
 	p.checks("object")
 	p.goTo("#/object/vault-1/ConfigMap/shop/nothing")
 	p.sees("vault-1 does not have it", "The manifest cannot be shown")

@@ -37,7 +37,7 @@ func serve(t *testing.T, kubeconfig, line string) *served {
 			Name: "kubectl-penstock", Args: append(words[2:], "--no-browser", "--kubeconfig", kubeconfig),
 			Stdin: strings.NewReader(""), Stdout: writer, Stderr: &complaints,
 			Getenv: func(string) string { return "" }, Terminal: func(any) (screen.Size, bool) { return screen.Size{}, false },
-			Clock: clock.RealClock{}, Version: "v0.0.0-test",
+			Clock: clock.RealClock{}, Version: "v0.1.0",
 		})
 		writer.Close()
 	}()

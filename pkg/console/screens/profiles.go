@@ -37,6 +37,9 @@ type Profile struct {
 	Status      v1alpha1.ConfigurationProfileStatus `json:"status"`
 	// Own is true of a profile of users: it has a ConfigurationProfileDefinition.
 	Own bool `json:"own,omitempty"`
+	// PlanSignal and PlanImpact are of status.plan; empty without one, or where it is not shown.
+	PlanSignal Signal `json:"planSignal,omitempty"`
+	PlanImpact string `json:"planImpact,omitempty"`
 	// Wrong is what is wrong with the definition, empty for nothing.
 	Wrong string `json:"wrong,omitempty"`
 }
@@ -77,6 +80,12 @@ func (a *API) profiles(ctx context.Context, _ *http.Request) (any, error) {
 	for i := range listed.Items {
 		one := profileOf(&listed.Items[i])
 		one.Wrong = wrong[one.Name]
+		if one.Status.Plan != "" {
+			// Without the right to read plans, the profile says which one it is.
+			if plan, err := a.penstock.HcoV1alpha1().ConfigurationPlans().Get(ctx, one.Status.Plan, metav1.GetOptions{}); err == nil {
+				one.PlanSignal, one.PlanImpact = planSignal(plan), string(plan.Status.ImpactSeverity)
+			}
+		}
 		out.Profiles = append(out.Profiles, one)
 	}
 	return out, nil
@@ -95,8 +104,6 @@ func profileSignal(status *v1alpha1.ConfigurationProfileStatus) Signal {
 		return Needs
 	case status.State == v1alpha1.ProfileActive:
 		return Well
-	case status.PlanPhase == v1alpha1.PhaseReviewRequired:
-		return Review
 	default:
 		return Stopped
 	}

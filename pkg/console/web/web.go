@@ -1,5 +1,5 @@
-// Package web has the files of the console: modules as they are, nothing is built. They are
-// read once, and served from memory, compressed where that helps.
+// Package web has the files of the console: modules as they are but for their comments,
+// nothing is built. They are read once, and served from memory, compressed where that helps.
 package web
 
 import (
@@ -13,6 +13,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -43,8 +44,8 @@ func New() (*Files, error) {
 		if err != nil {
 			return err
 		}
-		if path.Dir(name) == "app" && path.Ext(name) == ".js" {
-			content = uncommented(content)
+		if strings.HasPrefix(name, "app/") {
+			content = withoutComments(content)
 		}
 		if path.Ext(name) == ".js" {
 			fmt.Fprintf(&links, "<link rel=\"modulepreload\" href=\"/%s\">\n", name)
@@ -60,25 +61,14 @@ func New() (*Files, error) {
 	return f, nil
 }
 
-// uncommented leaves the lines of a module empty that are comments, which are for readers of the
-// source: a browser gets a tenth less, and errors have the same lines. It knows comments by
-// where a line begins, as our modules have them.
-func uncommented(module []byte) []byte {
-	lines := bytes.Split(module, []byte("\n"))
-	within := false
-	for i, line := range lines {
-		text := bytes.TrimSpace(line)
-		begins := bytes.HasPrefix(text, []byte("/**"))
-		ends := bytes.HasSuffix(text, []byte("*/"))
-		if begins && !ends && bytes.Contains(text, []byte("*/")) {
-			continue // code follows
-		}
-		if within || begins || bytes.HasPrefix(text, []byte("//")) {
-			lines[i] = nil
-		}
-		within = (within || begins) && !ends
-	}
-	return bytes.Join(lines, []byte("\n"))
+// comments are those of our own modules, types included: a line of its own, or between the marks.
+// Texts of the modules have neither.
+var comments = regexp.MustCompile(`(?m)^[ \t]*//.*$|/\*(?s:.*?)\*/`)
+
+// withoutComments is a module as browsers get it: a third of it is for who reads the source. Lines
+// keep their numbers.
+func withoutComments(module []byte) []byte {
+	return comments.ReplaceAllFunc(module, func(found []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(found, []byte("\n"))) })
 }
 
 func newFile(name string, content []byte) file {

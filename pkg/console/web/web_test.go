@@ -39,6 +39,15 @@ func TestFiles(t *testing.T) {
 	t.Logf("compressed: %v bytes in %d files", sizes, count)
 }
 
+// TestWithoutComments: what is for readers of the source does not go to browsers, and all else does.
+func TestWithoutComments(t *testing.T) {
+	source := "// Head.\nimport { a } from \"./a.js\";\n/** @type {string}\n * more */\nconst at = /** @type {any} */ (a); // ends\n  // alone\nconst to = `http://${at}`;\n"
+	want := "\nimport { a } from \"./a.js\";\n\n\nconst at =  (a); // ends\n\nconst to = `http://${at}`;\n"
+	if got := string(withoutComments([]byte(source))); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestPage: the page names all modules, so that none waits for another, and has nothing that
 // the policy of content refuses.
 func TestPage(t *testing.T) {
@@ -84,13 +93,5 @@ func TestServed(t *testing.T) {
 	}
 	if again := ask("If-None-Match", plain.Header().Get("ETag")); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
 		t.Errorf("the second time: %d", again.Code)
-	}
-}
-
-// TestUncommented: comments go, and each line of code stays where it is.
-func TestUncommented(t *testing.T) {
-	const module = "// Why.\nconst a = 1; // here\n/** Of one line. */\nexport const b = `//x`;\n  /** Of\n   * more. @param {string} x */\n/** @type {any} */ (c).d();\n"
-	if got, want := string(uncommented([]byte(module))), "\nconst a = 1; // here\n\nexport const b = `//x`;\n\n\n/** @type {any} */ (c).d();\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,8 +1,10 @@
 package wait
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,7 +56,7 @@ func (e *Expressions) For(ctx context.Context, waits []profile.Wait, live *unstr
 		}
 		switch healthy, err := program.Eval(ctx, live.Object); {
 		case err != nil:
-			return Verdict{State: Waiting, Message: fmt.Sprintf("%s (%s)", message, err)}
+			return Verdict{State: Waiting, Message: unevaluated(message, err)}
 		case !healthy:
 			return Verdict{State: Waiting, Message: message}
 		}
@@ -67,12 +69,24 @@ func judged(wait profile.Wait, live *unstructured.Unstructured) Verdict {
 	holds, message, err := wait.Judge(live.Object)
 	switch {
 	case err != nil:
-		return Verdict{State: Waiting, Message: fmt.Sprintf("%s (%s)", message, err)}
+		return Verdict{State: Waiting, Message: unevaluated(message, err)}
 	case !holds:
 		return Verdict{State: Waiting, Message: message}
 	default:
 		return Verdict{State: Done}
 	}
+}
+
+// noSuchKey is how CEL says that a field is missing.
+const noSuchKey = "no such key: "
+
+// unevaluated is what is said of an expression that cannot be evaluated. A field that is not
+// there yet, status as a rule, is no error for who waits.
+func unevaluated(message string, err error) string {
+	if _, key, missing := strings.Cut(err.Error(), noSuchKey); missing {
+		return fmt.Sprintf("%s: the object has no %s yet", cmp.Or(message, "waiting"), key)
+	}
+	return fmt.Sprintf("%s (%s)", message, err)
 }
 
 func (e *Expressions) program(expression string) (*probe.Program, error) {

@@ -12,7 +12,7 @@ func TestExpressions(t *testing.T) {
 	ready := []profile.Wait{{Expression: "self.status.ready == true", Message: "waiting for the knob"}}
 	check(t, "nothing is waited for", expressions.For(t.Context(), nil, nil), wait.Done, "")
 	check(t, "not seen yet", expressions.For(t.Context(), ready, nil), wait.Waiting, "to see its state")
-	check(t, "no status yet", expressions.For(t.Context(), ready, object(map[string]any{})), wait.Waiting, "waiting for the knob (")
+	check(t, "no status yet", expressions.For(t.Context(), ready, object(map[string]any{})), wait.Waiting, "waiting for the knob: the object has no status yet")
 	check(t, "not healthy", expressions.For(t.Context(), ready, object(map[string]any{"status": map[string]any{"ready": false}})), wait.Waiting, "waiting for the knob")
 	check(t, "healthy", expressions.For(t.Context(), ready, object(map[string]any{"status": map[string]any{"ready": true}})), wait.Done, "")
 	both := append(ready, profile.Wait{Expression: "self.status.count >= 3"})

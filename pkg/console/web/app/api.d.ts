@@ -615,6 +615,8 @@ export interface Profile {
   options?: Array<ProfileOption>;
   status: ConfigurationProfileStatus;
   own?: boolean;
+  planSignal?: string;
+  planImpact?: string;
   wrong?: string;
 }
 

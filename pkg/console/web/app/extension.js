@@ -1,7 +1,7 @@
 // One extension: how its rollout goes on, its history, and the way back.
 import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectStates, span } from "./parts.js";
+import { Ago, Button, Checklist, Confirm, Notes, Problem, ReadAt, Risks, State, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectState, soft, span, unticked } from "./parts.js";
 import { frozen, isName, lacks, me } from "./shared.js";
 import { Version } from "./version.js";
 
@@ -96,7 +96,9 @@ function Asked({ name, wanted, alone }) {
 function Head({ extension, wanted }) {
   const { row, advice } = extension, unmet = !extension.attended && wanted?.row.signal === "needs" ? wanted.row : null;
   const is = unmet ?? row, first = unmet ? null : advice[0];
-  return html`<div class="headline"><p><${State} signal=${is.signal} word=${is.signal === "well" ? "Well" : is.signal === "review" ? "To review" : is.state}/>
+  // What goes on only when somebody has done something does not look as if it went on.
+  const blocked = is.signal === "moving" && first?.do && first.who !== "nobody";
+  return html`<div class="headline"><p><${State} signal=${blocked ? "needs" : is.signal} word=${is.signal === "well" ? "Well" : is.signal === "review" ? "To review" : `${inWords(is.state)}${blocked ? ", blocked" : ""}`}/>
       ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${is.since}/></span></p>
     ${unmet && html`<p id="unmet">${unmet.message}</p>${unmet.do && html`<p class="do"><span class="quiet">To do:</span> ${unmet.do}.</p>`}`}
     ${is.signal !== "well" && first && html`<p>${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
@@ -159,15 +161,16 @@ function Objects({ revisions }) {
     <summary id="objects">All objects, as they are now</summary>
     <p class="standing">${revisions.length > 1 && html`<label>of <select value=${name.value} onChange=${(/** @type {any} */ e) => { name.value = e.currentTarget.value; found.value = null; ask(); }}>
       ${revisions.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}</select></label>`}
-      ${found.value && html`<span class="quiet">as they were <${Ago} at=${new Date(asked.value).toISOString()} ago/></span> <button type="button" id="ask" onClick=${ask}>Ask again</button>`}</p>
+      </p>
+    ${found.value && html`<${ReadAt} at=${new Date(asked.value).toISOString()} onAsk=${ask}/>`}
     <${Problem} refused=${refused.value} doing="The objects cannot be shown"/>
     ${!found.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
     ${found.value?.withheld ? html`<p class="note review">${count(found.value.withheld, "object")} not shown: you may not read them.</p>` : null}
     ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
-      <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${kindOf(one.apiVersion, one.kind)}</span> <a data-row href=${objectPlace(name.value, one)}>${objectName(one)}</a>
-        ${(one.message || one.detail) && html`<span class="more">${[one.message, one.detail].filter(Boolean).join(" · ")}</span>`}
+      <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${soft(kindOf(one.apiVersion, one.kind))}</span> <a data-row href=${objectPlace(name.value, one)}>${soft(objectName(one))}</a>
+        <span class="more">${objectState(one).said}</span><span class="thin">phase ${one.phase}</span>
         ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}</th>
-        <td><${State} signal=${objectStates[one.state] ?? "stopped"} word=${one.state}/>${one.reason && one.reason !== one.state && html` <span class="quiet">${one.reason}</span>`}</td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>`}
+        <td><${State} ...${objectState(one)}/></td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>`}
     ${all.length > mostObjects && html`<p class="quiet">And ${all.length - mostObjects} more: <code>kubectl penstock tree ${name.value}</code> lists all.</p>`}
   </details>`;
 }
@@ -181,12 +184,13 @@ function Past({ row, newest, rights, open, onOpen }) {
   let why = lacks(rights, "rollback");
   if (gone) why = "it is deleted: its content is gone";
   else if (row.name === newest?.name) why = "it is the newest";
-  return html`<tr><th scope="row">${gone ? row.name : html`<a data-row href=${`#/diff/..${row.name}`}>${row.name}</a>`} ${row.version && html`<span class="quiet">${row.version}</span>`}
-      <span class="more">${[row.rollbackOf && `back to ${row.rollbackOf}`, row.cause].filter(Boolean).join(": ")}</span></th>
+  return html`<tr><th scope="row">${gone ? row.name : html`<a data-row href=${`#/diff/..${row.name}`}>${soft(row.name)}</a>`} ${row.version && html`<span class="quiet">${row.version}</span>`}
+      <span class="more">${[row.rollbackOf && `back to ${row.rollbackOf}`, row.cause].filter(Boolean).join(": ")}</span>
+      <span class="thin">${row.changes ? `+${row.changes.added} ~${row.changes.changed} −${row.changes.removed} · ` : ""}${soft(row.requestedBy)} · <${Ago} at=${row.createdAt} ago/></span></th>
     <td><${State} signal=${results[row.result ?? ""] ?? "stopped"} word=${row.result || row.state}/> ${row.state !== "Active" && row.result && html`<span class="quiet">${row.state}</span>`}</td>
     <td class="wide number">${row.changes ? `+${row.changes.added} ~${row.changes.changed} −${row.changes.removed}` : ""}</td>
     <td class="wide">${row.requestedBy}</td><td class="number"><${Ago} at=${row.createdAt ?? ""}/></td>
-    <td class="acts"><${Button} id=${`back-${row.name}`} why=${why} onClick=${onOpen}>${open ? "Close" : html`Go back<span class="unseen"> to ${row.name}</span>`}<//></td></tr>`;
+    <td class="acts"><${Button} id=${`back-${row.name}`} why=${why} onClick=${onOpen}>${open ? "Cancel" : html`Go back<span class="unseen"> to ${row.name}</span>`}<//></td></tr>`;
 }
 
 /** What it would change to go back, and the button that does it: for the newest revision that was
@@ -197,6 +201,7 @@ function Rollback({ target, newest, name, onEnd }) {
   const failed = useSignal(/** @type {Refused | null} */ (null));
   const cause = useSignal("");
   const asking = useSignal(false);
+  const ticked = useSignal(/** @type {Set<number>} */ (new Set()));
   const busy = useSignal(false);
   const round = useSignal(0);
   // It is below a table that may be long: who has opened it is led there.
@@ -242,11 +247,11 @@ function Rollback({ target, newest, name, onEnd }) {
     ${would.value && !diff && html`<p class="note review">What changes from ${from} to ${target} is not shown: you may not read the diffs of both.</p>`}
     ${diff && html`<p class="sum">Makes <strong>${would.value?.status?.revision}</strong>, with the content of ${target}. Against ${from}: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
     <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${(/** @type {any} */ e) => (cause.value = e.currentTarget.value)}/></label>
-    <div class="actions"><${Button} id="rollback" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Roll ${name} back to ${target}<//>
-      <${Button} id="leave" onClick=${() => onEnd(false)}>Close<//></div>
-    ${asking.value && html`<${Confirm} title=${`Roll ${name} back to ${target}?`} verb="Roll back" why=${why} busy=${busy.value} danger=${(diff?.summary.removed ?? 0) > 0} onYes=${act} onNo=${() => (asking.value = false)}>
+    <div class="actions"><${Button} id="rollback" kind="main" why=${why} busy=${busy.value} onClick=${() => { ticked.value = new Set(); asking.value = true; }}>Roll ${name} back to ${target}<//>
+      <${Button} id="leave" onClick=${() => onEnd(false)}>Cancel<//></div>
+    ${asking.value && html`<${Confirm} title=${`Roll ${name} back to ${target}?`} verb="Roll back" why=${why || unticked(diff, ticked.value)} busy=${busy.value} danger=${(diff?.summary.removed ?? 0) > 0} onYes=${act} onNo=${() => (asking.value = false)}>
       <p>In cluster <strong>${me.value?.cluster}</strong>, as ${would.value?.status?.revision}, in place of ${from}${diff && html`: ${counts(diff.summary)}`}.</p>
-      ${(diff?.summary.removed ?? 0) > 0 && html`<p><strong>${count(diff?.summary.removed ?? 0, "object")} deleted.</strong></p>`}<//>`}
+      ${diff && html`<${Risks} diff=${diff} ticked=${ticked}/>`}<//>`}
     ${diff && html`<${Checklist} diff=${diff} from=${from} to=${target} load=${load}/>`}
   </section>`;
 }

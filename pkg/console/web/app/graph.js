@@ -44,6 +44,7 @@ export function GraphPicture({ graph, channel }) {
   return html`<figure class="graph">
     <svg role="img" aria-label=${told} viewBox=${`0 0 560 ${y(shown.length - 1) + top}`} width="560" height=${y(shown.length - 1) + top}>
       ${arcs.map((arc) => html`<path class=${`${arc.by}${arc.way ? " way" : ""}`} d=${`M ${axis} ${y(arc.a)} C ${axis - reach(Math.abs(arc.a - arc.b)) * 0.66} ${y(arc.a)}, ${axis - reach(Math.abs(arc.a - arc.b)) * 0.66} ${y(arc.b)}, ${axis} ${y(arc.b)}`}/>`)}
+      ${arcs.filter((arc, i) => arcs.findLastIndex((other) => other.b === arc.b) === i).map((arc) => html`<path class=${`tip${arc.way ? " way" : ""}`} d=${`M ${axis - dot - 1} ${y(arc.b)} l -8 -4 v 8 z`}/>`)}
       ${shown.map((entry, i) => html`<g class=${installed.has(entry.version) ? "installed" : entry.deprecation ? "deprecated" : ""}>
         <circle cx=${axis} cy=${y(i)} r=${dot}/><text x=${axis + 14} y=${y(i) + 4}>${label(entry, installed)}</text></g>`)}
     </svg>

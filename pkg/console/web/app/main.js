@@ -108,13 +108,15 @@ function Frame() {
     if (place.peek() !== first) /** @type {HTMLElement | null} */ (document.querySelector("h1"))?.focus();
     scrollTo(0, 0);
   }, [place.value]);
+  // What belongs to a screen is marked as that, too.
+  const mark = (/** @type {string} */ of, /** @type {RegExp} */ below) => (title === of ? "page" : below.test(place.value) ? "true" : undefined);
   return html`
     <a class="skip" href="#content" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); /** @type {HTMLElement | null} */ (document.querySelector("h1"))?.focus(); }}>Skip to the content</a>
     <header class="top">
       <a class="brand" href="#/"><img src="/icon.svg" alt="" width="22" height="22"/> Penstock</a>
-      <nav aria-label="Screens"><a href="#/" aria-current=${title === "Overview" ? "page" : undefined}>Overview</a>
-        <a href="#/profiles" aria-current=${title === "Profiles" ? "page" : undefined}>Profiles</a>
-        <a href="#/packages" aria-current=${title === "Catalog" ? "page" : undefined}>Catalog</a></nav>
+      <nav aria-label="Screens"><a href="#/" aria-current=${mark("Overview", /^#\/(x|diff|plan|object)\//)}>Overview</a>
+        <a href="#/profiles" aria-current=${mark("Profiles", /^#\/profiles/)}>Profiles</a>
+        <a href="#/packages" aria-current=${mark("Catalog", /^#\/package/)}>Catalog</a></nav>
       ${me.value && html`<p class="who"><span class="cluster" title="cluster">${me.value.cluster}</span> <span class="quiet">as</span> <a class="user" href="#/me">${me.value.username}</a>${me.value.readOnly && html` <span class="chip">read-only</span>`}
         ${shared && keyed && html` <button type="button" id="sign-out" onClick=${signIn}>Sign out</button>`}</p>`}
     </header>
@@ -134,6 +136,12 @@ function Keys() {
   useEffect(() => {
     const press = (/** @type {KeyboardEvent} */ e) => {
       const at = /** @type {HTMLElement} */ (e.target);
+      if (e.key === "Escape" && at.matches("[data-filter]")) {
+        /** @type {HTMLInputElement} */ (at).value = "";
+        at.dispatchEvent(new Event("input", { bubbles: true }));
+        at.blur();
+        e.preventDefault();
+      }
       if (!keysOn.value || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || document.querySelector("dialog[open]")) return;
       const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-row]")]);
       const current = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
@@ -152,9 +160,8 @@ function Keys() {
     sessionStorage.setItem("penstock.keys", keysOn.value ? "on" : "off");
   };
   return html`<footer class="foot">
-    <details open=${help.value} onToggle=${(/** @type {Event} */ e) => (help.value = /** @type {HTMLDetailsElement} */ (e.currentTarget).open)}><summary>Keys</summary>
-      <p><kbd>/</kbd> filter · <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>?</kbd> this
-      <label><input type="checkbox" checked=${keysOn.value} onChange=${toggle}/> use these keys</label></p></details>
+    <details open=${help.value} onToggle=${(/** @type {Event} */ e) => { const box = /** @type {HTMLDetailsElement} */ (e.currentTarget); help.value = box.open; if (box.open) box.scrollIntoView({ block: "nearest" }); }}><summary>Keyboard shortcuts</summary>
+      <p><kbd>/</kbd> filter · <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>?</kbd> this list · <label><input type="checkbox" checked=${keysOn.value} onChange=${toggle}/> use these keys</label></p></details>
     ${me.value && html`<span class="quiet">console ${me.value.version}</span>`}</footer>`;
 }
 
@@ -172,7 +179,7 @@ function SignIn({ refused }) {
   };
   return html`<header class="top"><span class="brand"><img src="/icon.svg" alt="" width="22" height="22"/> Penstock</span></header>
   <main class="page" id="content"><h1 tabindex="-1">Sign in</h1>
-    <p>This console acts as you, with your token, and has no rights of its own. A token is what <code>kubectl create token</code> prints, or what your provider of identities gives you.</p>
+    <p>This console acts as you, with your token, and has no rights of its own. A token is what <code>kubectl create token</code> prints, or what your identity provider gives you.</p>
     <${Problem} refused=${refused} doing="The cluster does not take your token"/>
     <label class="field">Token <input id="token" type="password" autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ e) => (token.value = e.currentTarget.value)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") enter(); }}/></label>
     <p class="quiet">It is kept for this tab alone, until you sign out or close it, and sent to this console with each request.</p>

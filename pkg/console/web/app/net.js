@@ -21,7 +21,7 @@ export const hasKey = () => sessionStorage.getItem(slot) !== null;
 export const keep = (token) => sessionStorage.setItem(slot, token);
 
 /** Forgets what this tab shows. */
-export const forget = () => sessionStorage.removeItem(slot);
+export const forget = () => sessionStorage.clear();
 
 /** Why something was not done: in the words of whoever refused. */
 export class Refused extends Error {

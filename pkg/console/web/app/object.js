@@ -1,7 +1,7 @@
 // One object of a revision: its manifest, how it is now, and what is different in the cluster.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, still } from "./net.js";
-import { Ago, Fields, Notes, Problem, State, Unified, kindOf, objectStates } from "./parts.js";
+import { Ago, Fields, Notes, Problem, ReadAt, State, Unified, kindOf, objectState, soft } from "./parts.js";
 
 /** @param {{ revision: string, kind: string, namespace: string, name: string }} props */
 export function ObjectScreen({ revision, kind, namespace, name }) {
@@ -32,16 +32,16 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
   const state = now.value?.objects.find(same), change = live.value?.diff?.changes?.find(same);
   return html`<main class="page" id="content">
     <p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extension}`}>${extension}</a> · ${revision}</p>
-    <h1 tabindex="-1"><span class="quiet">${kind}</span> ${namespace ? `${namespace}/` : ""}${name}</h1>
+    <h1 tabindex="-1"><span class="quiet">${soft(kind)}</span> ${soft(namespace ? `${namespace}/${name}` : name)}</h1>
     <section aria-labelledby="now"><h2 id="now">How it is</h2>
       <${Problem} refused=${hidden.value} doing="How it is cannot be shown"/>
       ${!now.value && !hidden.value && html`<p class="quiet">Asking the cluster…</p>`}
-      ${state && html`<p><${State} signal=${objectStates[state.state] ?? "stopped"} word=${state.state}/>${state.reason && state.reason !== state.state && html` <span class="quiet">${state.reason}</span>`} ${[state.message, state.detail].filter(Boolean).join(" · ")}</p>
+      ${state && html`<p><${State} ...${objectState(state)}/> ${objectState(state).said}</p>
         ${state.lastRepair && html`<p class="note review">Brought back <${Ago} at=${state.lastRepair.time} ago/>: ${state.lastRepair.message}</p>`}`}
       ${now.value && !state && html`<p class="note review">${now.value.withheld ? "It is not shown: you may not read it." : `${revision} does not have it.`}</p>`}
     </section>
     <section aria-labelledby="live"><div class="head"><h2 id="live">Different in the cluster</h2>
-        ${live.value && html`<span class="quiet">as it was <${Ago} at=${live.value.asked} ago/></span> <button type="button" id="ask" onClick=${() => round.value++}>Ask again</button>`}
+        ${live.value && html`<${ReadAt} at=${live.value.asked} onAsk=${() => round.value++}/>`}
         ${change && html`<fieldset class="choice"><legend class="unseen">Show changes as</legend>
           <label><input type="radio" name="as" checked=${!fields.value} onChange=${() => (fields.value = false)}/> lines</label>
           <label><input type="radio" name="as" checked=${fields.value} onChange=${() => (fields.value = true)}/> fields</label></fieldset>`}</div>

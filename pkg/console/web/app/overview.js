@@ -1,7 +1,7 @@
 // The overview: what needs somebody, what moves, and everything.
 import { html, useEffect, useSignal } from "./lib.js";
 import { link, watch } from "./net.js";
-import { Ago, State, announce, count, inWords, wordOf } from "./parts.js";
+import { Ago, State, announce, count, inWords, soft, wordOf } from "./parts.js";
 import { frozen } from "./shared.js";
 
 const page = 200;
@@ -72,8 +72,9 @@ export function Overview() {
     ${parts.value.ClusterExtensions && html`<p class="note review">ClusterExtensions are not shown, so what they ask for in vain is not either: ${parts.value.ClusterExtensions}</p>`}
     ${sortedPlans.length > 0 && html`<section aria-labelledby="plans"><h2 id="plans">Plans</h2>
       <table class="rows"><thead><tr><th scope="col">Plan</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Profile</th><th scope="col" class="age">Impact</th><th scope="col" class="wide number few">Items</th></tr></thead>
-      <tbody>${sortedPlans.map((plan) => html`<tr key=${plan.name} class=${plan.signal}><th scope="row"><a data-row href=${`#/plan/${plan.name}`}>${plan.name}</a>
-        ${plan.message && html`<span class="more">${plan.message}</span>`}</th><td><${State} signal=${plan.signal} word=${plan.state}/></td>
+      <tbody>${sortedPlans.map((plan) => html`<tr key=${plan.name} class=${plan.signal}><th scope="row"><a data-row href=${`#/plan/${plan.name}`}>${soft(plan.name)}</a>
+        ${plan.message && html`<span class="more">${plan.message}</span>`}
+        <span class="thin">${plan.profile} · ${plan.done}/${plan.items} items</span></th><td><${State} signal=${plan.signal} word=${plan.state}/></td>
         <td class="wide">${plan.profile}</td><td>${plan.impact}</td><td class="wide number">${plan.done}/${plan.items}</td></tr>`)}</tbody></table></section>`}
   </main>`;
 }
@@ -121,7 +122,8 @@ function Tally({ rows, only }) {
 
 /** @param {{ row: Row }} props */
 function Extension({ row }) {
-  return html`<tr class=${row.signal}><th scope="row"><a data-row href=${`#/x/${row.name}`}>${row.name}</a>${row.message && row.signal !== "well" && row.signal !== "review" && html`<span class="more">${row.message}</span>`}</th>
+  return html`<tr class=${row.signal}><th scope="row"><a data-row href=${`#/x/${row.name}`}>${soft(row.name)}</a>${row.message && row.signal !== "well" && row.signal !== "review" && html`<span class="more">${row.message}</span>`}
+      <span class="thin">${row.version && `${row.version}${row.proposedVersion ? ` → ${row.proposedVersion}` : ""} · `}${row.ready}/${row.objects} available</span></th>
     <td><${State} signal=${row.signal} word=${row.signal === "well" ? "Well" : row.signal === "review" ? "To review" : row.state}/></td>
     <td class="wide version">${row.version}${row.proposedVersion && html` <span class="quiet">→ ${row.proposedVersion}</span>`}</td>
     <td class="wide number">${row.revision ? `${row.ready}/${row.objects}` : "–"}</td><td class="number"><${Ago} at=${row.since}/></td></tr>`;

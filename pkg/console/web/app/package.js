@@ -2,7 +2,7 @@
 // installation, after a look at what would be written.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post, still } from "./net.js";
-import { Ago, Button, Confirm, Problem, State, announce, count } from "./parts.js";
+import { Button, Confirm, Problem, ReadAt, State, announce, count, notChosen } from "./parts.js";
 import { GraphPicture, Versions } from "./graph.js";
 import { isName, lacks, me } from "./shared.js";
 
@@ -27,8 +27,8 @@ export function PackageScreen({ name }) {
     <h1 tabindex="-1">${name}</h1>
     <${Problem} refused=${refused.value} doing="The package cannot be shown"/>
     ${!found.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
-    ${found.value && offered && html`<p class="standing quiet"><span>as it was <${Ago} at=${found.value.asked} ago/></span> <button type="button" id="ask" onClick=${() => round.value++}>Ask again</button></p>
-      ${offered.deprecation && html`<p class="note review"><strong>! It should not be used.</strong> ${offered.deprecation.message}</p>`}
+    ${found.value && offered && html`<${ReadAt} at=${found.value.asked} onAsk=${() => round.value++}/>
+      ${offered.deprecation && html`<p class="note review"><strong>! Deprecated.</strong> It should not be used. ${offered.deprecation.message}</p>`}
       ${offered.description && html`<p>${offered.description}</p>`}
       <dl class="facts"><dt>Latest</dt><dd>${found.value.latest || html`<span class="quiet">none that can be read</span>`}${found.value.latest && offered.defaultChannel && html` <span class="quiet">in the default channel ${offered.defaultChannel}</span>`}${found.value.elsewhere && html`; ${found.value.elsewhere}`}</dd><dt>Catalog</dt><dd>${offered.catalog}${offered.catalogs.length > 1 && html` <span class="quiet">also in ${offered.catalogs.slice(1).map((one) => one.name).join(", ")}</span>`}</dd>
         <dt>Brings</dt><dd>${found.value.kinds?.length ? found.value.kinds.join(", ") : html`<span class="quiet">no kinds that the catalog names</span>`}</dd>
@@ -46,7 +46,7 @@ function Asking({ of }) {
   return html`<section aria-labelledby="asking"><h2 id="asking">Extensions that ask for it</h2>
     <table class="rows"><thead><tr><th scope="col">Extension</th><th scope="col" class="few">Installed</th><th scope="col" class="few">Allowed</th><th scope="col" class="wide few">Newest</th></tr></thead>
     <tbody>${of.upgrades.map((one) => html`<tr key=${one.extension}><th scope="row"><a data-row href=${`#/x/${one.extension}`}>${one.extension}</a>
-      ${one.message && html`<span class="more">${one.message}</span>`}${(one.blocked ?? []).map((not) => html`<span class="more">${not.version} does not come: ${not.message}</span>`)}</th>
+      ${one.message && html`<span class="more">${one.message}</span>`}${(one.blocked ?? []).map((not) => html`<span class="more">${notChosen(not)}</span>`)}</th>
       <td class="version">${one.installed || html`<span class="quiet">–</span>`}</td><td class="version">${one.allowed || html`<span class="quiet">–</span>`}${one.approval === "Manual" && html` <span class="quiet">to approve</span>`}</td><td class="wide version">${one.newest}</td></tr>`)}</tbody></table></section>`;
 }
 
@@ -69,7 +69,7 @@ function Channels({ name, offered }) {
       <label>channel <select id="channel" value=${channel.value} onChange=${(/** @type {any} */ e) => (channel.value = e.currentTarget.value)}>
         ${channels.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.name === offered.defaultChannel ? " (default)" : ""}</option>`)}</select></label>
       <span class="quiet">${count(offered.versionCount, "version")} in ${count(channels.length, "channel")}</span></div>
-    ${of?.deprecation && html`<p class="note review"><strong>! This channel should not be used.</strong> ${of.deprecation.message}</p>`}
+    ${of?.deprecation && html`<p class="note review"><strong>! Deprecated.</strong> This channel should not be used. ${of.deprecation.message}</p>`}
     <${Problem} refused=${refused.value} doing="Upgrades cannot be shown"/>
     ${!graph.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
     ${graph.value && html`<div class="drawn" tabindex="0" role="region" aria-label="Picture of upgrades"><${GraphPicture} graph=${graph.value} channel=${channel.value}/></div>

@@ -1,7 +1,7 @@
 // What the catalogs of the cluster offer.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, still } from "./net.js";
-import { Ago, Problem, State, announce, count } from "./parts.js";
+import { Ago, Problem, ReadAt, State, announce, count, soft } from "./parts.js";
 
 /** @typedef {import("./api").Packages} Offer @typedef {import("./api").PackageRow} Row @typedef {import("./api").CatalogRow} CatalogRow */
 
@@ -32,7 +32,7 @@ export function PackagesScreen() {
     <h1 tabindex="-1">Catalog</h1>
     <${Problem} refused=${refused.value} doing="Packages cannot be shown"/>
     ${!offer.value && !refused.value && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
-    ${offer.value && html`<p class="standing quiet"><span>as it was <${Ago} at=${offer.value.asked} ago/></span> <button type="button" id="ask" onClick=${() => round.value++}>Ask again</button></p>
+    ${offer.value && html`<${ReadAt} at=${offer.value.asked} onAsk=${() => round.value++}/>
       <${Catalogs} rows=${catalogs} hidden=${offer.value.hidden} packages=${rows.length}/>
       ${(offer.value.warnings ?? []).map((said) => html`<p class="note review" key=${said}>${said}</p>`)}`}
     ${rows.length > 0 && html`<section aria-labelledby="packages">
@@ -67,8 +67,8 @@ function Catalogs({ rows, hidden, packages }) {
 
 /** @param {{ row: Row }} props */
 function Package({ row }) {
-  return html`<tr><th scope="row">${row.named ? html`<a data-row href=${`#/package/${row.name}`}>${row.name}</a>` : html`<strong>${row.name}</strong>`}
+  return html`<tr><th scope="row">${row.named ? html`<a data-row href=${`#/package/${row.name}`}>${soft(row.name)}</a>` : html`<strong>${row.name}</strong>`}
       ${row.deprecated && html` <span class="state review"><span class="glyph" aria-hidden="true">!</span> deprecated</span>`}
-      <span class="more">${row.deprecated || row.description}</span>${!row.named && html`<span class="more">No extension can ask for a package of this name.</span>`}</th>
+      <span class="more">${row.deprecated || row.description}</span><span class="thin">${row.installed && `installed ${row.installed} · `}${row.catalog}</span>${!row.named && html`<span class="more">No extension can ask for a package of this name.</span>`}</th>
     <td class="version">${row.latest}${row.channel && html`<span class="more">default channel ${row.channel}</span>`}${row.elsewhere && html`<span class="more">${row.elsewhere}</span>`}</td><td class="wide version">${row.installed}</td><td class="wide">${row.catalog}</td></tr>`;
 }

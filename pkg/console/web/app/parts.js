@@ -14,7 +14,7 @@ export const wordOf = (name) => signals[name]?.[1] ?? name;
 
 /** The name of a reason or a state in words: "RollingOut" is "Rolling out". Other words stay.
  * @param {string | undefined} name */
-export const inWords = (name) => (name ?? "").replace(/\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b/g, (one) => one[0] + one.slice(1).replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
+export const inWords = (name) => (name ?? "").replace("ReviewRequired", "To review").replace(/\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b/g, (one) => one[0] + one.slice(1).replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
 
 /** How something is: a word, or the name of a reason, which is shown in words. @param {{ signal: string, word?: string }} props */
 export function State({ signal, word }) {
@@ -38,6 +38,14 @@ export function Ago({ at, ago }) {
   const text = past < -15000 ? `in ${span(-past)}` : !ago ? span(past) : past < 5000 ? "just now" : `${span(past)} ago`;
   return html`<time datetime=${at} title=${at.replace("T", " ")}>${text}</time>`;
 }
+
+/** When something was read that is not followed, and a button that reads it again. @param {{ at?: string, onAsk: () => void }} props */
+export function ReadAt({ at, onAsk }) {
+  return html`<p class="standing quiet"><span>Read <${Ago} at=${at} ago/></span> <button type="button" id="ask" onClick=${onAsk}>Refresh</button></p>`;
+}
+
+/** A name that a narrow place breaks at dots, dashes and slashes alone. @param {string | undefined} name */
+export const soft = (name) => (name ?? "").split(/(?<=[-./])/).flatMap((part, i) => (i ? [html`<wbr/>`, part] : [part]));
 
 /** @param {number} n @param {string} noun */
 export const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
@@ -110,11 +118,20 @@ export const remark = (message) => (message ?? "").replace(/[;:,.]?\s*review sta
 /** The screen of an object of a revision: a place of ours, whatever the names are. @param {string} revision @param {{ apiVersion: string, kind: string, namespace?: string, name: string }} of */
 export const objectPlace = (revision, of) => `#/object/${[revision, kindOf(of.apiVersion, of.kind), of.namespace ?? "", of.name].map(encodeURIComponent).join("/")}`;
 
+/** How an object is, as one state and a sentence. @param {import("./api").RevisionObjectStatus} one */
+export function objectState(one) {
+  if (one.reason === "Paused") return { signal: "review", word: "Differs", said: "It is not as in the manifest, and is not repaired while the revision is paused." };
+  return { signal: objectStates[one.state] ?? "stopped", word: one.state, said: [one.reason !== one.state && inWords(one.reason), one.message, one.detail].filter(Boolean).join(" · ") };
+}
+
 /** @type {Record<string, string>} */
 export const objectStates = { Available: "well", Pending: "stopped", Superseded: "stopped", Gone: "stopped", Unready: "moving", Leaving: "moving", Failing: "needs", Unknown: "needs" };
 
 /** @type {Record<string, [string, string]>} */
 const severities = { Critical: ["✗", "needs"], Warning: ["!", "review"], Info: ["·", "stopped"] };
+
+/** @param {string} text */
+const arrows = (text) => text.replaceAll(" -> ", " → ");
 
 /** What matters, in words, the most severe first. @param {{ notes?: import("./api").DiffNote[] | null }} props */
 export function Notes({ notes }) {
@@ -122,13 +139,19 @@ export function Notes({ notes }) {
   return html`<ul class="notes" aria-label="What matters">
     ${notes.map((note) => html`<li class=${severities[note.severity]?.[1] ?? ""}>
       <span class="severity"><span aria-hidden="true">${severities[note.severity]?.[0]}</span> ${note.severity}</span>
-      <span>${note.kind && html`<code>${note.group ? `${note.kind}.${note.group}` : note.kind} ${objectName(note)}</code> `}${note.message}</span>
+      <span>${note.kind && html`<code>${note.group ? `${note.kind}.${note.group}` : note.kind} ${objectName(note)}</code> `}${arrows(note.message)}</span>
     </li>`)}
   </ul>`;
 }
 
+/** Why a version is not chosen. @param {import("./api").BlockedVersion} not @param {string} [range] */
+export const notChosen = (not, range) => `${not.version} is not chosen: it ${not.cause === "Range" && range ? `is outside ${range}` : not.message}`;
+
 /** @param {import("./api").DiffSummary} summary */
-export const counts = (summary) => `${summary.added} added, ${summary.changed} changed, ${summary.removed} removed, ${summary.unchanged} unchanged`;
+export const counts = (summary) => `${summary.added} added, ${summary.changed} changed, ${summary.removed} deleted, ${summary.unchanged} unchanged`;
+
+/** What happens to an object, in a word. @param {string} change */
+const become = (change) => (change === "Removed" ? "Deleted" : change);
 
 /** @param {import("./api").RevisionDiff} diff @returns {string[]} */
 export function missing(diff) {
@@ -162,7 +185,7 @@ export function Unified({ text }) {
     while (gone < rows.length && rows[gone].startsWith("-")) gone++;
     for (come = gone; come < rows.length && rows[come].startsWith("+"); ) come++;
     const pairs = gone - i === come - gone;
-    for (let k = i; k < gone; k++) out.push(line(row.length && pairs ? rows[k] : rows[k], pairs ? rows[k + gone - i] : undefined));
+    for (let k = i; k < gone; k++) out.push(line(rows[k], pairs ? rows[k + gone - i] : undefined));
     for (let k = gone; k < come; k++) out.push(line(rows[k], pairs ? rows[k - (gone - i)] : undefined));
     i = come - 1;
   }
@@ -185,7 +208,7 @@ const shown = (value) => (value === undefined || value === null ? "" : typeof va
 
 /** The fields of one object that change. @param {{ change: import("./api").ObjectChange }} props */
 export function Fields({ change }) {
-  if (!change.fields?.length) return html`<p class="quiet">${change.change === "Changed" ? "No field is shown." : `The whole object is ${change.change.toLowerCase()}.`}</p>`;
+  if (!change.fields?.length) return html`<p class="quiet">${change.change === "Changed" ? "No field is shown." : `The whole object is ${become(change.change).toLowerCase()}.`}</p>`;
   return html`<table class="fields"><thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead><tbody>
     ${change.fields.map((field) => html`<tr><td><code>${field.path}</code></td>
       <td>${field.redacted ? "hidden" : html`<del>${shown(field.old)}</del>`}</td>
@@ -193,17 +216,73 @@ export function Fields({ change }) {
   </tbody></table>`;
 }
 
+const slot = "penstock.seen", mostMarks = 4000;
+const marks = signal(/** @type {Set<string>} */ (new Set(JSON.parse(sessionStorage.getItem(slot) ?? "[]"))));
+const known = new WeakMap();
+
+/** What is kept of an object that somebody has looked at: in which comparison, and a hash of how it changes.
+ * @param {import("./api").RevisionDiff} diff @param {import("./api").ObjectChange} change @returns {string} */
+function markOf(diff, change) {
+  let mark = known.get(change);
+  if (!mark) {
+    let hash = 0;
+    for (const one of JSON.stringify({ ...change, unified: "" })) hash = (Math.imul(hash, 31) + one.charCodeAt(0)) | 0;
+    known.set(change, (mark = `${diff.from}..${diff.to} ${change.kind} ${objectName(change)} ${hash}`));
+  }
+  return mark;
+}
+
+/** @param {import("./api").RevisionDiff} diff @param {import("./api").ObjectChange} change @param {boolean} is */
+function see(diff, change, is) {
+  const all = new Set(marks.value);
+  if (is) all.add(markOf(diff, change)); else all.delete(markOf(diff, change));
+  marks.value = all;
+  sessionStorage.setItem(slot, JSON.stringify([...marks.value].slice(-mostMarks)));
+}
+
+/** @param {import("./api").RevisionDiff} diff */
+const seenOf = (diff) => (diff.changes ?? []).filter((change) => marks.value.has(markOf(diff, change))).length;
+
+const mostNamed = 10;
+
+/** What a question repeats of what somebody was to read: all that is more than information, what
+ * is deleted, and how much nobody has looked at. Who answers it ticks what is critical.
+ * @param {{ diff: import("./api").RevisionDiff, ticked: { value: Set<number> } }} props */
+export function Risks({ diff, ticked }) {
+  const notes = (diff.notes ?? []).filter((note) => note.severity !== "Info");
+  const gone = (diff.changes ?? []).filter((change) => change.change === "Removed").slice(0, mostNamed), { removed } = diff.summary;
+  const all = (diff.changes?.length ?? 0) + (diff.truncated?.objects ?? 0), left = all - seenOf(diff);
+  return html`${criticalOf(diff).map((note, i) => html`<p class="tickline" key=${i}><label><input type="checkbox" checked=${ticked.value.has(i)} onChange=${(/** @type {any} */ e) => {
+      const now = new Set(ticked.value);
+      if (e.currentTarget.checked) now.add(i); else now.delete(i);
+      ticked.value = now;
+    }}/> <span class="needs">I have read: <strong class="severity">✗ Critical</strong> ${note.kind} ${objectName(note)} ${arrows(note.message)}</span></label></p>`)}
+    <${Notes} notes=${notes.filter((note) => note.severity !== "Critical")}/>
+    ${diff.truncated?.notes ? html`<p class="note review">${count(diff.truncated.notes, "note")} left out: read the objects.</p>` : null}
+    ${removed > 0 && html`<p class="needs"><strong>${count(removed, "object")} deleted:</strong></p><ul class="terms" id="deleted">${gone.map((one) => html`<li key=${markOf(diff, one)}>− <code>${one.kind} ${objectName(one)}</code></li>`)}
+      ${removed > gone.length && html`<li>and ${removed - gone.length} more</li>`}</ul>`}
+    ${left > 0 && html`<p class="note review">! ${left} of ${count(all, "object")} not looked at.</p>`}`;
+}
+
+/** @param {import("./api").RevisionDiff | null | undefined} diff */
+const criticalOf = (diff) => (diff?.notes ?? []).filter((note) => note.severity === "Critical");
+
+/** Why a question cannot be answered yet. @param {import("./api").RevisionDiff | null | undefined} diff @param {Set<number>} ticked */
+export function unticked(diff, ticked) {
+  const left = criticalOf(diff).length - ticked.size;
+  return left < 1 ? "" : `tick the ${ticked.size ? "next " : ""}critical change first${left > 1 ? `: ${left} left` : ""}`;
+}
+
 /** The changed objects as a checklist, folded; lines are loaded when one is opened. An object has a
  * screen as one of the revision to, or of from when it goes.
  * @param {{ diff: import("./api").RevisionDiff, from: string, to: string, load: (change: import("./api").ObjectChange) => Promise<import("./api").ObjectChange | undefined> }} props */
 export function Checklist({ diff, from, to, load }) {
-  const seen = useSignal(/** @type {Set<number>} */ (new Set()));
   const lines = useSignal(/** @type {Record<number, import("./api").ObjectChange | string>} */ ({}));
   const unified = useSignal(true);
   const changes = diff.changes ?? [];
   /** @param {number} i */
   const open = async (i) => {
-    seen.value = new Set(seen.value).add(i);
+    see(diff, changes[i], true);
     if (lines.value[i]) return;
     try {
       const found = changes[i].unified || changes[i].notCompared ? changes[i] : await load(changes[i]);
@@ -214,19 +293,17 @@ export function Checklist({ diff, from, to, load }) {
   };
   if (!changes.length) return html`<p class="quiet">No object changes.</p>`;
   return html`<section aria-label="Objects">
-    <div class="head"><h2>Objects <span class="quiet number">seen ${seen.value.size} of ${changes.length}</span></h2>
+    <div class="head"><h2>Objects <span class="quiet number">seen ${seenOf(diff)} of ${changes.length}</span></h2>
       <fieldset class="choice"><legend class="unseen">Show changes as</legend>
         <label><input type="radio" name="as" checked=${unified.value} onChange=${() => (unified.value = true)}/> lines</label>
         <label><input type="radio" name="as" checked=${!unified.value} onChange=${() => (unified.value = false)}/> fields</label>
       </fieldset></div>
     <ul class="objects">${changes.map((change, i) => {
-      const kind = change.change.toLowerCase(), loaded = lines.value[i];
-      return html`<li key=${i}><details onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open) open(i); }}>
-        <summary><span class="tick" aria-hidden="true">${seen.value.has(i) ? "☑" : "☐"}</span>
-          <span class="change ${kind}">${{ added: "+", removed: "−", changed: "~" }[kind]} ${change.change}</span>
-          <span class="object"><span class="quiet">${kindOf(change.apiVersion, change.kind)}</span> ${objectName(change)}</span>
-          <span class="quiet number lines">+${change.linesAdded ?? 0} −${change.linesRemoved ?? 0}</span>
-          ${seen.value.has(i) && html`<span class="unseen">seen</span>`}</summary>
+      const kind = change.change.toLowerCase(), loaded = lines.value[i], seen = marks.value.has(markOf(diff, change));
+      return html`<li key=${i}><input type="checkbox" checked=${seen} aria-label=${`Looked at ${change.kind} ${objectName(change)}`} onChange=${() => see(diff, change, !seen)}/><details onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open) open(i); }}>
+        <summary><span class="change ${kind}">${{ added: "+", removed: "−", changed: "~" }[kind]} ${become(change.change)}</span>
+          <span class="object"><span class="quiet">${soft(kindOf(change.apiVersion, change.kind))}</span> ${soft(objectName(change))}</span>
+          <span class="quiet number lines"><span>+${change.linesAdded ?? 0}</span> <span>−${change.linesRemoved ?? 0}</span></span></summary>
         ${loaded && html`<p class="whole"><a href=${objectPlace(kind === "removed" ? from : to, change)}>the whole object<span class="unseen"> ${change.kind} ${objectName(change)}</span></a></p>`}
         ${!loaded ? html`<p class="quiet">…</p>` : typeof loaded === "string" ? html`<p class="note review">${loaded}</p>`
           : loaded.notCompared ? html`<p class="note review">${loaded.notCompared}</p>`

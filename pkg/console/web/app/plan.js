@@ -1,7 +1,7 @@
 // One plan: what it disturbs and takes before what it changes, its approval, and its run.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Confirm, Problem, State, Unified, announce, count, objectName, remark } from "./parts.js";
+import { Ago, Button, Confirm, Problem, State, Unified, announce, count, inWords, objectName, remark, soft } from "./parts.js";
 import { frozen, lacks, me } from "./shared.js";
 
 /** @typedef {import("./api").Plan} Plan @typedef {import("./api").PlanItem} Item */
@@ -22,7 +22,7 @@ export function PlanScreen({ name }) {
     plan.value = message.plan ?? null;
     frozen.value = message.plan?.frozen ?? "";
     if (!read.value) read.value = message.plan?.status.planHash ?? "";
-    if (before && before !== message.plan?.status.phase) announce(`${name}: ${message.plan?.status.phase}`);
+    if (before && before !== message.plan?.status.phase) announce(`${name}: ${inWords(message.plan?.status.phase)}`);
   }), [name]);
   useEffect(() => {
     get(`/api/rights?name=${name}&${buttons.map((one) => `button=${one}`).join("&")}`).then((found) => (rights.value = found), () => (rights.value = {}));
@@ -49,13 +49,13 @@ export function PlanScreen({ name }) {
     <h1 tabindex="-1">Plan ${name}</h1>
     <div class="headline"><p><${State} signal=${row.signal} word=${row.state}/> <span><span class="quiet">profile</span> <strong>${spec.profile}</strong></span> ${status.draftedAt && html`<span class="quiet">computed <${Ago} at=${status.draftedAt} ago/></span>`}</p>
       ${remark(status.message) && html`<p>${remark(status.message)}</p>`}${advice.do && row.signal === "needs" && html`<p class="do"><span class="quiet">To do:</span> ${advice.do}.</p>`}</div>
-    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> The plan was computed anew since you began to read; its hash is another one now.</p><button type="button" id="look" onClick=${look}>Look again</button></div>`}
+    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> The plan was recomputed since you began to read; its hash is another one now.</p><button type="button" id="look" onClick=${look}>Look again</button></div>`}
     <${Impact} plan=${plan.value}/>
     <${Terms} plan=${plan.value}/>
-    <${Approval} plan=${plan.value} rights=${rights.value} changed=${changed} hash=${read.value || hash}/>
     <${Problem} refused=${hidden.value} doing="What it would change now is not shown, only what it changed when it was computed"/>
     <section aria-labelledby="items"><h2 id="items">Items <span class="quiet number">${row.done} of ${row.items} done</span></h2><ol class="items">
       ${(status.items ?? []).map((item) => html`<${PlanItem} key=${item.name} plan=${name} item=${item} diff=${diff.value?.items.find((one) => one.name === item.name)}/>`)}</ol></section>
+    <${Approval} plan=${plan.value} rights=${rights.value} changed=${changed} hash=${read.value || hash}/>
     <${Runs} plan=${plan.value} history=${history.value} rights=${rights.value}/>
   </main>`;
 }
@@ -71,8 +71,8 @@ function Impact({ plan }) {
   return html`<section aria-labelledby="impact" class="impact"><h2 id="impact">Impact <${State} signal=${impacts[plan.status.impactSeverity ?? ""] ?? "stopped"} word=${plan.status.impactSeverity || "unknown"}/></h2>
     <ul>${items.filter((item) => item.impactReason).map((item) => html`<li key=${item.name}><strong>${item.impactSeverity}</strong> ${item.name}: ${item.impactReason}</li>`)}
       ${reached.map((item) => html`<li key=${`reach ${item.name}`}>${item.name} reaches ${radius(item)}</li>`)}
-      ${takes.map((take) => html`<li class="takes">◆ takes <code>${take.fields.join(", ")}</code> from <strong>${take.manager}</strong>${take.reclaimed ? ", who changed what this plan had set" : ""}</li>`)}
-      ${!takes.length && html`<li class="quiet">It takes no field of anybody.</li>`}</ul></section>`;
+      ${takes.map((take) => html`<li class="takes">◆ takes over <code>${take.fields.join(", ")}</code> from <strong>${take.manager}</strong>${take.reclaimed ? ", who changed what this plan had set" : ""}</li>`)}
+      ${!takes.length && html`<li class="quiet">It takes over no field that somebody else has set.</li>`}</ul></section>`;
 }
 
 /** @param {Item} item */
@@ -88,10 +88,23 @@ function Terms({ plan }) {
   const lines = [];
   if (spec.window) lines.push(html`It begins only in its window: ${spec.window.schedule} in ${spec.window.timeZone}, for ${spec.window.duration}${status.window && html`; next <${Ago} at=${status.window.opensAt}/> (${status.window.local})`}.`);
   if (spec.expires) lines.push(html`It begins only before ${spec.expires.replace("T", " ")}.`);
-  if ((spec.approvals ?? 0) > 1) lines.push(html`${spec.approvals} people approve it, none of them ${(status.requestedBy ?? []).join(", ") || "who made it"}.`);
-  if (spec.requires?.length) lines.push(html`It begins when a plan of ${spec.requires.join(", ")} is Completed.`);
+  if ((spec.approvals ?? 0) > 1) lines.push(html`Needs approval by ${spec.approvals} people; ${status.requestedBy?.length ? `${status.requestedBy.join(", ")} made or changed it` : "whoever made it"} and may not approve it.`);
+  if (spec.requires?.length) lines.push(html`It begins when a plan of ${spec.requires.join(", ")} is completed.`);
   return lines.length ? html`<ul class="terms">${lines.map((line) => html`<li>${line}</li>`)}</ul>` : null;
 }
+
+/** When it starts, once somebody approves it now: the same conditions as of its terms. @param {Plan} plan */
+function starts({ spec, status, wanted, given, frozen: freeze }) {
+  const more = wanted - given - 1, waits = [];
+  if (more > 0) waits.push(`after ${count(more, "more approval")}`);
+  if (freeze) waits.push("when the freeze ends");
+  if (spec.requires?.length) waits.push(`when a plan of ${spec.requires.join(", ")} is completed`);
+  if (spec.window && !(status.window && Date.parse(status.window.opensAt) <= Date.now())) waits.push(`when its window opens${status.window ? `: ${status.window.local}` : ""}`);
+  return { now: !waits.length, said: waits.length ? `Starts ${waits.join(", and ")}.` : "Starts now." };
+}
+
+/** @param {{ hash: string }} props */
+const Hash = ({ hash }) => hash && html`<p class="hash"><span class="quiet">Plan hash (what you approve)</span> <code>${hash}</code></p>`;
 
 /** @param {{ plan: Plan, rights: import("./shared.js").Rights | null, changed: boolean, hash: string }} props */
 function Approval({ plan, rights, changed, hash }) {
@@ -100,7 +113,7 @@ function Approval({ plan, rights, changed, hash }) {
   const busy = useSignal(false);
   const refused = useSignal(/** @type {Refused | null} */ (null));
   const would = useSignal(/** @type {Refused | null | undefined} */ (undefined));
-  const { status, spec } = plan, waits = status.phase === "ReviewRequired";
+  const { status } = plan, waits = status.phase === "ReviewRequired";
   const approval = status.approval?.planHash === status.planHash && status.planHash ? status.approval : undefined;
   useEffect(() => {
     would.value = undefined;
@@ -120,26 +133,30 @@ function Approval({ plan, rights, changed, hash }) {
     asking.value = "";
   };
   let why = lacks(rights, "approvePlan");
-  if (!waits) why = `it is ${status.phase || "Pending"}: nothing waits for an approval`;
-  else if (!why && changed) why = "it was computed anew since you began to read: look again";
+  if (!waits) why = `it is ${inWords(status.phase) || "Pending"}: nothing waits for an approval`;
+  else if (!why && changed) why = "it was recomputed since you began to read: look again";
   else if (!why && would.value === undefined) why = "the cluster is asked whether you may";
   else if (!why && would.value) why = would.value.message;
+  const start = starts(plan);
   const runs = status.phase === "InProgress" || status.phase === "Scheduled";
   const anew = ["Failed", "Expired", "Drifted", "CompletedWithErrors", "PrerequisiteFailed", "Completed", "ReviewRequired"].includes(status.phase ?? "");
   return html`<section class="decision" aria-labelledby="approval"><h2 id="approval">Approval ${plan.wanted > 1 && html`<span class="quiet number">${plan.given} of ${plan.wanted}</span>`}</h2>
     ${approval && html`<ul class="people">${[approval, ...(approval.others ?? [])].map((one) => html`<li>✓ <strong>${one.username}</strong> <span class="quiet"><${Ago} at=${one.time} ago/></span> ${one.comment && html`<q>${one.comment}</q>`}</li>`)}</ul>`}
-    ${hash && html`<p class="hash"><span class="quiet">hash</span> <code>${hash}</code></p>`}
     <${Problem} refused=${refused.value} doing="Nothing was done"/>
     ${waits && html`<label class="field">Comment <input id="comment" maxlength="512" value=${comment.value} onInput=${(/** @type {any} */ e) => (comment.value = e.currentTarget.value)}/></label>`}
     <div class="actions"><${Button} id="approve" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "approve")}>Approve<//>
-      <${Button} id="stop" why=${lacks(rights, "patchPlan") || (runs ? "" : "it does not run")} busy=${busy.value} onClick=${() => (asking.value = "stop")}>Stop<//>
-      <${Button} id="compute" why=${lacks(rights, "computePlan") || (anew ? "" : `it is ${status.phase || "Pending"}`)} busy=${busy.value} onClick=${() => act("compute", {})}>Compute anew<//></div>
-    ${asking.value === "approve" && html`<${Confirm} title=${`Approve plan ${plan.name}?`} verb="Approve" why=${changed ? why : ""} busy=${busy.value} danger=${status.impactSeverity === "High"}
+      <${Button} id="stop" why=${lacks(rights, "patchPlan") || (runs ? "" : "nothing is running")} busy=${busy.value} onClick=${() => (asking.value = "stop")}>Stop<//>
+      <${Button} id="compute" why=${lacks(rights, "computePlan") || (anew ? "" : `it is ${inWords(status.phase) || "Pending"}`)} busy=${busy.value} onClick=${() => act("compute", {})}>Recompute<//></div>
+    <${Hash} hash=${hash}/>
+    ${asking.value === "approve" && html`<${Confirm} title=${`Approve plan ${plan.name}?`} verb=${start.now ? "Approve and run" : "Approve"} why=${changed ? why : ""} busy=${busy.value} danger=${status.impactSeverity === "High"}
       onYes=${() => act("approve", { planHash: hash, comment: comment.value })} onNo=${() => (asking.value = "")}>
-      <p>In cluster <strong>${me.value?.cluster}</strong>: ${count(status.items?.length ?? 0, "item")}, impact <strong>${status.impactSeverity}</strong>${spec.window ? ", in its window" : ", at once"}.</p>
-      ${(status.items ?? []).filter((item) => item.blastRadius?.nodes).map((item) => html`<p>${item.name} reaches ${radius(item)}.</p>`)}<p class="hash"><code>${hash}</code></p><//>`}
+      <p>In cluster <strong>${me.value?.cluster}</strong>, impact <strong>${status.impactSeverity}</strong>:</p>
+      <ul class="terms" id="does">${(status.items ?? []).map((item) => html`<li key=${item.name}><strong>${item.action === "None" ? "Leave as it is:" : item.action}</strong> ${item.targetRef.kind} ${soft(objectName(item.targetRef))}
+        ${item.impactReason && html`<span class="more">${item.impactSeverity}: ${item.impactReason}</span>`}${item.blastRadius?.nodes ? html`<span class="more">reaches ${radius(item)}</span>` : null}
+        ${(item.takes ?? []).map((take) => html`<span class="more takes">◆ takes over ${take.fields.join(", ")} from ${take.manager}</span>`)}${(item.notes ?? []).map((note) => html`<span class="more">${note}</span>`)}</li>`)}</ul>
+      <p><strong>${start.said}</strong></p><${Hash} hash=${hash}/><//>`}
     ${asking.value === "stop" && html`<${Confirm} title=${`Stop plan ${plan.name}?`} verb="Stop" busy=${busy.value} onYes=${() => act("stop", { uid: plan.uid })} onNo=${() => (asking.value = "")}>
-      <p>In cluster <strong>${me.value?.cluster}</strong>: it ends between two items. Changes that were made stay; the rest is computed anew and waits for an approval.</p><//>`}
+      <p>In cluster <strong>${me.value?.cluster}</strong>: it ends between two items. Changes that were made stay; the rest is recomputed and waits for an approval.</p><//>`}
   </section>`;
 }
 
@@ -148,15 +165,16 @@ const states = { Completed: "well", Skipped: "well", InProgress: "moving", Faile
 
 /** @param {{ plan: string, item: Item, diff: import("./api").PlanDiffItem | undefined }} props */
 function PlanItem({ plan, item, diff }) {
-  const target = item.targetRef, lines = diff?.diff || item.diff;
+  const target = item.targetRef, lines = diff?.diff || item.diff, kept = !diff?.diff && item.diff?.includes("***");
   const worked = ["InProgress", "Completed", "Skipped"].includes(item.state ?? "");
   return html`<li><div class="head"><h3>${item.name}</h3><${State} signal=${states[item.state ?? ""] ?? "stopped"} word=${item.state || "Pending"}/>
-      <span class="quiet">${item.action} ${target.kind}</span> <a href=${`#/plan/${plan}/${encodeURIComponent(item.name)}`}>${objectName(target)}</a></div>
+      <span class="quiet">${item.action} ${target.kind}</span> <a href=${`#/plan/${plan}/${encodeURIComponent(item.name)}`}>${soft(objectName(target))}</a></div>
     ${item.message && html`<p>${item.message}</p>`}
     ${(item.notes ?? []).map((note) => html`<p class="quiet">${note}</p>`)}
     ${diff?.stale && !worked && html`<p class="note needs">The target is not as it was when the plan was computed.</p>`}
-    ${diff?.message && html`<p>${diff.message}</p>`}
-    ${lines && html`<details><summary>What changes</summary><${Unified} text=${lines}/></details>`}</li>`;
+    ${diff?.message && html`<p class=${worked ? "quiet" : ""}>${diff.message}</p>`}
+    ${lines && html`<details open><summary>${worked && item.applied ? "What it changed" : "What changes"}</summary>
+      ${kept && html`<p class="quiet">*** is a value that was replaced. It is not shown to everybody who may read plans; it is kept sealed for an undo.</p>`}<${Unified} text=${lines}/></details>`}</li>`;
 }
 
 /** @param {{ plan: Plan, history: import("./api").PlanHistory | null, rights: import("./shared.js").Rights | null }} props */
@@ -177,8 +195,8 @@ function Runs({ plan, history, rights }) {
     asking.value = 0;
   };
   return html`<section aria-labelledby="runs"><h2 id="runs">Runs</h2><${Problem} refused=${refused.value}/>
-    <table class="rows"><thead><tr><th scope="col">Run</th><th scope="col" class="sign">Outcome</th><th scope="col" class="wide ver">Approved by</th><th scope="col" class="number age">Began</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
-    <tbody>${runs.map((run) => html`<tr key=${run.run}><th scope="row">${run.run}${run.restoreRun ? html` <span class="quiet">undo of run ${run.restoreRun}</span>` : ""}${run.approval.comment && html`<span class="more">${run.approval.comment}</span>`}</th>
+    <table class="rows"><thead><tr><th scope="col">Run</th><th scope="col" class="sign">Outcome</th><th scope="col" class="wide ver">Approved by</th><th scope="col" class="number few">Began</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
+    <tbody>${runs.map((run) => html`<tr key=${run.run}><th scope="row">${run.run}${run.restoreRun ? html` <span class="quiet">undo of run ${run.restoreRun}</span>` : ""}${run.approval.comment && html`<span class="more">${run.approval.comment}</span>`}<span class="thin">by ${run.approval.username}</span></th>
       <td>${run.outcome || "goes on"}</td><td class="wide">${[run.approval, ...(run.approval.others ?? [])].map((one) => one.username).join(", ")}</td><td class="number"><${Ago} at=${run.startedAt} ago/></td>
       <td class="acts"><${Button} id=${`undo-${run.run}`} why=${lacks(rights, "undoPlan") || (run.endedAt ? "" : "it goes on")} busy=${busy.value} onClick=${() => (asking.value = run.run)}>Undo<span class="unseen"> run ${run.run}</span><//></td></tr>`)}</tbody></table>
     ${asking.value > 0 && html`<${Confirm} title=${`Undo run ${asking.value} of ${plan.name}?`} verb="Compute the undo" busy=${busy.value} onYes=${act} onNo=${() => (asking.value = 0)}>

@@ -2,7 +2,7 @@
 // plan would do now; and a new plan, which waits for its approval.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post, still } from "./net.js";
-import { Ago, Button, Problem, State, announce, kindOf, remark } from "./parts.js";
+import { Button, Problem, ReadAt, State, announce, kindOf, objectName, remark, soft } from "./parts.js";
 import { isName, lacks } from "./shared.js";
 
 /** @typedef {import("./api").Profile} Profile */
@@ -21,10 +21,10 @@ export function ProfilesScreen() {
   }, [round.value]);
   return html`<main class="page" id="content">
     <h1 tabindex="-1">Profiles</h1>
-    <p class="quiet">A profile is something that a plan can configure. Profiles are computed when they are read, and are not followed.</p>
+    <p class="quiet">A profile is something that a plan can configure. This page does not update by itself.</p>
     <${Problem} refused=${refused.value} doing="Profiles cannot be shown"/>
     ${!all.value && !refused.value && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
-    ${all.value && html`<p class="standing quiet"><span>as it was <${Ago} at=${all.value.asked} ago/></span> <button type="button" id="ask" onClick=${() => round.value++}>Ask again</button></p>
+    ${all.value && html`<${ReadAt} at=${all.value.asked} onAsk=${() => round.value++}/>
       ${all.value.hidden && html`<p class="note review" id="hidden">Whether the profiles of your own are in order is not known: ${all.value.hidden.message}</p>`}
       <ul class="profiles">${[...all.value.profiles].sort((a, b) => rank(a) - rank(b)).map((one) => html`<${OneProfile} key=${`${one.name} ${round.value}`} profile=${one} rights=${rights.value}/>`)}</ul>
       ${!all.value.profiles.length && html`<p>There is no profile.</p>`}`}
@@ -42,20 +42,24 @@ function OneProfile({ profile, rights }) {
   const { status } = profile;
   const making = useSignal(false);
   const lacking = (status.requirements ?? []).filter((one) => one.state !== "Met");
+  // The same sentence is not told twice.
+  const about = lacking.length || status.plan ? "" : remark(status.message);
+  const told = new Set([about, ...lacking.map((one) => one.message)]);
   let why = lacks(rights, "createPlan");
+  if (!why && status.prerequisites === "Missing") why = "the cluster lacks what it needs: a plan would do nothing";
   if (!why && status.plan) why = `plan ${status.plan} has it: no other can be active`;
   return html`<li class="rollout" id=${`profile-${profile.name}`}>
     <div class="head"><h2>${profile.name}</h2><${State} signal=${profile.signal} word=${status.state}/>${profile.own && html` <span class="chip">of your own</span>`}
-      ${status.plan && (isName(status.plan) ? html`<span>by plan <a data-row href=${`#/plan/${status.plan}`}>${status.plan}</a> <span class="quiet">${status.planPhase}</span></span>` : html`<span>by plan ${status.plan}</span>`)}</div>
+      ${status.plan && (isName(status.plan) ? html`<span>by plan <a data-row href=${`#/plan/${status.plan}`}>${status.plan}</a> <${State} signal=${profile.planSignal ?? "stopped"} word=${status.planPhase}/> ${profile.planImpact && html`<span class="quiet">impact ${profile.planImpact}</span>`}</span>` : html`<span>by plan ${status.plan}</span>`)}</div>
     <p>${profile.description}</p>
-    ${remark(status.message) && !lacking.length && !status.plan && html`<p class="quiet">${remark(status.message)}</p>`}
+    ${about && html`<p class="quiet">${about}</p>`}
     ${profile.wrong && html`<p class="note needs">${profile.wrong}</p>`}
     <p><${State} signal=${met[status.prerequisites] ?? "stopped"} word=${status.prerequisites === "Met" ? "The cluster has what it needs" : status.prerequisites === "Missing" ? "The cluster lacks something" : "What the cluster has could not be read"}/></p>
     ${lacking.length > 0 && html`<ul class="terms">${lacking.map((one) => html`<li key=${one.definition}><code>${one.definition}</code> <strong>${one.state}</strong>${one.optional ? ", it does without" : ""}: ${one.message}</li>`)}</ul>`}
-    ${(status.items?.length ?? 0) > 0 && html`<details><summary>What a plan would do now <span class="quiet">${status.impactSeverity ? `impact ${status.impactSeverity}` : ""}</span></summary>
-      <ul class="terms">${status.items?.map((item) => html`<li key=${item.name}><strong>${item.action || "?"}</strong> <span class="quiet">${kindOf(item.targetRef.apiVersion, item.targetRef.kind)}</span> ${item.targetRef.namespace ? `${item.targetRef.namespace}/` : ""}${item.targetRef.name}
-        <span class="more">${[item.impactSeverity, item.impactReason, ...(item.notes ?? []), item.message].filter(Boolean).join(" · ")}</span></li>`)}</ul></details>`}
-    <div class="actions"><${Button} id=${`make-${profile.name}`} why=${why} onClick=${() => (making.value = !making.value)}>${making.value ? "Close" : html`Make a plan<span class="unseen"> of ${profile.name}</span>`}<//></div>
+    ${(status.items?.length ?? 0) > 0 && html`<details><summary>What a plan would do now <span class="quiet">${status.impactSeverity && !status.plan ? `impact ${status.impactSeverity}` : ""}</span></summary>
+      <ul class="terms">${status.items?.map((item) => html`<li key=${item.name}><strong>${item.action || "?"}</strong> <span class="quiet">${soft(kindOf(item.targetRef.apiVersion, item.targetRef.kind))}</span> ${soft(objectName(item.targetRef))}
+        <span class="more">${[item.impactSeverity, item.impactReason, ...(item.notes ?? []), told.has(remark(item.message)) ? "" : item.message].filter(Boolean).join(" · ")}</span></li>`)}</ul></details>`}
+    <div class="actions"><${Button} id=${`make-${profile.name}`} why=${why} onClick=${() => (making.value = !making.value)}>${making.value ? "Cancel" : html`Make a plan<span class="unseen"> of ${profile.name}</span>`}<//></div>
     ${making.value && html`<${Making} profile=${profile}/>`}
   </li>`;
 }

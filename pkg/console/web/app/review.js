@@ -2,7 +2,7 @@
 // revision go on that somebody has read.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post, watch } from "./net.js";
-import { Ago, Button, Checklist, Confirm, Notes, Problem, State, announce, count, counts, kindOf, missing } from "./parts.js";
+import { Button, Checklist, Confirm, Notes, Problem, ReadAt, Risks, State, announce, count, counts, kindOf, missing, unticked } from "./parts.js";
 import { frozen, lacks, me } from "./shared.js";
 
 /** @typedef {import("./api").Revision} Revision @typedef {import("./api").RevisionDiff} RevisionDiff */
@@ -63,7 +63,8 @@ export function Review({ name }) {
     <${Problem} refused=${failed.value} doing="What changes cannot be shown"/>
     ${!answer.value && !failed.value && html`<p class="quiet">Comparing…</p>`}
     ${diff && html`
-      <p class="sum"><span class="number">${diff.from || "nothing"} → ${diff.to}</span>: ${counts(diff.summary)}${to === "live" && html`, as it was <${Ago} at=${answer.value?.asked} ago/> <button type="button" onClick=${() => round.value++}>Ask again</button>`}</p>
+      <p class="sum"><span class="number">${diff.from || "nothing"} → ${diff.to}</span>: ${counts(diff.summary)}</p>
+      ${to === "live" && html`<${ReadAt} at=${answer.value?.asked} onAsk=${() => round.value++}/>`}
       <${Notes} notes=${diff.notes}/>
       ${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}
       ${revision && to !== "live" && html`<${Decision} revision=${revision} extension=${extension.value} diff=${diff} name=${name} changed=${changed}/>`}
@@ -128,7 +129,7 @@ function Decision({ revision, extension, diff, name, changed }) {
   }
   if (!paused && !active) return html`<p class="quiet">${revision.name} is ${revision.lifecycle}: nothing can be done with it.</p>`;
   return html`<section class="decision" aria-label="Decision">
-    <p class="standing"><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "Waits for a review" : revision.state}/> ${revision.reason && html`<span>${revision.reason}</span>`}
+    <p class="standing"><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "To review" : revision.state}/> ${revision.reason && html`<span>${revision.reason}</span>`}
       ${revision.by && html`<span class="quiet">by ${revision.by}</span>`} ${revision.cause && html`<q>${revision.cause}</q>`}</p>
     <${Problem} refused=${refused.value} doing="Nothing was changed"/>
     <div class="actions">${paused
@@ -141,18 +142,12 @@ function Decision({ revision, extension, diff, name, changed }) {
 
 /** @param {{ revision: Revision, diff: RevisionDiff, why: string, busy: boolean, onYes: (why: string) => void, onNo: () => void }} props */
 function Rollout({ revision, diff, why, busy, onYes, onNo }) {
-  const critical = (diff.notes ?? []).filter((note) => note.severity === "Critical");
   const ticked = useSignal(/** @type {Set<number>} */ (new Set()));
-  const left = critical.length - ticked.value.size;
   const { added, changed, removed } = diff.summary;
   return html`<${Confirm} title=${`Roll out ${revision.name}?`} verb="Roll out" danger=${removed > 0} busy=${busy}
-    why=${why || (left > 0 ? `tick what is critical: ${left} left` : "")} onYes=${() => onYes("")} onNo=${onNo}>
-    <p>In cluster <strong>${me.value?.cluster}</strong>: ${count(added, "object")} added, ${changed} changed${removed > 0 ? html`, <strong>${removed} deleted</strong>` : ", none deleted"}.</p>
-    ${critical.map((note, i) => html`<p class="tickline" key=${i}><label><input type="checkbox" checked=${ticked.value.has(i)} onChange=${(/** @type {any} */ e) => {
-      const now = new Set(ticked.value);
-      if (e.currentTarget.checked) now.add(i); else now.delete(i);
-      ticked.value = now;
-    }}/> I have read: ${note.kind} ${note.name} ${note.message}</label></p>`)}
+    why=${why || unticked(diff, ticked.value)} onYes=${() => onYes("")} onNo=${onNo}>
+    <p>In cluster <strong>${me.value?.cluster}</strong>: ${count(added, "object")} added, ${changed} changed, ${removed || "none"} deleted.</p>
+    <${Risks} diff=${diff} ticked=${ticked}/>
   <//>`;
 }
 

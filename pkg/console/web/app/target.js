@@ -1,7 +1,7 @@
 // The object that an item of a plan changes, as it is now, and who has set its fields.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, still } from "./net.js";
-import { Ago, Problem, objectName } from "./parts.js";
+import { Ago, Problem, ReadAt, objectName, soft } from "./parts.js";
 
 /** @param {{ plan: string, item: string }} props */
 export function TargetScreen({ plan, item }) {
@@ -18,10 +18,10 @@ export function TargetScreen({ plan, item }) {
   const of = found.value;
   return html`<main class="page" id="content">
     <p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/plan/${plan}`}>${plan}</a></p>
-    <h1 tabindex="-1">${of ? html`<span class="quiet">${of.ref.kind}</span> ${objectName(of.ref)}` : item}</h1>
+    <h1 tabindex="-1">${of ? html`<span class="quiet">${of.ref.kind}</span> ${soft(objectName(of.ref))}` : item}</h1>
     <${Problem} refused=${refused.value} doing="The object cannot be shown"/>
     ${!of && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
-    ${of && html`<p class="standing quiet"><span>as it was <${Ago} at=${of.asked} ago/></span> <button type="button" id="ask" onClick=${() => round.value++}>Ask again</button></p>
+    ${of && html`<${ReadAt} at=${of.asked} onAsk=${() => round.value++}/>
       ${!of.manifest && html`<p>There is no such object.</p>`}
       ${of.managers?.length ? html`<section aria-labelledby="set"><h2 id="set">Who has set its fields</h2>
         <table class="rows"><thead><tr><th scope="col">Manager</th><th scope="col" class="sign">How</th><th scope="col" class="number age">Ago</th></tr></thead>

@@ -2,7 +2,7 @@
 // resolver would choose.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post } from "./net.js";
-import { Button, Confirm, Problem, announce } from "./parts.js";
+import { Button, Confirm, Problem, announce, notChosen } from "./parts.js";
 import { lacks, me } from "./shared.js";
 
 /** @typedef {import("./api").Wanted} Wanted @typedef {import("./api").VersionChange} VersionChange */
@@ -57,16 +57,16 @@ export function Version({ name, wanted, onEnd }) {
       <span class="hint" id="version-hint">${"A version, or a range such as >=1.4 <2. Empty is any version."}</span></label>
     <${Problem} refused=${refused.value} doing="It cannot ask for that"/>
     <div class="actions"><${Button} id="lead" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would lead to<//>
-      <${Button} id="ask-version" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Ask for it<//>
-      <${Button} id="leave-version" onClick=${onEnd}>Close<//></div>
+      <${Button} id="ask-version" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Ask for this version<//>
+      <${Button} id="leave-version" onClick=${onEnd}>Cancel<//></div>
     ${said && html`<div class="would"><h3 id="leads" tabindex="-1">What it would lead to</h3>
       <${Problem} refused=${said.hidden} doing="Which version it leads to is not shown"/>
       ${leads && (leads.allowed
         ? html`<p>${leads.allowed === leads.installed ? html`<strong>${leads.allowed}</strong>, which is installed: nothing changes now.` : html`<strong>${leads.installed ? `${leads.installed} → ` : ""}${leads.allowed}</strong>, from channel ${leads.channel} of catalog ${leads.catalog}. ${then}`}</p>`
         : html`<p class="note review">No version comes: ${leads.message}</p>`)}
-      ${(leads?.blocked ?? []).map((not) => html`<p class="quiet" key=${not.version}>${not.version} does not come: ${not.message}</p>`)}
+      ${(leads?.blocked ?? []).map((not) => html`<p class="quiet" key=${not.version}>${notChosen(not, body.version)}</p>`)}
       ${(said.warnings ?? []).map((note) => html`<p class="note review" key=${note}>${note}</p>`)}</div>`}
-    ${asking.value && said && html`<${Confirm} title=${`Have ${name} ask for ${body.version || "any version"}?`} verb="Ask for it" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = false)}>
+    ${asking.value && said && html`<${Confirm} title=${`Have ${name} ask for ${body.version || "any version"}?`} verb="Ask for this version" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = false)}>
       <p>In cluster <strong>${me.value?.cluster}</strong>: ${rangeOf(said.was)} → ${rangeOf(said.version)}.</p>
       <p>${leads?.allowed ? html`It leads to <strong>${leads.allowed}</strong>. ${leads.allowed === leads.installed ? "" : then}` : "No version comes of it now."}</p><//>`}
   </section>`;

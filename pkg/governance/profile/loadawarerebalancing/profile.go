@@ -140,7 +140,7 @@ func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOpti
 	profiles, dropped := profilesWith(chosen, current(facts))
 	if dropped > 0 {
 		// Which ones is in the diff, for who may read the KubeDescheduler.
-		item.Notes = append(item.Notes, fmt.Sprintf("takes out of spec.profiles: %d of what is there", dropped))
+		item.Notes = append(item.Notes, fmt.Sprintf("removes from spec.profiles: %d of what is there", dropped))
 	}
 	spec := map[string]any{
 		"managementState":             "Managed",
