@@ -20,12 +20,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // patience of an upgrade that succeeds, and haste of one that must not wait so long.
@@ -109,6 +112,18 @@ func newHelm(t *testing.T) *helm {
 	client, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)
+	}
+	// Helm asks for all groups at once, and kube-apiserver gathers those of others by and by.
+	groups, err := discovery.NewDiscoveryClientForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = poll.Until(t.Context(), func(context.Context) bool {
+		_, resources, _, err := groups.GroupsAndMaybeResources()
+		return err == nil && resources[olmv1alpha1.SchemeGroupVersion] != nil
+	})
+	if err != nil {
+		t.Fatalf("our types are not among all groups: %v", err)
 	}
 	flags, kubeconfig, namespace := genericclioptions.NewConfigFlags(true), c.Kubeconfig(), "default"
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
