@@ -2,7 +2,6 @@ package screens
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -75,11 +74,7 @@ func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, erro
 	}
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 	out.Hidden = withoutSecrets(object.Object)
-	raw, err := json.Marshal(object.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s %s: %w", ref.Kind, ref.Name, err)
-	}
-	manifest, err := yaml.JSONToYAML(raw)
+	manifest, err := yaml.Marshal(object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %s: %w", ref.Kind, ref.Name, err)
 	}

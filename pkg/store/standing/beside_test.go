@@ -65,7 +65,7 @@ func TestBeside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx := Uncounted(t.Context())
+			ctx := Referring(t.Context())
 			if !tc.apart {
 				ctx = With(t.Context())
 				From(ctx).Made("e", at)

@@ -95,15 +95,12 @@ func Counting(ctx context.Context, chain string) context.Context {
 	return context.WithValue(ctx, judgementKey{}, &Judgement{chain: chain, state: waived})
 }
 
-// Referring returns a context for writes that belong to no chain, and are compared with
-// the packs that the record comes to refer to (see Refers).
+// Referring returns a context for writes that belong to no chain, or by which nothing in it
+// is judged, such as those of status. They are compared with the packs that the record comes
+// to refer to (see Refers).
 func Referring(ctx context.Context) context.Context {
 	return context.WithValue(ctx, judgementKey{}, &Judgement{state: apart})
 }
-
-// Uncounted returns a context for writes to records of a chain by which nothing is judged,
-// such as their status.
-func Uncounted(ctx context.Context) context.Context { return Referring(ctx) }
 
 // Beside has a record changed in the transaction of the next write, in place of one that was
 // named before; nil changes none. Another judgement forgets it. It does nothing on a nil

@@ -35,7 +35,7 @@ type StatusREST struct {
 
 // Update writes status, and notes a new result in history.
 func (s *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	ctx = standing.Uncounted(ctx)
+	ctx = standing.Referring(ctx)
 	return s.REST.Update(ctx, name, info, create, func(ctx context.Context, obj, old runtime.Object) error {
 		if update != nil {
 			if err := update(ctx, obj, old); err != nil {

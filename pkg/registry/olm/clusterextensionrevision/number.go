@@ -72,8 +72,11 @@ func (r *REST) seen(ctx context.Context, revision *olm.ClusterExtensionRevision,
 // answers as if.
 func (r *REST) take(ctx context.Context, revision *olm.ClusterExtensionRevision, seen chain.Head, dryRun bool) error {
 	_, number, _ := olm.ChainOf(revision.Name)
-	if err := seen.Admits(number); err != nil || dryRun {
-		return r.refused(ctx, revision.Name, err)
+	if err := seen.Admits(number); err != nil {
+		return asStatus(r.refused(ctx, revision.Name, err))
+	}
+	if dryRun {
+		return nil
 	}
 	row, err := rowOf(revision, stagedFrom(ctx).chain())
 	if err != nil {
@@ -87,15 +90,8 @@ func (r *REST) take(ctx context.Context, revision *olm.ClusterExtensionRevision,
 	return nil
 }
 
-// notTaken is refused for errors of a write, and returns the others as they are.
-func (r *REST) notTaken(ctx context.Context, name string, err error) error {
-	if errors.As(err, new(*chain.NumberUsedError)) || errors.As(err, new(*chain.GapError)) || errors.As(err, new(*chain.OpenError)) || errors.As(err, new(*chain.OvertakenError)) {
-		return r.refused(ctx, name, err)
-	}
-	return err
-}
-
-// refused makes an answer of why a number cannot be taken.
+// refused makes an answer of why a number cannot be taken, and returns other errors as they
+// are.
 func (r *REST) refused(ctx context.Context, name string, err error) error {
 	revision := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	var used *chain.NumberUsedError
@@ -106,8 +102,6 @@ func (r *REST) refused(ctx context.Context, name string, err error) error {
 		return apierrors.NewConflict(v1alpha1.Resource(resource), revision.Name, fmt.Errorf(format, args...))
 	}
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &used):
 		return r.numberUsed(ctx, revision, used.Highest, used.Next)
 	case errors.As(err, &gap):
@@ -128,7 +122,7 @@ func (r *REST) refused(ctx context.Context, name string, err error) error {
 		first := olm.RevisionName(overtaken.Chain, overtaken.Highest)
 		return busy("%s was created meanwhile%s: look at it, then try again", first, r.by(ctx, first))
 	default:
-		return asStatus(err)
+		return err
 	}
 }
 

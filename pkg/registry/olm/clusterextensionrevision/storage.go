@@ -250,7 +250,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	}
 	if err != nil {
 		name := obj.(*olm.ClusterExtensionRevision).Name
-		return nil, changed(name, r.notTaken(ctx, name, err))
+		return nil, changed(name, r.refused(ctx, name, err))
 	}
 	return out, nil
 }
@@ -263,7 +263,7 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 	for try := 1; try < maxJudgements && wasCollected(err); try++ {
 		out, created, err = r.Store.Update(standing.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
 	}
-	return out, created, changed(name, r.notTaken(ctx, name, err))
+	return out, created, changed(name, r.refused(ctx, name, err))
 }
 
 // storeContents wraps the validation of a create: the last step before the
