@@ -29,7 +29,42 @@ func TestStructure(t *testing.T) {
 			t.Errorf("there is no package %s", named[1])
 		}
 	}
-	ways := strings.Split(string(text), "\n## ")[1:]
+	ways, table, found := strings.Cut(string(text), "\n## Where the pages are kept\n")
+	if !found {
+		t.Error("the page does not say where the pages are kept")
+	}
+	checkKept(t, string(text), table)
+	checkWays(t, strings.Split(ways, "\n## ")[1:])
+}
+
+// checkKept: each page of the folders has a line in the table, and each folder of pkg is named.
+func checkKept(t *testing.T, page, table string) {
+	t.Helper()
+	for _, pattern := range []string{"reference/*.md", "operations/*.md", "how-to/*.md"} {
+		matches, err := filepath.Glob("../docs/" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range matches {
+			if name := filepath.Base(name); name != "structure.md" && name != "glossary.md" && !strings.Contains(table, name+")") {
+				t.Errorf("the table of pages has no line for %s", name)
+			}
+		}
+	}
+	folders, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if folder.IsDir() && !strings.Contains(page, "`pkg/"+folder.Name()) {
+			t.Errorf("the page does not name pkg/%s", folder.Name())
+		}
+	}
+}
+
+// checkWays: there are five, of at most mostSteps steps, each of which begins with a package.
+func checkWays(t *testing.T, ways []string) {
+	t.Helper()
 	if len(ways) != 5 {
 		t.Errorf("the page has %d ways, want 5", len(ways))
 	}
