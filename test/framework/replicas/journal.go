@@ -212,14 +212,18 @@ func (j *journal) judge(revisions []olmv1alpha1.ClusterExtensionRevision) {
 	causes := map[string][]string{}
 	for _, revision := range revisions {
 		there[revision.Name] = true
-		if cause := revision.Annotations[olmv1alpha1.ChangeCauseAnnotation]; cause != "" {
+		cause := revision.Annotations[olmv1alpha1.ChangeCauseAnnotation]
+		if cause != "" {
 			causes[cause] = append(causes[cause], revision.Name)
 		}
 		e := j.entries[revision.Name]
-		if e == nil {
-			if _, asked := j.rollbacks[revision.Annotations[olmv1alpha1.ChangeCauseAnnotation]]; !asked {
-				say("%s is there and nobody wrote it", revision.Name)
-			}
+		_, rolledBack := j.rollbacks[cause]
+		switch {
+		case rolledBack && (e == nil || !e.created):
+			// Not answered. Its number may be one that a create was refused before.
+			continue
+		case e == nil:
+			say("%s is there and nobody wrote it", revision.Name)
 			continue
 		}
 		if e.deleted {

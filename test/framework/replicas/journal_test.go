@@ -112,6 +112,17 @@ func TestJudge(t *testing.T) {
 			there:  []olmv1alpha1.ClusterExtensionRevision{found("a-2", "", because("why")), found("a-3", "", because("why"))},
 			want:   `the rollback "why" is there as ["a-2" "a-3"]`,
 		},
+		"RolledBackWithNumberOfRefused": {
+			reason: "a rollback that was not answered has the number that a create was refused",
+			wrote:  func(j *journal) { j.creating("a-2", "created 2"); j.rollingBack("why") },
+			there:  []olmv1alpha1.ClusterExtensionRevision{found("a-2", "of a-1", because("why"))},
+		},
+		"CreatedWithTextOfAnother": {
+			reason: "a create that was not answered brings its own text, whatever is rolled back",
+			wrote:  func(j *journal) { j.creating("a-2", "created 2"); j.rollingBack("why") },
+			there:  []olmv1alpha1.ClusterExtensionRevision{found("a-2", "of a-1")},
+			want:   `a-2 says "of a-1"`,
+		},
 		"Retired": {
 			reason: "the oldest archived revisions of a chain are deleted",
 			wrote:  writeAll("a-1", "a-2", "a-3", "a-4", "a-5", "a-6"),
