@@ -37,8 +37,9 @@ type killer struct {
 }
 
 // TestKill kills the program itself behind its k-th write to the cluster, for every
-// fifth k of an install, a deletion and an upgrade of the example, and starts it again.
-// FULL=1 makes it every k; TestCrash has every k of the engine.
+// twelfth k of an install, a deletion and an upgrade of the example, and starts it again.
+// FULL=1 makes it every k; TestCrash, and without a cluster TestCrashAfterEveryWrite of
+// pkg/rollout, are about the engine.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -46,7 +47,7 @@ func TestKill(t *testing.T) {
 	w.finalizeNamespaces()
 	k := &killer{targetCluster: w, top: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), gate: newToll(t, w.Config())}
 	k.server = k.program.Serve(t, k.gate, k.dataDir)
-	step := 5
+	step := 12
 	if os.Getenv("FULL") == "1" {
 		step = 1
 	}
