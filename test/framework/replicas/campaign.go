@@ -114,8 +114,8 @@ func (c *campaign) write(t testing.TB, ctx context.Context, running *sync.WaitGr
 			w.way = straightOn
 		}
 		if c.plan.Short {
-			// Others use this machine, too.
-			w.pause *= 2
+			// Others use this machine, too. A fault still meets ten writes a second.
+			w.pause *= 4
 		}
 		for n := range chainsPerWriter {
 			w.chains = append(w.chains, &writtenChain{name: fmt.Sprintf("ext%d%c", i, 'a'+n)})
