@@ -185,8 +185,9 @@ func load(ctx context.Context, t *testing.T, c *cluster.Cluster) (wait func() in
 					t.Errorf("a request was lost: %v", err)
 					return
 				}
-				// It is the moment of the change that matters, not the number.
-				time.Sleep(2 * time.Millisecond)
+				// It is the moment of the change that matters, not the number: without a pause
+				// the processors would do nothing else.
+				time.Sleep(20 * time.Millisecond)
 			}
 		})
 	}

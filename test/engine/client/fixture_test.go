@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 var (
@@ -31,7 +32,7 @@ var (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 3 * time.Minute
+const patience = poll.Patience
 
 const manager = "penstock/chain-a"
 
@@ -307,18 +308,13 @@ func (w watcher) quiet() {
 // eventually polls what nobody tells about.
 func eventually(t *testing.T, what string, is func() (bool, string)) {
 	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		ok, now := is()
-		if ok {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited %s for %s: %s", patience, what, now)
-		}
+	var now string
+	// Also of what ends the test, when its context has ended.
+	err := poll.Until(context.Background(), func(context.Context) (ok bool) {
+		ok, now = is()
+		return ok
+	})
+	if err != nil {
+		t.Fatalf("waited %s for %s: %s", poll.Patience, what, now)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,10 +23,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 3 * time.Minute
+const patience = poll.Patience
 
 func names() observe.Names {
 	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", TeardownAnnotation: "penstock.dev/teardown-policy", ManagerPrefix: "penstock/"}
@@ -245,18 +245,13 @@ func idOf(o *unstructured.Unstructured) manifest.ID {
 // eventually polls what nobody tells about.
 func eventually(t testing.TB, what string, is func() (bool, string)) {
 	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		ok, now := is()
-		if ok {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited %s for %s: %s", patience, what, now)
-		}
+	var now string
+	// Also of what ends the test, when its context has ended.
+	err := poll.Until(context.Background(), func(context.Context) (ok bool) {
+		ok, now = is()
+		return ok
+	})
+	if err != nil {
+		t.Fatalf("waited %s for %s: %s", poll.Patience, what, now)
 	}
 }
