@@ -143,7 +143,7 @@ packages() {
 
 # longest are the packages whose tests take longest. go test begins packages in the
 # order in which they are named, and one that begins last ends last.
-longest=(test/server test/e2e test/extension pkg/registry/olm test/engine/rollout test/chartkind
+longest=(test/server test/e2e pkg/registry/olm test/extension test/engine/rollout test/chartkind
 	pkg/controller/plan test/template test/framework/cluster test/engine/client
 	test/framework/plane test/engine/catalog)
 
@@ -163,9 +163,10 @@ group() {
 	while IFS= read -r package; do
 		list+=("${package}")
 	done < <(packages "$1" | longest_first)
-	# Tests against a control plane wait a part of the time: more of them than there
-	# are processors. Many more do not end sooner, and each API server answers later.
-	[ "$1" = unit ] || flags=(-p 2 -parallel 3)
+	# Tests against a control plane wait most of the time: more of them than there are
+	# processors, and beside two packages of them a third one, compiled or tested. Many more
+	# do not end sooner, and each API server answers later.
+	[ "$1" = unit ] || flags=(-p 3 -parallel 4)
 	gotest ${flags[@]+"${flags[@]}"} ${list[@]+"${list[@]}"}
 }
 
@@ -183,7 +184,7 @@ modules() {
 		fi
 		pushd "${module}" >/dev/null || return 1
 		# Some need a control plane, which waits.
-		gotest -p 1 -parallel 2 ./... || status=1
+		gotest -p 1 -parallel 4 ./... || status=1
 		notes+="${notes:+; }${module}: ${note}"
 		popd >/dev/null || return 1
 	done

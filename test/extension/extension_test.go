@@ -67,6 +67,7 @@ func scenarios() map[string]map[string]scenario {
 }
 
 func TestExtensions(t *testing.T) {
+	t.Parallel()
 	w := start(t)
 	// Alone: the groups begin when this function has returned.
 	alone, names := aloneScenarios(), []string{"Unregistered"}

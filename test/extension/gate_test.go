@@ -32,6 +32,7 @@ var (
 // Secrets of the release go after the first upgrade. With FULL=1 it goes twice, and once more
 // with an upgrade by Helm. The steps share a control plane, and follow each other.
 func TestGate(t *testing.T) {
+	t.Parallel()
 	w := start(t).in(t, "gate")
 	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"}, bundle{pkg: w.name, version: "2.0.0", replaces: "1.0.0"})
 	alice := w.author("alice")
