@@ -81,6 +81,9 @@ func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
 // and for those that wait: what they watch by ends a moment after them, and would
 // complain in the output of the next command.
 func needsProcess(args []string) bool {
+	if slices.Contains(args, "delete") && slices.Contains(args, "--wait=false") {
+		return false
+	}
 	return slices.ContainsFunc(args, func(arg string) bool {
 		return slices.Contains([]string{"can-i", "delete", "wait", "rollout"}, arg) || strings.HasPrefix(arg, "--wait")
 	})

@@ -16,8 +16,9 @@ import (
 )
 
 // poll is how often a starting program is asked whether it is ready. Foreign
-// programs announce nothing, so asking is the only way.
-const poll = 25 * time.Millisecond
+// programs announce nothing, so asking is the only way. On a machine under load a
+// start takes half a minute, and to answer keeps it from that.
+const poll = 75 * time.Millisecond
 
 // portAttempts bounds how many ports are tried: between choosing a free port
 // and kube-apiserver listening on it, anyone else may take it.
