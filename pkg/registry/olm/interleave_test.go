@@ -440,7 +440,7 @@ type countedKey struct{}
 // where it looks at the store or writes to it, by users with different rights. Nothing
 // goes that neither of those whose write was admitted could delete alone.
 //
-// All pairs of writes are tried by users with the same rights, and every third one by the
+// All pairs of writes are tried by users with the same rights, and every seventh one by the
 // other pairs of users; FULL=1 makes it every one, by more pairs of users, in a minute.
 func TestInterleaved(t *testing.T) {
 	for stands, prepare := range chains() {
@@ -459,7 +459,7 @@ func TestInterleaved(t *testing.T) {
 				users = append(users, [2]string{"a", "a"}, [2]string{"b", "b"}, [2]string{"c", "c"}, [2]string{"c", "ab"}, [2]string{"ab", "c"}, [2]string{"abc", "-"}, [2]string{"-", "abc"})
 			}
 			for n, users := range users {
-				i.users, i.every = users, 3
+				i.users, i.every = users, 7
 				if n == 0 || full {
 					i.every = 1
 				}
