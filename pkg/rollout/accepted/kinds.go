@@ -1,0 +1,60 @@
+package accepted
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// kind is what is known of updates of a kind.
+type kind struct {
+	resource string
+	fields   object
+	verbs    []string
+	quota    bool
+}
+
+// kinds are those of which updates are judged. Kubernetes' validation of an update
+// (pkg/apis/*/validation, Validate…Update), its storage (pkg/registry) and its built-in
+// admission plugins (plugin/pkg/admission) were read for each; pages of the decision are in
+// docs/adr/0038-known-changes.md.
+//
+// Not in it, on purpose: custom resources (their definition may have rules that compare old
+// and new), Namespaces (Pod Security judges their labels), PersistentVolumeClaims (quotas and
+// volumes), PriorityClasses (of which one may be the default), Jobs' and Pods' content, webhooks and
+// policies, APIServices.
+var kinds = map[schema.GroupVersionKind]kind{
+	{Version: "v1", Kind: "ConfigMap"}: {resource: "configmaps", fields: object{
+		fields: map[string]rule{"metadata": metadata, "data": texts, "binaryData": octets},
+		whole:  configMap,
+	}},
+	{Version: "v1", Kind: "Secret"}: {resource: "secrets", fields: object{
+		fields: map[string]rule{"metadata": metadata, "data": octets},
+		whole:  opaque,
+	}},
+	{Version: "v1", Kind: "ServiceAccount"}: {resource: "serviceaccounts", fields: object{
+		fields: map[string]rule{"metadata": metadata, "automountServiceAccountToken": boolean},
+	}},
+	// Quotas count services by their type, and refuse every update of one while their own
+	// state is not known (k8s.io/apiserver/pkg/admission/plugin/resourcequota, CheckRequest).
+	{Version: "v1", Kind: "Service"}: {resource: "services", fields: metadataOnly(), quota: true},
+
+	{Group: "apps", Version: "v1", Kind: "Deployment"}:  {resource: "deployments", fields: workload()},
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: {resource: "statefulsets", fields: workload()},
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   {resource: "daemonsets", fields: workload()},
+
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}:               {resource: "roles", fields: role(true), verbs: []string{"escalate"}},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}:        {resource: "clusterroles", fields: role(false), verbs: []string{"escalate"}},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}:        {resource: "rolebindings", fields: metadataOnly(), verbs: []string{"bind"}},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}: {resource: "clusterrolebindings", fields: metadataOnly(), verbs: []string{"bind"}},
+
+	{Group: "batch", Version: "v1", Kind: "CronJob"}:                       {resource: "cronjobs", fields: metadataOnly()},
+	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:          {resource: "poddisruptionbudgets", fields: metadataOnly()},
+	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}:     {resource: "networkpolicies", fields: metadataOnly()},
+	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}:           {resource: "ingresses", fields: metadataOnly()},
+	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: {resource: "horizontalpodautoscalers", fields: metadataOnly()},
+	// What a definition was accepted with is accepted again: all that has become stricter is
+	// asked of schemas that have changed (apiextensions validation, ValidateCustomResourceDefinitionUpdate).
+	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: {resource: "customresourcedefinitions", fields: metadataOnly()},
+}
+
+// metadataOnly are kinds of which nothing but labels and annotations is known.
+func metadataOnly() object { return object{fields: map[string]rule{"metadata": metadata}} }
