@@ -90,10 +90,11 @@ type attempt struct {
 }
 
 // check is one that passed, and until when that is believed: an object that no watch shows
-// may have come meanwhile, and a policy.
+// may have come meanwhile, and a policy. A certain one was passed without a request.
 type check struct {
 	attempt
-	until time.Time
+	until   time.Time
+	certain bool
 }
 
 type failedAttempt struct {

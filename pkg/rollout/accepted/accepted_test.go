@@ -96,6 +96,7 @@ func cases() map[string]change {
 		"replicas-text":    {"and a number", deployment, []string{`"replicas":1`, `"replicas":"1"`}, "no number"},
 		"replicas-half":    {"a whole one", deployment, []string{`"replicas":1`, `"replicas":1.5`}, "no number"},
 		"replicas-many":    {"of 32 bits", deployment, []string{`"replicas":1`, `"replicas":4294967296`}, "no number"},
+		"replicas-daemon":  {"a DaemonSet has none", strings.Replace(strings.Replace(deployment, "Deployment", "DaemonSet", 1), `"replicas":1,`, ``, 1), []string{`"selector"`, `"replicas":1,"selector"`}, "spec.replicas"},
 		"template-label":   {"a label of the pods", deployment, []string{`"version":"1"`, `"version":"2"`}, ""},
 		"template-bad":     {"is valid", deployment, []string{`"version":"1"`, `"version":"a b"`}, "refuse a label"},
 		"template-escapes": {"the selector goes on selecting them", deployment, []string{`"labels":{"app":"x","version":"1"}`, `"labels":{"app":"y","version":"1"}`}, "does not select"},

@@ -1,6 +1,9 @@
 package accepted
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -37,9 +40,9 @@ var kinds = map[schema.GroupVersionKind]kind{
 	// state is not known (k8s.io/apiserver/pkg/admission/plugin/resourcequota, CheckRequest).
 	{Version: "v1", Kind: "Service"}: {resource: "services", fields: metadataOnly(), quota: true},
 
-	{Group: "apps", Version: "v1", Kind: "Deployment"}:  {resource: "deployments", fields: workload()},
-	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: {resource: "statefulsets", fields: workload()},
-	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   {resource: "daemonsets", fields: workload()},
+	{Group: "apps", Version: "v1", Kind: "Deployment"}:  {resource: "deployments", fields: workload(scaled)},
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: {resource: "statefulsets", fields: workload(scaled)},
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   {resource: "daemonsets", fields: workload(nil)},
 
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}:               {resource: "roles", fields: role(true), verbs: []string{"escalate"}},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}:        {resource: "clusterroles", fields: role(false), verbs: []string{"escalate"}},
@@ -56,5 +59,11 @@ var kinds = map[schema.GroupVersionKind]kind{
 	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: {resource: "customresourcedefinitions", fields: metadataOnly()},
 }
 
+// scaled are fields of kinds with a number of replicas.
+var scaled = map[string]rule{"replicas": replicas}
+
 // metadataOnly are kinds of which nothing but labels and annotations is known.
 func metadataOnly() object { return object{fields: map[string]rule{"metadata": metadata}} }
+
+// Kinds are those of which updates are judged.
+func Kinds() []schema.GroupVersionKind { return slices.Collect(maps.Keys(kinds)) }

@@ -1,6 +1,7 @@
 package accepted
 
 import (
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -11,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// workload is a Deployment, StatefulSet or DaemonSet.
-func workload() object {
+// workload is of pods that follow a template; some kinds have fields of their own beside it.
+func workload(more map[string]rule) object {
 	pod := object{fields: map[string]rule{"containers": containers, "initContainers": containers}}
 	template := object{fields: map[string]rule{"metadata": metadata, "spec": pod.judge}}
-	spec := object{fields: map[string]rule{"replicas": replicas, "template": template.judge}, whole: selected}
+	spec := object{fields: map[string]rule{"template": template.judge}, whole: selected}
+	maps.Copy(spec.fields, more)
 	return object{fields: map[string]rule{"metadata": metadata, "spec": spec.judge}}
 }
 

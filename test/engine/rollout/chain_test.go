@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/pkg/rollout/targetadmission"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
@@ -48,6 +49,8 @@ type chain struct {
 	parallel int
 	// skipPreflight writes without dry-runs.
 	skipPreflight bool
+	// foresees leaves out the dry-runs of what is certainly accepted, as the program does.
+	foresees bool
 	// explains looks for why objects are not ready, as the program does.
 	explains bool
 	// counter counts what is sent, over all processes.
@@ -162,6 +165,24 @@ func (c *chain) run(with ...interference) {
 		if i.save != nil {
 			p.wrapSave = i.save
 		}
+	}
+	if c.foresees {
+		known, err := targetadmission.New(targetadmission.Options{Config: config("admission", targetclient.Admission)})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		running := make(chan struct{})
+		go func() {
+			defer close(running)
+			_ = known.Run(ctx) // it ends with its context
+		}()
+		stop := p.stop
+		p.stop = sync.OnceFunc(func() {
+			stop()
+			<-running
+		})
+		c.t.Cleanup(p.stop)
+		options.Admission = known
 	}
 	p.engine = rollout.New(options)
 	c.process = p
