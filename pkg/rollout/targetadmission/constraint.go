@@ -114,8 +114,12 @@ func newConstraint(given []admissionregistrationv1.NamedRuleWithOperations, poli
 	var c constraint
 	for _, rule := range given {
 		if policy == nil || *policy != admissionregistrationv1.Exact {
-			// A resource may be the same as one of another group or version.
-			rule.APIGroups, rule.APIVersions = []string{"*"}, []string{"*"}
+			// Versions of a resource are the same one; and group extensions had what is in
+			// others now (k8s.io/kubernetes/pkg/kubeapiserver, cohabitating resources).
+			rule.APIVersions = []string{"*"}
+			if slices.Contains(rule.APIGroups, "extensions") {
+				rule.APIGroups = []string{"*"}
+			}
 		}
 		c.rules = append(c.rules, rule)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,7 +46,7 @@ func served(client discovery.DiscoveryInterface) (groups map[string]bool, resour
 				continue
 			}
 			for _, one := range list.APIResources {
-				if isAdmission(one.Kind) && !found[one.Name] {
+				if isAdmission(one) && !found[one.Name] {
 					found[one.Name] = true
 					resources = append(resources, schema.GroupVersionResource{Group: admissionGroup, Version: version.Version, Resource: one.Name})
 				}
@@ -55,8 +56,12 @@ func served(client discovery.DiscoveryInterface) (groups map[string]bool, resour
 	return groups, resources, nil
 }
 
-func isAdmission(kind string) bool {
-	switch kind {
+// isAdmission is true for a kind of admission; a subresource has the kind of its object.
+func isAdmission(resource metav1.APIResource) bool {
+	if strings.Contains(resource.Name, "/") {
+		return false
+	}
+	switch resource.Kind {
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy":
 		return true
 	}

@@ -416,10 +416,10 @@ func (c *chain) spent(mark plane.Mark) map[string]int {
 	return counts
 }
 
-// requests of the chain since a mark, but for its watches.
+// requests of the chain since a mark, but for its watches and for what may refuse its writes.
 func (c *chain) requests(mark plane.Mark) plane.Requests {
 	c.t.Helper()
-	return c.Audit().Since(mark, plane.ByAgent(c.name+"/"), plane.Not(plane.ByVerb("watch")))
+	return c.Audit().Since(mark, plane.ByAgent(c.name+"/"), plane.Not(plane.ByVerb("watch")), plane.Not(plane.ByAgent(c.name+"/admission")))
 }
 
 // quiet does some passes over a chain at rest and fails when they cost anything.
