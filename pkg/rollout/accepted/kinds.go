@@ -17,8 +17,7 @@ type kind struct {
 
 // kinds are those of which updates are judged. Kubernetes' validation of an update
 // (pkg/apis/*/validation, Validate…Update), its storage (pkg/registry) and its built-in
-// admission plugins (plugin/pkg/admission) were read for each; pages of the decision are in
-// docs/adr/0038-known-changes.md.
+// admission plugins (plugin/pkg/admission) were read for each: docs/adr/0038-known-changes.md.
 //
 // Not in it, on purpose: custom resources (their definition may have rules that compare old
 // and new), Namespaces (Pod Security judges their labels), PersistentVolumeClaims (quotas and

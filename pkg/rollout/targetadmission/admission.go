@@ -55,9 +55,8 @@ type Admission struct {
 	news      news
 
 	mu sync.Mutex
-	// ctx is that of Run; nil before.
-	running context.Context
-	watches sync.WaitGroup
+	// begin begins a watch that ends with Run; nil when that does not run.
+	begin func(watch func(context.Context))
 	// served is when it was asked what is served, and groups which groups are.
 	served time.Time
 	groups map[string]bool
@@ -113,14 +112,15 @@ func newOf(clock clock.PassiveClock, client kubernetes.Interface, served discove
 
 // Run keeps the watches until the context ends. Nothing is known before.
 func (a *Admission) Run(ctx context.Context) error {
+	var watches sync.WaitGroup
 	a.mu.Lock()
-	a.running = ctx
+	a.begin = func(watch func(context.Context)) { watches.Go(func() { watch(ctx) }) }
 	a.mu.Unlock()
 	<-ctx.Done()
 	a.mu.Lock()
-	a.running = nil
+	a.begin = nil
 	a.mu.Unlock()
-	a.watches.Wait()
+	watches.Wait()
 	return nil
 }
 
@@ -172,7 +172,7 @@ func (a *Admission) known(ctx context.Context, update accepted.Verdict) (knowled
 func (a *Admission) ask(ctx context.Context, update accepted.Verdict) (knowledge, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.running == nil || a.running.Err() != nil {
+	if a.begin == nil {
 		return knowledge{}, errors.New("it does not run")
 	}
 	if a.served.IsZero() || a.clock.Since(a.served) >= believedFor {
@@ -196,7 +196,7 @@ func (a *Admission) ask(ctx context.Context, update accepted.Verdict) (knowledge
 	if update.Quota {
 		if a.quotas == nil {
 			a.quotas = newQuotas(a)
-			a.watches.Go(func() { a.quotas.watch.Run(a.running) })
+			a.begin(a.quotas.watch.Run)
 		}
 		known.quotas = a.quotas
 	}
@@ -219,10 +219,8 @@ func (a *Admission) look(ctx context.Context) error {
 	a.user, a.groups = review.Status.UserInfo.Username, groups
 	for _, resource := range resources {
 		if a.followed[resource] == nil {
-			kind := follow(a, resource)
-			running := a.running
-			a.followed[resource] = kind
-			a.watches.Go(func() { kind.watch.Run(running) })
+			a.followed[resource] = follow(a, resource)
+			a.begin(a.followed[resource].watch.Run)
 		}
 	}
 	a.served = a.clock.Now()
