@@ -45,8 +45,9 @@ besides="$(mktemp -d)"
 trap 'kill ${beside} ${building} 2>/dev/null; rm -rf "${events}" "${flaky}" "${besides}"' EXIT
 
 # build CMD... runs a command that compiles or checks, with memory taken for processor
-# time: a sixth of that of a compiler is collecting garbage. Not tests, see gotest: the
-# program under test has settings of its own.
+# time: a sixth of that of a compiler is collecting garbage. Not tests: the program
+# under test has settings of its own, and with -exec, which could restore them, go test
+# remembers no result.
 build() { watched env GOGC="${GOGC:-400}" "$@"; }
 
 # watched CMD... runs a command and says every half minute that it still runs:
@@ -97,14 +98,11 @@ gotest() {
 		*) packages+=("$1"); shift ;;
 		esac
 	done
-	# What compiles and links has memory, as in build; a test has what the caller set.
-	local settings=(env -u GOGC)
-	[ -z "${GOGC:-}" ] || settings=(env "GOGC=${GOGC}")
 	# shellcheck disable=SC2086 # several flags
 	# Without vet, which is a check of its own.
-	build "${gotestsum}" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped,output \
+	watched "${gotestsum}" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped,output \
 		--rerun-fails="${RERUN:-1}" --rerun-fails-max-failures=30 --rerun-fails-run-root-test --rerun-fails-report "${again}" --packages "${packages[*]}" \
-		--jsonfile "${out}" -- -vet=off -timeout 20m -exec "${settings[*]}" ${flags[@]+"${flags[@]}"} ${TESTFLAGS:-} 2>&1
+		--jsonfile "${out}" -- -vet=off -timeout 20m ${flags[@]+"${flags[@]}"} ${TESTFLAGS:-} 2>&1
 	status=$?
 	[ "${status}" -ne 0 ] || cat "${again}" >>"${flaky}"
 	rm -f "${again}"
