@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 
 	"github.com/penstock-project/penstock/pkg/server/database"
@@ -233,9 +234,22 @@ func (s *Server) leadership(loopback *rest.Config) *leadership.Leadership {
 			Skew:      func() time.Duration { return time.Duration(s.host.ClockSkew() * float64(time.Second)) },
 			Namespace: s.options.Namespace, Visitor: s.visitor(), Redactor: s.redactor, Liveness: s.liveness, Records: s.records,
 		},
-		Loopback: loopback, Scheme: s.scheme, Revisions: s.api.revisions.Revision.Local(), Metrics: s.term,
+		Loopback: loopback, Scheme: s.scheme, Revisions: s.api.revisions.Revision.Local(), Own: s.own(), Metrics: s.term,
 		Host: s.host.ConfigFor("leader-election"), Identity: replicaIdentity(s.options, s.decision.Identity), Times: s.options.leaseTimes(),
 	})
+}
+
+// own writes revisions within this process, while there is an etcd that takes writes.
+func (s *Server) own() *clusterextensionrevision.Own {
+	return &clusterextensionrevision.Own{
+		Storage: s.api.revisions, Admission: s.config.AdmissionControl, Scheme: s.scheme,
+		Refuse: func() error {
+			if err := storeguard.Refusal(s.database.Down); err != nil {
+				return err
+			}
+			return s.health.Refusal()
+		},
+	}
 }
 
 // announce waits until the server is ready, registers it, says so, and keeps the

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"k8s.io/apiserver/pkg/authentication/user"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -116,6 +117,13 @@ func MarkInternal(next http.Handler, token string) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Internal returns a context for what this process does itself, in its own name, without a
+// request.
+func Internal(ctx context.Context) context.Context {
+	ctx = genericrequest.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}})
+	return context.WithValue(ctx, internalKey{}, sent{own: true})
 }
 
 // sent is a request of this process; own is false when it is in the name of somebody else.

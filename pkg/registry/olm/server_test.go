@@ -69,6 +69,7 @@ type server struct {
 	policy  *policy
 	rules   *rules
 	storage *clusterextensionrevision.Storage
+	scheme  *runtime.Scheme
 	// handler is what serves at url.
 	handler http.Handler
 }
@@ -93,7 +94,7 @@ func newServer(t *testing.T, settings settings) *server {
 	client := storetest.Client(t)
 	digester := manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}
 	s := &server{
-		t: t, etcd: client, policy: &policy{}, rules: &rules{},
+		t: t, etcd: client, policy: &policy{}, rules: &rules{}, scheme: scheme,
 		bodies: &faultyBodies{Store: pack.New(client, prefix, digester)},
 	}
 

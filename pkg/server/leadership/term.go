@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -106,7 +107,11 @@ func (l *Leadership) runTerm(ctx context.Context) error {
 		Scheme:   l.Scheme,
 		Cache:    ctrlcache.Options{NewInformer: l.newInformer},
 		NewCache: newTermCache(ctx),
-		Logger:   klog.FromContext(ctx),
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			own, err := client.New(config, options)
+			return ownClient{own, l.Own}, err
+		},
+		Logger: klog.FromContext(ctx),
 		// The API server serves metrics and health of the whole process.
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress:  "0",

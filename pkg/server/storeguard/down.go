@@ -33,11 +33,14 @@ const downAdvice = "make room on the volume of --data-dir if it has none, make i
 // WithDown answers requests of the groups with 503 while down returns a *DownError: they
 // would wait for etcd until their time is over. Watches that are open go on.
 func WithDown(next http.Handler, down func() error, groups sets.Set[string], codecs runtime.NegotiatedSerializer) http.Handler {
-	return filters.WithRefusal(next, groups, codecs, func(*request.RequestInfo, *http.Request) error {
-		var stopped *DownError
-		if errors.As(down(), &stopped) {
-			return apierrors.NewServiceUnavailable(DegradedMessage(stopped.Error(), downAdvice+"; "+healing))
-		}
-		return nil
-	})
+	return filters.WithRefusal(next, groups, codecs, func(*request.RequestInfo, *http.Request) error { return Refusal(down) })
+}
+
+// Refusal is that answer, nil while down returns no *DownError.
+func Refusal(down func() error) error {
+	var stopped *DownError
+	if errors.As(down(), &stopped) {
+		return apierrors.NewServiceUnavailable(DegradedMessage(stopped.Error(), downAdvice+"; "+healing))
+	}
+	return nil
 }

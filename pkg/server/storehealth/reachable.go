@@ -58,9 +58,7 @@ func WithReachable(next http.Handler, unreachable func() bool, groups sets.Set[s
 		if info.Verb == "watch" || r.URL.Query().Get("resourceVersion") == "0" {
 			return nil
 		}
-		err := apierrors.NewServiceUnavailable("etcd does not answer this replica of Penstock; others may be reached by trying again")
-		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
-		return err
+		return cutOff()
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !unreachable() {
@@ -71,6 +69,13 @@ func WithReachable(next http.Handler, unreachable func() bool, groups sets.Set[s
 		w.Header().Set("Connection", "close")
 		refusing.ServeHTTP(w, r)
 	})
+}
+
+// cutOff is the answer while this replica is cut off from etcd.
+func cutOff() error {
+	err := apierrors.NewServiceUnavailable("etcd does not answer this replica of Penstock; others may be reached by trying again")
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retrySeconds}
+	return err
 }
 
 // WhileReachable runs something as long as etcd answers, again and again until ctx ends:

@@ -42,6 +42,18 @@ func WithRoom(next http.Handler, health *Health, groups sets.Set[string], codecs
 	})
 }
 
+// Refusal is the answer to any write for which there is no etcd or no room, nil while there is.
+func (h *Health) Refusal() error {
+	switch {
+	case h.CutOff():
+		return cutOff()
+	case h.Full():
+		return h.answer()
+	default:
+		return nil
+	}
+}
+
 // Limited makes endpoints over storage that says so when it is full. The library passes on what etcd says, as an internal error.
 func (h *Health) Limited(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return limitedStorage{getter, h}

@@ -252,16 +252,24 @@ func (o *ours) repair(ctx context.Context, releases []release) (time.Duration, e
 // then their objects are.
 func (o *ours) remove(ctx context.Context, releases []release) (time.Duration, error) {
 	began := time.Now()
+	if err := o.deleteOf(ctx, releases); err != nil {
+		return 0, err
+	}
+	err := o.until(ctx, "revisions to be gone", func(known map[string]bool) bool { return len(known) == 0 })
+	return time.Since(began), err
+}
+
+// deleteOf deletes all revisions of the releases.
+func (o *ours) deleteOf(ctx context.Context, releases []release) error {
 	var chains []string
 	for _, r := range releases {
 		chains = append(chains, r.name)
 	}
 	selector := metav1.ListOptions{LabelSelector: olmv1alpha1.ChainLabel + " in (" + strings.Join(chains, ",") + ")"}
 	if err := o.revisions.DeleteCollection(ctx, metav1.DeleteOptions{}, selector); err != nil {
-		return 0, fmt.Errorf("deleting revisions: %w", err)
+		return fmt.Errorf("deleting revisions: %w", err)
 	}
-	err := o.until(ctx, "revisions to be gone", func(known map[string]bool) bool { return len(known) == 0 })
-	return time.Since(began), err
+	return nil
 }
 
 func (o *ours) usage() (usage, error) { return usageOf(o.server.Pid()) }

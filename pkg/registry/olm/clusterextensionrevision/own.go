@@ -1,0 +1,85 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// ownTimeout bounds a write of this process, as the API server library bounds a request.
+const ownTimeout = 34 * time.Second
+
+// Own writes status in the name of this process, for its controllers, without the way over
+// a connection: nothing is encoded, authenticated and decoded for it. What is judged of a
+// write is judged: storage, strategy and admission are those of requests. There is no event
+// of it in the audit log, which is about requests.
+type Own struct {
+	// Storage has the revisions.
+	Storage *Storage
+	// Admission is that of requests; nil admits.
+	Admission admission.Interface
+	// Scheme knows the group.
+	Scheme *runtime.Scheme
+	// Refuse says why nothing can be written at the moment, nil when it can; nil for always.
+	Refuse func() error
+}
+
+// UpdateStatus writes the status of a revision whose resourceVersion is still this one, and
+// makes it what is stored, without managedFields. Errors are those of a request. Of its memory
+// nothing may be used by somebody else.
+func (o *Own) UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
+	if o.Refuse != nil {
+		if err := o.Refuse(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(genericrequest.WithNamespace(request.Internal(ctx), metav1.NamespaceNone), ownTimeout)
+	defer cancel()
+	next := &olm.ClusterExtensionRevision{}
+	if err := v1alpha1.Convert_v1alpha1_ClusterExtensionRevision_To_olm_ClusterExtensionRevision(revision, next, nil); err != nil {
+		return fmt.Errorf("converting %s: %w", revision.Name, err)
+	}
+	options := &metav1.UpdateOptions{}
+	attributes := func(next, stored runtime.Object) admission.Attributes {
+		who, _ := genericrequest.UserFrom(ctx)
+		return admission.NewAttributesRecord(next, stored, v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"), "", revision.Name,
+			v1alpha1.SchemeGroupVersion.WithResource(resource), "status", admission.Update, options, false, who)
+	}
+	interfaces := admission.NewObjectInterfacesFromScheme(o.Scheme)
+	// Who has which field is what it was: of what the controllers write to status nobody keeps
+	// it (see forgetStatusManagers).
+	keep := func(_ context.Context, next, stored runtime.Object) (runtime.Object, error) {
+		next.(*olm.ClusterExtensionRevision).ManagedFields = stored.(*olm.ClusterExtensionRevision).ManagedFields
+		return next, nil
+	}
+	admit := func(ctx context.Context, next, stored runtime.Object) (runtime.Object, error) {
+		if mutating, ok := o.Admission.(admission.MutationInterface); ok && mutating.Handles(admission.Update) {
+			return next, mutating.Admit(ctx, attributes(next, stored), interfaces)
+		}
+		return next, nil
+	}
+	validate := rest.ValidateAllObjectUpdateFunc
+	if o.Admission != nil {
+		validate = rest.AdmissionToValidateObjectUpdateFunc(o.Admission, attributes(nil, nil), interfaces)
+	}
+	written, _, err := o.Storage.Status.Update(ctx, revision.Name, rest.DefaultUpdatedObjectInfo(next, keep, admit), rest.ValidateAllObjectFunc, validate, false, options)
+	if err != nil {
+		return err
+	}
+	seen := v1alpha1.ClusterExtensionRevision{}
+	if err := seenAs(written.(*olm.ClusterExtensionRevision), &seen); err != nil {
+		return err
+	}
+	*revision = seen
+	return nil
+}

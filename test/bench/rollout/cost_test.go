@@ -1,0 +1,185 @@
+package rollout
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/test/bench/measure"
+	"github.com/penstock-project/penstock/test/framework/penstock"
+)
+
+const (
+	// costExtensions are how many extensions each step changes, and costFirst how many the
+	// first step installs, which begins with an empty server.
+	costExtensions, costFirst = 200, 10
+	// costPatience bounds a step.
+	costPatience = 20 * time.Second
+	// costObjects are how many objects each of them has.
+	costObjects = 4
+	// costTarget is what a revision may take of the processor, in ms, by both processes.
+	costTarget = 12
+)
+
+// TestRevisionCost measures what a revision takes of the processor, in Penstock's process and in
+// that of its etcd. Both are read from /proc, so that others on the machine change little of it.
+func TestRevisionCost(t *testing.T) {
+	if os.Getenv("BENCH") != "cost" {
+		t.Skip("a benchmark of some minutes: run it by `make bench-cost`")
+	}
+	count := costExtensions
+	if text := os.Getenv("EXTENSIONS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			t.Fatalf("EXTENSIONS is %q, want a number of 1 or more", text)
+		}
+		count = n
+	}
+	b := &bench{report: &measure.Report{}, program: penstock.Build(t), began: time.Now()}
+	fmt.Println(measure.Machine(b.began))
+	b.cost(t, count)
+	fmt.Printf("\n%s, in %s\n", measure.Machine(time.Now()), time.Since(b.began).Round(time.Second))
+	if err := b.report.Print(os.Stdout); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) cost(t *testing.T, count int) {
+	w := newCasePlane(t, 0)
+	o := startOurs(w, b.program, nameOurs, false)
+	<-time.After(settling)
+	few := smallBundle(costFirst, costObjects)
+	many := smallBundle(costFirst+count, costObjects)
+	w.namespaces(many.first)
+	for _, s := range []struct {
+		name     string
+		releases []release
+		do       func(context.Context, []release) (time.Duration, error)
+	}{
+		{"install, the first", few.first, o.apply},
+		{"install", many.first[costFirst:], o.apply},
+		{"the same again", many.first[costFirst:], o.apply},
+		{"upgrade, one field", many.touched[costFirst:], o.apply},
+		{"upgrade, new version", many.next[costFirst:], o.apply},
+		{"uninstall", many.next[costFirst:], o.removeSome},
+	} {
+		b.costOf(w, o, s.name, s.releases, s.do)
+	}
+}
+
+// removeSome deletes all revisions of some releases, and waits until they are gone.
+func (o *ours) removeSome(ctx context.Context, releases []release) (time.Duration, error) {
+	began := time.Now()
+	if err := o.deleteOf(ctx, releases); err != nil {
+		return 0, err
+	}
+	gone := map[string]bool{}
+	for _, r := range releases {
+		gone[r.name] = true
+	}
+	err := o.until(ctx, "revisions to be gone", func(known map[string]bool) bool {
+		for name := range known {
+			if gone[name[:strings.LastIndexByte(name, '-')]] {
+				return false
+			}
+		}
+		return true
+	})
+	return time.Since(began), err
+}
+
+// costOf measures one step.
+func (b *bench) costOf(w *casePlane, o *ours, name string, releases []release, do func(context.Context, []release) (time.Duration, error)) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), costPatience)
+	defer cancel()
+	<-time.After(settling)
+	before, mark := b.spent(w, o), w.cluster.Audit().Mark()
+	profiled := o.record(name)
+	took, err := do(ctx, releases)
+	if err != nil {
+		w.t.Fatalf("%s: %v\n%s", name, err, o.server.Complaints())
+	}
+	<-time.After(settling)
+	profiled()
+	after := b.spent(w, o)
+	var requests sample
+	requests.count(w.cluster.Audit().Since(mark).Where(o.sends))
+	n := float64(len(releases))
+	each := func(of func(cost) float64) string { return fmt.Sprintf("%.1f", (of(after)-of(before))/n) }
+	b.report.Table(fmt.Sprintf("Each of many extensions of %d small objects", costObjects),
+		"step", "extensions", "ms in all", "CPU ms", "of the server", "of etcd", "kube-apiserver CPU ms", "KB allocated", "collections in all", "reads of the store", "writes of the store", "revisions of the store", "requests").
+		Row(name, fmt.Sprint(len(releases)), fmt.Sprintf("%.0f", millis(took)),
+			each(func(c cost) float64 { return c.server + c.etcd }), each(func(c cost) float64 { return c.server }), each(func(c cost) float64 { return c.etcd }),
+			each(func(c cost) float64 { return c.apiserver }), each(func(c cost) float64 { return c.allocated / 1e3 }), fmt.Sprintf("%.0f", after.collections-before.collections),
+			each(func(c cost) float64 { return c.reads }), each(func(c cost) float64 { return c.writes }), each(func(c cost) float64 { return c.revision }),
+			fmt.Sprintf("%.1f", float64(requests.requests())/n))
+	if name != "install, the first" && name != "the same again" {
+		b.report.AtMost("processor time of "+name, costTarget, (after.server+after.etcd-before.server-before.etcd)/n, "ms")
+	}
+	b.say("%s: %s", name, took.Round(time.Millisecond))
+}
+
+// cost is what was spent until now.
+type cost struct {
+	// server, etcd and apiserver are processor time, in ms.
+	server, etcd, apiserver float64
+	// allocated is how many bytes the server's process has allocated.
+	allocated, collections float64
+	// reads and writes are requests to etcd, revision is etcd's.
+	reads, writes, revision float64
+}
+
+// spent reads it.
+func (b *bench) spent(w *casePlane, o *ours) cost {
+	w.t.Helper()
+	c := cost{}
+	for pid, ms := range map[int]*float64{o.server.Pid(): &c.server, o.server.Etcd(w.t): &c.etcd, w.apiserver: &c.apiserver} {
+		used, err := measure.CPUOf(pid)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		*ms = millis(used)
+	}
+	lines := bufio.NewScanner(strings.NewReader(o.server.Fetch(w.t, w.config, "/metrics")))
+	for lines.Scan() {
+		name, text, ok := strings.Cut(lines.Text(), " ")
+		value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if !ok || err != nil {
+			continue
+		}
+		switch {
+		case name == "go_memstats_alloc_bytes_total":
+			c.allocated = value
+		case name == "go_gc_cycles_total_gc_cycles_total":
+			c.collections = value
+		}
+	}
+	return c
+}
+
+// record profiles both processes until its result is called, when PROFILE names a folder.
+func (o *ours) record(name string) (end func()) {
+	o.w.t.Helper()
+	dir := os.Getenv("PROFILE")
+	if dir == "" {
+		return func() {}
+	}
+	command := exec.Command("perf", "record", "-q", "-g", "-F", "499", "-o", filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".perf"),
+		"-p", fmt.Sprintf("%d,%d", o.server.Pid(), o.server.Etcd(o.w.t)))
+	if err := command.Start(); err != nil {
+		o.w.t.Fatal(err)
+	}
+	return func() {
+		_ = command.Process.Signal(syscall.SIGINT)
+		_ = command.Wait()
+	}
+}
