@@ -13,15 +13,36 @@ type Beside struct {
 	// Change returns what the record becomes, nil for what it is. It is called again when
 	// another writer was faster. Its error keeps both from being written.
 	Change func(found Value) (record []byte, err error)
+	// Known remembers the record as it was last seen; nil remembers nothing. A transaction
+	// begins with that, without a read: it demands that the record still is so.
+	Known *Known
 }
 
-// Beginning reads the record, and returns its part of a first transaction.
+// Beginning returns the record's part of a first transaction: by what is known of it, or
+// else read.
 func (b Beside) Beginning(ctx context.Context, kv clientv3.KV) (Part, error) {
+	if known, ok := b.Known.Get(b.Key); ok {
+		// What cannot be made of an earlier record, perhaps can be made of the present one.
+		if part, err := b.Onto(known); err == nil {
+			return part, nil
+		}
+	}
 	found, err := Get(ctx, kv, b.Key)
 	if err != nil {
 		return Part{}, err
 	}
+	b.Known.Set(b.Key, found)
 	return b.Onto(found)
+}
+
+// Saw remembers the record as a transaction has found it.
+func (b Beside) Saw(found Value) { b.Known.Set(b.Key, found) }
+
+// Wrote remembers the record as a transaction has left it, at a revision of etcd.
+func (b Beside) Wrote(part Part, revision int64) {
+	if part.record != nil {
+		b.Known.Set(b.Key, Value{Bytes: part.record, ModRevision: revision})
+	}
 }
 
 // Onto returns the part of the record in a transaction, as it was found.

@@ -92,6 +92,13 @@ func (c *Client) write(ctx context.Context, j *Judgement, key string, expected i
 	}
 	for {
 		done, beside, err := c.try(ctx, j, on, part, key, expected, change)
+		if on.beside != nil && err == nil {
+			if done.succeeded {
+				on.beside.Wrote(part, done.revision)
+			} else {
+				on.beside.Saw(beside)
+			}
+		}
 		if err != nil || done.succeeded || !done.asJudged || on.beside == nil || part.Holds(beside) {
 			return done, err
 		}

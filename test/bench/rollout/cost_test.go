@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/bench/measure"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 	// first step installs, which begins with an empty server.
 	costExtensions, costFirst = 200, 10
 	// costPatience bounds a step.
-	costPatience = 20 * time.Second
+	costPatience = 2 * time.Minute
 	// costObjects are how many objects each of them has.
 	costObjects = 4
 	// costTarget is what a revision may take of the processor, in ms, by both processes.
@@ -112,7 +113,7 @@ func (b *bench) costOf(w *casePlane, o *ours, name string, releases []release, d
 	profiled()
 	after := b.spent(w, o)
 	var requests sample
-	requests.count(w.cluster.Audit().Since(mark).Where(o.sends))
+	requests.count(w.cluster.Audit().Since(mark).Where(o.sends, plane.Not(plane.ByVerb("watch"))))
 	n := float64(len(releases))
 	each := func(of func(cost) float64) string { return fmt.Sprintf("%.1f", (of(after)-of(before))/n) }
 	b.report.Table(fmt.Sprintf("Each of many extensions of %d small objects", costObjects),
@@ -151,9 +152,13 @@ func (b *bench) spent(w *casePlane, o *ours) cost {
 	}
 	lines := bufio.NewScanner(strings.NewReader(o.server.Fetch(w.t, w.config, "/metrics")))
 	for lines.Scan() {
-		name, text, ok := strings.Cut(lines.Text(), " ")
-		value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if !ok || err != nil {
+		at := strings.LastIndexByte(lines.Text(), ' ')
+		if at < 0 {
+			continue
+		}
+		name := lines.Text()[:at]
+		value, err := strconv.ParseFloat(lines.Text()[at+1:], 64)
+		if err != nil {
 			continue
 		}
 		switch {
@@ -161,6 +166,15 @@ func (b *bench) spent(w *casePlane, o *ours) cost {
 			c.allocated = value
 		case name == "go_gc_cycles_total_gc_cycles_total":
 			c.collections = value
+		case name == "etcd_debugging_mvcc_current_revision":
+			c.revision = value
+		case strings.HasPrefix(name, "grpc_server_handled_total{") && strings.Contains(name, `grpc_service="etcdserverpb.KV"`):
+			switch {
+			case strings.Contains(name, `grpc_method="Range"`):
+				c.reads += value
+			case strings.Contains(name, `grpc_method="Txn"`), strings.Contains(name, `grpc_method="Put"`):
+				c.writes += value
+			}
 		}
 	}
 	return c

@@ -56,8 +56,8 @@ func (r *REST) judge(ctx context.Context, name string) error {
 }
 
 // judgeCreate is judge for a create: the chain stands as it did before the strategy read
-// its revisions. Otherwise what was taken from them, and validated by them, may not be so
-// any more, and nothing is asked or stored for it.
+// its revisions. If it does not any more, what was taken from them, and validated by them, may
+// not be so, and the write finds that out.
 func (r *REST) judgeCreate(ctx context.Context, name string) error {
 	judgement, held := standing.From(ctx), stagedFrom(ctx)
 	chain, _, ok := olm.ChainOf(name)
@@ -67,14 +67,7 @@ func (r *REST) judgeCreate(ctx context.Context, name string) error {
 	if err := held.failed(); err != nil {
 		return asStatus(err) // The revisions may not have been read.
 	}
-	at, err := r.standings.Get(ctx, chain)
-	switch {
-	case err != nil:
-		return asStatus(err)
-	case at != held.stood():
-		return &standing.ChangedError{Chain: chain}
-	}
-	judgement.Made(chain, at)
+	judgement.Made(chain, held.stood())
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExte
 // get rid of a revision in spite of that. The controllers note it later, or say in status why
 // they cannot.
 func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *store.Beside) *store.Beside {
-	return &store.Beside{Key: note.Key, Change: func(found store.Value) ([]byte, error) {
+	return &store.Beside{Key: note.Key, Known: note.Known, Change: func(found store.Value) ([]byte, error) {
 		record, err := note.Change(found)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "What history keeps of a revision could not be noted with it", "revision", revision.Name)
