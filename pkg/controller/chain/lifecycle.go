@@ -61,7 +61,7 @@ func (v *visit) release(ctx context.Context) error {
 		}
 		updated := revision.DeepCopy()
 		controllerutil.RemoveFinalizer(updated, olmv1alpha1.TeardownFinalizer)
-		done, err := v.patch(ctx, updated, revision)
+		done, err := v.wrote(updated, v.Client.Update(ctx, updated))
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,11 @@ func (v *visit) free(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 // patch changes a revision that is still as it was read, and tells whether it was.
 // One that has changed or is gone brings a pass of its own.
 func (v *visit) patch(ctx context.Context, updated, read *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
-	err := v.Client.Patch(ctx, updated, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{}))
+	return v.wrote(updated, v.Client.Patch(ctx, updated, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{})))
+}
+
+// wrote is patch behind its request, whose error is given.
+func (v *visit) wrote(updated *olmv1alpha1.ClusterExtensionRevision, err error) (bool, error) {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		v.stale = true
 		return false, nil

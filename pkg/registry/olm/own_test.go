@@ -94,3 +94,41 @@ func TestOwn(t *testing.T) {
 		t.Error("what was refused was written")
 	}
 }
+
+// TestOwnDeleted lets a revision go as a request of this process does, in one write with what
+// history keeps of it.
+func TestOwnDeleted(t *testing.T) {
+	s := newServer(t, settings{})
+	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
+	s.do(call{method: http.MethodDelete, path: revisions + "/e-1"}).want(t, http.StatusOK)
+	own := &clusterextensionrevision.Own{Storage: s.storage, Admission: s.policy, Scheme: s.scheme}
+	revision := &v1alpha1.ClusterExtensionRevision{}
+	if err := json.Unmarshal([]byte(s.do(call{method: http.MethodGet, path: revisions + "/e-1"}).want(t, http.StatusOK).raw), revision); err != nil {
+		t.Fatal(err)
+	}
+	revision.ManagedFields, revision.Finalizers = nil, nil
+	stale := revision.DeepCopy()
+	stale.ResourceVersion = "1"
+	if err := own.UpdateDeleted(t.Context(), stale); !apierrors.IsConflict(err) {
+		t.Errorf("one that has changed: %v", err)
+	}
+	changed := revision.DeepCopy()
+	changed.Spec.Revision = 2
+	if err := own.UpdateDeleted(t.Context(), changed); !apierrors.IsInvalid(err) {
+		t.Errorf("what an update may not change: %v", err)
+	}
+	before := storetest.Revision(t, s.etcd)
+	if err := own.UpdateDeleted(t.Context(), revision); err != nil {
+		t.Fatal(err)
+	}
+	if writes := storetest.Revision(t, s.etcd) - before; writes != 1 {
+		t.Errorf("it took %d writes, want 1", writes)
+	}
+	if revision.DeletionTimestamp.IsZero() || len(revision.Finalizers) > 0 {
+		t.Errorf("the caller has %+v", revision.ObjectMeta)
+	}
+	s.do(call{method: http.MethodGet, path: revisions + "/e-1"}).want(t, http.StatusNotFound)
+	if head, _, err := s.heads.Get(t.Context(), "e"); err != nil || head.Rows[0].DeletedAt.IsZero() {
+		t.Errorf("history has %+v, %v", head, err)
+	}
+}

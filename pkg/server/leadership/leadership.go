@@ -60,8 +60,8 @@ type Options struct {
 	Scheme   *runtime.Scheme
 	// Revisions lists and watches revisions within this process.
 	Revisions cache.ListerWatcher
-	// Own writes the status of revisions within this process.
-	Own StatusWriter
+	// Own writes revisions within this process.
+	Own RevisionWriter
 	// Metrics are those of the term that runs.
 	Metrics *Metrics
 	// Host is for the lease.

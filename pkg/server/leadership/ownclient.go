@@ -9,17 +9,31 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// StatusWriter writes the status of a revision whose resourceVersion is still this one, and
-// makes it what is stored. Errors are those of a request.
-type StatusWriter interface {
+// RevisionWriter writes revisions whose resourceVersion is still this one, and makes them what
+// is stored. Errors are those of a request.
+type RevisionWriter interface {
+	// UpdateStatus writes status.
 	UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error
+	// UpdateDeleted writes all but status of one that is being deleted.
+	UpdateDeleted(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error
 }
 
 // ownClient is a client of our own API that writes the status of revisions within this
-// process: what a request takes besides that is more than the write.
+// process, and what lets go of those that are being deleted: what a request takes besides
+// that is more than the write. Other writes note in managedFields who made them, which is for
+// the endpoints of requests.
 type ownClient struct {
 	client.Client
-	own StatusWriter
+	own RevisionWriter
+}
+
+// Update implements client.Writer.
+func (c ownClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	revision, ok := object.(*v1alpha1.ClusterExtensionRevision)
+	if !ok || revision.DeletionTimestamp.IsZero() || len(options) > 0 {
+		return c.Client.Update(ctx, object, options...)
+	}
+	return c.own.UpdateDeleted(ctx, revision)
 }
 
 // Status implements client.StatusClient.
@@ -29,7 +43,7 @@ func (c ownClient) Status() client.SubResourceWriter {
 
 type ownStatus struct {
 	client.SubResourceWriter
-	own StatusWriter
+	own RevisionWriter
 }
 
 // Update implements client.SubResourceWriter.

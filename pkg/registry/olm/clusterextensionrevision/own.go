@@ -19,7 +19,7 @@ import (
 // ownTimeout bounds a write of this process, as the API server library bounds a request.
 const ownTimeout = 34 * time.Second
 
-// Own writes status in the name of this process, for its controllers, without the way over
+// Own writes revisions in the name of this process, for its controllers, without the way over
 // a connection: nothing is encoded, authenticated and decoded for it. What is judged of a
 // write is judged: storage, strategy and admission are those of requests. There is no event
 // of it in the audit log, which is about requests.
@@ -38,6 +38,16 @@ type Own struct {
 // makes it what is stored, without managedFields. Errors are those of a request. Of its memory
 // nothing may be used by somebody else.
 func (o *Own) UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
+	return o.update(ctx, o.Storage.Status, "status", revision)
+}
+
+// UpdateDeleted is UpdateStatus for all but status of a revision that is being deleted: it goes
+// with its last finalizer. Who has which field is not noted of it any more.
+func (o *Own) UpdateDeleted(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
+	return o.update(ctx, o.Storage.Revision, "", revision)
+}
+
+func (o *Own) update(ctx context.Context, endpoint rest.Updater, subresource string, revision *v1alpha1.ClusterExtensionRevision) error {
 	if o.Refuse != nil {
 		if err := o.Refuse(); err != nil {
 			return err
@@ -50,10 +60,10 @@ func (o *Own) UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtens
 		return fmt.Errorf("converting %s: %w", revision.Name, err)
 	}
 	options := &metav1.UpdateOptions{}
+	who, _ := genericrequest.UserFrom(ctx)
 	attributes := func(next, stored runtime.Object) admission.Attributes {
-		who, _ := genericrequest.UserFrom(ctx)
-		return admission.NewAttributesRecord(next, stored, v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"), "", revision.Name,
-			v1alpha1.SchemeGroupVersion.WithResource(resource), "status", admission.Update, options, false, who)
+		return admission.NewAttributesRecord(next, stored, v1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevision"), metav1.NamespaceNone, revision.Name,
+			v1alpha1.SchemeGroupVersion.WithResource(resource), subresource, admission.Update, options, false, who)
 	}
 	interfaces := admission.NewObjectInterfacesFromScheme(o.Scheme)
 	// Who has which field is what it was: of what the controllers write to status nobody keeps
@@ -72,7 +82,7 @@ func (o *Own) UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtens
 	if o.Admission != nil {
 		validate = rest.AdmissionToValidateObjectUpdateFunc(o.Admission, attributes(nil, nil), interfaces)
 	}
-	written, _, err := o.Storage.Status.Update(ctx, revision.Name, rest.DefaultUpdatedObjectInfo(next, keep, admit), rest.ValidateAllObjectFunc, validate, false, options)
+	written, _, err := endpoint.Update(ctx, revision.Name, rest.DefaultUpdatedObjectInfo(next, keep, admit), rest.ValidateAllObjectFunc, validate, false, options)
 	if err != nil {
 		return err
 	}
