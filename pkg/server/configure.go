@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/features"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 
@@ -28,7 +30,8 @@ func (s *Server) configure() error {
 	o := s.options
 	s.config = genericapiserver.NewRecommendedConfig(s.codecs)
 	addOpenAPI(s.config, s.scheme, o.Version)
-	if err := o.Run.ApplyTo(&s.config.Config); err != nil {
+	err := o.Run.ApplyTo(&s.config.Config)
+	if err != nil {
 		return fmt.Errorf("applying the generic options: %w", err)
 	}
 	if err := s.addHost(); err != nil {
@@ -55,7 +58,9 @@ func (s *Server) configure() error {
 	}
 	// We serve metrics of more than one registry, under the same path.
 	s.config.EnableMetrics = false
-	s.config.BuildHandlerChainFunc = s.handlerChain()
+	if s.config.BuildHandlerChainFunc, err = s.handlerChain(); err != nil {
+		return err
+	}
 	s.config.LivezChecks = withoutStore(s.config.LivezChecks)
 	if s.database.Embedded != nil {
 		s.config.ReadyzChecks = withoutStore(s.config.ReadyzChecks)
@@ -65,11 +70,16 @@ func (s *Server) configure() error {
 }
 
 // handlerChain is what a request goes through, the last line first.
-func (s *Server) handlerChain() func(http.Handler, *genericapiserver.Config) http.Handler {
+func (s *Server) handlerChain() (func(http.Handler, *genericapiserver.Config) http.Handler, error) {
+	compress, err := filters.Compression(utilfeature.DefaultFeatureGate.Enabled(features.APIResponseCompression))
+	if err != nil {
+		return nil, err
+	}
 	counted := webhook.NewMetrics(s.metrics)
 	strangers := webhook.NewHandlers(slices.DeleteFunc(slices.Clone(s.webhooks), authenticated), counted)
 	fromHost := webhook.NewHandlers(slices.DeleteFunc(slices.Clone(s.webhooks), anonymous), counted)
 	return func(handler http.Handler, generic *genericapiserver.Config) http.Handler {
+		handler = compress(handler)
 		handler = configurationplan.NoteReviewed(handler)
 		handler = s.api.withBodies(handler)
 		handler = storeguard.WithDown(handler, s.database.Down, servedGroups(), s.codecs)
@@ -82,7 +92,7 @@ func (s *Server) handlerChain() func(http.Handler, *genericapiserver.Config) htt
 		handler = request.MarkInternal(handler, generic.LoopbackClientConfig.BearerToken)
 		// Webhooks have a time of their own for a body as a whole.
 		return withWebhooks(requestbody.WithPatience(handler, requestbody.DefaultPatience), strangers)
-	}
+	}, nil
 }
 
 // addAdmission gives our admission plugins what they need.

@@ -73,9 +73,14 @@ func (f *fields) time(name string, t *metav1.Time) {
 		f.r.text("null")
 		return
 	}
-	f.r.text(`"`)
-	f.r.out = t.UTC().AppendFormat(f.r.out, time.RFC3339)
-	f.r.text(`"`)
+	// Much was written in one second.
+	r := f.r
+	if second := t.Unix(); second != r.second || len(r.clock) == 0 {
+		r.second, r.clock = second, t.UTC().AppendFormat(r.clock[:0], time.RFC3339)
+	}
+	r.text(`"`)
+	r.out = append(r.out, r.clock...)
+	r.text(`"`)
 }
 
 func (f *fields) list(name string, n int, item func(int) error) {
@@ -100,11 +105,7 @@ func (f *fields) strings(name string, m map[string]string) {
 	}
 	f.name(name)
 	r := f.r
-	r.keys = r.keys[:0]
-	for key := range m {
-		r.keys = append(r.keys, key)
-	}
-	slices.Sort(r.keys)
+	r.sort(m)
 	r.text("{")
 	for i, key := range r.keys {
 		if i > 0 {
@@ -115,4 +116,21 @@ func (f *fields) strings(name string, m map[string]string) {
 		f.note(r.string(m[key]))
 	}
 	r.text("}")
+}
+
+// sort sets the keys to those of a map. Of many records one after the other, they are the
+// same mostly.
+func (r *rowWriter) sort(m map[string]string) {
+	same := len(r.keys) == len(m)
+	for i := 0; same && i < len(r.keys); i++ {
+		_, same = m[r.keys[i]]
+	}
+	if same {
+		return
+	}
+	r.keys = r.keys[:0]
+	for key := range m {
+		r.keys = append(r.keys, key)
+	}
+	slices.Sort(r.keys)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +17,13 @@ type rowWriter struct {
 	w       io.Writer
 	out     []byte
 	started bool
-	// keys is memory for sorting.
+	// keys are those of the map that was written last, in order.
 	keys []string
+	// second is the last time that was written, in seconds since 1970, and clock its text.
+	second int64
+	clock  []byte
+	// plain are the sets of fields that were found to need no change, a few.
+	plain []*metav1.FieldsV1
 	// encoder writes into encoded.
 	encoded bytes.Buffer
 	encoder *json.Encoder
@@ -32,6 +38,8 @@ func newRowWriter() *rowWriter {
 func (r *rowWriter) reset(w io.Writer) {
 	r.w, r.out, r.started = w, r.out[:0], false
 	clear(r.keys)
+	clear(r.plain)
+	r.keys, r.plain = r.keys[:0], r.plain[:0]
 }
 
 // open opens the array that a value ends with, which must be null so far.
@@ -73,21 +81,42 @@ func (r *rowWriter) value(v any) error {
 	return nil
 }
 
-// string writes a string.
-func (r *rowWriter) string(s string) error {
-	quotes := 0
-	for i := range len(s) {
-		switch c := s[i]; {
+// These are what a byte of a string may ask for.
+const (
+	asItIs = iota
+	escaped
+	// elsewhere is for what encoding/json has more to do with.
+	elsewhere
+)
+
+// bytesOf says what each byte asks for.
+var bytesOf = func() (classes [256]byte) {
+	for c := range classes {
+		switch {
 		case c < ' ' || c > '~', c == '<', c == '>', c == '&':
-			// encoding/json has more to do with these.
-			return r.value(s)
+			classes[c] = elsewhere
 		case c == '"', c == '\\':
-			quotes++
+			classes[c] = escaped
 		}
 	}
+	return classes
+}()
+
+// string writes a string.
+func (r *rowWriter) string(s string) error {
+	most := byte(asItIs)
+	for i := range len(s) {
+		most = max(most, bytesOf[s[i]])
+	}
+	if most == elsewhere {
+		return r.value(s)
+	}
 	r.text(`"`)
-	for ; quotes > 0; quotes-- {
+	for most == escaped {
 		at := strings.IndexAny(s, `"\`)
+		if at < 0 {
+			break
+		}
 		r.text(s[:at])
 		r.out = append(r.out, '\\', s[at])
 		s = s[at+1:]
@@ -189,17 +218,26 @@ func (r *rowWriter) manager(m *metav1.ManagedFieldsEntry) error {
 	return f.close()
 }
 
+// fewPlain is how many sets of fields are remembered: all who send records in one form have
+// the same few (see package sharing).
+const fewPlain = 4
+
 // fieldSet writes a set of fields. It is JSON already, which was decoded from JSON
 // or made by the library, so it need not be parsed once more; only what
 // encoding/json would write otherwise is left to that.
 func (r *rowWriter) fieldSet(set *metav1.FieldsV1) error {
 	raw := set.GetRawBytes()
-	if len(raw) == 0 || raw[0] != '{' {
-		return r.value(set)
-	}
-	for _, c := range raw {
-		if c <= ' ' || c > '~' || c == '<' || c == '>' || c == '&' {
+	if !slices.Contains(r.plain, set) {
+		if len(raw) == 0 || raw[0] != '{' {
 			return r.value(set)
+		}
+		for _, c := range raw {
+			if c == ' ' || bytesOf[c] == elsewhere {
+				return r.value(set)
+			}
+		}
+		if len(r.plain) < fewPlain {
+			r.plain = append(r.plain, set)
 		}
 	}
 	r.out = append(r.out, raw...)

@@ -146,11 +146,33 @@ func TestSameBytes(t *testing.T) {
 				m.ManagedFields = append(m.ManagedFields, metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(set)})
 			}
 		}),
+		"Neighbours": neighbours(),
 		"NotJSON": with(func(_ *metav1.TableRow, m *metav1.ObjectMeta) { m.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`no`) }),
 	}
 	for name, obj := range cases {
 		t.Run(name, func(t *testing.T) { same(t, obj) })
 	}
+}
+
+// neighbours have much of the row above, and not all.
+func neighbours() *metav1.Table {
+	all := table(6)
+	plain, other := metav1.NewFieldsV1(`{"f:a":{}}`), metav1.NewFieldsV1(`{"f:<a>": {}}`)
+	for i, row := range all.Rows {
+		m := &row.Object.Object.(*metav1.PartialObjectMetadata).ObjectMeta
+		m.Labels = map[string]string{"a": "1", "b": fmt.Sprint(i), []string{"c", "c", "d"}[i/2]: "3"}
+		if i == 5 {
+			delete(m.Labels, "d")
+		}
+		m.Annotations = map[string]string{"z": "1", "y": "2"}
+		at := metav1.NewTime(m.CreationTimestamp.Add(time.Duration(i/2)*time.Second + time.Duration(i)))
+		m.CreationTimestamp = at
+		m.ManagedFields = nil
+		for _, set := range []*metav1.FieldsV1{plain, other, plain, metav1.NewFieldsV1(fmt.Sprintf(`{"f:%d":{}}`, i))} {
+			m.ManagedFields = append(m.ManagedFields, metav1.ManagedFieldsEntry{Manager: "m", FieldsV1: set, Time: &at})
+		}
+	}
+	return all
 }
 
 // TestSameBytesOfAnything: nor when the types have fields that are not known here.
