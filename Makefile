@@ -108,7 +108,7 @@ bench-reads: tools ## Measure reads beside custom resources on a real control pl
 	@cd test/bench && BENCH=reads FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestReads$$' -count 1 -v -timeout 2h ./reads
 
 .PHONY: bench-memory
-bench-memory: tools ## Measure memory at rest, empty, filled and restarted with 5,000 revisions, 10 minutes; FULL=0 with 300; PROFILE=<folder> for heaps
+bench-memory: tools ## Measure memory at rest, empty, filled and restarted with 5,000 revisions, 10 minutes; FULL=0 with 300, REVISIONS=<n> with others; PROFILE=<folder> for heaps
 	@cd test/bench && BENCH=memory FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestMemory$$' -count 1 -v -timeout 2h ./reads
 
 .PHONY: bench-rollout

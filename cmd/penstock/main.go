@@ -36,7 +36,7 @@ func main() {
 			fmt.Fprintf(os.Stderr, "memory is not limited: %s\n", err)
 		}
 		if os.Getenv("GOGC") == "" {
-			app.LimitGarbage(context.Background())
+			app.LimitGarbage(context.Background(), app.GarbageOfStore)
 		}
 		os.Exit(database.RunStoreProcess())
 	}

@@ -78,7 +78,7 @@ func serve(options *server.Options, settings *app.Settings) error {
 		klog.InfoS("memory is limited", "bytes", bound)
 	}
 	if os.Getenv("GOGC") == "" {
-		app.LimitGarbage(ctx)
+		app.LimitGarbage(ctx, app.GarbageOfServer)
 	}
 	options.Version = settings.Version
 	if err := settings.Catalogs.Validate(); err != nil {

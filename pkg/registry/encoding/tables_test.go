@@ -147,7 +147,7 @@ func TestSameBytes(t *testing.T) {
 			}
 		}),
 		"Neighbours": neighbours(),
-		"NotJSON": with(func(_ *metav1.TableRow, m *metav1.ObjectMeta) { m.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`no`) }),
+		"NotJSON":    with(func(_ *metav1.TableRow, m *metav1.ObjectMeta) { m.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`no`) }),
 	}
 	for name, obj := range cases {
 		t.Run(name, func(t *testing.T) { same(t, obj) })

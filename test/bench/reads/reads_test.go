@@ -3,6 +3,7 @@ package reads
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -26,14 +27,23 @@ type settings struct {
 }
 
 // readSettings are the default ones, more with FULL=1, and next to nothing with
-// FULL=0, which is for working on the benchmark itself.
-func readSettings() settings {
+// FULL=0, which is for working on the benchmark itself. REVISIONS=<n> is another number
+// of revisions.
+func readSettings(t *testing.T) settings {
+	t.Helper()
 	s := settings{revisions: 5000, chainLength: 5, rounds: 5, burst: 25, rest: 20 * time.Second}
 	switch os.Getenv("FULL") {
 	case "0":
 		s.revisions, s.rounds, s.burst, s.rest = 300, 3, 5, 2*time.Second
 	case "1":
 		s.rounds, s.burst, s.full = 21, 50, true
+	}
+	if number := os.Getenv("REVISIONS"); number != "" {
+		n, err := strconv.Atoi(number)
+		if err != nil || n <= historyLength {
+			t.Fatalf("REVISIONS is %q: it must be a number above %d", number, historyLength)
+		}
+		s.revisions = n
 	}
 	return s
 }
@@ -43,7 +53,7 @@ func TestReads(t *testing.T) {
 	if os.Getenv("BENCH") != "reads" {
 		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench-reads`")
 	}
-	s, report, began := readSettings(), &measure.Report{}, time.Now()
+	s, report, began := readSettings(t), &measure.Report{}, time.Now()
 	fmt.Println(measure.Machine(began))
 	fmt.Println("The peer is the kube-apiserver behind whose aggregator Penstock is. Ratios are the medians of the rounds.")
 	program := penstock.Build(t)
@@ -78,7 +88,7 @@ func TestMemory(t *testing.T) {
 	if os.Getenv("BENCH") != "memory" {
 		t.Skip("a benchmark that takes minutes: run it by `make bench-memory`")
 	}
-	s, report, began := readSettings(), &measure.Report{}, time.Now()
+	s, report, began := readSettings(t), &measure.Report{}, time.Now()
 	fmt.Println(measure.Machine(began))
 	program := penstock.Build(t)
 	t.Run("Mean", func(t *testing.T) { newBench(t, s, report, program, mean()).memory(meanMemory()) })
