@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"pgregory.net/rapid"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/accepted"
@@ -174,3 +175,54 @@ type counting struct {
 }
 
 func (c *counting) Misjudged(id manifest.ID) { c.misjudged = append(c.misjudged, id) }
+
+// TestNothingHalfWritten holds the promise whatever is known: no write of a phase starts while
+// one of its objects would be refused. Somebody refuses some objects; of each of them it is
+// known that somebody has a say, or nothing is known of its kind.
+func TestNothingHalfWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := []string{"ConfigMap a/v", "ConfigMap a/w", "ConfigMap a/x", "ConfigMap b/x", "Widget.example.com a/w", "Deployment.apps a/x"}
+		s := newSaga()
+		s.define(widgets(), defined{versions: map[string]bool{"v1": true}})
+		old, now := s.revision(1), s.revision(2)
+		var before, after, loud []string
+		refused, changed := map[manifest.ID]bool{}, map[manifest.ID]bool{}
+		for _, object := range all {
+			ref := refOf(object)
+			change := rapid.Bool().Draw(t, "changes")
+			before = append(before, object+"=1")
+			after = append(after, object+map[bool]string{true: "=2", false: "=1"}[change])
+			changed[ref.ID] = change
+			if rapid.Bool().Draw(t, "loud") {
+				loud = append(loud, object)
+				refused[ref.ID] = rapid.Bool().Draw(t, "refused")
+			} else if ref.Kind == "Widget" {
+				refused[ref.ID] = rapid.Bool().Draw(t, "refused")
+			}
+		}
+		s.foresees(loud...)
+		s.layers = []Layer{old.phase("all", before...).layer()}
+		s.settle(t)
+		if rapid.Bool().Draw(t, "meddled") {
+			s.alter(refOf(rapid.SampledFrom(all).Draw(t, "object")).ID, func(o *thing) { o.set("annotations:note", "hello", "somebody") })
+			s.settle(t)
+		}
+		s.refuse = func(verb string, ref manifest.Ref) error {
+			if !refused[ref.ID] {
+				return nil
+			}
+			return apierrors.NewForbidden(resourceOf(ref), ref.Name, nil)
+		}
+		s.layers = []Layer{now.phase("all", after...).layer(), s.layers[0]}
+		s.spent()
+		if _, err := s.pass(); err != nil {
+			t.Fatalf("reconciling: %v", err)
+		}
+		writes, _ := s.spent()
+		for id := range changed {
+			if changed[id] && refused[id] && slices.ContainsFunc(writes, func(w string) bool { return strings.HasPrefix(w, "apply ") }) {
+				t.Fatalf("%s is refused, and the phase was begun: %v", id, writes)
+			}
+		}
+	})
+}

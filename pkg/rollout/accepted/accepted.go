@@ -39,12 +39,18 @@ type Verdict struct {
 	Unknown string
 	// Resource that serves the kind.
 	Resource schema.GroupVersionResource
-	// Verbs are needed besides patch, as Kubernetes asks for them on this resource.
-	Verbs []string
+	// Rights are needed besides that to patch the resource.
+	Rights []Right
 	// Quota is true when a ResourceQuota of the namespace has a say in updates of the kind.
 	Quota bool
 	// Images is true when the image of a container changes.
 	Images bool
+}
+
+// Right is a verb on a resource. Kubernetes asks for it on all objects of the resource, or on one.
+type Right struct {
+	Verb     string
+	Resource schema.GroupResource
 }
 
 // Judge says what is known of the update of an object from a manifest to another one, both in
@@ -57,7 +63,7 @@ func Judge(ref manifest.Ref, before, after []byte) Verdict {
 	if len(after) > mostBytes {
 		return Verdict{Unknown: fmt.Sprintf("size: %d bytes; more than %d are not judged", len(after), mostBytes)}
 	}
-	j := &judgement{Verdict: Verdict{Resource: ref.GroupVersionKind().GroupVersion().WithResource(known.resource), Verbs: known.verbs, Quota: known.quota}}
+	j := &judgement{Verdict: Verdict{Resource: ref.GroupVersionKind().GroupVersion().WithResource(known.resource), Rights: known.rights, Quota: known.quota}}
 	was, is, err := topLevel(before, after)
 	if err != nil {
 		return Verdict{Unknown: "manifest: is no object of JSON"}

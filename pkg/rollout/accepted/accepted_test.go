@@ -122,6 +122,9 @@ func cases() map[string]change {
 			[]string{`"resources":["pods"]`, `"resources":["pods"],"nonResourceURLs":["/healthz"]`}, "would refuse"},
 		"aggregation": {"what is aggregated is not judged", cluster, []string{`"kind"`, `"aggregationRule":{},"kind"`}, "aggregationRule"},
 
+		"binding": {"labels of a binding", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"labels":{"app":"x"},"name":"x","namespace":"ns"}}`,
+			[]string{`"app":"x"`, `"app":"y"`}, ""},
+
 		"custom": {"custom resources have rules of their own", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","namespace":"ns"}}`, nil, "nothing is known"},
 		"namespace": {"labels of namespaces mean something", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"x"}}`,
 			nil, "nothing is known"},
@@ -176,15 +179,16 @@ func TestVerdict(t *testing.T) {
 		of     string
 		quota  bool
 		images bool
-		verb   string
+		right  Right
 	}{
 		"service-label": {of: "services", quota: true}, "image": {of: "deployments", images: true}, "replicas": {of: "deployments"},
-		"role": {of: "roles", verb: "escalate"}, "label": {of: "configmaps"},
+		"binding": {of: "rolebindings", right: roleRights("bind", "clusterroles")[0]},
+		"role":    {of: "roles", right: roleRights("escalate", "roles")[0]}, "label": {of: "configmaps"},
 	} {
 		update := cases()[name]
 		after := update.after(t)
 		got := Judge(refOf(t, after), []byte(update.before), []byte(after))
-		if got.Unknown != "" || got.Resource.Resource != c.of || got.Quota != c.quota || got.Images != c.images || strings.Join(got.Verbs, ",") != c.verb {
+		if got.Unknown != "" || got.Resource.Resource != c.of || got.Quota != c.quota || got.Images != c.images || (len(got.Rights) > 0) != (c.right.Verb != "") || c.right.Verb != "" && got.Rights[len(got.Rights)-1] != c.right {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

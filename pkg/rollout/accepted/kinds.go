@@ -11,7 +11,7 @@ import (
 type kind struct {
 	resource string
 	fields   object
-	verbs    []string
+	rights   []Right
 	quota    bool
 }
 
@@ -43,10 +43,10 @@ var kinds = map[schema.GroupVersionKind]kind{
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"}: {resource: "statefulsets", fields: workload(scaled)},
 	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   {resource: "daemonsets", fields: workload(nil)},
 
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}:               {resource: "roles", fields: role(true), verbs: []string{"escalate"}},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}:        {resource: "clusterroles", fields: role(false), verbs: []string{"escalate"}},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}:        {resource: "rolebindings", fields: metadataOnly(), verbs: []string{"bind"}},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}: {resource: "clusterrolebindings", fields: metadataOnly(), verbs: []string{"bind"}},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}:               {resource: "roles", fields: role(true), rights: roleRights("escalate", "roles")},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}:        {resource: "clusterroles", fields: role(false), rights: roleRights("escalate", "clusterroles")},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}:        {resource: "rolebindings", fields: metadataOnly(), rights: roleRights("bind", "roles", "clusterroles")},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}: {resource: "clusterrolebindings", fields: metadataOnly(), rights: roleRights("bind", "clusterroles")},
 
 	{Group: "batch", Version: "v1", Kind: "CronJob"}:                       {resource: "cronjobs", fields: metadataOnly()},
 	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}:          {resource: "poddisruptionbudgets", fields: metadataOnly()},
@@ -60,6 +60,16 @@ var kinds = map[schema.GroupVersionKind]kind{
 
 // scaled are fields of kinds with a number of replicas.
 var scaled = map[string]rule{"replicas": replicas}
+
+// roleRights are what Kubernetes asks for on roles: whoever writes a binding is to have the verb on the
+// role that it names (pkg/registry/rbac, BindingAuthorized).
+func roleRights(verb string, resources ...string) []Right {
+	var all []Right
+	for _, resource := range resources {
+		all = append(all, Right{verb, schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: resource}})
+	}
+	return all
+}
 
 // metadataOnly are kinds of which nothing but labels and annotations is known.
 func metadataOnly() object { return object{fields: map[string]rule{"metadata": metadata}} }

@@ -181,8 +181,8 @@ func (a *Admission) ask(ctx context.Context, update accepted.Verdict) (knowledge
 		}
 	}
 	asked := []right{{"patch", "*", "*"}}
-	for _, verb := range update.Verbs {
-		asked = append(asked, right{verb, update.Resource.Group, update.Resource.Resource})
+	for _, more := range update.Rights {
+		asked = append(asked, right{more.Verb, more.Resource.Group, more.Resource.Resource})
 	}
 	for _, r := range asked {
 		if err := a.may(ctx, r); err != nil {

@@ -19,12 +19,17 @@ import (
 )
 
 // upgrade is one that is known to be accepted, as far as its manifests say: a ConfigMap, a
-// Deployment and a Service change in it.
+// Deployment, a Service, a RoleBinding and a Role change in it.
 func upgrade(ns, value string) []map[string]any {
 	service := objects.New("v1", "Service", ns, "service")
 	service["metadata"].(map[string]any)["labels"] = map[string]any{"value": value}
 	service["spec"] = map[string]any{"selector": map[string]any{"app": "x"}, "ports": []any{map[string]any{"port": int64(80)}}}
-	return []map[string]any{configMap(ns, "a", value), deployment(ns, "app", value), service}
+	binding := objects.New("rbac.authorization.k8s.io/v1", "RoleBinding", ns, "binding")
+	binding["metadata"].(map[string]any)["labels"] = map[string]any{"value": value}
+	binding["roleRef"] = map[string]any{"apiGroup": rbacv1.GroupName, "kind": "ClusterRole", "name": "view"}
+	role := objects.New("rbac.authorization.k8s.io/v1", "Role", ns, "role")
+	role["rules"] = []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get", value}}}
+	return []map[string]any{configMap(ns, "a", value), deployment(ns, "app", value), service, binding, role}
 }
 
 // TestForesees: what else than validation may refuse an update has it tried, and what is refused
@@ -99,23 +104,44 @@ func TestForesees(t *testing.T) {
 			},
 			tried: []string{"service"},
 		},
+		"engine": {
+			reason: "what the engine may do by artifacts/deploy is enough",
+			meddle: func(t *testing.T, c *chain) {
+				c.grant(t, client, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "patch", "delete"}},
+					rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}})
+				c.admin = c.User("foresees-engine").Config()
+				c.run()
+			},
+		},
+		"bind": {
+			reason: "to bind bindings is not to bind roles",
+			meddle: func(t *testing.T, c *chain) {
+				c.grant(t, client, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "patch", "delete"}},
+					rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"rolebindings"}, Verbs: []string{"bind"}})
+				c.admin = c.User("foresees-bind").Config()
+				c.run()
+			},
+			tried: []string{"binding", "role"}, refused: "attempting to grant",
+		},
 		"rights": {
 			reason: "who may not do everything, may not be allowed this",
 			meddle: func(t *testing.T, c *chain) {
-				c.grant(t, client, "deployments", "configmaps", "services", "secrets")
+				c.grant(t, client, rbacv1.PolicyRule{APIGroups: []string{"", "apps", rbacv1.GroupName}, Verbs: []string{"create", "patch", "escalate", "bind"},
+					Resources: []string{"deployments", "configmaps", "services", "rolebindings", "roles", "clusterroles"}})
 				c.admin = c.User("foresees-rights").Config()
 				c.run()
 			},
-			tried: []string{"a", "app", "service"},
+			tried: []string{"a", "app", "service", "binding", "role"},
 		},
 		"right": {
 			reason: "and is told before the first write",
 			meddle: func(t *testing.T, c *chain) {
-				c.grant(t, client, "configmaps", "services", "secrets")
+				c.grant(t, client, rbacv1.PolicyRule{APIGroups: []string{"", rbacv1.GroupName}, Verbs: []string{"create", "patch", "escalate", "bind"},
+					Resources: []string{"configmaps", "services", "rolebindings", "roles", "clusterroles"}})
 				c.admin = c.User("foresees-right").Config()
 				c.run()
 			},
-			tried: []string{"a", "app", "service"}, refused: "cannot patch",
+			tried: []string{"a", "app", "service", "binding", "role"}, refused: "cannot patch",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,12 +194,10 @@ func (c *chain) live(name string) string {
 }
 
 // grant gives the user of the chain's name rights in its namespace, and to watch.
-func (c *chain) grant(t *testing.T, client kubernetes.Interface, resources ...string) {
+func (c *chain) grant(t *testing.T, client kubernetes.Interface, rules ...rbacv1.PolicyRule) {
 	t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: c.name}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{"", "apps"}, Resources: resources, Verbs: []string{"create", "patch", "delete"}},
-	}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: c.name}, Rules: append(rules,
+		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})}
 	if _, err := client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +208,7 @@ func (c *chain) grant(t *testing.T, client kubernetes.Interface, resources ...st
 		t.Fatal(err)
 	}
 	eventually(t, "the rights to count", func() (bool, string) {
-		out := c.User(c.name).Kubectl("auth", "can-i", "patch", resources[0], "-n", c.name)
+		out := c.User(c.name).Kubectl("auth", "can-i", "patch", "configmaps", "-n", c.name)
 		return strings.TrimSpace(out.Stdout) == "yes", out.Stdout + out.Stderr
 	})
 }
