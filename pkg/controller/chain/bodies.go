@@ -17,39 +17,55 @@ type Packs interface {
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)
 }
 
-// openPacks is how many decoded packs are kept: rollouts under way read the same
-// pack in every pass, and chains at rest read none.
-const openPacks = 4
+// Rollouts under way read the same packs in every pass, and of an upgrade two in turn; chains
+// at rest read none. So more are kept than there are workers, as long as they are small, and
+// few of the others.
+const (
+	openSmall, openLarge = 64, 4
+	// smallPack is how many bytes the manifests of a small pack have at most.
+	smallPack = 256 << 10
+)
 
 // library reads packs and keeps the ones used last.
 type library struct {
-	packs Packs
-	open  *lru.Cache
+	packs        Packs
+	small, large *lru.Cache
 }
 
 func newLibrary(packs Packs) *library {
-	return &library{packs: packs, open: lru.New(openPacks)}
+	return &library{packs: packs, small: lru.New(openSmall), large: lru.New(openLarge)}
 }
 
 func (l *library) read(ctx context.Context, root string) (map[manifest.Digest][]byte, error) {
-	if found, ok := l.open.Get(root); ok {
-		return found.(map[manifest.Digest][]byte), nil
+	for _, open := range []*lru.Cache{l.small, l.large} {
+		if found, ok := open.Get(root); ok {
+			return found.(map[manifest.Digest][]byte), nil
+		}
 	}
 	bodies, err := l.packs.Read(ctx, root)
 	if err != nil {
 		return nil, fmt.Errorf("opening the pack %s: %w", root, err)
 	}
-	l.open.Add(root, bodies)
+	bytes := 0
+	for _, body := range bodies {
+		bytes += len(body)
+	}
+	if bytes <= smallPack {
+		l.small.Add(root, bodies)
+	} else {
+		l.large.Add(root, bodies)
+	}
 	return bodies, nil
 }
 
 // close drops the packs of a chain that is at rest: they hold Secrets.
 func (l *library) close(known memories) {
-	if l.open.Len() == 0 {
+	if l.small.Len()+l.large.Len() == 0 {
 		return
 	}
 	for _, memory := range known {
-		l.open.Remove(memory.root)
+		l.small.Remove(memory.root)
+		l.large.Remove(memory.root)
 	}
 }
 

@@ -73,7 +73,33 @@ func TestManifestCache(t *testing.T) {
 		}
 	}
 	library.close(known)
-	if library.open.Len() != 0 {
-		t.Error("packs of a chain at rest stay in memory")
+	if n := library.small.Len() + library.large.Len(); n != 0 {
+		t.Errorf("%d packs of a chain at rest stay in memory", n)
+	}
+}
+
+// TestLibrary: large packs do not fill memory, and do not drive out the small ones of others.
+func TestLibrary(t *testing.T) {
+	stored := &packs{bodies: map[string]map[manifest.Digest][]byte{"small": {"sha256:1": []byte("x")}}}
+	for i := range openLarge + 1 {
+		stored.bodies[fmt.Sprint("large-", i)] = map[manifest.Digest][]byte{"sha256:2": make([]byte, smallPack+1)}
+	}
+	library := newLibrary(stored)
+	read := func(root string) (opened bool) {
+		t.Helper()
+		before := stored.opened
+		if _, err := library.read(t.Context(), root); err != nil {
+			t.Fatal(err)
+		}
+		return stored.opened > before
+	}
+	read("small")
+	for i := range openLarge + 1 {
+		read(fmt.Sprint("large-", i))
+	}
+	for root, want := range map[string]bool{"small": false, fmt.Sprint("large-", openLarge): false, "large-0": true} {
+		if got := read(root); got != want {
+			t.Errorf("%s was opened again: %v, want %v", root, got, want)
+		}
 	}
 }
