@@ -69,12 +69,14 @@ func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *o
 		return nil
 	}
 	fresh := !meta.IsStatusConditionTrue(before.Conditions, olmv1alpha1.ConditionSucceeded)
+	succeeded := turned(olmv1alpha1.ConditionSucceeded)
 	layer := rev.IsLayer(revision)
 	if layer && fresh {
 		if turned(olmv1alpha1.ConditionProgressing) != nil || len(before.Conditions) == 0 && meta.IsStatusConditionTrue(after.Conditions, olmv1alpha1.ConditionSucceeded) {
 			add(false, eventBegun, "", begun(revision))
 		}
-		if phases := madeAvailable(before.Phases, after.Phases); len(phases) > 0 && !isPaused(revision) {
+		// With the last of them the rollout has succeeded, which says it of all.
+		if phases := madeAvailable(before.Phases, after.Phases); len(phases) > 0 && succeeded == nil && !isPaused(revision) {
 			add(false, eventPhase, strings.Join(phases, ","), nowAvailable(phases, after.Phases))
 		}
 	}
@@ -91,8 +93,8 @@ func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *o
 				fmt.Sprintf("%s %s: %s", failure.Kind, strings.TrimPrefix(failure.Namespace+"/"+failure.Name, "/"), failure.Message))
 		}
 	}
-	if c := turned(olmv1alpha1.ConditionSucceeded); c != nil {
-		add(false, eventSucceeded, "", c.Message)
+	if succeeded != nil {
+		add(false, eventSucceeded, "", succeeded.Message)
 	}
 	if c := turned(olmv1alpha1.ConditionRolledBack); c != nil {
 		add(c.Reason == reasonDeadline, eventRolled, "", c.Message)
