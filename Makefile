@@ -116,8 +116,8 @@ bench-rollout: tools ## Measure rolling out beside Helm's SDK, kubectl and a pla
 	@cd test/bench && BENCH=rollout FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRollout$$' -count 1 -v -timeout 6h ./rollout
 
 .PHONY: bench-cost
-bench-cost: tools ## Measure what a revision takes of the processor, 3 minutes; EXTENSIONS=<n>
-	@cd test/bench && BENCH=cost EXTENSIONS="$(EXTENSIONS)" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRevisionCost$$' -count 1 -v -timeout 1h ./rollout
+bench-cost: tools ## Measure what a revision takes of the processor, 3 minutes; EXTENSIONS=<n>; PROFILE=<folder> for profiles
+	@cd test/bench && BENCH=cost EXTENSIONS="$(EXTENSIONS)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestRevisionCost$$' -count 1 -v -timeout 1h ./rollout
 
 .PHONY: bench-limit
 bench-limit: tools ## Install and upgrade 100 extensions without a limit of memory, and as in containers of 128 and 96 MiB, 3 minutes

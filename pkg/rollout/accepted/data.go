@@ -43,8 +43,7 @@ func mutable(content ...string) func(j *judgement, path string, before, after ma
 	}
 }
 
-// configMap judges its data as a whole: a key is in one of both maps. The other one was not
-// decoded if it has not changed, and is not known then.
+// configMap judges data and binaryData together: a key may be in one of them only.
 func configMap(j *judgement, path string, before, after map[string]any) {
 	mutable("data", "binaryData")(j, path, before, after)
 	data, _ := membersOf(member(after, "data"))

@@ -107,27 +107,6 @@ func (h *health) note(err error) {
 	}
 }
 
-// wait returns nil as soon as a watch has answered, and an error when it fails or does not in
-// time.
-func (h *health) wait(ctx context.Context, clock clock.PassiveClock, news *news, answered func() error) error {
-	for {
-		// Before the question, so that no answer is missed.
-		next := news.wait()
-		err := answered()
-		switch {
-		case h.failed.Load():
-			return errors.New("the watch has failed")
-		case err == nil || clock.Since(h.begun) > answerWithin:
-			return err
-		}
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // noting is a client that tells how its requests went.
 type noting[L runtime.Object] struct {
 	objectwatch.Client[L]
@@ -146,10 +125,36 @@ func (n noting[L]) Watch(ctx context.Context, options metav1.ListOptions) (watch
 	return changes, err
 }
 
+// trusted is a watch, with what it is worth.
+type trusted[T objectwatch.Object] struct {
+	*health
+	watch *objectwatch.Watch[T]
+}
+
+// wait returns nil as soon as the watch has answered, and an error when it fails or does not
+// in time.
+func (w trusted[T]) wait(ctx context.Context, clock clock.PassiveClock, news *news) error {
+	for {
+		// Before the question, so that no answer is missed.
+		next := news.wait()
+		_, err := w.watch.List()
+		switch {
+		case w.failed.Load():
+			return errors.New("the watch has failed")
+		case err == nil || clock.Since(w.begun) > answerWithin:
+			return err
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // following is what is known of one kind of admission.
 type following struct {
-	*health
-	watch *objectwatch.Watch[*unstructured.Unstructured]
+	trusted[*unstructured.Unstructured]
 	// stale is set when something has changed since constraints were made.
 	stale atomic.Bool
 
@@ -159,7 +164,8 @@ type following struct {
 }
 
 func follow(a *Admission, resource schema.GroupVersionResource) *following {
-	f := &following{health: &health{begun: a.clock.Now()}}
+	f := &following{}
+	f.health = &health{begun: a.clock.Now()}
 	f.stale.Store(true)
 	client := noting[*unstructured.UnstructuredList]{a.dynamic.Resource(resource), f.health}
 	f.watch = objectwatch.New(a.dynamic, client, &unstructured.Unstructured{}, objectwatch.Options{
@@ -171,13 +177,6 @@ func follow(a *Admission, resource schema.GroupVersionResource) *following {
 		Failed: a.news.heard,
 	})
 	return f
-}
-
-func (f *following) wait(ctx context.Context, clock clock.PassiveClock, news *news) error {
-	return f.health.wait(ctx, clock, news, func() error {
-		_, err := f.watch.List()
-		return err
-	})
 }
 
 // concerns is true when one of them may have a say in an update of an object by a user.
@@ -206,12 +205,12 @@ func (f *following) concerns(id manifest.ID, resource schema.GroupVersionResourc
 
 // quotas are the namespaces that have a ResourceQuota.
 type quotas struct {
-	*health
-	watch *objectwatch.Watch[*metav1.PartialObjectMetadata]
+	trusted[*metav1.PartialObjectMetadata]
 }
 
 func newQuotas(a *Admission) *quotas {
-	q := &quotas{health: &health{begun: a.clock.Now()}}
+	q := &quotas{}
+	q.health = &health{begun: a.clock.Now()}
 	client := noting[*metav1.PartialObjectMetadataList]{a.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}), q.health}
 	q.watch = objectwatch.New(a.metadata, client, &metav1.PartialObjectMetadata{}, objectwatch.Options{
 		Keep: func(delivered any) (any, error) {
@@ -223,13 +222,6 @@ func newQuotas(a *Admission) *quotas {
 		Changed: a.news.heard, Failed: a.news.heard,
 	})
 	return q
-}
-
-func (q *quotas) wait(ctx context.Context, clock clock.PassiveClock, news *news) error {
-	return q.health.wait(ctx, clock, news, func() error {
-		_, err := q.watch.List()
-		return err
-	})
 }
 
 // limits is true when a namespace has a quota, or it is not known.

@@ -5,11 +5,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -70,31 +67,10 @@ func (b *bench) cost(t *testing.T, count int) {
 		{"the same again", many.first[costFirst:], o.apply},
 		{"upgrade, one field", many.touched[costFirst:], o.apply},
 		{"upgrade, new version", many.next[costFirst:], o.apply},
-		{"uninstall", many.next[costFirst:], o.removeSome},
+		{"uninstall", many.next[costFirst:], o.remove},
 	} {
 		b.costOf(w, o, s.name, s.releases, s.do)
 	}
-}
-
-// removeSome deletes all revisions of some releases, and waits until they are gone.
-func (o *ours) removeSome(ctx context.Context, releases []release) (time.Duration, error) {
-	began := time.Now()
-	if err := o.deleteOf(ctx, releases); err != nil {
-		return 0, err
-	}
-	gone := map[string]bool{}
-	for _, r := range releases {
-		gone[r.name] = true
-	}
-	err := o.until(ctx, "revisions to be gone", func(known map[string]bool) bool {
-		for name := range known {
-			if gone[name[:strings.LastIndexByte(name, '-')]] {
-				return false
-			}
-		}
-		return true
-	})
-	return time.Since(began), err
 }
 
 // costOf measures one step.
@@ -104,7 +80,7 @@ func (b *bench) costOf(w *casePlane, o *ours, name string, releases []release, d
 	defer cancel()
 	<-time.After(settling)
 	before, mark := b.spent(w, o), w.cluster.Audit().Mark()
-	profiled := o.record(name)
+	profiled := b.profileCPU(w, o, name, len(releases))
 	took, err := do(ctx, releases)
 	if err != nil {
 		w.t.Fatalf("%s: %v\n%s", name, err, o.server.Complaints())
@@ -178,22 +154,4 @@ func (b *bench) spent(w *casePlane, o *ours) cost {
 		}
 	}
 	return c
-}
-
-// record profiles both processes until its result is called, when PROFILE names a folder.
-func (o *ours) record(name string) (end func()) {
-	o.w.t.Helper()
-	dir := os.Getenv("PROFILE")
-	if dir == "" {
-		return func() {}
-	}
-	command := exec.Command("perf", "record", "-q", "-g", "-F", "499", "-o", filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".perf"),
-		"-p", fmt.Sprintf("%d,%d", o.server.Pid(), o.server.Etcd(o.w.t)))
-	if err := command.Start(); err != nil {
-		o.w.t.Fatal(err)
-	}
-	return func() {
-		_ = command.Process.Signal(syscall.SIGINT)
-		_ = command.Wait()
-	}
 }

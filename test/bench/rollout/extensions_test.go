@@ -81,7 +81,7 @@ func (b *bench) fromCatalog(t *testing.T, n int) {
 			w.namespaces(content.releases)
 			s := starters[name](w)
 			<-time.After(settling)
-			written, began := b.profileCPU(w, s, n), w.cluster.Audit().Mark()
+			written, began := b.profileCPU(w, s, fmt.Sprintf("%d %s", n, s.name()), n), w.cluster.Audit().Mark()
 			installs[name] = w.step(s, func(ctx context.Context) (time.Duration, error) { return s.apply(ctx, content.releases) })
 			written()
 			b.sayRequests(fmt.Sprintf("%d extensions: %s", n, name), w.cluster.Audit().Since(began, s.sends, plane.Not(plane.ByVerb("watch"))))
@@ -145,10 +145,10 @@ func (b *bench) sayRequests(title string, requests plane.Requests) {
 	}
 }
 
-// profileCPU writes what the processor does from now on into the folder that PROFILE names, for
-// about as long as so many extensions take. The returned function waits for that. Without PROFILE
+// profileCPU writes what the server does from now on into a file of the folder that PROFILE
+// names, for about as long as so many extensions take. The returned function waits for that. Without PROFILE
 // it does nothing.
-func (b *bench) profileCPU(w *casePlane, s system, n int) (written func()) {
+func (b *bench) profileCPU(w *casePlane, s system, title string, n int) (written func()) {
 	w.t.Helper()
 	dir := os.Getenv("PROFILE")
 	var server *penstock.Server
@@ -165,7 +165,7 @@ func (b *bench) profileCPU(w *casePlane, s system, n int) (written func()) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		content := server.Fetch(w.t, w.config, fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(3, n/perSecond)))
-		file := strings.NewReplacer(" ", "-", ",", "").Replace(fmt.Sprintf("cpu %d %s.pprof", n, s.name()))
+		file := strings.NewReplacer(" ", "-", ",", "").Replace("cpu " + title + ".pprof")
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
 			w.t.Errorf("writing the profile: %v", err)
 		}

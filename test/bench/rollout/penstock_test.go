@@ -255,7 +255,18 @@ func (o *ours) remove(ctx context.Context, releases []release) (time.Duration, e
 	if err := o.deleteOf(ctx, releases); err != nil {
 		return 0, err
 	}
-	err := o.until(ctx, "revisions to be gone", func(known map[string]bool) bool { return len(known) == 0 })
+	gone := map[string]bool{}
+	for _, r := range releases {
+		gone[r.name] = true
+	}
+	err := o.until(ctx, "revisions to be gone", func(known map[string]bool) bool {
+		for name := range known {
+			if gone[name[:strings.LastIndexByte(name, '-')]] {
+				return false
+			}
+		}
+		return true
+	})
 	return time.Since(began), err
 }
 

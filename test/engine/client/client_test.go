@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 func TestHost(t *testing.T) {
@@ -154,7 +155,7 @@ func hostKinds(t *testing.T, w targetCluster) {
 		t.Errorf("that costs one request, not one each: %d", h.Requests())
 	}
 	w.installWidgets()
-	eventually(t, "discovery to know widgets", func() (bool, string) {
+	poll.Eventually(t, "discovery to know widgets", func() (bool, string) {
 		_, err := h.Discover(t.Context(), widgets())
 		return err == nil, "not served"
 	})
@@ -167,7 +168,7 @@ func hostKinds(t *testing.T, w targetCluster) {
 	if err := crds.Delete(t.Context(), "widgets.example.com", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the host to notice that the kind is gone", func() (bool, string) {
+	poll.Eventually(t, "the host to notice that the kind is gone", func() (bool, string) {
 		_, err := h.Read(t.Context(), ref)
 		return meta.IsNoMatchError(err), fmt.Sprint("still served: ", err)
 	})

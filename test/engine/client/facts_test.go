@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // TestFacts is a conformance test of the server: none of these behaviours is
@@ -104,7 +105,7 @@ func apply(t *testing.T, h *targetclient.Client, kind kindOf, ref manifest.Ref) 
 	if kind.settled == nil {
 		return applied
 	}
-	eventually(t, ref.String()+" to be settled", func() (bool, string) {
+	poll.Eventually(t, ref.String()+" to be settled", func() (bool, string) {
 		live, err := h.Read(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)

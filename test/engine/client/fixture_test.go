@@ -304,17 +304,3 @@ func (w watcher) quiet() {
 		}
 	}
 }
-
-// eventually polls what nobody tells about.
-func eventually(t *testing.T, what string, is func() (bool, string)) {
-	t.Helper()
-	var now string
-	// Also of what ends the test, when its context has ended.
-	err := poll.Until(context.Background(), func(context.Context) (ok bool) {
-		ok, now = is()
-		return ok
-	})
-	if err != nil {
-		t.Fatalf("waited %s for %s: %s", poll.Patience, what, now)
-	}
-}

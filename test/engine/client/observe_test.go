@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 func TestObserve(t *testing.T) {
@@ -104,7 +105,7 @@ func observeRequests(t *testing.T, w targetCluster) {
 	if _, presence := watches.Get(ref.ID); presence != observe.Unknown {
 		t.Errorf("nobody wants the kind, but %s is %s", ref.ID, presence)
 	}
-	eventually(t, "the watch to end", func() (bool, string) {
+	poll.Eventually(t, "the watch to end", func() (bool, string) {
 		seen := w.Audit().Since(mark, mine, notHost)
 		return len(seen) == 1 && !seen[0].Ended.IsZero(), seen.String()
 	})

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // value of the ConfigMap of a chain.
@@ -20,7 +22,7 @@ func (s rolledBack) freezes() {
 	freeze := func(author string) string {
 		return s.Kubectl("create", "configmap", "penstock-freeze", "-n", "penstock-system", "--from-literal=reason=the year ends", "--from-literal=author="+author).String()
 	}
-	eventually(s.t, "a freeze in another name to be refused", func() (bool, string) {
+	poll.Eventually(s.t, "a freeze in another name to be refused", func() (bool, string) {
 		out := freeze("somebody-else")
 		if !strings.Contains(out, "must be your own name") {
 			// The host has not heard of the policy yet.
@@ -69,7 +71,7 @@ func (s rolledBack) asks() {
 	}
 	_, command, _ := strings.Cut(s.condition("budget-1", "Stalled"), ": kubectl ")
 	s.MustKubectl(strings.Fields(command)...)
-	eventually(s.t, "the objects to go", func() (bool, string) { got := count(); return got == 1, fmt.Sprint(got) })
+	poll.Eventually(s.t, "the objects to go", func() (bool, string) { got := count(); return got == 1, fmt.Sprint(got) })
 }
 
 // packaged is a version of a made-up operator of 60 objects, as one that is packaged for
@@ -134,7 +136,7 @@ func (s rolledBack) upgrades() {
 			continue // the next one comes at once
 		}
 		s.until(fmt.Sprintf("packaged-%d", version), "Succeeded", "True")
-		eventually(s.t, fmt.Sprintf("the rights of version %d alone to be there", version), func() (bool, string) {
+		poll.Eventually(s.t, fmt.Sprintf("the rights of version %d alone to be there", version), func() (bool, string) {
 			n := count(rights)
 			return n == 40, fmt.Sprint(n)
 		})

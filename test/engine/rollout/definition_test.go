@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // survivesDeletedDefinitions: somebody deletes a definition under us, and with it
@@ -28,14 +29,14 @@ func survivesDeletedDefinitions(t *testing.T, c *chain) {
 	c.until("missed", func(r rollout.Report) bool {
 		return strings.Contains(strings.Join(failures(r), "\n"), "Lost.deleted.example.com crd-deleted/w") && c.value(x) == "1"
 	})
-	eventually(t, "the definition to be gone", func() (bool, string) { return c.get(id(definition)) == nil, "it is there" })
+	poll.Eventually(t, "the definition to be gone", func() (bool, string) { return c.get(id(definition)) == nil, "it is there" })
 	c.create(definition)
 	c.until("complete", complete)
 	c.settled(t, w, x)
 
 	watches.freeze(id(w)) // what no watch has seen go, the delete finds out
 	c.remove(id(definition))
-	eventually(t, "the kind to be no longer served", func() (bool, string) { return !c.serves(id(w)), "it is" })
+	poll.Eventually(t, "the kind to be no longer served", func() (bool, string) { return !c.serves(id(w)), "it is" })
 	c.become()
 	c.until("gone", complete)
 	watches.freeze()

@@ -241,17 +241,3 @@ func (w targetCluster) ours(chain string, more ...schema.GroupVersionResource) [
 func idOf(o *unstructured.Unstructured) manifest.ID {
 	return manifest.ID{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
-
-// eventually polls what nobody tells about.
-func eventually(t testing.TB, what string, is func() (bool, string)) {
-	t.Helper()
-	var now string
-	// Also of what ends the test, when its context has ended.
-	err := poll.Until(context.Background(), func(context.Context) (ok bool) {
-		ok, now = is()
-		return ok
-	})
-	if err != nil {
-		t.Fatalf("waited %s for %s: %s", poll.Patience, what, now)
-	}
-}

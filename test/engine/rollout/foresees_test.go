@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/test/framework/objects"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // upgrade is one that is known to be accepted, as far as its manifests say: a ConfigMap, a
@@ -207,7 +208,7 @@ func (c *chain) grant(t *testing.T, client kubernetes.Interface, rules ...rbacv1
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the rights to count", func() (bool, string) {
+	poll.Eventually(t, "the rights to count", func() (bool, string) {
 		out := c.User(c.name).Kubectl("auth", "can-i", "patch", "configmaps", "-n", c.name)
 		return strings.TrimSpace(out.Stdout) == "yes", out.Stdout + out.Stderr
 	})
@@ -238,7 +239,7 @@ func forbidDeployments(t *testing.T, client kubernetes.Interface, ns string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the policy to count", func() (bool, string) {
+	poll.Eventually(t, "the policy to count", func() (bool, string) {
 		out := another(t, client, ns)
 		return strings.Contains(out, "no such Deployment"), out
 	})

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // killer has the program, a cluster, and a toll between them.
@@ -104,9 +105,9 @@ func (a attempt) delete(n int) bool {
 	name := fmt.Sprintf("del%d", n)
 	one := a.render(name, 1, "v1.0.0")
 	a.submit(one)
-	eventually(a.t, "the revision to succeed", func() (bool, string) { return a.succeeded(one) })
+	poll.Eventually(a.t, "the revision to succeed", func() (bool, string) { return a.succeeded(one) })
 	killed := a.dieDuring(n, func() {
-		eventually(a.t, "the deletion to be accepted", func() (bool, string) {
+		poll.Eventually(a.t, "the deletion to be accepted", func() (bool, string) {
 			err := a.outsider.Resource(revisionsOf()).Delete(context.Background(), one.name, metav1.DeleteOptions{})
 			return err == nil || isGone(err), fmt.Sprint(err)
 		})
@@ -132,7 +133,7 @@ func (a attempt) upgrade(n int) bool {
 	name := fmt.Sprintf("upg%d", n)
 	one, two := a.render(name, 1, "v1.0.0"), a.render(name, 2, "v1.1.0")
 	a.submit(one)
-	eventually(a.t, "the first revision to succeed", func() (bool, string) { return a.succeeded(one) })
+	poll.Eventually(a.t, "the first revision to succeed", func() (bool, string) { return a.succeeded(one) })
 	before := a.uids(one)
 	dropped := a.dropped(one, two)
 	killed := a.dieDuring(n, func() { a.submit(two) }, func() (bool, string) {
@@ -238,7 +239,7 @@ func (a attempt) submit(r rendered) {
 	if err := yaml.Unmarshal([]byte(r.text), &object.Object); err != nil {
 		a.t.Fatal(err)
 	}
-	eventually(a.t, "the revision to be accepted", func() (bool, string) {
+	poll.Eventually(a.t, "the revision to be accepted", func() (bool, string) {
 		_, err := a.outsider.Resource(revisionsOf()).Create(context.Background(), object, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err)
 	})
@@ -258,7 +259,7 @@ func (a attempt) dieDuring(n int, ask func(), done func() (bool, string)) bool {
 		defer close(asked)
 		ask()
 	}()
-	eventually(a.t, "the program to die or to be done", func() (bool, string) {
+	poll.Eventually(a.t, "the program to die or to be done", func() (bool, string) {
 		select {
 		case <-dying.Ended():
 			return true, ""
@@ -277,7 +278,7 @@ func (a attempt) dieDuring(n int, ask func(), done func() (bool, string)) bool {
 	default:
 	}
 	<-asked
-	eventually(a.t, "the next program to finish it", func() (bool, string) {
+	poll.Eventually(a.t, "the next program to finish it", func() (bool, string) {
 		ok, why := done()
 		return ok, why + "\n" + a.killer.server.Log()
 	})
@@ -354,7 +355,7 @@ func (a attempt) compare(extension string, r rendered) {
 		}
 	}
 	for resource := range kinds {
-		eventually(a.t, "nothing else to be left", func() (bool, string) {
+		poll.Eventually(a.t, "nothing else to be left", func() (bool, string) {
 			list, err := a.outsider.Resource(resource).List(context.Background(), metav1.ListOptions{LabelSelector: names().ChainLabel + "=" + extension})
 			if err != nil {
 				return false, err.Error()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // refusesWholePhases: nothing of a phase is written when one of its objects would
@@ -101,7 +102,7 @@ func waitsForRights(t *testing.T, c *chain) {
 
 	c.MustKubectl("delete", "clusterrolebinding/limited")
 	// The authorizer hears of it a moment later.
-	eventually(t, "the right to be gone", func() (bool, string) {
+	poll.Eventually(t, "the right to be gone", func() (bool, string) {
 		out := c.User("limited").Kubectl("auth", "can-i", "patch", "configmaps", "-n", ns)
 		return strings.HasPrefix(out.Stdout, "no"), out.String()
 	})
@@ -121,7 +122,7 @@ func waitsForRights(t *testing.T, c *chain) {
 
 	// The same for a removal.
 	c.MustKubectl("delete", "clusterrolebinding/limited")
-	eventually(t, "the right to be gone", func() (bool, string) {
+	poll.Eventually(t, "the right to be gone", func() (bool, string) {
 		out := c.User("limited").Kubectl("auth", "can-i", "delete", "configmaps", "-n", ns)
 		return strings.HasPrefix(out.Stdout, "no"), out.String()
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // rolled is a cluster with the real program, which may be killed.
@@ -118,7 +119,7 @@ func (s rolledBack) condition(name, kind string) string {
 
 func (s rolledBack) until(name, kind, want string) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("%s of %s to be %q", kind, name, want), func() (bool, string) {
+	poll.Eventually(s.t, fmt.Sprintf("%s of %s to be %q", kind, name, want), func() (bool, string) {
 		got := s.condition(name, kind)
 		return strings.HasPrefix(got, want), got
 	})
@@ -142,7 +143,7 @@ func (s rolledBack) overdue(name string) {
 	s.t.Helper()
 	s.until(name, "Progressing", "True/RollingOut")
 	revisions := s.outsider.Resource(revisionsOf())
-	eventually(s.t, "status to be written", func() (bool, string) {
+	poll.Eventually(s.t, "status to be written", func() (bool, string) {
 		live, err := revisions.Get(context.Background(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
@@ -186,7 +187,7 @@ func (s rolledBack) onFailure(chain string, meanwhile func()) {
 	s.until(chain+"-2", "RolledBack", fmt.Sprintf("True/ProgressDeadlineExceeded %s-3 brings back the content of %s-1: %s-2 did not succeed within 1 minute", chain, chain, chain))
 	s.until(chain+"-3", "Succeeded", "True")
 	deployment := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: chain}
-	eventually(s.t, "the failed revision to be gone from the cluster", func() (bool, string) {
+	poll.Eventually(s.t, "the failed revision to be gone from the cluster", func() (bool, string) {
 		return s.get(deployment) == nil, "the Deployment is there"
 	})
 	config := s.get(manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: chain})
@@ -205,7 +206,7 @@ func (s rolledBack) onFailure(chain string, meanwhile func()) {
 func (s rolledBack) third(chain string) types.UID {
 	s.t.Helper()
 	var uid types.UID
-	eventually(s.t, "the rollback", func() (bool, string) {
+	poll.Eventually(s.t, "the rollback", func() (bool, string) {
 		live, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), chain+"-3", metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error() + "\n" + s.condition(chain+"-2", "RolledBack")
@@ -253,7 +254,7 @@ func (s rolledBack) extension(name string) metav1.OwnerReference {
 	}}
 	extensions := schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1", Resource: "clusterextensions"}
 	var made *unstructured.Unstructured
-	eventually(s.t, "the kind to be served", func() (bool, string) {
+	poll.Eventually(s.t, "the kind to be served", func() (bool, string) {
 		var err error
 		made, err = s.outsider.Resource(extensions).Create(context.Background(), extension, metav1.CreateOptions{})
 		return err == nil, fmt.Sprint(err)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // waitsForNamespaces: a namespace that is being deleted takes nothing in, for as long
@@ -34,7 +35,7 @@ func waitsForNamespaces(t *testing.T, c *chain) {
 	}
 	c.restsIn(t, "waits for a namespace")
 	c.patch(id(home), "somebody", `{"metadata":{"finalizers":null}}`)
-	eventually(t, "the namespace to be gone", func() (bool, string) { return c.get(id(home)) == nil, "it is there" })
+	poll.Eventually(t, "the namespace to be gone", func() (bool, string) { return c.get(id(home)) == nil, "it is there" })
 	c.create(namespace(ns))
 	c.until("complete", complete)
 	c.settled(t, other, x)

@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // versioned is the definition of a kind in some versions, of which the last is stored.
@@ -126,7 +127,7 @@ func upgradesBehindAGoneVersion(t *testing.T, c *chain) {
 	edit("somebody", `{"metadata":{"labels":{"team":"blue"}},"spec":{"theirs":"1"}}`)
 	edit("operator", `{"status":{"phase":"Ready"}}`, "status")
 	c.redefine(versioned(group, kind, plural, "v1"))
-	eventually(t, "v1alpha1 to be gone", func() (bool, string) {
+	poll.Eventually(t, "v1alpha1 to be gone", func() (bool, string) {
 		_, err := old.Get(t.Context(), "w", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})

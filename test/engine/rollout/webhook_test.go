@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // webhook registers an admission webhook for the ConfigMaps of one namespace. judge
@@ -65,7 +67,7 @@ func (w targetCluster) webhook(ns string, mutating bool, judge func(*admissionv1
 		w.t.Fatal(err)
 	}
 	// The server hears of it a moment later.
-	eventually(w.t, "the webhook to be asked", func() (bool, string) {
+	poll.Eventually(w.t, "the webhook to be asked", func() (bool, string) {
 		canary := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}
 		_, err := client.CoreV1().ConfigMaps(ns).Create(w.t.Context(), canary, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return called.Load(), fmt.Sprint(err)

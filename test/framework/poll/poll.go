@@ -4,6 +4,7 @@ package poll
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -21,4 +22,19 @@ func Until(ctx context.Context, is func(context.Context) bool) error {
 	defer cancel()
 	pause := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.25, Steps: 100, Cap: 300 * time.Millisecond}
 	return pause.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) { return is(ctx), nil })
+}
+
+// Eventually polls what nobody tells about, and ends the test with what it saw last when that
+// does not become so within Patience. It goes on when the context of the test has ended: it is
+// also for what ends a test.
+func Eventually(t testing.TB, what string, is func() (ok bool, now string)) {
+	t.Helper()
+	var now string
+	err := Until(context.Background(), func(context.Context) (ok bool) {
+		ok, now = is()
+		return ok
+	})
+	if err != nil {
+		t.Fatalf("waited %s for %s: %s", Patience, what, now)
+	}
 }
