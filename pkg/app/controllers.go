@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/controller/retention"
+	"github.com/penstock-project/penstock/pkg/controller/rolloutevents"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
@@ -92,9 +93,13 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 	if err != nil {
 		return err
 	}
-	recorder, err := recorder(ctx, term, requests)
+	host, err := hostEvents(term, requests)
 	if err != nil {
 		return err
+	}
+	events := rolloutevents.New(host)
+	if err := term.Manager.Add(manager.RunnableFunc(events.Run)); err != nil {
+		return fmt.Errorf("adding what writes events: %w", err)
 	}
 	own, err := versioned.NewForConfig(component(term.Manager.GetConfig(), "rollback"))
 	if err != nil {
@@ -115,7 +120,7 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 		Reader:      term.Manager.GetAPIReader(),
 		Engine:      engine,
 		Targets:     targets,
-		Events:      recorder,
+		Events:      recorderTo(ctx, term, events),
 		Packs:       term.Packs,
 		Heads:       term.Heads,
 		Inventories: term.Inventories,
@@ -139,20 +144,32 @@ func notifier(ctx context.Context, changed chan<- ctrlevent.TypedGenericEvent[st
 }
 
 // recorder writes events to the host until the term ends.
-//
-// It is the one of the core group: that of events.k8s.io takes an event that
-// differs from an earlier one in its message alone for a repetition, and drops the
-// message. What was repaired, and who had changed it, would be told once in six
-// minutes for each revision (client-go, tools/events/event_broadcaster.go, getKey).
 func recorder(ctx context.Context, term leadership.Term, requests *targetclient.Counter) (record.EventRecorder, error) {
+	events, err := hostEvents(term, requests)
+	if err != nil {
+		return nil, err
+	}
+	return recorderTo(ctx, term, &typedcorev1.EventSinkImpl{Interface: events}), nil
+}
+
+// hostEvents are those of the host, with requests that are counted.
+func hostEvents(term leadership.Term, requests *targetclient.Counter) (typedcorev1.EventInterface, error) {
 	client, err := kubernetes.NewForConfig(countedFor(component(term.Host, "events"), requests, targetclient.Event))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the host for events: %w", err)
 	}
+	return client.CoreV1().Events(corev1.NamespaceAll), nil
+}
+
+// recorderTo is the one of the core group: that of events.k8s.io takes an event that
+// differs from an earlier one in its message alone for a repetition, and drops the
+// message. What was repaired, and who had changed it, would be told once in six
+// minutes for each revision (client-go, tools/events/event_broadcaster.go, getKey).
+func recorderTo(ctx context.Context, term leadership.Term, sink record.EventSink) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events(corev1.NamespaceAll)})
+	broadcaster.StartRecordingToSink(sink)
 	context.AfterFunc(ctx, broadcaster.Shutdown)
-	return broadcaster.NewRecorder(term.Manager.GetScheme(), corev1.EventSource{Component: "penstock"}), nil
+	return broadcaster.NewRecorder(term.Manager.GetScheme(), corev1.EventSource{Component: "penstock"})
 }
 
 // component is a client configuration whose requests can be told apart in the

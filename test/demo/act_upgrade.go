@@ -48,7 +48,7 @@ func upgrade(ctx context.Context, d *demo) error {
 	if err := d.pruned(ctx, before, change.Pruned); err != nil {
 		return err
 	}
-	if err := d.showEvents(ctx, name, "RolloutBegun", "PhaseAvailable", "Succeeded"); err != nil {
+	if err := d.showEvents(ctx, name, "Succeeded"); err != nil {
 		return err
 	}
 	if _, err = d.show(ctx, "kubectl get cer"); err != nil {

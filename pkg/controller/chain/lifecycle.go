@@ -34,7 +34,7 @@ func (v *visit) archive(ctx context.Context) error {
 		if done, err := v.patch(ctx, updated, older); err != nil || !done {
 			return err
 		}
-		v.event(older, false, "Archived", fmt.Sprintf("revision %d has succeeded", newest.Spec.Revision))
+		v.event(older, false, eventArchived, fmt.Sprintf("revision %d has succeeded", newest.Spec.Revision))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/rolloutevents"
 	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -29,14 +30,14 @@ const (
 
 // Reasons of events on revisions, besides those of what is changed in the cluster.
 const (
-	eventBegun     = "RolloutBegun"
-	eventPhase     = "PhaseAvailable"
+	eventBegun     = rolloutevents.Begun
+	eventPhase     = rolloutevents.PhaseAvailable
 	eventStuck     = "Stuck"
 	eventFailing   = "Failing"
 	eventStalled   = "Stalled"
-	eventSucceeded = "Succeeded"
+	eventSucceeded = rolloutevents.Succeeded
 	eventRolled    = "RolledBack"
-	eventArchived  = "Archived"
+	eventArchived  = rolloutevents.Archived
 	eventDeleted   = "Deleted"
 	eventRemoved   = "Removed"
 )
@@ -94,7 +95,7 @@ func milestones(revision *olmv1alpha1.ClusterExtensionRevision, before, after *o
 		}
 	}
 	if succeeded != nil {
-		add(false, eventSucceeded, "", succeeded.Message)
+		add(false, eventSucceeded, "", complete(revision, after.Phases, now))
 	}
 	if c := turned(olmv1alpha1.ConditionRolledBack); c != nil {
 		add(c.Reason == reasonDeadline, eventRolled, "", c.Message)
@@ -118,11 +119,34 @@ func archivedNow(before, after *olmv1alpha1.ClusterExtensionRevisionStatus) *met
 }
 
 func begun(revision *olmv1alpha1.ClusterExtensionRevision) string {
+	return rolloutOf(revision) + " has begun"
+}
+
+func rolloutOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	n := 0
 	for _, phase := range revision.Spec.Phases {
 		n += len(phase.Objects)
 	}
-	return fmt.Sprintf("the rollout of %s in %s has begun", text.Count(n, "object"), text.Count(len(revision.Spec.Phases), "phase"))
+	return fmt.Sprintf("the rollout of %s in %s", text.Count(n, "object"), text.Count(len(revision.Spec.Phases), "phase"))
+}
+
+// complete says that a rollout is, and how long it took: when the first phase began is known in
+// whole seconds.
+func complete(revision *olmv1alpha1.ClusterExtensionRevision, phases []olmv1alpha1.PhaseStatus, now time.Time) string {
+	var first *metav1.Time
+	for i := range phases {
+		if at := phases[i].StartedAt; at != nil && (first == nil || at.Before(first)) {
+			first = at
+		}
+	}
+	message := rolloutOf(revision) + " is complete"
+	if first == nil {
+		return message
+	}
+	if took := now.Sub(first.Time).Truncate(time.Second); took >= time.Second {
+		return fmt.Sprintf("%s, %s after it began", message, took)
+	}
+	return message + ", within a second"
 }
 
 // madeAvailable are the phases that became Available, by name.

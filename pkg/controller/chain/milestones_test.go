@@ -24,6 +24,7 @@ type life struct {
 func (l *life) after(at time.Duration, found finding) []string {
 	now := noon.Add(at)
 	before := l.Status
+	found.began = now
 	l.Status = status(l.ClusterExtensionRevision, found, now)
 	var said []string
 	for _, m := range milestones(l.ClusterExtensionRevision, &before, &l.Status, now) {
@@ -69,13 +70,13 @@ func TestMilestones(t *testing.T) {
 		"smooth": {"begun, each phase but the last, succeeded; and no more", nil, []step{
 			{0, waits(unready("")), nil, []string{begins, crds}},
 			{5 * time.Second, waits(unready("")), nil, nil},
-			{9 * time.Second, complete, nil, []string{"Normal Succeeded the rollout was complete once"}},
+			{9 * time.Second, complete, nil, []string{"Normal Succeeded the rollout of 0 objects in 2 phases is complete, 9s after it began"}},
 			{time.Hour, complete, nil, nil},
 			{2 * time.Hour, waits(unready("")), nil, nil},
 			{3 * time.Hour, complete, nil, nil},
 		}},
 		"at-once": {"all of it in one pass", nil, []step{
-			{0, complete, nil, []string{begins, "Normal Succeeded the rollout was complete once"}},
+			{0, complete, nil, []string{begins, "Normal Succeeded the rollout of 0 objects in 2 phases is complete, within a second"}},
 		}},
 		"stuck": {"once for each cause, after a minute", nil, []step{
 			{0, waits(unready("")), nil, []string{begins, crds}},
