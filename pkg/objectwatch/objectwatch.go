@@ -119,9 +119,11 @@ func (w *Watch[T]) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { w.informer.RunWithContext(ctx) })
-	// That there is nothing brings no event.
-	if cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
+	// That there is nothing brings no event. WaitForCacheSync would look every 100 ms.
+	select {
+	case <-w.informer.HasSyncedChecker().Done():
 		w.changed()
+	case <-ctx.Done():
 	}
 }
 

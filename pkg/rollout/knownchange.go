@@ -15,6 +15,8 @@ import (
 // Admission knows what else than validation may refuse an update (see package
 // targetadmission).
 type Admission interface {
+	// Prepare begins to find out what Silent needs, if nobody did lately. It returns at once.
+	Prepare()
 	// Silent is true when nothing else certainly does: no webhook, no policy and no quota has a
 	// say in the update, and we may write it. False also means that this is not known.
 	Silent(ctx context.Context, id manifest.ID, update accepted.Verdict) bool
@@ -23,7 +25,15 @@ type Admission interface {
 // certain is true for an update that the server certainly accepts, so that it need not be
 // tried.
 func (p *pass) certain(ctx context.Context, t task, decision Decision, seen Seen) bool {
-	if p.engine.Admission == nil || p.engine.distrusts.Load() || decision.Action != Update || !p.isAsWritten(t, seen) {
+	if p.engine.Admission == nil || p.engine.distrusts.Load() {
+		return false
+	}
+	if decision.Action == Create {
+		// What is made now is updated one day, and that update need not wait then.
+		p.engine.Admission.Prepare()
+		return false
+	}
+	if decision.Action != Update || !p.isAsWritten(t, seen) {
 		return false
 	}
 	before, err := p.Bodies.Body(ctx, p.inventory.Ref(t.step.ID))

@@ -17,6 +17,8 @@ import (
 // silence is an Admission that has a say in the objects that are listed.
 type silence struct{ loud map[manifest.ID]bool }
 
+func (s silence) Prepare() {}
+
 func (s silence) Silent(_ context.Context, id manifest.ID, _ accepted.Verdict) bool {
 	return !s.loud[id]
 }

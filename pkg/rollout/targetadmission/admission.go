@@ -2,7 +2,8 @@
 // validation: webhooks and policies, by watch; quotas, by watch; and whether we may write at
 // all, by asking. It is careful: what it cannot decide counts as a refusal that may come.
 //
-// It asks nothing before the first question, and watches from then on. Admission that is compiled
+// It asks nothing before something is installed or the first question comes, and watches from then
+// on. Admission that is compiled
 // into the API server, or configured by its files, shows nowhere: see rollout.Engine, which stops
 // to believe when the server refuses what was certain.
 package targetadmission
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -54,6 +56,12 @@ type Admission struct {
 	metadata  metadata.Interface
 	news      news
 
+	// prepared is when Prepare last began.
+	prepared struct {
+		sync.Mutex
+		at time.Time
+	}
+
 	mu sync.Mutex
 	// begin begins a watch that ends with Run; nil when that does not run.
 	begin func(watch func(context.Context))
@@ -77,7 +85,7 @@ type answer struct {
 	until   time.Time
 }
 
-// New returns an Admission that asks nothing before it is asked.
+// New returns an Admission that asks nothing before it is asked, or prepares for that.
 func New(o Options) (*Admission, error) {
 	if o.Config == nil {
 		return nil, errors.New("watching the admission of the target: Config is required")
@@ -122,6 +130,31 @@ func (a *Admission) Run(ctx context.Context) error {
 	a.mu.Unlock()
 	watches.Wait()
 	return nil
+}
+
+// Prepare implements rollout.Admission. What fails is asked again with the first question, or when
+// believedFor is over.
+func (a *Admission) Prepare() {
+	a.prepared.Lock()
+	defer a.prepared.Unlock()
+	if at := a.prepared.at; !at.IsZero() && a.clock.Since(at) < believedFor {
+		return
+	}
+	if !a.mu.TryLock() {
+		return // somebody is asking
+	}
+	defer a.mu.Unlock()
+	if a.begin == nil {
+		return
+	}
+	a.prepared.at = a.clock.Now()
+	a.begin(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		if _, err := a.ask(ctx, accepted.Verdict{Quota: true}); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).V(2).Info("What may refuse an update is not known yet", "reason", err.Error())
+		}
+	})
 }
 
 // Silent implements rollout.Admission.
