@@ -198,6 +198,9 @@ type RevisionPhase struct {
 	CollisionProtection CollisionProtection
 	// Objects are the phase's objects.
 	Objects []RevisionObject
+	// Packed is the same in less memory, in place of Objects, and nil elsewhere. Revisions
+	// have it within the watch cache, and in lists and events that come from it; see Unpack.
+	Packed *PackedObjects
 }
 
 // RevisionObject is one object of a phase. On write it may carry the manifest

@@ -985,6 +985,10 @@ func (in *RevisionPhase) DeepCopyInto(out *RevisionPhase) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Packed != nil {
+		in, out := &in.Packed, &out.Packed
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -24,7 +25,8 @@ type Freezes interface {
 // everyChain asks for a pass over all chains.
 func (r *reconciler) everyChain(ctx context.Context, _ string) []reconcile.Request {
 	var all olmv1alpha1.ClusterExtensionRevisionList
-	if err := r.Client.List(ctx, &all); err != nil {
+	// Of each only the label is read.
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the client reads a cache, which has synced
 	}
 	known := map[string]bool{}

@@ -1,27 +1,133 @@
 package olm_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
-// What phases list is in memory once, however often a revision is read: by name,
-// and from the watch cache.
-func TestEntriesAreShared(t *testing.T) {
+// cachedPhases are the phases that the watch cache has, by revision and phase.
+func cachedPhases(t *testing.T, s *server) map[string]*hub.PackedObjects {
+	t.Helper()
+	listed, err := s.storage.Revision.List(t.Context(), &metainternalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	phases := map[string]*hub.PackedObjects{}
+	for _, revision := range listed.(*hub.ClusterExtensionRevisionList).Items {
+		for _, phase := range revision.Spec.Phases {
+			if phase.Packed == nil || phase.Objects != nil {
+				t.Fatalf("phase %s of %s is not packed", phase.Name, revision.Name)
+			}
+			phases[revision.Name+" "+phase.Name] = phase.Packed
+		}
+	}
+	return phases
+}
+
+// What phases list is packed in the watch cache, and revisions of an extension have one
+// list of names. Everybody else gets entries of their own: whatever is written, and
+// whatever readers do with what they read, what is cached stays as it was.
+func TestCachedEntriesNeverChange(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1"), configMap("b", "1")))).want(t, http.StatusCreated)
-	byName, err := s.storage.Revision.Stored(t.Context(), "e-1")
-	if err != nil {
-		t.Fatal(err)
+	s.create(file("e-2", inline(configMap("a", "2"), configMap("b", "1")))).want(t, http.StatusCreated)
+	cached := cachedPhases(t, s)
+	if len(cached) != 2 {
+		t.Fatalf("%d phases are cached, want 2", len(cached))
 	}
-	chain, err := s.storage.Revision.Chain(t.Context(), "e")
-	if err != nil {
-		t.Fatal(err)
+	before, shapes := map[string]hub.PackedObjects{}, map[*hub.RevisionObject]bool{}
+	for name, phase := range cached {
+		before[name] = hub.PackedObjects{Shape: slices.Clone(phase.Shape), Own: phase.Own}
+		shapes[&phase.Shape[0]] = true
 	}
-	if len(chain) != 1 {
-		t.Fatalf("the chain has %d revisions, want 1", len(chain))
+	if len(shapes) != 1 {
+		t.Errorf("two revisions of the same objects have %d lists of names, want one", len(shapes))
 	}
-	if &byName.Spec.Phases[0].Objects[0] != &chain[0].Spec.Phases[0].Objects[0] {
-		t.Error("the revision that was read by name has entries of its own")
+
+	scribble := func(revisions ...hub.ClusterExtensionRevision) error {
+		for _, revision := range revisions {
+			for p := range revision.Spec.Phases {
+				phase := &revision.Spec.Phases[p]
+				if phase.Packed != nil || len(phase.Objects) != 2 {
+					return fmt.Errorf("phase %s of %s has %d objects and is packed: %t, want 2", phase.Name, revision.Name, len(phase.Objects), phase.Packed != nil)
+				}
+				for e := range phase.Objects {
+					phase.Objects[e] = hub.RevisionObject{Name: "scribbled"}
+				}
+				_ = append(phase.Objects, hub.RevisionObject{Name: "scribbled"})
+			}
+		}
+		return nil
+	}
+	const merge = "application/merge-patch+json"
+	for _, tc := range []struct {
+		name string
+		do   func(ctx context.Context) error
+	}{
+		{"reads by name", func(ctx context.Context) error {
+			read, err := s.storage.Revision.Stored(ctx, "e-1")
+			if err != nil {
+				return err
+			}
+			return scribble(*read)
+		}},
+		{"reads from the cache", func(ctx context.Context) error {
+			read, err := s.storage.Revision.Get(ctx, "e-1", &metav1.GetOptions{ResourceVersion: "0"})
+			if err != nil {
+				return err
+			}
+			return scribble(*read.(*hub.ClusterExtensionRevision))
+		}},
+		{"reads of a chain", func(ctx context.Context) error {
+			read, err := s.storage.Revision.Chain(ctx, "e")
+			if err != nil {
+				return err
+			}
+			return scribble(read...)
+		}},
+		{"a change of spec", func(context.Context) error {
+			s.patch("e-1", merge, object{"spec": object{"lifecycleState": "Paused"}}).want(t, http.StatusOK)
+			return nil
+		}},
+		{"a change of annotations", func(context.Context) error {
+			s.patch("e-1", merge, object{"metadata": object{"annotations": object{"a": "b"}}}).want(t, http.StatusOK)
+			return nil
+		}},
+		{"a refused change of a phase", func(context.Context) error {
+			s.patch("e-1", merge, object{"spec": object{"phases": nil}}).want(t, http.StatusUnprocessableEntity)
+			return nil
+		}},
+		{"the next revision", func(context.Context) error {
+			s.create(file("e-3", inline(configMap("a", "3"), configMap("b", "3")))).want(t, http.StatusCreated)
+			return nil
+		}},
+		{"a revision that is deleted", func(context.Context) error {
+			s.remove("e-3")
+			return nil
+		}},
+	} {
+		if err := tc.do(t.Context()); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		now := cachedPhases(t, s)
+		for name, was := range before {
+			for at, phase := range map[string]*hub.PackedObjects{"what was cached": cached[name], "what is cached": now[name]} {
+				if phase == nil {
+					t.Fatalf("%s: %s is gone", tc.name, name)
+				}
+				if diff := cmp.Diff(was, *phase); diff != "" {
+					t.Errorf("%s changed %s of %s (-before +after):\n%s", tc.name, at, name, diff)
+				}
+			}
+		}
 	}
 }

@@ -7,19 +7,22 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestLocal sees what clients see, but for managedFields, in the memory of the
-// watch cache.
+// TestLocal sees what clients see, but for managedFields. What is listed and watched is the
+// memory of the watch cache, and its phases are without objects; what is read is whole.
 func TestLocal(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
-	local := cache.ToListerWatcherWithContext(s.storage.Revision.Local())
+	whole := s.storage.Revision.Local()
+	local := cache.ToListerWatcherWithContext(whole)
 
 	object, err := local.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: ""})
 	if err != nil {
@@ -38,6 +41,26 @@ func TestLocal(t *testing.T) {
 		t.Fatal("a client sees no managedFields: nothing is left out")
 	}
 	want.ManagedFields, want.TypeMeta = nil, metav1.TypeMeta{}
+	var read v1alpha1.ClusterExtensionRevision
+	if err := whole.Read(t.Context(), "e-1", &read); err != nil {
+		t.Fatal(err)
+	}
+	var all v1alpha1.ClusterExtensionRevisionList
+	if err := whole.ReadAll(t.Context(), labels.SelectorFromSet(labels.Set{v1alpha1.ChainLabel: "e"}), &all); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, read); diff != "" {
+		t.Errorf("read (-client +local):\n%s", diff)
+	}
+	if diff := cmp.Diff([]v1alpha1.ClusterExtensionRevision{want}, all.Items); diff != "" {
+		t.Errorf("read with all of the chain (-client +local):\n%s", diff)
+	}
+	if err := whole.Read(t.Context(), "e-2", &read); !apierrors.IsNotFound(err) {
+		t.Errorf("reading what is not there gave %v, want that it is not found", err)
+	}
+	// Whoever reads changes what it got.
+	all.Items[0].Spec.Phases[0].Objects[0].Digest, all.Items[0].Labels[v1alpha1.ChainLabel] = "", ""
+	want.Spec.Phases[0].Objects = nil
 	if diff := cmp.Diff(want, list.Items[0]); diff != "" {
 		t.Errorf("listed (-client +local):\n%s", diff)
 	}
@@ -56,7 +79,7 @@ func TestLocal(t *testing.T) {
 		t.Fatal(err)
 	}
 	watched := first.Object.(*v1alpha1.ClusterExtensionRevision)
-	if &watched.Spec.Phases[0].Objects[0] != &again.(*v1alpha1.ClusterExtensionRevisionList).Items[0].Spec.Phases[0].Objects[0] {
+	if &watched.Status.Conditions[0] != &again.(*v1alpha1.ClusterExtensionRevisionList).Items[0].Status.Conditions[0] {
 		t.Error("what is watched and what is listed are two pieces of memory")
 	}
 }

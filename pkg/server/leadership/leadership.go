@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
@@ -58,8 +57,8 @@ type Options struct {
 	// Loopback is a privileged client configuration for our own API, of these types.
 	Loopback *rest.Config
 	Scheme   *runtime.Scheme
-	// Revisions lists and watches revisions within this process.
-	Revisions cache.ListerWatcher
+	// Revisions are read within this process.
+	Revisions Revisions
 	// Own writes revisions within this process.
 	Own RevisionWriter
 	// Metrics are those of the term that runs.

@@ -106,7 +106,7 @@ func (l *Leadership) runTerm(ctx context.Context) error {
 	mgr, err := manager.New(l.Loopback, manager.Options{
 		Scheme:   l.Scheme,
 		Cache:    ctrlcache.Options{NewInformer: l.newInformer},
-		NewCache: newTermCache(ctx),
+		NewCache: newTermCache(ctx, l.Revisions),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			own, err := client.New(config, options)
 			return ownClient{own, l.Own}, err

@@ -2,23 +2,40 @@ package leadership
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
+
+// Revisions are the revisions of this process. Listing and watching gives them without the
+// objects of their phases, and reading gives whole ones.
+type Revisions interface {
+	toolscache.ListerWatcher
+	// Read reads a revision by name, and ReadAll those that a selector matches. They are the
+	// caller's, and at least as new as the events that were sent.
+	Read(ctx context.Context, name string, into *v1alpha1.ClusterExtensionRevision) error
+	ReadAll(ctx context.Context, selector labels.Selector, into *v1alpha1.ClusterExtensionRevisionList) error
+}
 
 // newTermCache makes the cache of a term that ends when its context does. Until all of
 // the cache is there, a manager's Start waits, without a look at its context but for
 // spinning on it (controller-runtime v0.25, pkg/manager/runnable_group.go, Start). So a
 // term that ended while etcd did not answer would never end.
-func newTermCache(term context.Context) ctrlcache.NewCacheFunc {
+func newTermCache(term context.Context, revisions Revisions) ctrlcache.NewCacheFunc {
 	return func(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
 		inner, err := ctrlcache.New(config, options)
 		if err != nil {
 			return nil, err
 		}
-		return &termCache{Cache: inner, ended: term.Done()}, nil
+		return &termCache{Cache: inner, revisions: revisions, ended: term.Done()}, nil
 	}
 }
 
@@ -27,8 +44,31 @@ func newTermCache(term context.Context) ctrlcache.NewCacheFunc {
 // as the sources of controllers, is told the truth.
 type termCache struct {
 	ctrlcache.Cache
-	ended <-chan struct{}
-	asked atomic.Bool
+	revisions Revisions
+	ended     <-chan struct{}
+	asked     atomic.Bool
+}
+
+// Get implements client.Reader.
+func (c *termCache) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if revision, ok := object.(*v1alpha1.ClusterExtensionRevision); ok {
+		return c.revisions.Read(ctx, key.Name, revision)
+	}
+	return c.Cache.Get(ctx, key, object, options...)
+}
+
+// List implements client.Reader. Revisions that are not copied have no objects in their
+// phases: they are those of the informer.
+func (c *termCache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	revisions, ok := list.(*v1alpha1.ClusterExtensionRevisionList)
+	asked := (&client.ListOptions{}).ApplyOptions(options)
+	if !ok || ptr.Deref(asked.UnsafeDisableDeepCopy, false) {
+		return c.Cache.List(ctx, list, options...)
+	}
+	if asked.FieldSelector != nil || asked.Limit != 0 || asked.Continue != "" {
+		return errors.New("listing revisions: only a selector of labels is supported")
+	}
+	return c.revisions.ReadAll(ctx, asked.LabelSelector, revisions)
 }
 
 // WaitForCacheSync implements cache.Informers.

@@ -23,6 +23,10 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 			spec.TeardownPolicy = oneOf(c, olm.TeardownPolicyDelete, olm.TeardownPolicyOrphan)
 			spec.AdoptedTeardownPolicy = oneOf(c, olm.TeardownPolicyOrphan, olm.TeardownPolicyDelete)
 		},
+		func(phase *olm.RevisionPhase, c randfill.Continue) {
+			c.FillNoCustom(phase)
+			phase.Packed = nil // it is how a cache keeps a phase, and no content of it
+		},
 		func(manifest *olm.Manifest, c randfill.Continue) {
 			manifest.Raw = fmt.Appendf(nil, `{"kind":"ConfigMap","data":{"n":"%d"}}`, c.Int63())
 		},

@@ -22,6 +22,16 @@ func Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(in *RevisionPhase, out 
 	return nil
 }
 
+// Convert_olm_RevisionPhase_To_v1alpha1_RevisionPhase converts what is kept, which may be packed.
+func Convert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(in *olm.RevisionPhase, out *RevisionPhase, s conversion.Scope) error {
+	if in.Packed == nil {
+		return autoConvert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(in, out, s)
+	}
+	unpacked := *in
+	unpacked.Objects, unpacked.Packed = in.List(), nil
+	return autoConvert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(&unpacked, out, s)
+}
+
 func compacted(objects []olm.RevisionObject) []olm.RevisionObject {
 	if objects == nil {
 		return nil

@@ -3,9 +3,11 @@ package clusterextensionrevision
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -14,30 +16,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Local lists and watches revisions within this process, for the cache of its
-// controllers: as clients see them, and without the encoding. What it returns is,
-// but for the outermost structures, the memory of the server's watch cache, so that
-// a revision is in this process once. It must not be changed in place, as with
-// anything that comes from a cache; managedFields, which nobody behind a cache
-// needs, are left out.
-func (r *REST) Local() cache.ListerWatcher { return local{r} }
+// Local has revisions within this process for its controllers: as clients see them, and
+// without the encoding. managedFields, which controllers do not need, are left out.
+//
+// It lists and watches for their cache. What it returns so is, but for the outermost
+// structures, the memory of the server's watch cache, so that a revision is in this
+// process once. It must not be changed in place, as with anything that comes from a
+// cache, and phases are without their objects, which the watch cache has packed. Whole revisions
+// are to be had by Read and ReadAll.
+type Local struct{ revisions *REST }
 
-type local struct{ revisions *REST }
+// Local returns the revisions for controllers of this process.
+func (r *REST) Local() Local { return Local{r} }
 
 // Both forms are needed: an informer takes the one without a context, and uses the
 // other where it is there.
 var (
-	_ cache.ListerWatcher            = local{}
-	_ cache.ListerWatcherWithContext = local{}
+	_ cache.ListerWatcher            = Local{}
+	_ cache.ListerWatcherWithContext = Local{}
 )
 
 // List implements cache.Lister.
-func (l local) List(options metav1.ListOptions) (runtime.Object, error) {
+func (l Local) List(options metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), options)
 }
 
 // ListWithContext implements cache.ListerWithContext.
-func (l local) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func (l Local) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	internal, err := internalOptions(options)
 	if err != nil {
 		return nil, err
@@ -52,7 +57,7 @@ func (l local) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 	}
 	seen := &v1alpha1.ClusterExtensionRevisionList{ListMeta: list.ListMeta, Items: make([]v1alpha1.ClusterExtensionRevision, len(list.Items))}
 	for i := range list.Items {
-		if err := seenAs(&list.Items[i], &seen.Items[i]); err != nil {
+		if err := seenAs(unlisted(&list.Items[i]), &seen.Items[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -60,12 +65,12 @@ func (l local) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 }
 
 // Watch implements cache.Watcher.
-func (l local) Watch(options metav1.ListOptions) (watch.Interface, error) {
+func (l Local) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return l.WatchWithContext(context.Background(), options)
 }
 
 // WatchWithContext implements cache.WatcherWithContext.
-func (l local) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (l Local) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	internal, err := internalOptions(options)
 	if err != nil {
 		return nil, err
@@ -85,7 +90,7 @@ func (l local) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 			return event, true
 		}
 		seen := &v1alpha1.ClusterExtensionRevision{}
-		if err := seenAs(l.cached(ctx, event.Type, revision), seen); err != nil {
+		if err := seenAs(unlisted(l.cached(ctx, event.Type, revision)), seen); err != nil {
 			return watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}}, true
 		}
 		event.Object = seen
@@ -93,15 +98,60 @@ func (l local) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	}), nil
 }
 
+// Read reads a revision from the watch cache. It is the caller's. An event of a revision is
+// sent when the watch cache has it.
+func (l Local) Read(ctx context.Context, name string, into *v1alpha1.ClusterExtensionRevision) error {
+	object, err := l.revisions.Get(packed(ctx), name, &metav1.GetOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	revision, ok := object.(*olm.ClusterExtensionRevision)
+	if !ok {
+		return fmt.Errorf("reading revision %s gave %T", name, object)
+	}
+	return seenAs(revision.DeepCopy(), into)
+}
+
+// ReadAll reads the revisions that a selector of labels matches from the watch cache. They
+// are the caller's.
+func (l Local) ReadAll(ctx context.Context, selector labels.Selector, into *v1alpha1.ClusterExtensionRevisionList) error {
+	object, err := l.revisions.List(ctx, &metainternalversion.ListOptions{LabelSelector: selector, ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	list, ok := object.(*olm.ClusterExtensionRevisionList)
+	if !ok {
+		return fmt.Errorf("listing revisions gave %T", object)
+	}
+	into.ListMeta = list.ListMeta
+	into.Items = make([]v1alpha1.ClusterExtensionRevision, len(list.Items))
+	for i := range list.Items {
+		if err := seenAs(list.Items[i].DeepCopy(), &into.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlisted returns a revision whose phases have no objects.
+func unlisted(revision *olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision {
+	without := *revision
+	without.Spec.Phases = slices.Clone(revision.Spec.Phases)
+	for i := range without.Spec.Phases {
+		without.Spec.Phases[i].Objects, without.Spec.Phases[i].Packed = nil, nil
+	}
+	return &without
+}
+
 // cached returns the revision of an event as the watch cache has it: each event is
 // a copy of its own. Of a change that was followed by another there is only the
 // copy.
-func (l local) cached(ctx context.Context, kind watch.EventType, revision *olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision {
+func (l Local) cached(ctx context.Context, kind watch.EventType, revision *olm.ClusterExtensionRevision) *olm.ClusterExtensionRevision {
 	if kind != watch.Added && kind != watch.Modified {
 		return revision
 	}
 	// From the cache, as it is.
-	object, err := l.revisions.Get(ctx, revision.Name, &metav1.GetOptions{ResourceVersion: "0"})
+	object, err := l.revisions.Get(packed(ctx), revision.Name, &metav1.GetOptions{ResourceVersion: "0"})
 	held, ok := object.(*olm.ClusterExtensionRevision)
 	if err != nil || !ok || held.ResourceVersion != revision.ResourceVersion || held.UID != revision.UID {
 		return revision

@@ -125,6 +125,8 @@ func NewStorage(deps Deps) (*Storage, error) {
 	if err := revision.CompleteWithOptions(options); err != nil {
 		return nil, fmt.Errorf("completing the store of %s: %w", resource, err)
 	}
+	revision.Storage.Storage = unpackedStorage{revision.Storage.Storage}
+	revision.Storage.Codec = unpackedCodec{revision.Storage.Codec}
 	return &Storage{
 		Revision:  revision,
 		Status:    &StatusREST{REST: status.New(revision.Store, statusStrategy{strategy}), revisions: revision},
@@ -176,7 +178,7 @@ func (r *REST) Stored(ctx context.Context, name string) (*olm.ClusterExtensionRe
 // Chain returns the revisions of a chain as they are now. When the record of one of
 // them cannot be read, that is an error: nothing is judged by the others.
 func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionRevision, error) {
-	found, err := r.List(ctx, &metainternalversion.ListOptions{
+	found, err := r.Store.List(ctx, &metainternalversion.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.ChainLabel: chain}),
 	})
 	if err != nil {
@@ -191,8 +193,13 @@ func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionR
 	return revisions, nil
 }
 
+// List implements rest.Lister. What it returns is packed, for whoever encodes or prints it.
+func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	return r.Store.List(packed(ctx), options)
+}
+
 // All returns the revisions of all chains, by chain, without those whose record cannot
-// be read.
+// be read. They are packed: thousands of them are read for a few.
 func (r *REST) All(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error) {
 	found, err := r.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {

@@ -84,7 +84,7 @@ func (t table) write(revision *olm.ClusterExtensionRevision, cells []string) {
 func readyObjects(revision *olm.ClusterExtensionRevision) string {
 	objects, available := 0, int32(0)
 	for i := range revision.Spec.Phases {
-		objects += len(revision.Spec.Phases[i].Objects)
+		objects += revision.Spec.Phases[i].Count()
 	}
 	for i := range revision.Status.Phases {
 		available += revision.Status.Phases[i].Available

@@ -5,6 +5,7 @@ package sharing
 import (
 	"hash/maphash"
 	"slices"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -29,7 +30,8 @@ type Entries struct {
 	// the phase of an extension that had them last.
 	lists  *table[uint64, olm.RevisionObject]
 	newest *table[place, olm.RevisionObject]
-	// requesters and fields are lists of one.
+	// packed, requesters and fields are lists of one.
+	packed     *table[packedKey, olm.PackedObjects]
 	requesters *table[uint64, olm.Requester]
 	fields     *table[uint64, metav1.FieldsV1]
 }
@@ -37,16 +39,22 @@ type Entries struct {
 // place is where entries were found.
 type place struct{ chain, phase string }
 
+// packedKey is a packed phase, by where its shape is in memory and what is its own.
+type packedKey struct {
+	shape weak.Pointer[olm.RevisionObject]
+	own   uint64
+}
+
 // NewEntries returns one that knows nothing yet.
 func NewEntries() *Entries {
 	return &Entries{
 		seed: maphash.MakeSeed(), lists: newTable[uint64, olm.RevisionObject](), newest: newTable[place, olm.RevisionObject](),
-		requesters: newTable[uint64, olm.Requester](), fields: newTable[uint64, metav1.FieldsV1](),
+		packed: newTable[packedKey, olm.PackedObjects](), requesters: newTable[uint64, olm.Requester](), fields: newTable[uint64, metav1.FieldsV1](),
 	}
 }
 
-// Codec is a codec for the store: revisions that it decodes share their entries, and
-// have no more memory than they need.
+// Codec is a codec for the store: revisions that it decodes are packed (olm.PackedObjects),
+// share what others have too, and have no more memory than they need.
 func (e *Entries) Codec(codec apiruntime.Codec) apiruntime.Codec {
 	return sharingCodec{Codec: codec, entries: e}
 }
@@ -64,12 +72,33 @@ func (c sharingCodec) Decode(data []byte, defaults *schema.GroupVersionKind, int
 		chain, _, _ := olm.ChainOf(revision.Name)
 		for p := range revision.Spec.Phases {
 			phase := &revision.Spec.Phases[p]
-			phase.Objects = c.entries.share(place{chain: chain, phase: phase.Name}, phase.Objects)
+			c.entries.pack(place{chain: chain, phase: phase.Name}, phase)
 		}
 		c.entries.shareFields(revision.ManagedFields)
 		revision.Status.RequestedBy = c.entries.shareRequester(revision.Status.RequestedBy)
 	}
 	return object, kind, err
+}
+
+// pack packs the entries of a phase. Its shape, which the next revision of an extension
+// mostly has too, is shared, and so is all of it with the same revision that was decoded
+// before. Entries that cannot be packed are shared as they are.
+func (e *Entries) pack(at place, phase *olm.RevisionPhase) {
+	packed, ok := olm.Pack(phase.Objects)
+	if !ok || len(phase.Objects) == 0 {
+		phase.Objects = e.share(at, phase.Objects)
+		return
+	}
+	packed.Shape = e.share(at, packed.Shape)
+	key := packedKey{weak.Make(&packed.Shape[0]), maphash.String(e.seed, packed.Own)}
+	phase.Objects = nil
+	if held := e.packed.get(key); len(held) == 1 && held[0].Own == packed.Own {
+		phase.Packed = &held[0]
+		return
+	}
+	fresh := []olm.PackedObjects{packed}
+	e.packed.put(key, fresh)
+	phase.Packed = &fresh[0]
 }
 
 // share returns entries equal to those given: those that somebody has already, or

@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"testing"
@@ -81,7 +82,7 @@ func TestDecodedShare(t *testing.T) {
 	entries := NewEntries()
 	plain := serializer.NewCodecFactory(scheme).LegacyCodec(v1alpha1.SchemeGroupVersion)
 	codec := entries.Codec(plain)
-	stored, err := apiruntime.Encode(codec, phaseOf("e-1", listOf(3, "a")))
+	stored, err := apiruntime.Encode(codec, phaseOf("e-1", digested(3, "a")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +99,71 @@ func TestDecodedShare(t *testing.T) {
 		return into
 	}
 	one, two := decode(), decode()
-	if &one.Spec.Phases[0].Objects[0] != &two.Spec.Phases[0].Objects[0] {
+	if phase := one.Spec.Phases[0]; phase.Packed == nil || phase.Objects != nil {
+		t.Fatal("what was decoded is not packed")
+	}
+	if one.Spec.Phases[0].Packed != two.Spec.Phases[0].Packed {
 		t.Error("a revision that was decoded twice has its entries twice")
+	}
+	encode := func(revision *olm.ClusterExtensionRevision) string {
+		t.Helper()
+		encoded, err := apiruntime.Encode(codec, revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(encoded)
+	}
+	// Code that updates a revision changes what it got.
+	one.Unpack()
+	if diff := cmp.Diff(encode(one), encode(two)); diff != "" {
+		t.Errorf("what is packed is stored otherwise (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(digested(3, "a"), one.Spec.Phases[0].Objects); diff != "" {
+		t.Errorf("unpacked (-want +got):\n%s", diff)
+	}
+	clear(one.Spec.Phases[0].Objects)
+	if diff := cmp.Diff(digested(3, "a"), two.Spec.Phases[0].List()); diff != "" {
+		t.Errorf("a change of one revision changed another one (-want +got):\n%s", diff)
+	}
+}
+
+// digested are entries with digests as the store makes them.
+func digested(n int, content string) []olm.RevisionObject {
+	objects := listOf(n, "")
+	for i := range objects {
+		objects[i].Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Append(nil, content, i)))
+	}
+	return objects
+}
+
+// Of the next revision only the digests and sizes are its own.
+func TestNeighboursShareShapes(t *testing.T) {
+	const n = 60
+	entries := NewEntries()
+	phase := func(content string) *olm.RevisionPhase {
+		phase := &olm.RevisionPhase{Objects: digested(n, content)}
+		entries.pack(here, phase)
+		return phase
+	}
+	one, two, longer := phase("a"), phase("b"), &olm.RevisionPhase{Objects: digested(n+1, "a")}
+	entries.pack(here, longer)
+	if &one.Packed.Shape[0] != &two.Packed.Shape[0] {
+		t.Error("revisions of the same objects have two shapes")
+	}
+	if &one.Packed.Shape[0] == &longer.Packed.Shape[0] {
+		t.Error("revisions of different objects have one shape")
+	}
+	if most := 36 * n; len(two.Packed.Own) > most {
+		t.Errorf("the next revision has %d bytes of its own, want at most %d", len(two.Packed.Own), most)
+	}
+	if diff := cmp.Diff(digested(n, "b"), two.List()); diff != "" {
+		t.Errorf("packed (-want +got):\n%s", diff)
+	}
+	// What has no packed form is shared as it is.
+	plain := &olm.RevisionPhase{Objects: listOf(3, "no-digest")}
+	entries.pack(here, plain)
+	if diff := cmp.Diff(&olm.RevisionPhase{Objects: listOf(3, "no-digest")}, plain); diff != "" {
+		t.Errorf("not packed (-want +got):\n%s", diff)
 	}
 }
 
@@ -117,19 +181,29 @@ func TestSharingDecodeFails(t *testing.T) {
 func TestEntriesAreForgotten(t *testing.T) {
 	entries := NewEntries()
 	kept := entries.share(here, listOf(3, "kept"))
+	packed := func(at place, content string) *olm.PackedObjects {
+		phase := &olm.RevisionPhase{Objects: digested(4, content)}
+		entries.pack(at, phase)
+		return phase.Packed
+	}
+	keptPacked := packed(place{chain: "packed"}, "kept")
 	for i := range 100 {
 		entries.share(place{chain: fmt.Sprint(i)}, listOf(3, fmt.Sprint(i)))
+		packed(place{chain: fmt.Sprint("packed", i)}, fmt.Sprint(i))
 	}
-	count := func() int { return max(entries.lists.count(), entries.newest.count()) }
+	count := func() int { return max(entries.lists.count(), entries.newest.count(), entries.packed.count()+1) }
 	// Cleanups run on a goroutine of their own, some time after a collection.
-	for deadline := time.Now().Add(time.Minute); count() > 1; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); count() > 2; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d phases are known, want the one that is in use", count())
+			t.Fatalf("%d phases are known, want the two that are in use", count())
 		}
 		runtime.GC()
 	}
 	if again := entries.share(here, listOf(3, "kept")); &again[0] != &kept[0] {
 		t.Error("what is in use was forgotten")
+	}
+	if packed(place{chain: "packed"}, "kept") != keptPacked {
+		t.Error("what is packed and in use was forgotten")
 	}
 }
 

@@ -1,0 +1,91 @@
+package olm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// packable draws entries as a store has them.
+func packable() *rapid.Generator[[]RevisionObject] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) RevisionObject {
+		word := rapid.StringMatching(`[a-z]{0,8}`)
+		return RevisionObject{
+			APIVersion: word.Draw(t, "apiVersion"), Kind: word.Draw(t, "kind"), Namespace: word.Draw(t, "namespace"), Name: word.Draw(t, "name"),
+			Digest: rapid.OneOf(rapid.Just(""), rapid.StringMatching(`(hmac-)?sha256:[0-9a-f]{64}`)).Draw(t, "digest"),
+			Size:   rapid.Int64().Draw(t, "size"), CreateOnly: rapid.Bool().Draw(t, "createOnly"),
+			InstallLevel: rapid.Int32().Draw(t, "level"), CollisionProtection: CollisionProtection(word.Draw(t, "collisionProtection")),
+		}
+	}), 0, 20)
+}
+
+// clone copies entries; those of these tests have no manifest inline.
+func clone(objects []RevisionObject) []RevisionObject { return append([]RevisionObject{}, objects...) }
+
+// What is packed is unpacked as it was, any number of times, and whoever changes what
+// they got changes nobody else's.
+func TestPack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		objects := packable().Draw(t, "objects")
+		want := clone(objects)
+		packed, ok := Pack(objects)
+		if !ok {
+			t.Fatal("it was not packed")
+		}
+		if diff := cmp.Diff(want, objects); diff != "" {
+			t.Fatalf("packing changed what it was given (-want +got):\n%s", diff)
+		}
+		cached := ClusterExtensionRevision{Spec: ClusterExtensionRevisionSpec{Phases: []RevisionPhase{{Name: "one", Packed: &packed}}}}
+		for range 2 {
+			// As the watch cache gives it: only the outermost structure is the reader's.
+			read := cached
+			if rapid.Bool().Draw(t, "copied") {
+				read = *cached.DeepCopy()
+			}
+			read.Unpack()
+			phase := &read.Spec.Phases[0]
+			if diff := cmp.Diff(want, phase.Objects); diff != "" {
+				t.Fatalf("unpacked (-want +got):\n%s", diff)
+			}
+			if phase.Packed != nil || phase.Count() != len(want) || cached.Spec.Phases[0].Count() != len(want) {
+				t.Fatalf("it has %d objects and is packed: %t; the cached one has %d, want %d", phase.Count(), phase.Packed != nil, cached.Spec.Phases[0].Count(), len(want))
+			}
+			phase.Name = "scribbled"
+			for i := range phase.Objects {
+				phase.Objects[i] = RevisionObject{Name: "scribbled", Digest: "scribbled", Size: 7}
+			}
+			_ = append(phase.Objects, RevisionObject{Name: "scribbled"})
+		}
+		if diff := cmp.Diff([]RevisionPhase{{Name: "one", Packed: &PackedObjects{Shape: packed.Shape, Own: packed.Own}}}, cached.Spec.Phases); diff != "" {
+			t.Fatalf("the cached one has changed (-want +got):\n%s", diff)
+		}
+		again, _ := Pack(want)
+		if diff := cmp.Diff(again, packed); diff != "" {
+			t.Fatalf("the packed form has changed (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What has no packed form is not packed.
+func TestPackRefuses(t *testing.T) {
+	digits := strings.Repeat("0a", digestSize)
+	for name, tc := range map[string]struct {
+		reason string
+		object RevisionObject
+	}{
+		"Inline":    {"a manifest is the request's", RevisionObject{Object: &Manifest{}}},
+		"UpperCase": {"it would come back in lower case", RevisionObject{Digest: "sha256:" + strings.ToUpper(digits)}},
+		"Short":     {"it has no 32 bytes", RevisionObject{Digest: "sha256:" + digits[2:]}},
+		"Long":      {"it has more than 32 bytes", RevisionObject{Digest: "sha256:" + digits + "00"}},
+		"NoDigits":  {"it is not hexadecimal", RevisionObject{Digest: "sha256:" + digits[1:] + "g"}},
+		"Unknown":   {"another algorithm", RevisionObject{Digest: "sha512:" + digits}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, ok := Pack([]RevisionObject{{Digest: "sha256:" + digits}, tc.object}); ok {
+				t.Errorf("it was packed: %s", tc.reason)
+			}
+		})
+	}
+}
