@@ -95,8 +95,9 @@ func factsIn(revisions []olm.ClusterExtensionRevision) map[entryKey]facts {
 // eachObject calls f for every entry of a revision, in rollout order.
 func eachObject(revision *olm.ClusterExtensionRevision, f func(phase, index int, entry *olm.RevisionObject)) {
 	for p := range revision.Spec.Phases {
-		for e := range revision.Spec.Phases[p].Objects {
-			f(p, e, &revision.Spec.Phases[p].Objects[e])
+		objects := revision.Spec.Phases[p].List()
+		for e := range objects {
+			f(p, e, &objects[e])
 		}
 	}
 }

@@ -36,6 +36,10 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 			return nil, apierrors.NewInternalError(err)
 		}
 		head.Name = name
+		// One extension at a time, since unpacked revisions are several times as large.
+		for i := range chains[name] {
+			chains[name][i].Unpack()
+		}
 		list.Items = append(list.Items, *history(head, chains[name]))
 	}
 	return list, nil
