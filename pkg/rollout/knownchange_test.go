@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,9 +16,13 @@ import (
 )
 
 // silence is an Admission that has a say in the objects that are listed.
-type silence struct{ loud map[manifest.ID]bool }
+type silence struct {
+	loud map[manifest.ID]bool
+	// prepared is how often it was told that it will be asked.
+	prepared *atomic.Int32
+}
 
-func (s silence) Prepare() {}
+func (s silence) Prepare() { s.prepared.Add(1) }
 
 func (s silence) Silent(_ context.Context, id manifest.ID, _ accepted.Verdict) bool {
 	return !s.loud[id]
@@ -31,7 +36,7 @@ func foreseeing(loud ...string) *saga {
 }
 
 func (s *saga) foresees(loud ...string) {
-	admission := silence{map[manifest.ID]bool{}}
+	admission := silence{map[manifest.ID]bool{}, &atomic.Int32{}}
 	for _, object := range loud {
 		admission.loud[refOf(object).ID] = true
 	}
@@ -115,6 +120,24 @@ func TestCertain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInstallationPrepares: an installation has what its first update needs found out, and what is
+// as it should be does not.
+func TestInstallationPrepares(t *testing.T) {
+	const x = "ConfigMap a/x"
+	s := foreseeing()
+	one := s.revision(1).phase("all", x+"=1")
+	s.roll(t, one)
+	if s.engine.Admission.(silence).prepared.Load() == 0 {
+		t.Error("an installation prepares nothing")
+	}
+	s.foresees()
+	s.become(s.revision(2).phase("all", x+"=1"), one)
+	s.settle(t)
+	if n := s.engine.Admission.(silence).prepared.Load(); n > 0 {
+		t.Errorf("a revision that changes nothing prepares %d times", n)
 	}
 }
 
