@@ -16,7 +16,6 @@ import (
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/controller/retention"
@@ -52,7 +51,6 @@ type Settings struct {
 // Controllers are the loops that run where this replica is the leader.
 func (s *Settings) Controllers() []leadership.Controller {
 	controllers := []leadership.Controller{
-		// The first, for its index of revisions, which others use too.
 		{Name: "chain", Start: s.startChains},
 		{Name: "plan", Start: s.startPlans},
 		{Name: "retention", Start: func(_ context.Context, term leadership.Term) error {
@@ -72,9 +70,6 @@ func (s *Settings) Controllers() []leadership.Controller {
 // are rolled out into, those for the clusters that chains name, and the controller that
 // drives them.
 func (s *Settings) startChains(ctx context.Context, term leadership.Term) error {
-	if err := bychain.Index(ctx, term.Manager.GetFieldIndexer()); err != nil {
-		return err
-	}
 	requests := &targetclient.Counter{}
 	changed := make(chan ctrlevent.TypedGenericEvent[string], pendingChanges)
 	notify := notifier(ctx, changed)

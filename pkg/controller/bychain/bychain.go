@@ -23,11 +23,10 @@ func Request(chain string) reconcile.Request {
 
 // Requests maps a revision to its chain.
 func Requests(_ context.Context, revision client.Object) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, chain := range Of(revision) {
-		requests = append(requests, Request(chain))
+	if chain := revision.GetLabels()[olmv1alpha1.ChainLabel]; chain != "" {
+		return []reconcile.Request{Request(chain)}
 	}
-	return requests
+	return nil
 }
 
 // UnreadableError says that the record of a revision cannot be read from the store. Its
@@ -41,41 +40,12 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("the record of %s cannot be read from the store, so nothing is done for its extension: %s", e.Revision, e.Why)
 }
 
-// Field is the name of the index of revisions by chain, and Of its values for a revision.
-const Field = "chain"
-
-// Of returns the chain of a revision, or nothing.
-func Of(revision client.Object) []string {
-	if chain := revision.GetLabels()[olmv1alpha1.ChainLabel]; chain != "" {
-		return []string{chain}
-	}
-	return nil
-}
-
-// Index makes a cache find the revisions of a chain without looking at all others, which
-// may be thousands. It is called before the first Cached.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &olmv1alpha1.ClusterExtensionRevision{}, Field, Of); err != nil {
-		return fmt.Errorf("indexing revisions by extension: %w", err)
-	}
-	return nil
-}
-
-// Cached is List from a cache that has the Index.
-func Cached(ctx context.Context, from client.Reader, chain string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
-	return list(ctx, from, client.MatchingFields{Field: chain})
-}
-
-// List returns the revisions of a chain as the API server knows them, newest first. When the
-// record of one of them cannot be read, the error is an *UnreadableError, and the others are
-// returned to be told of it.
+// List returns the revisions of a chain, newest first. When the record of one of them
+// cannot be read, the error is an *UnreadableError, and the others are returned to be
+// told of it.
 func List(ctx context.Context, from client.Reader, chain string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
-	return list(ctx, from, client.MatchingLabels{olmv1alpha1.ChainLabel: chain})
-}
-
-func list(ctx context.Context, from client.Reader, which client.ListOption) ([]olmv1alpha1.ClusterExtensionRevision, error) {
 	var list olmv1alpha1.ClusterExtensionRevisionList
-	if err := from.List(ctx, &list, which); err != nil {
+	if err := from.List(ctx, &list, client.MatchingLabels{olmv1alpha1.ChainLabel: chain}); err != nil {
 		return nil, err
 	}
 	var err error

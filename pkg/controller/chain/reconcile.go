@@ -179,7 +179,7 @@ func (v *visit) prepare(ctx context.Context) error {
 func (v *visit) list(ctx context.Context) error {
 	pending := v.memoryByChain.pending(v.chain)
 	var err error
-	v.revisions, err = bychain.Cached(ctx, v.Client, v.chain)
+	v.revisions, err = bychain.List(ctx, v.Client, v.chain)
 	if err == nil || errors.As(err, new(*bychain.UnreadableError)) {
 		v.known = v.memoryByChain.open(v.chain, v.revisions)
 		v.revisions = pending.recall(v.revisions)

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
@@ -81,8 +80,7 @@ func set(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *sett
 	if err := olmv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&olmv1alpha1.ClusterExtensionRevision{}).
-		WithIndex(&olmv1alpha1.ClusterExtensionRevision{}, bychain.Field, bychain.Of)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&olmv1alpha1.ClusterExtensionRevision{})
 	for _, r := range revisions {
 		builder = builder.WithObjects(r.DeepCopy())
 	}

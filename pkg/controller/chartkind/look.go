@@ -159,7 +159,7 @@ func (s *served) installedAs(ctx context.Context, object *unstructured.Unstructu
 	chain, err = s.mapping.Extension(ctx, object)
 	if err != nil {
 		chain = "" // it is irreconcilable, and says so
-	} else if revisions, err = bychain.Cached(ctx, s.Reader, chain); err != nil {
+	} else if revisions, err = bychain.List(ctx, s.Reader, chain); err != nil {
 		return "", nil, fmt.Errorf("reading the revisions of %s: %w", chain, err)
 	}
 	if s.isOf(revisions, object) || report.StatusOf(object).ReconciledVersion == "" {
@@ -169,7 +169,7 @@ func (s *served) installedAs(ctx context.Context, object *unstructured.Unstructu
 	if err != nil || len(others) == 0 {
 		return chain, revisions, err
 	}
-	revisions, err = bychain.Cached(ctx, s.Reader, others[0])
+	revisions, err = bychain.List(ctx, s.Reader, others[0])
 	return others[0], revisions, err
 }
 

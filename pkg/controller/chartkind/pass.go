@@ -154,7 +154,7 @@ func waiting(revision string) *halt {
 
 // findRevisions reads the revisions of the extension. Those of somebody else are not touched.
 func (v *visit) findRevisions(ctx context.Context) *halt {
-	revisions, err := bychain.Cached(ctx, v.Reader, v.extension)
+	revisions, err := bychain.List(ctx, v.Reader, v.extension)
 	if err != nil {
 		var unreadable *bychain.UnreadableError
 		if errors.As(err, &unreadable) {

@@ -213,7 +213,7 @@ func (v *visit) make(ctx context.Context, wish *wish) *halt {
 // findRevisions reads the revisions of the chain of this name. Those of somebody else are not
 // touched.
 func (v *visit) findRevisions(ctx context.Context) *halt {
-	revisions, err := bychain.Cached(ctx, v.Reader, v.extension.Name)
+	revisions, err := bychain.List(ctx, v.Reader, v.extension.Name)
 	if err != nil {
 		var unreadable *bychain.UnreadableError
 		if errors.As(err, &unreadable) {

@@ -48,7 +48,7 @@ type reconciler struct {
 
 // Reconcile deletes what a chain has too much of.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	revisions, err := bychain.Cached(ctx, r.client, request.Name)
+	revisions, err := bychain.List(ctx, r.client, request.Name)
 	if errors.As(err, new(*bychain.UnreadableError)) {
 		return ctrl.Result{}, nil // its chain is left as it is
 	}
