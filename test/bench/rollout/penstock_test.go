@@ -95,9 +95,23 @@ func (o *ours) follow() {
 	}
 	var running sync.WaitGroup
 	running.Go(func() {
-		for change := range changes.ResultChan() {
-			if revision, ok := change.Object.(*olmv1alpha1.ClusterExtensionRevision); ok {
-				o.note(change.Type, revision)
+		// kube-apiserver ends a watch after half an hour or later.
+		for version := ""; ctx.Err() == nil; {
+			for change := range changes.ResultChan() {
+				if revision, ok := change.Object.(*olmv1alpha1.ClusterExtensionRevision); ok {
+					version = revision.ResourceVersion
+					o.note(change.Type, revision)
+				}
+			}
+			for changes, err = o.revisions.Watch(ctx, metav1.ListOptions{ResourceVersion: version}); err != nil; {
+				select {
+				case <-ctx.Done():
+					return
+				case <-o.server.Ended():
+					return
+				case <-time.After(settling):
+				}
+				changes, err = o.revisions.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
 			}
 		}
 	})
