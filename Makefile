@@ -124,7 +124,7 @@ bench-limit: tools ## Install and upgrade 100 extensions without a limit of memo
 	@cd test/bench && BENCH=limit PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestMemoryLimit$$' -count 1 -v -timeout 1h ./rollout
 
 .PHONY: bench-scale
-bench-scale: tools ## Measure one process with 1,000 extensions of 4 objects and 5 revisions, 6 minutes; FULL=1 with 10,000, an hour; EXTENSIONS=<n>; PROFILE=<folder> for heaps
+bench-scale: tools ## Measure one process with 1,000 extensions of 4 objects and 5 revisions, 6 minutes; FULL=1 with 10,000, 40 minutes; EXTENSIONS=<n>; PROFILE=<folder> for heaps
 	@cd test/bench && BENCH=scale FULL="$(FULL)" EXTENSIONS="$(EXTENSIONS)" PROFILE="$(abspath $(PROFILE))" PENSTOCK_TOOLS="$$(../../hack/build-tools.sh)" go test -run '^TestScale$$' -count 1 -v -timeout 7h ./rollout
 
 .PHONY: bench-extensions
