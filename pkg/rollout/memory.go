@@ -166,13 +166,25 @@ func (m *memory) settle(ref manifest.Ref, what attempt, failure Failure, now tim
 // done forgets the failures and checks of a manifest that was written, and that
 // the object was hidden or deleted.
 func (m *memory) done(ref manifest.Ref) {
-	delete(m.failed, ref)
-	delete(m.passed, ref)
-	delete(m.hidden, ref.ID)
-	delete(m.found, ref.ID)
-	delete(m.deleted, ref.ID)
-	delete(m.overtaken, ref.ID)
-	delete(m.versions, ref.ID)
+	forget(&m.failed, ref)
+	forget(&m.passed, ref)
+	forget(&m.hidden, ref.ID)
+	forget(&m.found, ref.ID)
+	forget(&m.deleted, ref.ID)
+	forget(&m.overtaken, ref.ID)
+	forget(&m.versions, ref.ID)
+}
+
+// forget deletes an entry. A map keeps the memory of all that it ever had, so one that is
+// empty now is replaced: each chain has had a check of each of its objects.
+func forget[K comparable, V any](m *map[K]V, key K) {
+	if _, found := (*m)[key]; !found {
+		return
+	}
+	delete(*m, key)
+	if len(*m) == 0 {
+		*m = map[K]V{}
+	}
 }
 
 // lag notes that all writes to an object came too late, and returns how long to leave

@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -55,6 +57,38 @@ func TestRetry(t *testing.T) {
 	if got := m.retry(ref, first, Failure{}, noon(), func(d time.Duration) time.Duration { return d / 2 }); got != 4*time.Second {
 		t.Errorf("jitter is not applied: %s", got)
 	}
+}
+
+// TestWhatIsDoneTakesNoMemory: a chain whose objects are all written remembers no check, and has
+// no room for them either.
+func TestWhatIsDoneTakesNoMemory(t *testing.T) {
+	const chains, objects, most = 200, 50, 1 << 20
+	inUse := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	refs := make([]manifest.Ref, objects)
+	for i := range refs {
+		refs[i] = manifest.Ref{ID: manifest.ID{Name: fmt.Sprint(i)}}
+	}
+	memories := make([]*memory, chains)
+	before := inUse()
+	for i := range memories {
+		m := newMemory()
+		for _, ref := range refs {
+			m.passed[ref] = check{until: noon()}
+		}
+		for _, ref := range refs {
+			m.done(ref)
+		}
+		memories[i] = m
+	}
+	if grown := inUse() - before; grown > most {
+		t.Errorf("%d chains take %d bytes after %d objects of each were written, more than %d", chains, grown, objects, most)
+	}
+	runtime.KeepAlive(memories)
 }
 
 func TestDoneForgetsTheManifestAlone(t *testing.T) {
