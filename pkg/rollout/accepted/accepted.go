@@ -15,6 +15,7 @@ package accepted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,8 +61,8 @@ func Judge(ref manifest.Ref, before, after []byte) Verdict {
 	if !listed {
 		return Verdict{Unknown: fmt.Sprintf("kind: of %s in %s nothing is known without the server", ref.Kind, ref.APIVersion())}
 	}
-	if len(after) > mostBytes {
-		return Verdict{Unknown: fmt.Sprintf("size: %d bytes; more than %d are not judged", len(after), mostBytes)}
+	if most := cmp.Or(known.most, mostBytes); len(after) > most {
+		return Verdict{Unknown: fmt.Sprintf("size: %d bytes; more than %d are not judged", len(after), most)}
 	}
 	j := &judgement{Verdict: Verdict{Resource: ref.GroupVersionKind().GroupVersion().WithResource(known.resource), Rights: known.rights, Quota: known.quota}}
 	was, is, err := topLevel(before, after)

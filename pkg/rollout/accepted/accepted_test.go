@@ -2,6 +2,7 @@ package accepted
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -133,7 +134,7 @@ func cases() map[string]change {
 	}
 }
 
-func refOf(t *testing.T, body string) manifest.Ref {
+func refOf(t testing.TB, body string) manifest.Ref {
 	t.Helper()
 	var o struct {
 		APIVersion, Kind string
@@ -161,8 +162,11 @@ func (c change) after(t *testing.T) string {
 	return after
 }
 
-func TestJudge(t *testing.T) {
-	for name, c := range cases() {
+func TestJudge(t *testing.T) { judgeAll(t, cases()) }
+
+func judgeAll(t *testing.T, cases map[string]change) {
+	t.Helper()
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			after := c.after(t)
 			got := Judge(refOf(t, after), []byte(c.before), []byte(after))
@@ -217,7 +221,9 @@ func BenchmarkJudge(b *testing.B) {
 }
 
 func FuzzJudge(f *testing.F) {
-	for _, c := range cases() {
+	all := cases()
+	maps.Copy(all, definitionCases())
+	for _, c := range all {
 		f.Add([]byte(c.before), []byte(strings.NewReplacer(c.edits...).Replace(c.before)))
 	}
 	f.Fuzz(func(t *testing.T, before, after []byte) {

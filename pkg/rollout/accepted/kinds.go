@@ -13,6 +13,8 @@ type kind struct {
 	fields   object
 	rights   []Right
 	quota    bool
+	// most bytes of a manifest, or 0 for mostBytes.
+	most int
 }
 
 // kinds are those of which updates are judged. Kubernetes' validation of an update
@@ -53,9 +55,8 @@ var kinds = map[schema.GroupVersionKind]kind{
 	{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}:     {resource: "networkpolicies", fields: metadataOnly()},
 	{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}:           {resource: "ingresses", fields: metadataOnly()},
 	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: {resource: "horizontalpodautoscalers", fields: metadataOnly()},
-	// What a definition was accepted with is accepted again: all that has become stricter is
-	// asked of schemas that have changed (apiextensions validation, ValidateCustomResourceDefinitionUpdate).
-	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: {resource: "customresourcedefinitions", fields: metadataOnly()},
+
+	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}: {resource: "customresourcedefinitions", fields: customResourceDefinition(), most: mostBytesOfDefinition},
 }
 
 // scaled are fields of kinds with a number of replicas.
