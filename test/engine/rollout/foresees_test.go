@@ -154,6 +154,7 @@ func TestForesees(t *testing.T) {
 			c.roll(one)
 			row.meddle(t, c)
 			c.until("complete", complete)
+			c.seen(one.objects()[0])
 			mark := c.Audit().Mark()
 			two := rev(2).phase("all", upgrade(c.name, "2")...)
 			c.become(two, one)
