@@ -78,7 +78,7 @@ func unregister(w sharedPlane) {
 		w.t.Error(again)
 	}
 	w.MustKubectl("delete", "namespace", "penstock-system", "--timeout=180s")
-	w.absent("validatingadmissionpolicy", "penstock-reader")
+	w.absent("validatingadmissionpolicy", "penstock-identities")
 	if got := running(); got != before {
 		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)
 	}

@@ -123,14 +123,14 @@ func restored(t *testing.T, c *cluster.Cluster) {
 		},
 		"PolicyUnbound": {
 			reason: "its dry-runs could become writes",
-			harm:   []string{"delete", "validatingadmissionpolicybinding", "penstock-reader"},
-			read:   []string{"validatingadmissionpolicybinding", "penstock-reader"}, path: "{.spec}",
+			harm:   []string{"delete", "validatingadmissionpolicybinding", "penstock-identities"},
+			read:   []string{"validatingadmissionpolicybinding", "penstock-identities"}, path: "{.spec}",
 		},
 		"PolicyOpened": {
 			reason: "they could, too",
-			harm: []string{"patch", "validatingadmissionpolicy", "penstock-reader", "--type=json",
+			harm: []string{"patch", "validatingadmissionpolicy", "penstock-identities", "--type=json",
 				`-p=[{"op":"replace","path":"/spec/validations/0/expression","value":"true"}]`},
-			read: []string{"validatingadmissionpolicy", "penstock-reader"}, path: "{.spec.validations}",
+			read: []string{"validatingadmissionpolicy", "penstock-identities"}, path: "{.spec.validations}",
 		},
 	}
 	for name, tc := range cases {

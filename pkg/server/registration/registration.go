@@ -143,7 +143,7 @@ func APIServiceName(version schema.GroupVersion) string {
 
 // Objects are what is written, for a Keeper.
 func (r *Registration) Objects() []managedobject.Object {
-	var objects []managedobject.Object
+	objects := r.options.Accounts.Limits()
 	for _, j := range r.options.Jobs {
 		objects = append(objects, r.options.Accounts.Objects(j)...)
 	}

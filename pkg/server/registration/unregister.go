@@ -156,10 +156,11 @@ func (u *unregistration) apiServices(ctx context.Context) error {
 func (u *unregistration) jobs(ctx context.Context) error {
 	admission, roles := u.core.AdmissionregistrationV1(), u.core.RbacV1()
 	var options metav1.DeleteOptions
-	names := []string{olmv1alpha1.FreezeConfigMap}
+	var names []string
 	for _, j := range serviceaccounts.Jobs() {
 		names = append(names, j.Name)
 	}
+	names = append(names, serviceaccounts.LimitsName, olmv1alpha1.FreezeConfigMap)
 	for _, name := range names {
 		for _, remove := range []struct {
 			what string

@@ -3,11 +3,14 @@ package serviceaccounts
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -16,7 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
-// Objects are the objects of a job: first what limits its rights, then the rights.
+// Objects are the objects that give a job its identity and its rights. Limits come before them.
 func (a *Accounts) Objects(j Job) []managedobject.Object {
 	options := managedobject.ApplyOptions()
 	accounts, roles := a.options.Client.CoreV1().ServiceAccounts(a.options.Namespace), a.options.Client.RbacV1()
@@ -28,69 +31,92 @@ func (a *Accounts) Objects(j Job) []managedobject.Object {
 	binding := rbacapply.ClusterRoleBinding(j.Name).
 		WithRoleRef(rbacapply.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(j.Name)).
 		WithSubjects(rbacapply.Subject().WithKind(rbacv1.ServiceAccountKind).WithNamespace(a.options.Namespace).WithName(j.Name))
-	return append(a.limits(j, options),
-		managedobject.Object{
+	return []managedobject.Object{
+		{
 			Resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts"), Namespace: a.options.Namespace, Name: j.Name,
 			Apply: func(ctx context.Context) (metav1.Object, error) {
 				return accounts.Apply(ctx, coreapply.ServiceAccount(j.Name, a.options.Namespace), options)
 			},
 		},
-		managedobject.Object{
+		{
 			Resource: rbacv1.SchemeGroupVersion.WithResource("clusterroles"), Name: j.Name,
 			Apply: func(ctx context.Context) (metav1.Object, error) {
 				return roles.ClusterRoles().Apply(ctx, role, options)
 			},
 		},
-		managedobject.Object{
+		{
 			Resource: rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), Name: j.Name,
 			Apply: func(ctx context.Context) (metav1.Object, error) {
 				return roles.ClusterRoleBindings().Apply(ctx, binding, options)
 			},
-		})
+		},
+	}
 }
 
-// limits are the objects that hold a job to its limit.
-func (a *Accounts) limits(j Job, options metav1.ApplyOptions) []managedobject.Object {
-	if j.Limit == nil {
-		return nil
-	}
-	policies := a.options.Client.AdmissionregistrationV1()
+// LimitsName is the name of the policy that holds jobs to their limits, and of its binding.
+const LimitsName = "penstock-identities"
+
+// Limits are the objects that hold all jobs to their limits. They are written before any of
+// those jobs gets its rights.
+func (a *Accounts) Limits() []managedobject.Object {
+	options, policies := managedobject.ApplyOptions(), a.options.Client.AdmissionregistrationV1()
 	return []managedobject.Object{
 		{
-			Resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), Name: j.Name,
+			Resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicies"), Name: LimitsName,
 			Apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicies().Apply(ctx, LimitPolicy(j, a.User(j).GetName()), options)
+				return policies.ValidatingAdmissionPolicies().Apply(ctx, LimitPolicy(a.options.Namespace), options)
 			},
 		},
 		{
-			Resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), Name: j.Name,
+			Resource: admissionv1.SchemeGroupVersion.WithResource("validatingadmissionpolicybindings"), Name: LimitsName,
 			Apply: func(ctx context.Context) (metav1.Object, error) {
-				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, LimitBinding(j), options)
+				return policies.ValidatingAdmissionPolicyBindings().Apply(ctx, LimitBinding(), options)
 			},
 		},
 	}
 }
 
-// LimitBinding puts the policy of a job in force.
-func LimitBinding(j Job) *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
-	return admissionapply.ValidatingAdmissionPolicyBinding(j.Name).WithSpec(
-		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(j.Name).WithValidationActions("Deny"))
+// LimitBinding puts the policy in force.
+func LimitBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
+	return admissionapply.ValidatingAdmissionPolicyBinding(LimitsName).WithSpec(
+		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(LimitsName).WithValidationActions("Deny"))
 }
 
-// LimitPolicy refuses a user every write that the limit of the job does not allow.
+// LimitPolicy refuses each job whose ServiceAccount is in a namespace the writes that its limit
+// does not allow.
+//
+// It is one policy for all jobs, and its conditions say already what is refused. For each policy
+// that matches a write, kube-apiserver converts the old and the new object to values of CEL, and
+// does so again for conditions, validations, messages and audit annotations (newActivation in
+// k8s.io/apiserver/pkg/admission/plugin/cel). Every write in the cluster matches these rules, so
+// it is converted once for all jobs, also when a job writes what it may.
 //
 // matchConstraints are one value to server-side apply: defaults are said, too. Without them,
 // whoever applies the same manifest after us, such as `helm upgrade`, is told of a conflict
 // with what the API server has added (kubernetes-sigs/structured-merge-diff: atomic fields
 // are compared as a whole).
-func LimitPolicy(j Job, username string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
+func LimitPolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	everything := admissionapply.NamedRuleWithOperations().
 		WithAPIGroups("*").WithAPIVersions("*").WithResources("*/*").WithOperations("*").WithScope(admissionv1.AllScopes)
-	return admissionapply.ValidatingAdmissionPolicy(j.Name).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
+	var users, allowed []string
+	var validations []*admissionapply.ValidationApplyConfiguration
+	for _, j := range Jobs() {
+		if j.Limit == nil {
+			continue
+		}
+		user := strconv.Quote(serviceaccount.MakeUsername(namespace, j.Name))
+		users = append(users, user)
+		allowed = append(allowed, fmt.Sprintf("request.userInfo.username == %s && (%s)", user, j.Limit.Allows))
+		validations = append(validations, admissionapply.Validation().
+			WithExpression(fmt.Sprintf("request.userInfo.username != %s || (%s)", user, j.Limit.Allows)).WithMessage(j.Limit.Message))
+	}
+	return admissionapply.ValidatingAdmissionPolicy(LimitsName).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
 		WithFailurePolicy("Fail").
 		WithMatchConstraints(admissionapply.MatchResources().WithResourceRules(everything).WithMatchPolicy(admissionv1.Equivalent).
 			WithNamespaceSelector(metaapply.LabelSelector()).WithObjectSelector(metaapply.LabelSelector())).
-		WithMatchConditions(admissionapply.MatchCondition().WithName("user").
-			WithExpression(fmt.Sprintf("request.userInfo.username == %q", username))).
-		WithValidations(admissionapply.Validation().WithExpression(j.Limit.Allows).WithMessage(j.Limit.Message)))
+		WithMatchConditions(
+			admissionapply.MatchCondition().WithName("user").WithExpression(fmt.Sprintf("request.userInfo.username in [%s]", strings.Join(users, ", "))),
+			admissionapply.MatchCondition().WithName("beyond-its-limit").WithExpression(fmt.Sprintf("!(%s)", strings.Join(allowed, " || "))),
+		).
+		WithValidations(validations...))
 }

@@ -198,9 +198,14 @@ func (a *Accounts) await(ctx context.Context, j Job) {
 	klog.FromContext(ctx).Error(err, "It is not known whether the host knows the rights of a job", "job", j.Name)
 }
 
-// ensureJob applies the objects of a job. What is as it should be is not changed.
+// ensureJob applies the objects of a job, first what limits its rights. What is as it should be
+// is not changed.
 func (a *Accounts) ensureJob(ctx context.Context, j Job) error {
-	for _, object := range a.Objects(j) {
+	objects := a.Objects(j)
+	if j.Limit != nil {
+		objects = append(a.Limits(), objects...)
+	}
+	for _, object := range objects {
 		_, err := object.Apply(ctx)
 		if apierrors.IsNotFound(err) && object.Resource.Group == admissionv1.GroupName {
 			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job within its limit", "job", j.Name)
