@@ -102,7 +102,7 @@ gotest() {
 	# Without vet, which is a check of its own.
 	watched "${gotestsum}" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped,output \
 		--rerun-fails="${RERUN:-1}" --rerun-fails-max-failures=30 --rerun-fails-run-root-test --rerun-fails-report "${again}" --packages "${packages[*]}" \
-		--jsonfile "${out}" -- -vet=off -timeout 20m ${flags[@]+"${flags[@]}"} ${TESTFLAGS:-} 2>&1
+		--jsonfile "${out}" -- -vet=off -timeout 40m ${flags[@]+"${flags[@]}"} ${TESTFLAGS:-} 2>&1
 	status=$?
 	[ "${status}" -ne 0 ] || cat "${again}" >>"${flaky}"
 	rm -f "${again}"

@@ -259,7 +259,7 @@ func TestManyTerms(t *testing.T) {
 		hold(t, client, "")
 		await(t, "the next term", o.began)
 		if term == settled {
-			before = labelled(t, label)
+			before = steady(t, label)
 		}
 	}
 	const few = 4
@@ -286,6 +286,24 @@ func hold(t *testing.T, client kubernetes.Interface, holder string) {
 		_, err = client.CoordinationV1().Leases(leaseNamespace).Update(t.Context(), held, metav1.UpdateOptions{})
 		return err
 	})
+}
+
+// steady is labelled when a term is under way: its last watches begin a moment after its controllers.
+func steady(t *testing.T, label string) int {
+	t.Helper()
+	const looks = 10
+	last, same := 0, 0
+	eventually(t, "all goroutines of a term", func() error {
+		now := labelled(t, label)
+		if now != last {
+			last, same = now, 0
+		}
+		if same++; same < looks {
+			return fmt.Errorf("%d goroutines for %d looks", now, same)
+		}
+		return nil
+	})
+	return last
 }
 
 // labelled counts the goroutines with a label.

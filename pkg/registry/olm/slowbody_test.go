@@ -33,15 +33,21 @@ func TestSlowBodies(t *testing.T) {
 	} {
 		name := []string{"HTTP1", "HTTP2"}[i]
 		t.Run(name, func(t *testing.T) {
+			large := func(name string) object {
+				return file(name, inline(configMap("a", strings.Repeat("x", 900<<10))))
+			}
+			start := time.Now()
+			s.create(large(fmt.Sprintf("calm%d-1", i))).want(t, http.StatusCreated)
+			calm := time.Since(start)
 			var answers []<-chan outcome
 			for n := range connections {
 				answers = append(answers, open(n))
 			}
-			large := file(fmt.Sprintf("e%d-1", i), inline(configMap("a", strings.Repeat("x", 900<<10))))
-			start := time.Now()
-			s.create(large).want(t, http.StatusCreated)
-			if took := time.Since(start); took > 4*time.Second {
-				t.Errorf("another user's create took %s", took)
+			start = time.Now()
+			s.create(large(fmt.Sprintf("e%d-1", i))).want(t, http.StatusCreated)
+			// Nobody has to wait until the others are told. A busy machine takes longer for both.
+			if took := time.Since(start); took > max(4*time.Second, 10*calm) {
+				t.Errorf("another user's create took %s, and %s when nobody was silent", took, calm)
 			}
 			allowed := map[int]bool{http.StatusRequestTimeout: true, http.StatusTooManyRequests: true}
 			if name == "HTTP1" {
