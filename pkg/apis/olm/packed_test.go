@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -66,6 +67,34 @@ func TestPack(t *testing.T) {
 			t.Fatalf("the packed form has changed (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A field that an entry is given one day is packed, too; one that refers to memory would be
+// shared by all who unpack it, and has to be looked at like Object.
+func TestPackKeepsEachField(t *testing.T) {
+	entry := reflect.TypeFor[RevisionObject]()
+	for i := range entry.NumField() {
+		var object RevisionObject
+		switch field := reflect.ValueOf(&object).Elem().Field(i); {
+		case entry.Field(i).Name == "Object":
+			continue // is not packed
+		case entry.Field(i).Name == "Digest":
+			object.Digest = "sha256:" + strings.Repeat("0a", digestSize)
+		case field.Kind() == reflect.String:
+			field.SetString("x")
+		case field.CanInt():
+			field.SetInt(7)
+		case field.Kind() == reflect.Bool:
+			field.SetBool(true)
+		default:
+			t.Errorf("%s is a %s: say how it is packed and who may write to it", entry.Field(i).Name, field.Kind())
+			continue
+		}
+		packed, ok := Pack([]RevisionObject{object})
+		if got := packed.Unpack(); !ok || got[0] != object {
+			t.Errorf("%s is lost: %+v, want %+v", entry.Field(i).Name, got, object)
+		}
+	}
 }
 
 // What has no packed form is not packed.

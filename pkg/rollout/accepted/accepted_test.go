@@ -46,6 +46,8 @@ func cases() map[string]change {
 		"annotation-large":    {"annotations are bounded", configMap, []string{`"note":"1"`, `"note":"` + strings.Repeat("x", mostAnnotations) + `"`}, "are not judged"},
 		"annotation-of-kubernetes": {"annotations of Kubernetes may be validated", configMap,
 			[]string{`"note":"1"`, `"app.kubernetes.io/x":"2"`}, "app.kubernetes.io/x may mean"},
+		"annotation-of-approval": {"also one whose key is such a domain: definitions in groups of Kubernetes need it", configMap,
+			[]string{`"note":"1"`, `"api-approved.kubernetes.io":"2"`}, "api-approved.kubernetes.io may mean"},
 		"finalizer": {"finalizers are not judged", configMap, []string{`"name":"x"`, `"finalizers":["example.com/x"],"name":"x"`}, "metadata.finalizers"},
 		"owner":     {"nor are owners", configMap, []string{`"name":"x"`, `"name":"x","ownerReferences":[]`}, "metadata.ownerReferences"},
 

@@ -52,6 +52,8 @@ func definitionCases() map[string]change {
 		"property-any-of":        added("other quantifiers are not judged", "quantifiers", `{"type":"string","anyOf":[{"type":"integer"},{"type":"string"}]}`),
 		"property-free":          added("anything", "", `{"x-kubernetes-preserve-unknown-fields":true}`),
 		"property-free-false":    added("or nothing is said", "has a value", `{"type":"object","x-kubernetes-preserve-unknown-fields":false}`),
+		"property-long":          edit("its name is a key of YAML, which is not longer than 1,024 characters", "name", `"a":{`, `"`+strings.Repeat("x", 1100)+`":{"type":"string"},"a":{`),
+		"property-long-below":    added("anywhere", "name", `{"type":"object","properties":{"`+strings.Repeat("x", 1100)+`":{"type":"string"}}}`),
 		"property-deep":          added("a tree", "", `{"type":"array","items":{"type":"object","properties":{"x":{"type":"object","additionalProperties":{"type":"integer","format":"int32"}}}}}`),
 		"property-deep-bad":      added("is looked at all over", "new.items.properties.x.additionalProperties", `{"type":"array","items":{"type":"object","properties":{"x":{"type":"object","additionalProperties":{"type":"integer","format":1}}}}}`),
 		"property-no-items":      added("an array has items", "items do not go", `{"type":"array"}`),

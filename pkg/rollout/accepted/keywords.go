@@ -99,6 +99,13 @@ func plain(schema map[string]any, at place) string {
 	return ""
 }
 
+// mostBytesOfName is how long the name of a new property may be. API servers read what is
+// applied as YAML, in which a key takes at most 1,024 characters, of which one that is escaped
+// has six.
+const mostBytesOfName = 160
+
+const longName = "the name of a property is long"
+
 func plainProperties(value any, at place) string {
 	properties, is := value.(map[string]any)
 	if !is {
@@ -108,6 +115,9 @@ func plainProperties(value any, at place) string {
 		schema, is := value.(map[string]any)
 		if !is {
 			return "." + name + ": is no schema"
+		}
+		if len(name) > mostBytesOfName {
+			return ": " + longName
 		}
 		if why := plain(schema, at); why != "" {
 			return "." + name + prefixed(why)

@@ -66,12 +66,10 @@ func keys(j *judgement, path string, before, after any, plain func(key string) b
 }
 
 // reserved is true for keys in a domain of Kubernetes or of a distribution that compiles
-// admission of its own in.
+// admission of its own in, and for those that are such a domain: api-approved.kubernetes.io
+// is a key.
 func reserved(key string) bool {
-	domain, _, found := strings.Cut(key, "/")
-	if !found {
-		return false
-	}
+	domain, _, _ := strings.Cut(key, "/")
 	for _, of := range [...]string{"kubernetes.io", "k8s.io", "openshift.io"} {
 		if domain == of || strings.HasSuffix(domain, "."+of) {
 			return true

@@ -152,6 +152,9 @@ func compareProperties(before, after any, parent, at place) (kept bool, why stri
 			if own.fixed != "" {
 				return false, "." + name + ": " + own.fixed
 			}
+			if len(name) > mostBytesOfName {
+				return false, ": " + longName
+			}
 			if why := plain(schema, own); why != "" {
 				return false, "." + name + prefixed(why)
 			}

@@ -61,6 +61,13 @@ func TestApplySends(t *testing.T) {
 			want:    `{"metadata":{"resourceVersion":"5","uid":"u"}}`,
 			query:   url.Values{"fieldManager": {"penstock/x"}, "force": {"true"}, "dryRun": {"All"}},
 		},
+		"Escaped": {
+			reason:  "the server reads the body of an apply as YAML, which has no such characters as they are, and for which one of them is a line break",
+			body:    "{\"metadata\":{},\"data\":{\"\x7f\":\"\u0080\u0084\u0085\u009f\u00a0\u00ff\ufeff\ufffd\ufffe\uffff\U0001fffe\u2028\"}}",
+			options: ApplyOptions{FieldManager: "penstock/x", UID: "u", ResourceVersion: "5"},
+			want:    "{\"data\":{\"\\u007f\":\"\\u0080\\u0084\\u0085\\u009f\u00a0\u00ff\ufeff\ufffd\\ufffe\\uffff\U0001fffe\\u2028\"},\"metadata\":{\"resourceVersion\":\"5\",\"uid\":\"u\"}}",
+			query:   url.Values{"fieldManager": {"penstock/x"}, "force": {"true"}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

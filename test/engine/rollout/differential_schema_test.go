@@ -3,13 +3,14 @@ package rollout_test
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // definitions are specimens with what schemas are refused for: two versions, of which one has
 // status; lists with keys, sets, defaults, quantifiers, embedded resources, rules, fields
-// to select by.
+// to select by; a group of Kubernetes.
 func definitions() []string {
 	const head = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"labels":{"app":"x"},"name":"things.NAME.example.com"},"spec":{"group":"NAME.example.com","names":{"kind":"Thing","plural":"things"},"scope":"Namespaced","versions":[`
 	const meta = `"apiVersion":{"description":"old","type":"string"},"kind":{"type":"string"},"metadata":{"type":"object"}`
@@ -27,6 +28,7 @@ func definitions() []string {
 	}
 	return []string{
 		head + `{"name":"v1",` + columns + schema(lists) + `,"served":true,"storage":true,"subresources":{"status":{}}}]}}`,
+		strings.NewReplacer("NAME.example.com", "NAME.k8s.io", `"labels":{"app"`, `"annotations":{"api-approved.kubernetes.io":"unapproved"},"labels":{"app"`).Replace(head) + `{"name":"v1",` + schema(values) + `,"served":true,"storage":true}]}}`,
 		head + `{"name":"v1",` + columns + schema(values) + `,"served":true,"storage":true,"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}},{"name":"v1beta1",` + schema(lists) + `,"served":true,"storage":false}]}}`,
 		head + `{"name":"v1",` + schema(quantified+`,`+values) + `,"served":true,"storage":true}]}}`,
 		head + `{"name":"v1",` + schema(lists) + `,"served":true,"storage":true,"subresources":{"status":{}}},{"name":"v2",` + schema(lists) + `,"served":true,"storage":false}]}}`,
@@ -110,7 +112,7 @@ func (m mutation) schema(at map[string]any, depth int) {
 }
 
 func (m mutation) property() string {
-	return []string{"a", "b", "g", "i", "new", "new2", "metadata", "kind", "spec", "x.y", "-", "replicas", "é"}[m.IntN(13)]
+	return []string{"a", "b", "g", "i", "new", "new2", "metadata", "kind", "spec", "x.y", "-", "replicas", "é", strings.Repeat("k", 1030)}[m.IntN(14)]
 }
 
 func (m mutation) keyword() string {

@@ -89,15 +89,15 @@ func (m mutation) of(body map[string]any) map[string]any {
 func (m mutation) value() any {
 	long := strings.Repeat("x", 64)
 	return []any{
-		"", "1", "x", "y", "a b", " i:2", "i:2", "-1", "é", long, long + long + long + long, "a/b", "example.com/x", "AAE=", "?", "Opaque", "true", "\n", "A=B", "..", "x.",
+		"", "1", "x", "y", "a b", " i:2", "i:2", "-1", "é", long, long + long + long + long, "a/b", "example.com/x", "AAE=", "?", "Opaque", "true", "\n", "A=B", "..", "x.", "\x7f", "\u0085\ufffe",
 		int64(0), int64(1), int64(-1), int64(1) << 40, 1.5, true, false, nil, map[string]any{}, []any{}, []any{"x"}, []any{int64(1)}, []any{nil}, map[string]any{"a": "1"}, map[string]any{"app": "x"}, map[string]any{"a": int64(1)},
 		map[string]any{"name": "A"}, []any{map[string]any{"name": "A"}},
-	}[m.IntN(39)]
+	}[m.IntN(41)]
 }
 
 func (m mutation) key() string {
-	return []string{"app", "version", "a", "a b", "A", "name", "note", "app.kubernetes.io/version", "example.com/x", "example.com/x/y", "kubernetes.io/x", "-", "", "..", "a..b", "é", "env", "args", "image",
-		"immutable", "type", "stringData", "binaryData", "data", strings.Repeat("k", 64), strings.Repeat("k", 254)}[m.IntN(26)]
+	return []string{"app", "version", "a", "a b", "A", "name", "note", "api-approved.kubernetes.io", "app.kubernetes.io/version", "example.com/x", "example.com/x/y", "kubernetes.io/x", "-", "", "..", "a..b", "é", "env", "args", "image",
+		"immutable", "type", "stringData", "binaryData", "data", strings.Repeat("k", 64), strings.Repeat("k", 254)}[m.IntN(27)]
 }
 
 // anywhere changes, adds or removes something at some depth.
