@@ -173,7 +173,7 @@ func (s storeProcess) told() {
 		s.sends(signal, etcd)
 	}
 	s.MustKubectl("annotate", "cer", "argocd-1", "--overwrite", "example.com/told=yes")
-	s.stops(server, 2*time.Second)
+	s.stops(server, podGrace)
 	if log := server.Log(); strings.Contains(log, "The embedded etcd has ended") {
 		s.t.Errorf("etcd has ended first:\n%s", log)
 	}
