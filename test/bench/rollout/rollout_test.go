@@ -42,7 +42,7 @@ func readSettings() settings {
 		s.extensions = []int{1, 10, 100, 1000}
 		s.idlenesses = []idleness{
 			{extensions: 100, objects: 4, revisions: 1, memory: 20}, {extensions: 1000, objects: 4, revisions: 1, memory: 150},
-			{extensions: 1000, objects: 50, revisions: 5, memory: 150},
+			{extensions: 1000, objects: 50, revisions: 5, memory: 200},
 		}
 		s.roundTrips = []time.Duration{0, 5 * time.Millisecond}
 	}
