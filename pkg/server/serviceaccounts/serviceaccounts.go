@@ -22,6 +22,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
+	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
 const (
@@ -157,8 +158,13 @@ func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential,
 // this process may not do is said in the log and left to a person: everything but that
 // job goes on. Any other error may go away by itself: call Ensure again.
 func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
+	// What limits rights comes before them: without it, no job that has a limit gets any.
+	unlimited := a.apply(ctx, a.Limits())
 	for _, j := range jobs {
-		err := a.ensureJob(ctx, j)
+		err := unlimited
+		if err == nil || j.Limit == nil {
+			err = a.apply(ctx, a.Objects(j))
+		}
 		if apierrors.IsForbidden(err) {
 			klog.FromContext(ctx).Error(err, "A job of this process goes without an identity", "job", j.Name, "remedy", a.Remedy(j))
 			continue
@@ -198,17 +204,12 @@ func (a *Accounts) await(ctx context.Context, j Job) {
 	klog.FromContext(ctx).Error(err, "It is not known whether the host knows the rights of a job", "job", j.Name)
 }
 
-// ensureJob applies the objects of a job, first what limits its rights. What is as it should be
-// is not changed.
-func (a *Accounts) ensureJob(ctx context.Context, j Job) error {
-	objects := a.Objects(j)
-	if j.Limit != nil {
-		objects = append(a.Limits(), objects...)
-	}
+// apply writes objects. What is as it should be is not changed.
+func (a *Accounts) apply(ctx context.Context, objects []managedobject.Object) error {
 	for _, object := range objects {
 		_, err := object.Apply(ctx)
 		if apierrors.IsNotFound(err) && object.Resource.Group == admissionv1.GroupName {
-			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job within its limit", "job", j.Name)
+			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job within its limit")
 			continue
 		}
 		if err != nil {
