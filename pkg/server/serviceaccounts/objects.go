@@ -85,7 +85,8 @@ func LimitBinding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfigu
 // LimitPolicy refuses each job whose ServiceAccount is in a namespace the writes that its limit
 // does not allow.
 //
-// It is one policy for all jobs, and its conditions say already what is refused. For each policy
+// It is one policy for all jobs, and its conditions say what is refused; its validations say to
+// whom, each with the message of one job. For each policy
 // that matches a write, kube-apiserver converts the old and the new object to values of CEL, and
 // does so again for conditions, validations, messages and audit annotations (newActivation in
 // k8s.io/apiserver/pkg/admission/plugin/cel). Every write in the cluster matches these rules, so
@@ -108,7 +109,7 @@ func LimitPolicy(namespace string) *admissionapply.ValidatingAdmissionPolicyAppl
 		users = append(users, user)
 		allowed = append(allowed, fmt.Sprintf("request.userInfo.username == %s && (%s)", user, j.Limit.Allows))
 		validations = append(validations, admissionapply.Validation().
-			WithExpression(fmt.Sprintf("request.userInfo.username != %s || (%s)", user, j.Limit.Allows)).WithMessage(j.Limit.Message))
+			WithExpression("request.userInfo.username != "+user).WithMessage(j.Limit.Message))
 	}
 	return admissionapply.ValidatingAdmissionPolicy(LimitsName).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
 		WithFailurePolicy("Fail").
