@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // applied is an object for server-side apply, of nothing but our own fields. With its uid,
@@ -29,7 +30,8 @@ func applied(object *unstructured.Unstructured, metadata, status map[string]any)
 	if status != nil {
 		out["status"] = status
 	}
-	return json.Marshal(out)
+	body, err := json.Marshal(out)
+	return manifest.ForApply(body), err
 }
 
 func (a Account) of(kind chartkind.ResourceKind, object *unstructured.Unstructured) dynamic.ResourceInterface {

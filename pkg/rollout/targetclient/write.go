@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -259,30 +258,7 @@ func (p metadataPatch) onto(body []byte) ([]byte, error) {
 	if body, err = json.Marshal(object); err != nil {
 		return nil, err
 	}
-	return escaped(body), nil
-}
-
-// escaped is the same JSON without what may be as it is in the strings of JSON and not in
-// those of YAML, as which API servers read what is applied: they refuse control characters and
-// what is no character, and U+0085 is a line break, of which they make a space.
-func escaped(body []byte) []byte {
-	var out []byte
-	from := 0
-	for i := 0; i < len(body); i++ {
-		if body[i] < 0x7f {
-			continue
-		}
-		r, size := utf8.DecodeRune(body[i:])
-		if r <= 0x9f || r == 0xfffe || r == 0xffff {
-			out = fmt.Appendf(append(out, body[from:i]...), `\u%04x`, r)
-			from = i + size
-		}
-		i += size - 1
-	}
-	if out == nil {
-		return body
-	}
-	return append(out, body[from:]...)
+	return manifest.ForApply(body), nil
 }
 
 func dryRun(on bool) []string {
