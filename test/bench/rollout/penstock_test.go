@@ -55,6 +55,10 @@ func startOurs(w *casePlane, program *penstock.Program, title string, flatten bo
 	w.t.Helper()
 	o := newOurs(w, title, flatten)
 	o.start(program, penstock.DataDir(w.t), flags...)
+	// The API is served before all of it is registered, and then everything that was registered is
+	// looked at. That is no part of an installation.
+	o.server.Await(w.t, "The host cluster serves our API")
+	w.quiet(o)
 	return o
 }
 
@@ -66,8 +70,6 @@ func newOurs(w *casePlane, title string, flatten bool) *ours {
 func (o *ours) start(program *penstock.Program, dataDir string, flags ...string) {
 	o.w.t.Helper()
 	o.server = program.Serve(o.w.t, o, dataDir, flags...)
-	// The API is served before all of it is registered, which is no part of an installation.
-	o.server.Await(o.w.t, "The host cluster serves our API")
 	config := rest.CopyConfig(o.w.config)
 	config.UserAgent = author
 	client, err := versioned.NewForConfig(config)

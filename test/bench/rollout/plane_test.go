@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -274,6 +275,19 @@ func (w *casePlane) step(s measured, do func(ctx context.Context) (time.Duration
 		result.waited = millis(waiting(requests, s.sends, began, ended))
 	}
 	return result
+}
+
+// quiet waits until a system sends nothing for some time.
+func (w *casePlane) quiet(s measured) {
+	w.t.Helper()
+	err := wait.PollUntilContextTimeout(w.t.Context(), settling, patience, true, func(context.Context) (bool, error) {
+		mark := w.cluster.Audit().Mark()
+		<-time.After(settling)
+		return len(w.cluster.Audit().Since(mark, s.sends, func(r plane.Request) bool { return r.Resource != "leases" })) == 0, nil
+	})
+	if err != nil {
+		w.t.Fatalf("%s does not rest: %v", s.name(), err)
+	}
 }
 
 // begin reads what a step is compared with.

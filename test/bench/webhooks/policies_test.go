@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -25,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/test/bench/measure"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const (
@@ -116,11 +118,7 @@ func TestPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := rest.CopyConfig(c.Config())
-	engine.Impersonate = rest.ImpersonationConfig{
-		UserName: serviceaccount.MakeUsername(jobsNamespace, serviceaccounts.Engine().Name), Groups: []string{"system:masters"},
-	}
-	writers := map[string]*rest.Config{"anybody": c.Config(), "the engine": engine}
+	writers := map[string]*rest.Config{"anybody": c.Config(), "the engine": as(c, serviceaccounts.Engine())}
 	kinds, sets := kindsWritten(t), policySets()
 	for _, kind := range kinds {
 		if _, err := kind.client(c.Config()).Create(t.Context(), kind.object, metav1.CreateOptions{}); err != nil {
@@ -214,6 +212,13 @@ func enforce(t *testing.T, c *cluster.Cluster, set policySet) {
 	untilRefused(ctx, t, c, len(set.policies) > 0)
 }
 
+// as is who may do everything, in the name of a job.
+func as(c *cluster.Cluster, j serviceaccounts.Job) *rest.Config {
+	config := rest.CopyConfig(c.Config())
+	config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(jobsNamespace, j.Name), Groups: []string{user.SystemPrivilegedGroup}}
+	return config
+}
+
 // untilRefused waits until each limited job is refused the subresource of an object, or none is.
 func untilRefused(ctx context.Context, t *testing.T, c *cluster.Cluster, want bool) {
 	t.Helper()
@@ -221,23 +226,17 @@ func untilRefused(ctx context.Context, t *testing.T, c *cluster.Cluster, want bo
 		if j.Limit == nil {
 			continue
 		}
-		config := rest.CopyConfig(c.Config())
-		config.Impersonate = rest.ImpersonationConfig{UserName: serviceaccount.MakeUsername(jobsNamespace, j.Name), Groups: []string{"system:masters"}}
-		client, err := dynamic.NewForConfig(config)
+		client, err := dynamic.NewForConfig(as(c, j))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for {
-			_, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).
+		var answer error
+		if err := poll.Until(ctx, func(ctx context.Context) bool {
+			_, answer = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).
 				Patch(ctx, "default", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}, "status")
-			if apierrors.IsInvalid(err) == want {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				t.Fatalf("job %s is refused: not %t after %s: %v", j.Name, want, enforcing, err)
-			case <-time.After(20 * time.Millisecond):
-			}
+			return apierrors.IsInvalid(answer) == want
+		}); err != nil {
+			t.Fatalf("job %s is refused: not %t after %s: %v", j.Name, want, enforcing, answer)
 		}
 	}
 }
