@@ -82,7 +82,7 @@ func toFinish(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w; to finish what was begun, run it again", err)
+	return fmt.Errorf("%w; to finish the adoption, run the command again", err)
 }
 
 // takeEach adopts one after the other of what has plans, unless nothing is to be written, and

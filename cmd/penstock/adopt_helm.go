@@ -27,17 +27,17 @@ func newAdoptHelmCommand() *cobra.Command {
 	options := helmOptions{adoptFlags: adoptFlags{Flags: client.Flags{UserAgent: userAgent()}}}
 	command := &cobra.Command{
 		Use:   "adopt-helm RELEASE -n NAMESPACE",
-		Short: "Make an extension of a Helm release, without touching what it runs",
-		Long: "Make an extension of a release that Helm 3 or Helm 4 has installed: the newest five revisions of Helm become\n" +
-			"revisions with the same numbers, the deployed one Active, the older ones Archived, so that diffs and rollbacks\n" +
-			"work from the first day. Objects are taken over as they are: none is made again, and of those that are as the\n" +
-			"release says only the ownership changes. What Helm has noted stays.\n\n" +
-			"Objects that differ from the release, or are gone, are a reason to refuse, unless --overwrite is given.\n" +
-			"While Helm has a newer revision than the one that was adopted, Penstock writes nothing (reason Contested):\n" +
-			"the same command takes that revision, and --undo leaves everything to Helm again.\n\n" +
-			"It needs the rights to read the Secrets of the release and to annotate that of its deployed revision, to create\n" +
+		Short: "Turn a Helm release into an extension, without touching what it runs",
+		Long: "Turn a release that Helm 3 or Helm 4 installed into an extension. Helm's newest five revisions become revisions\n" +
+			"with the same numbers, the deployed one Active, the older ones Archived, so that diffs and rollbacks work from\n" +
+			"the first day. Objects are taken over as they are, and none is created again. Where an object matches the\n" +
+			"release, only its ownership changes. Helm's own records stay.\n\n" +
+			"The command refuses when objects differ from the release, or are gone, unless --overwrite is given.\n" +
+			"While Helm has a newer revision than the adopted one, Penstock writes nothing (reason Contested):\n" +
+			"the same command adopts that revision, and --undo gives everything back to Helm.\n\n" +
+			"You need the rights to read the Secrets of the release and to annotate the Secret of its deployed revision, to create\n" +
 			"revisionhistories/import and clusterextensionrevisions, and to get, create and patch the objects. To finish an\n" +
-			"interrupted adoption, run it again.",
+			"interrupted adoption, run the command again.",
 		Example: "  penstock adopt-helm shop -n shop --dry-run\n" +
 			"  penstock adopt-helm shop -n shop\n" +
 			"  penstock adopt-helm shop -n shop --undo",
@@ -50,9 +50,9 @@ func newAdoptHelmCommand() *cobra.Command {
 	flags := command.Flags()
 	options.addTo(flags, "How long to wait until the revision has succeeded, or is gone.")
 	flags.StringVarP(&options.request.Namespace, "namespace", "n", "", "Namespace of the release.")
-	flags.StringVar(&options.request.Extension, extensionFlag, "", "Name of the extension. Without it that of the release.")
-	flags.BoolVar(&options.undo, "undo", false, "Leave everything to Helm again: the revisions go, the objects stay as they are.")
-	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Have objects that differ from the release, or are gone, made as the release says.")
+	flags.StringVar(&options.request.Extension, extensionFlag, "", "Name of the extension. Default: the name of the release.")
+	flags.BoolVar(&options.undo, "undo", false, "Give everything back to Helm: the revisions are deleted, the objects stay as they are.")
+	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Overwrite objects that differ from the release, and create those that are gone.")
 	flags.StringVar(&options.manager, "field-manager", "helm", "Field manager that gets the fields back (--undo): the name of the program that runs Helm.")
 	if err := command.MarkFlagRequired("namespace"); err != nil {
 		panic(err) // The flag is not defined above.
@@ -140,7 +140,7 @@ func (h *fromHelm) show(ctx context.Context, plan *adopt.Plan) error {
 		obstacles = append(obstacles, err.Error())
 	}
 	if len(obstacles) > 0 {
-		return fmt.Errorf("it would be refused; nothing was written:\n  %s", strings.Join(obstacles, "\n  "))
+		return fmt.Errorf("the adoption would be refused; nothing was written:\n  %s", strings.Join(obstacles, "\n  "))
 	}
 	_, err = fmt.Fprintf(h.out, "\n%s can be adopted as extension %s; nothing was written\n", plan.Request, plan.Extension)
 	return err
@@ -153,13 +153,13 @@ func (h *fromHelm) giveBack(ctx context.Context) error {
 		return fmt.Errorf("nothing undone: %w", err)
 	}
 	if h.dryRun {
-		fmt.Fprintln(h.out, "REVISIONS THAT GO")
+		fmt.Fprintln(h.out, "REVISIONS TO DELETE")
 		fmt.Fprintln(h.out, strings.Join(back.Revisions, "\n"))
 		fmt.Fprintln(h.out, "\nOBJECTS THAT STAY")
 		for _, id := range back.Objects {
 			fmt.Fprintln(h.out, id)
 		}
-		_, err := fmt.Fprintf(h.out, "\n%s can be left to Helm; nothing was written\n", back.Request)
+		_, err := fmt.Fprintf(h.out, "\n%s can be given back to Helm; nothing was written\n", back.Request)
 		return err
 	}
 	forgotten, err := h.undo(ctx, back)

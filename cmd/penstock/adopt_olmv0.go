@@ -28,16 +28,16 @@ func newAdoptOLMv0Command() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "adopt-olmv0 [SUBSCRIPTION...]",
 		Short: "Take over what OLM v0 has installed, without touching what it runs",
-		Long: "Take over what OLM v0 has installed: a Subscription with its ClusterServiceVersion becomes a ClusterExtension with\n" +
-			"manual approval at the version that is installed, and a revision of the objects that OLM made of the bundle.\n" +
+		Long: "Take over what OLM v0 has installed. A Subscription with its ClusterServiceVersion becomes a ClusterExtension with\n" +
+			"manual approval at the installed version, and a revision with the objects that OLM created from the bundle.\n" +
 			"Objects are taken over as they are; they lose their owner and the labels by which OLM finds them, so that\n" +
 			"deleting the ClusterServiceVersion deletes none of them.\n\n" +
-			"OLM's operators (olm-operator and catalog-operator) must be scaled to zero. First a table is printed, then one\n" +
-			"Subscription after the other is taken over. Subscription and ClusterServiceVersion stay: the commands that delete\n" +
-			"them are printed. Dependencies, OperatorConditions, OperatorGroups and copies are named, and not taken.\n\n" +
-			"It needs the rights to list what OLM has, Deployments and objects of the kinds that bundles have, to create\n" +
+			"Scale OLM's operators (olm-operator and catalog-operator) to zero first. The command prints a table, then takes over\n" +
+			"one Subscription after the other. Subscription and ClusterServiceVersion stay: the command prints how to delete them.\n" +
+			"It lists dependencies, OperatorConditions, OperatorGroups and copies, and does not take them over.\n\n" +
+			"You need the rights to list OLM's objects, Deployments and objects of the kinds that bundles have, to create\n" +
 			"revisionhistories/import, clusterextensionrevisions and clusterextensions, to patch clusterextensionrevisions, and to\n" +
-			"get, create, patch and delete the objects. To finish an interrupted adoption, run it again.",
+			"get, create, patch and delete the objects. To finish an interrupted adoption, run the command again.",
 		Example: "  penstock adopt-olmv0 --dry-run\n" +
 			"  penstock adopt-olmv0 argocd-operator -n operators",
 		RunE: func(command *cobra.Command, args []string) error {
@@ -47,8 +47,8 @@ func newAdoptOLMv0Command() *cobra.Command {
 	}
 	flags := command.Flags()
 	options.addTo(flags, "How long to wait for each revision until it has succeeded.")
-	flags.StringVarP(&options.request.Namespace, "namespace", "n", "", "Namespace of the Subscriptions. Without it all.")
-	flags.StringVar(&options.request.Extension, extensionFlag, "", "Name of the extension, for one Subscription. Without it that of the package.")
+	flags.StringVarP(&options.request.Namespace, "namespace", "n", "", "Namespace of the Subscriptions. Default: all namespaces.")
+	flags.StringVar(&options.request.Extension, extensionFlag, "", "Name of the extension, for one Subscription. Default: the name of the package.")
 	return command
 }
 
@@ -160,13 +160,13 @@ func (o *fromOLMv0) adopt(ctx context.Context, plan *adopt.OLMv0Plan) error {
 		return fmt.Errorf("%s is adopted, but %w", plan.Subscription, err)
 	}
 	fmt.Fprintf(o.out, "\n%s is extension %s: %s, %s has succeeded\n", plan.Subscription, plan.Extension, text.Count(len(plan.Objects), "object"), revision)
-	fmt.Fprintln(o.out, "Before OLM is started again, delete what it has of it, or it installs the operator again:")
+	fmt.Fprintln(o.out, "Delete these objects of OLM before you start OLM again; otherwise OLM installs the operator again:")
 	fmt.Fprintf(o.out, "  kubectl delete subscriptions.operators.coreos.com -n %s %s\n", plan.Subscription.Namespace, plan.Subscription.Name)
 	fmt.Fprintf(o.out, "  kubectl delete clusterserviceversions.operators.coreos.com -n %s %s --wait=false\n", plan.Subscription.Namespace, plan.CSV)
-	followed := "OLM asked before it upgraded, and so does Penstock, once the version is not pinned any more:"
+	followed := "OLM asked for approval before each upgrade. To have Penstock do the same, unpin the version:"
 	change := map[string]any{"spec": map[string]any{"source": map[string]any{"catalog": map[string]any{"version": nil}}}}
 	if plan.Automatic {
-		followed = fmt.Sprintf("OLM upgraded without asking. The ClusterExtension is pinned to %s, and waits for approval. To have it upgraded without asking:", plan.Version)
+		followed = fmt.Sprintf("OLM upgraded without approval. The ClusterExtension is pinned to %s, and waits for approval. To have Penstock upgrade without approval:", plan.Version)
 		change["metadata"] = map[string]any{"annotations": map[string]any{extension.ApprovalAnnotation: nil}}
 	}
 	patch, err := json.Marshal(change)

@@ -29,15 +29,15 @@ func newAdoptOLMv1Command() *cobra.Command {
 		Use:   "adopt-olmv1 [CLUSTEREXTENSION...]",
 		Short: "Take over what OLM v1 has installed, without touching what it runs",
 		Long: "Take over what OLM v1's operator-controller has installed: the newest five revisions of each ClusterExtension become\n" +
-			"revisions with the same numbers, the newest Active, the older ones Archived. They are made of ClusterObjectSets or\n" +
-			"ClusterExtensionRevisions of version v1, or else of its Helm release, and the ClusterExtension owns them.\n" +
-			"Objects are taken over as they are; they lose their owner, so that deleting what OLM has deletes none of them.\n\n" +
-			"Operator-controller must be scaled to zero. First a table is printed, then one extension after the other is taken\n" +
-			"over. Objects that differ from what was rolled out, or are gone, are a reason to refuse, unless --overwrite is given.\n" +
+			"revisions with the same numbers, the newest Active, the older ones Archived. Their content comes from ClusterObjectSets,\n" +
+			"from ClusterExtensionRevisions of version v1, or else from the Helm release; the ClusterExtension owns them.\n" +
+			"Objects are taken over as they are; they lose their owner, so that deleting OLM's own objects deletes none of them.\n\n" +
+			"Scale operator-controller to zero first. The command prints a table, then takes over one extension after the other.\n" +
+			"It refuses when objects differ from what was rolled out, or are gone, unless --overwrite is given.\n" +
 			"With --undo, operator-controller finds its objects as they were.\n\n" +
-			"It needs the rights to list ClusterExtensions, OLM's revisions and Deployments, to read the Secrets in the namespace of\n" +
+			"You need the rights to list ClusterExtensions, OLM's revisions and Deployments, to read the Secrets in the namespace of\n" +
 			"operator-controller, to create revisionhistories/import and clusterextensionrevisions, and to get, create, patch and\n" +
-			"delete the objects. To finish an interrupted adoption, run it again.",
+			"delete the objects. To finish an interrupted adoption, run the command again.",
 		Example: "  penstock adopt-olmv1 --dry-run\n" +
 			"  penstock adopt-olmv1 argocd\n" +
 			"  penstock adopt-olmv1 argocd --undo",
@@ -49,8 +49,8 @@ func newAdoptOLMv1Command() *cobra.Command {
 	flags := command.Flags()
 	options.addTo(flags, "How long to wait for each revision until it has succeeded, or is gone.")
 	flags.StringVarP(&options.request.Namespace, "namespace", "n", "olmv1-system", "Namespace of operator-controller.")
-	flags.BoolVar(&options.undo, "undo", false, "Leave the extensions to OLM again: the revisions go, the objects stay as they are.")
-	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Have objects that differ from what was rolled out, or are gone, made as they were.")
+	flags.BoolVar(&options.undo, "undo", false, "Give the extensions back to OLM: the revisions are deleted, the objects stay as they are.")
+	flags.BoolVar(&options.request.Overwrite, "overwrite", false, "Overwrite objects that differ from what was rolled out, and create those that are gone.")
 	return command
 }
 
@@ -161,10 +161,10 @@ func (o *fromOLMv1) giveBack(ctx context.Context) error {
 	for _, name := range o.options.request.Extensions {
 		back, err := o.PlanUndoOLMv1(ctx, o.options.request.Namespace, name)
 		if err != nil {
-			return fmt.Errorf("nothing of %s undone: %w", name, err)
+			return fmt.Errorf("the adoption of %s was not undone: %w", name, err)
 		}
 		if o.dryRun {
-			fmt.Fprintf(o.out, "%s can be left to OLM: %s would go, %s would stay; nothing was written\n", name,
+			fmt.Fprintf(o.out, "%s can be given back to OLM: %s would be deleted, %s would stay; nothing was written\n", name,
 				text.Count(len(back.Revisions), "revision"), text.Count(len(back.Objects), "object"))
 			continue
 		}

@@ -14,9 +14,9 @@ func newCatalogDiffCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
 		Short: "Say what a new catalog changes, and for whom",
-		Long: "Compare two catalogs: packages, channels and versions that come and go, what becomes deprecated, and where\n" +
-			"extensions without a range of versions would go, for every version that may be installed.\n\n" +
-			"It says what changes; it does not judge: the exit status is 0 whenever both can be read.",
+		Long: "Compare two catalogs: packages, channels and versions that are added or removed, what becomes deprecated, and\n" +
+			"for every version that may be installed, the version to which an extension without a range of versions would upgrade.\n\n" +
+			"The command does not judge the changes: the exit status is 0 whenever both catalogs can be read.",
 		Example: "  penstock catalog diff ./catalog-of-today ./catalog-of-tomorrow",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {

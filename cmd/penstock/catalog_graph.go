@@ -26,7 +26,7 @@ func newCatalogGraphCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "graph FILE|DIR|oci://IMAGE... --package NAME",
 		Short: "Print the upgrade graph of a package",
-		Long: "Print the channels of a package with their bundles, the highest first, and what each is an upgrade of.\n\n" +
+		Long: "Print the channels of a package with their bundles, the highest first, and what each bundle upgrades.\n\n" +
 			"With --installed and --to it also prints the shortest upgrade path; the exit status is 1 when there is none.",
 		Example: "  penstock catalog graph ./catalog --package argocd-operator --installed argocd-operator.v0.14.0=0.14.0 --to 0.17.0",
 		Args:    cobra.MinimumNArgs(1),
@@ -36,8 +36,8 @@ func newCatalogGraphCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.name, "package", "", "Name of the package.")
-	flags.StringArrayVar(&options.channels, "channel", nil, "Channel to print; all without it. Several may be given.")
-	flags.StringVar(&options.installed, "installed", "", "What is installed, BUNDLE=VERSION: it is marked, and where the path begins.")
+	flags.StringArrayVar(&options.channels, "channel", nil, "Channel to print; may be given several times. Default: all channels.")
+	flags.StringVar(&options.installed, "installed", "", "Installed bundle, BUNDLE=VERSION: it is marked, and the path begins there.")
 	flags.StringVar(&options.to, "to", "", "Version or bundle to which the path leads.")
 	options.images.add(flags)
 	flags.StringVarP(&options.output, "output", "o", "text", "Format: text or json.")
@@ -52,7 +52,7 @@ func catalogGraph(command *cobra.Command, args []string, options catalogGraphOpt
 		return unusable(errors.New("--package is required"))
 	}
 	if (options.to == "") != (options.installed == "") && options.to != "" {
-		return unusable(errors.New("--to needs --installed: a path begins somewhere"))
+		return unusable(errors.New("--to needs --installed: the bundle where the path begins"))
 	}
 	catalog, err := loadCatalogs(command.Context(), &options.images, args)
 	if err != nil {

@@ -16,8 +16,8 @@ func newCatalogLintCommand() *cobra.Command {
 		Use:   "lint FILE|DIR|oci://IMAGE...",
 		Short: "Say what is wrong with a catalog",
 		Long: "Check a catalog by opm's rules, and for what OLM v1 cannot use. Several files are parts of one catalog.\n\n" +
-			"An error is what opm refuses; a server that reads the catalog may take it nevertheless. A warning is what\n" +
-			"OLM v1 does not use as it is meant. Exit status: 0 without errors, 1 with errors, 2 when it cannot be read.",
+			"An error is something that opm refuses; a server that reads the catalog may still accept it. A warning is something\n" +
+			"that OLM v1 does not use as intended. Exit status: 0 without errors, 1 with errors, 2 when the catalog cannot be read.",
 		Example: "  penstock catalog lint ./catalog",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {

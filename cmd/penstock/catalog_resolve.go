@@ -48,12 +48,12 @@ func newCatalogResolveCommand() *cobra.Command {
 
 // add defines the flags that say which bundle is wanted.
 func (o *catalogResolveOptions) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&o.catalogs, catalogFlag, nil, "File, directory or image (oci://) of a catalog, with a name before it if its own is not wanted: NAME=FILE. Several may be given.")
-	flags.StringArrayVar(&o.priorities, "priority", nil, "Priority of a catalog, NAME=NUMBER; 0 without it. The highest wins.")
+	flags.StringArrayVar(&o.catalogs, catalogFlag, nil, "File, directory or image (oci://) of a catalog; NAME=FILE gives it another name. May be given several times.")
+	flags.StringArrayVar(&o.priorities, "priority", nil, "Priority of a catalog, NAME=NUMBER; the highest wins. Default: 0.")
 	flags.StringVar(&o.request.Package, "package", "", "Name of the package.")
-	flags.StringVar(&o.request.Version, "version", "", "Range of versions, for instance 1.2.x or '>=1.2 <2'; any version without it.")
-	flags.StringArrayVar(&o.request.Channels, "channel", nil, "Channel to look into; all without it. Several may be given.")
-	flags.StringVar(&o.installed, "installed", "", "What is installed, BUNDLE=VERSION: only what succeeds it is allowed.")
+	flags.StringVar(&o.request.Version, "version", "", "Range of versions, for instance 1.2.x or '>=1.2 <2'. Default: any version.")
+	flags.StringArrayVar(&o.request.Channels, "channel", nil, "Channel to search; may be given several times. Default: all channels.")
+	flags.StringVar(&o.installed, "installed", "", "Installed bundle, BUNDLE=VERSION: only its successors are allowed.")
 	flags.BoolVar(&o.request.SelfCertified, "self-certified", false, "Allow every version, whatever is installed, as upgradeConstraintPolicy SelfCertified does.")
 }
 

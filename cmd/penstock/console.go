@@ -41,9 +41,9 @@ func newConsoleCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "console",
 		Short: "Serve the console in a cluster, to users who bring their own token",
-		Long: "Serve the pages of kubectl penstock console over TLS. It has no credentials, and asks for nothing in a name of its own: each\n" +
-			"request of a page has the token of its user, which goes on to kube-apiserver as it is. A token is entered in the page, or added\n" +
-			"by a proxy in front that authenticates. Without --host nothing is served.",
+		Long: "Serve the pages of kubectl penstock console over TLS. It has no credentials, and sends no requests in its own name: each\n" +
+			"request of a page has the token of its user, which the console passes to kube-apiserver unchanged. Users enter the token in the\n" +
+			"page, or an authenticating proxy in front adds it. Without --host nothing is served.",
 		Example: "  penstock console --host=console.example.com --tls-cert-file=tls.crt --tls-private-key-file=tls.key",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -52,11 +52,11 @@ func newConsoleCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.listen, "listen", ":8443", "Address to listen on.")
-	flags.StringSliceVar(&options.hosts, "host", nil, "Host of the address that browsers open, with its port unless that is 443: console.example.com, or localhost:8443. May be given several times.")
+	flags.StringSliceVar(&options.hosts, "host", nil, "Host of the address that browsers open, with its port unless the port is 443: console.example.com, or localhost:8443. May be given several times.")
 	flags.StringVar(&options.certificate, "tls-cert-file", "", "Certificate for TLS; it is read again when it changes.")
 	flags.StringVar(&options.key, "tls-private-key-file", "", "Key of the certificate.")
-	flags.StringVar(&options.cluster, "cluster-name", "this cluster", "What pages call the cluster.")
-	flags.StringVar(&options.server, "api-server", "", "URL of kube-apiserver. Without it that of the cluster that this process is in.")
+	flags.StringVar(&options.cluster, "cluster-name", "this cluster", "Name of the cluster in the pages.")
+	flags.StringVar(&options.server, "api-server", "", "URL of kube-apiserver. Default: the cluster that this process runs in.")
 	flags.StringVar(&options.serverCertificate, "api-server-ca-file", "", "Certificate authority of kube-apiserver.")
 	flags.BoolVar(&options.readOnly, "read-only", false, "Only show: no button changes anything.")
 	return command
@@ -70,17 +70,17 @@ func (o *consoleOptions) check() error {
 	case o.certificate == "" || o.key == "":
 		return errors.New("--tls-cert-file and --tls-private-key-file are required: tokens go over this connection")
 	case o.serverCertificate == "":
-		return errors.New("--api-server-ca-file is required: tokens are sent to nobody else than kube-apiserver")
+		return errors.New("--api-server-ca-file is required: tokens are sent only to kube-apiserver")
 	}
 	for _, host := range o.hosts {
 		if strings.ContainsAny(host, "/@?# ") || host != strings.ToLower(host) || hostname(host) == "" {
-			return fmt.Errorf("--host %q: want a name in lower case and, unless it is 443, a port, such as console.example.com or localhost:8443", host)
+			return fmt.Errorf("--host %q: want a name in lower case and, unless the port is 443, a port, such as console.example.com or localhost:8443", host)
 		}
 	}
 	if o.server == "" {
 		host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 		if host == "" || port == "" {
-			return errors.New("--api-server is required: this process is in no cluster")
+			return errors.New("--api-server is required: this process does not run in a cluster")
 		}
 		o.server = "https://" + net.JoinHostPort(host, port)
 	}

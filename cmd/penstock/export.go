@@ -42,8 +42,8 @@ func newExportCommand() *cobra.Command {
 		Long: "Read revisions, manifests and histories through the API of a cluster and write them into one archive,\n" +
 			"from which penstock import creates them in another store.\n\n" +
 			"THE ARCHIVE HAS THE SECRETS OF THE REVISIONS IN CLEAR TEXT. Protect it as you protect them.\n\n" +
-			"It needs the rights to list clusterextensionrevisions, to get clusterextensionrevisions/manifests and\n" +
-			"revisionhistories, and to get the Secrets themselves in the cluster. If one is missing, nothing is written.",
+			"You need the rights to list clusterextensionrevisions, to get clusterextensionrevisions/manifests and\n" +
+			"revisionhistories, and to get the Secrets themselves in the cluster. If a right is missing, nothing is written.",
 		Example: "  penstock export -o everything.tar.zst\n" +
 			"  penstock export --extension argocd --extension cert-manager -o two.tar.zst\n" +
 			"  penstock export -o - | age -r age1… > everything.tar.zst.age",
@@ -214,7 +214,7 @@ func (e *exporter) summary(output string) string {
 	}
 	fmt.Fprintf(&b, "%s written to %s\n", text.Count(len(e.done), "extension"), output)
 	if e.secrets > 0 {
-		fmt.Fprintf(&b, "CAUTION: the archive has %s in clear text: keep it as you keep them\n", text.Count(e.secrets, "Secret"))
+		fmt.Fprintf(&b, "CAUTION: the archive has %s in clear text: protect it as you protect them\n", text.Count(e.secrets, "Secret"))
 	}
 	return b.String()
 }

@@ -52,14 +52,14 @@ func (e *exporter) state(ctx context.Context, name string) (chainState, error) {
 			continue
 		}
 		for _, gone := range going {
-			e.notes = append(e.notes, fmt.Sprintf("note: %s is being deleted and is left out; history has it", gone))
+			e.notes = append(e.notes, fmt.Sprintf("note: %s is being deleted and is left out; the history includes it", gone))
 		}
 		slices.SortFunc(state.revisions, func(a, b v1alpha1.ClusterExtensionRevision) int {
 			return int(b.Spec.Revision - a.Spec.Revision)
 		})
 		return state, nil
 	}
-	return chainState{}, errors.New("it changes all the time: try again when nobody creates or deletes revisions of it")
+	return chainState{}, errors.New("the extension keeps changing: try again when nobody creates or deletes its revisions")
 }
 
 // agrees tells whether history has the same revisions as the list.

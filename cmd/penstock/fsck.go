@@ -31,15 +31,15 @@ func newFsckCommand() *cobra.Command {
 		Use:   "fsck (--data-dir DIR | --etcd-servers URL | --kubeconfig FILE)",
 		Short: "Check a store",
 		Long: "Check that every record of a store decodes, every digest holds, every reference resolves, every inventory\n" +
-			"belongs to an extension, and nothing is left over. The store may be served meanwhile: with --data-dir, the\n" +
-			"running etcd is asked; when none runs, it is started for the check.\n\n" +
-			"--repair deletes what is left over. That is safe beside a server. It repairs nothing that it would have to guess:\n" +
+			"belongs to an extension, and nothing is left over. The server may run meanwhile: with --data-dir, fsck\n" +
+			"asks the running etcd, or starts one for the check when none runs.\n\n" +
+			"--repair deletes what is left over. That is safe while a server runs. It repairs nothing that it would have to guess:\n" +
 			"the table says what to do about the rest.\n\n" +
-			"--kubeconfig asks the API of a cluster, for those who cannot reach the store: all revisions, their manifests and\n" +
-			"histories, and all plans are read as the user of the file. What is left over, inventories and runs of plans are not\n" +
-			"served. It needs the rights to list clusterextensionrevisions and configurationplans, to get\n" +
-			"clusterextensionrevisions/manifests and revisionhistories, and to get the Secrets themselves in the cluster, and says\n" +
-			"which are missing.\n\n" +
+			"--kubeconfig asks the API of a cluster, for those who cannot reach the store. It reads all revisions, their manifests\n" +
+			"and histories, and all plans, as the user of the file. The API does not serve inventories, runs of plans, or what is\n" +
+			"left over. You need the rights to list clusterextensionrevisions and configurationplans, to get\n" +
+			"clusterextensionrevisions/manifests and revisionhistories, and to get the Secrets themselves in the cluster; fsck says\n" +
+			"which rights are missing.\n\n" +
 			"Exit codes: 0 the store is sound, 1 it could not be checked, 2 a flag is wrong, 3 something is left over, 4 something is damaged\n" +
 			"or missing.",
 		Example: "  penstock fsck --data-dir /var/lib/penstock\n" +
@@ -53,7 +53,7 @@ func newFsckCommand() *cobra.Command {
 				return unusable(err)
 			}
 			if output != "" && output != "json" && output != "wide" {
-				return unusable(fmt.Errorf("--output is %q, and may be json or wide", output))
+				return unusable(fmt.Errorf("--output %q: want json or wide", output))
 			}
 			if byAPI {
 				return fsckByAPI(command, api, output)
@@ -71,10 +71,10 @@ func newFsckCommand() *cobra.Command {
 	flags := command.Flags()
 	api.Add(flags)
 	flags.StringVar(&check.DataDir, "data-dir", "", "Data directory of an embedded store.")
-	flags.StringSliceVar(&check.Transport.ServerList, "etcd-servers", nil, "URLs of an etcd elsewhere.")
-	flags.StringVar(&check.Transport.CertFile, "etcd-certfile", "", "Client certificate for it.")
+	flags.StringSliceVar(&check.Transport.ServerList, "etcd-servers", nil, "URLs of an external etcd.")
+	flags.StringVar(&check.Transport.CertFile, "etcd-certfile", "", "Client certificate for the external etcd.")
 	flags.StringVar(&check.Transport.KeyFile, "etcd-keyfile", "", "Key of the client certificate.")
-	flags.StringVar(&check.Transport.TrustedCAFile, "etcd-cafile", "", "Authorities of its certificate.")
+	flags.StringVar(&check.Transport.TrustedCAFile, "etcd-cafile", "", "Certificate authorities of the external etcd.")
 	flags.BoolVar(&check.Repair, "repair", false, "Delete what is left over.")
 	flags.StringVarP(&output, "output", "o", "", "json, or wide for the sizes of all extensions.")
 	return command
@@ -91,7 +91,7 @@ func oneStore(check database.Fsck, byAPI bool) error {
 	}
 	switch {
 	case named != 1:
-		return errors.New("say which store: --data-dir, --etcd-servers or --kubeconfig, one of them")
+		return errors.New("say which store: exactly one of --data-dir, --etcd-servers and --kubeconfig")
 	case byAPI && check.Repair:
 		return errors.New("--repair needs the store itself: --data-dir or --etcd-servers")
 	default:

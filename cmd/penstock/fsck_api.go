@@ -149,7 +149,7 @@ func (c *apiCheck) compare(key string, entry *v1alpha1.RevisionObject, read map[
 	}
 	switch digest, found := read[id]; {
 	case !found:
-		c.problem(fsck.Missing, key, fmt.Sprintf("the manifest of %s is not among those that the server returns", id))
+		c.problem(fsck.Missing, key, fmt.Sprintf("the server does not return the manifest of %s", id))
 	case string(digest) != entry.Digest:
 		c.problem(fsck.Corrupt, key, fmt.Sprintf("the manifest of %s has digest %s, and the revision lists %s", id, digest, entry.Digest))
 	}
@@ -176,7 +176,7 @@ func (c *apiCheck) history(ctx context.Context, extension string, revisions []st
 		}
 		// It may have been deleted since it was listed.
 		if _, err := c.api.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, name, metav1.GetOptions{}); err == nil {
-			c.problem(fsck.Missing, key, "it has no row of "+name)
+			c.problem(fsck.Missing, key, "it has no row for "+name)
 		}
 	}
 	return nil
@@ -258,7 +258,7 @@ func (r apiReport) print(out io.Writer, output string) error {
 		return err
 	}
 	for _, right := range r.Unchecked {
-		if _, err := fmt.Fprintf(out, "not checked, for you lack the right to %s\n", right); err != nil {
+		if _, err := fmt.Fprintf(out, "not checked, because you lack the right to %s\n", right); err != nil {
 			return err
 		}
 	}
@@ -266,7 +266,7 @@ func (r apiReport) print(out io.Writer, output string) error {
 	if len(r.Problems) > 0 {
 		verdict = "what the API serves is not sound"
 	}
-	_, err := fmt.Fprintf(out, "%s: %s of %s, %s, %s; %s of them compared by the server alone\n", verdict,
+	_, err := fmt.Fprintf(out, "%s: %s of %s, %s, %s; %s compared only by the server\n", verdict,
 		text.Count(r.Revisions, "revision"), text.Count(r.Extensions, "extension"), text.Count(r.Plans, "plan"),
 		text.Count(r.Manifests, "manifest"), text.Count(r.Secrets, "Secret"))
 	return err

@@ -82,8 +82,8 @@ func TestFsck(t *testing.T) {
 	}
 	run(4, "Unreadable   "+keys.Head("argocd"))
 	run(4, "EXTENSION", "-o", "wide")
-	run(2, "may be json or wide", "-o", "yaml")
-	run(2, "one of them", "--kubeconfig", "admin.kubeconfig")
+	run(2, "want json or wide", "-o", "yaml")
+	run(2, "exactly one of", "--kubeconfig", "admin.kubeconfig")
 
 	_ = client.Close()
 	server.Close()

@@ -36,12 +36,12 @@ func newImportCommand() *cobra.Command {
 		Use:   "import FILE",
 		Short: "Create the extensions of an archive in a store that does not have them",
 		Long: "Read an archive that penstock export wrote and create its extensions through the API of a cluster,\n" +
-			"with all revisions and their history. An extension that the store has, or had, is refused, and then\n" +
-			"nothing of the archive is imported. To finish an interrupted import, run it again.\n\n" +
-			"Active revisions are rolled out. Objects that have the marks of the extension already, because the\n" +
+			"with all revisions and their history. When the store has, or had, one of the\n" +
+			"extensions, nothing of the archive is imported. To finish an interrupted import, run the command again.\n\n" +
+			"Active revisions are rolled out. Objects that already have the marks of the extension, because the\n" +
 			"archive comes from this cluster, are recognised and stay as they are. Nothing is deleted.\n" +
 			"Use the newest archive: an old one rolls out old content. With --paused nothing is rolled out.\n\n" +
-			"It needs the rights to create revisionhistories/import and clusterextensionrevisions.",
+			"You need the rights to create revisionhistories/import and clusterextensionrevisions.",
 		Example: "  penstock import everything.tar.zst --check\n" +
 			"  penstock import everything.tar.zst\n" +
 			"  penstock import everything.tar.zst --extension argocd --paused",
@@ -88,7 +88,7 @@ func runImport(command *cobra.Command, path string, options importOptions) error
 		return err
 	}
 	if err := i.sendAll(ctx, false); err != nil {
-		return fmt.Errorf("not everything was imported; do it again when the cause is removed, and what is missing is added: %w", err)
+		return fmt.Errorf("the import is incomplete; remove the cause, then run the command again to add what is missing: %w", err)
 	}
 	if err := i.printWarnings(checked); err != nil {
 		return err

@@ -39,14 +39,14 @@ type registryFlags struct {
 }
 
 func (f *registryFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.authFile, "auth-file", "", "File with credentials for registries, in the format of docker's config.json; without it $REGISTRY_AUTH_FILE (oci://).")
+	flags.StringVar(&f.authFile, "auth-file", "", "File with credentials for registries, in the format of docker's config.json. Default: $REGISTRY_AUTH_FILE (oci://).")
 	flags.StringVar(&f.conf, "registries-conf", "",
-		"File registries.conf, with mirrors, blocked registries and registries without TLS; without it $CONTAINERS_REGISTRIES_CONF (oci://).")
-	flags.StringVar(&f.policy, "signature-policy", "", "File policy.json, which says whose signatures an image needs; without it none are asked for (oci://).")
+		"File registries.conf, with mirrors, blocked registries and registries without TLS. Default: $CONTAINERS_REGISTRIES_CONF (oci://).")
+	flags.StringVar(&f.policy, "signature-policy", "", "File policy.json, which says whose signatures an image needs; without it, no signatures are needed (oci://).")
 	flags.StringVar(&f.lookaside, "registries-d", "", "Directory registries.d, which says where signatures are (oci://).")
-	flags.StringVar(&f.certs, "certs-dir", "", "Directory with a directory for each host:port, with CAs (*.crt) and client certificates (*.cert, *.key) (oci://).")
+	flags.StringVar(&f.certs, "certs-dir", "", "Directory with a subdirectory for each host:port, which has CAs (*.crt) and client certificates (*.cert, *.key) (oci://).")
 	flags.StringVar(&f.ca, "ca-file", "", "File with CAs for all registries, besides those of the system (oci://).")
-	flags.StringVar(&f.cache, "image-cache", "", "Directory for images that were pulled; without it penstock/images in the user's cache (oci://).")
+	flags.StringVar(&f.cache, "image-cache", "", "Directory for pulled images. Default: penstock/images in the user's cache (oci://).")
 }
 
 // registryFlagNames are the flags that do nothing without an image.
@@ -57,7 +57,7 @@ func registryFlagNames() []string {
 // fetch pulls an image, or finds it in the cache.
 func (f *registryFlags) fetch(ctx context.Context, ref string) (fetched *image.Image, err error) {
 	if f.ca != "" && f.certs != "" {
-		return nil, errors.New("--ca-file and --certs-dir: want one of them")
+		return nil, errors.New("--ca-file and --certs-dir: want one or the other")
 	}
 	options := image.DefaultOptions()
 	options.Registries = image.Registries{
@@ -92,11 +92,11 @@ func (f *registryFlags) explain(err error, auth string) error {
 	var authority x509.UnknownAuthorityError
 	switch unauthorized := strings.Contains(strings.ToLower(err.Error()), "unauthorized"); {
 	case unauthorized && auth == "":
-		return fmt.Errorf("%w: no credentials were given; --auth-file names a file with them", err)
+		return fmt.Errorf("%w: no credentials were given; set --auth-file to a file with credentials", err)
 	case unauthorized:
-		return fmt.Errorf("%w: the credentials for the registry in %s are refused, or it has none", err, auth)
+		return fmt.Errorf("%w: the registry refuses the credentials in %s, or the file has none for it", err, auth)
 	case errors.As(err, &authority) && f.ca == "":
-		return fmt.Errorf("%w: --ca-file names a file with the authority of the registry", err)
+		return fmt.Errorf("%w: set --ca-file to a file with the certificate authority of the registry", err)
 	}
 	return err
 }
@@ -106,7 +106,7 @@ func (f *registryFlags) open(options image.Options) (*image.Store, error) {
 	if folder == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return nil, fmt.Errorf("there is no folder for images: give --image-cache: %w", err)
+			return nil, fmt.Errorf("there is no folder for images: set --image-cache: %w", err)
 		}
 		folder = filepath.Join(user, "penstock", "images")
 	}

@@ -33,16 +33,16 @@ func newRenderCommand() *cobra.Command {
 		Long: "Read Kubernetes manifests, sort them into phases, and print one ClusterExtensionRevision with all of them.\n\n" +
 			"All *.yaml, *.yml and *.json files of the directory and its subdirectories are read, except hidden ones.\n" +
 			"With - the manifests come from standard input. Errors and warnings name the file and the line.\n\n" +
-			"Manifests that server-side apply cannot take are refused. An environment variable that is set twice in a\n" +
-			"container, and items that are there twice, are mended with a warning: the last value counts.\n\n" +
+			"Manifests that server-side apply cannot accept are refused. Environment variables that a container sets twice,\n" +
+			"and duplicate items, are corrected with a warning: the last value counts.\n\n" +
 			"With --layout release the files are those of an OpenShift release, named 0000_<run level>_<component>_<anything>:\n" +
-			"each run level becomes a phase, and annotations say for which clusters a manifest is. It is an error\n" +
+			"each run level becomes a phase, and annotations say which clusters a manifest is for. It is an error\n" +
 			"when a flag that an annotation needs is missing. Manifests with release.openshift.io/delete are left out:\n" +
 			"objects that a revision does not list any more are deleted when it has succeeded.\n\n" +
-			"With --bundle the manifests are made of a registry+v1 bundle, installed in the namespace that --install-namespace\n" +
-			"names, which has to exist. With --chart they are made of a Helm chart; hooks become phases.\n\n" +
+			"With --bundle the manifests come from a registry+v1 bundle, installed in the namespace that --install-namespace\n" +
+			"names, which has to exist. With --chart they come from a Helm chart; hooks become phases.\n\n" +
 			"An image, oci://REGISTRY/REPOSITORY with a tag or a digest, has a bundle, a chart or plain manifests; its labels and\n" +
-			"media types say which. With --catalog and --package the image is that of the bundle that an extension would get.",
+			"media types say which. With --catalog and --package the image is the bundle that an extension would get.",
 		Example: "  penstock render ./manifests --extension cert-manager --revision 1 | kubectl create -f -\n" +
 			"  penstock render ./manifests --extension cert-manager --revision 2 --paused | kubectl create -f -\n" +
 			"  penstock render ./manifests --extension cert-manager --revision next --on-failure Rollback --progress-deadline-minutes 10 |\n" +

@@ -28,12 +28,12 @@ type chartOptions struct {
 
 func (o *chartOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.from, "chart", "", "Helm chart, a directory, an archive or an image (oci://), instead of plain manifests.")
-	flags.StringSliceVar(&o.valueFiles, "values", nil, "Files with values, YAML or JSON; of a value that is in several the last counts (--chart).")
-	flags.StringVar(&o.release, "release", "", "Name of the release, as templates see it. Without it the name of the extension (--chart).")
-	flags.StringVar(&o.kubeVersion, "kube-version", "", "Version of Kubernetes that the chart is rendered for; without it that of Helm's libraries (--chart).")
-	flags.StringSliceVar(&o.apiVersions, "api-versions", nil, "What the cluster serves besides the kinds of Kubernetes, such as example.com/v1/Lamp (--chart).")
-	flags.StringSliceVar(&o.generated, "generated-secret", nil, "Secrets whose values the chart makes by chance, as NAMESPACE/NAME or NAME. They are made once: see --carry-on (--chart).")
-	flags.StringVar(&o.carryOn, "carry-on", "", "File with the generated Secrets as they are, YAML or JSON: their values stay (--chart).")
+	flags.StringSliceVar(&o.valueFiles, "values", nil, "Files with values, YAML or JSON; when several set a value, the last one counts (--chart).")
+	flags.StringVar(&o.release, "release", "", "Name of the release, as templates see it. Default: the name of the extension (--chart).")
+	flags.StringVar(&o.kubeVersion, "kube-version", "", "Version of Kubernetes that the chart is rendered for. Default: the version of Helm's libraries (--chart).")
+	flags.StringSliceVar(&o.apiVersions, "api-versions", nil, "Kinds that the cluster serves besides those of Kubernetes, such as example.com/v1/Lamp (--chart).")
+	flags.StringSliceVar(&o.generated, "generated-secret", nil, "Secrets whose values the chart generates at random, as NAMESPACE/NAME or NAME. They are generated once: see --carry-on (--chart).")
+	flags.StringVar(&o.carryOn, "carry-on", "", "File with the existing generated Secrets, YAML or JSON: their values stay (--chart).")
 }
 
 // chartFlags are those that do nothing without --chart.

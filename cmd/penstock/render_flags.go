@@ -50,18 +50,18 @@ type renderOptions struct {
 func (o *renderOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.extension, extensionFlag, "", "Name of the extension; the revision is named <extension>-<revision>.")
 	flags.StringVar(&o.revision, "revision", "",
-		"Number of the revision, 1 or more, larger than all earlier ones; or next, which asks the server for the one behind the highest that the extension ever had.")
+		"Number of the revision, 1 or more, larger than all earlier ones; or next: one more than the highest that the extension ever had, which the server knows.")
 	flags.StringVar(&o.collisionProtection, "collision-protection", "",
 		"Which existing objects may be taken over: none (Prevent), those without a controller (IfNoController), or all (None). The server's default is Prevent.")
 	flags.StringVar(&o.version, "bundle-version", "",
-		"Version of the extension, for the history; stored as an annotation of the revision. Without it that of the bundle or chart.")
+		"Version of the extension, for the history; stored as an annotation of the revision. Default: the version of the bundle or chart.")
 	flags.BoolVar(&o.paused, "paused", false,
 		"Create the revision Paused: nothing is written until its lifecycleState is set to Active, so that its changes can be read first.")
 	flags.Int32Var(&o.deadlineMinutes, "progress-deadline-minutes", 0, "Minutes that the rollout may take before status says Stalled; 0 is no deadline.")
 	flags.StringVar(&o.onFailure, "on-failure", "",
 		"What happens when the deadline passes: None, or Rollback to the newest revision that has succeeded. The server's default is None.")
 	flags.StringVar(&o.teardownPolicy, "teardown-policy", "", "What becomes of the objects when the revision is deleted: Delete or Orphan. The server's default is Delete.")
-	flags.StringVar(&o.target, "target", "", "Secret with the kubeconfig of the cluster to roll out into; without it that of the server's --target-kubeconfig, or the host.")
+	flags.StringVar(&o.target, "target", "", "Secret with the kubeconfig of the cluster to roll out into. Default: the cluster of the server's --target-kubeconfig, or the host.")
 	flags.StringVar(&o.layout, "layout", plainLayout, "Layout of the directory: plain, or release for the manifests of an OpenShift release.")
 	o.addReleaseFlags(flags)
 	flags.StringVar(&o.installNamespace, installNamespaceFlag, "", "Namespace of the operator, or of the chart's release; it has to exist (--bundle, --chart).")

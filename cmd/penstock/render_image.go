@@ -93,7 +93,7 @@ func readImage(command *cobra.Command, options renderOptions) (input, error) {
 	defer fetched.Close()
 	format, err := packed.FormatOf(fetched.Kind, fetched.FS)
 	if err == nil && wanted.format != "" && wanted.format != format {
-		err = fmt.Errorf("it is a %s, and a %s is wanted", format, wanted.format)
+		err = fmt.Errorf("the image is a %s, want a %s", format, wanted.format)
 	}
 	if err == nil {
 		err = options.fits(command, format)
@@ -124,7 +124,7 @@ func (o *renderOptions) fits(command *cobra.Command, format packed.Format) error
 		return refuseFlags(command, why, chartFlags(), bundleFlags(), []string{installNamespaceFlag})
 	}
 	if o.installNamespace == "" {
-		return fmt.Errorf("a %s needs --install-namespace: where it is installed", format)
+		return fmt.Errorf("a %s needs --install-namespace: the namespace to install it into", format)
 	}
 	if o.chart.carryOn != "" && len(o.chart.generated) == 0 {
 		return errCarryOn()

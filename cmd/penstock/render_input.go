@@ -32,7 +32,7 @@ func (o *bundleOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.certificates, "certificates", "",
 		"Who makes the certificates of webhooks: "+strings.Join(bundle.CertificateProviders(), ", ")+". A bundle with webhooks needs it (--bundle).")
 	flags.BoolVar(&o.acceptRequirements, "accept-requirements", false,
-		"Render a bundle that requires other packages or kinds: they are installed already. A warning names them (--bundle).")
+		"Render a bundle that requires other packages or kinds, which must be installed already. A warning names them (--bundle).")
 }
 
 // bundleFlags are those that do nothing without --bundle.

@@ -26,7 +26,7 @@ func (o *renderOptions) addReleaseFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.release.Profile, "profile", "", "Cluster profile: keep manifests with include.release.openshift.io/<profile>: \"true\" (--layout release).")
 	flags.StringSliceVar(&o.release.Exclude, "exclude", nil, "Leave out manifests with exclude.release.openshift.io/<identifier>: \"true\" (--layout release).")
 	flags.StringSliceVar(&o.release.Capabilities, "capabilities", nil, "Capabilities that the cluster has, or * for all, for capability.openshift.io/name (--layout release).")
-	flags.StringVar(&o.release.FeatureSet, "feature-set", "", "Feature set of the cluster, for release.openshift.io/feature-set; without it Default (--layout release).")
+	flags.StringVar(&o.release.FeatureSet, "feature-set", "", "Feature set of the cluster, for release.openshift.io/feature-set. Without it: Default (--layout release).")
 	flags.StringSliceVar(&o.release.FeatureGates, "feature-gates", nil, "Feature gates that are on, for release.openshift.io/feature-gate (--layout release).")
 }
 

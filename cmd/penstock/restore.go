@@ -29,7 +29,7 @@ func newRestoreCommand() *cobra.Command {
 				return fmt.Errorf("nothing restored: %w", err)
 			}
 			_, err = fmt.Fprintf(command.ErrOrStderr(), "store %s, with %s, is in %s\n"+
-				"penstock serve asks you to confirm it: it says which --accept-identity to start it with\n",
+				"penstock serve asks you to confirm the store: it says which --accept-identity to set\n",
 				restored.StoreID, text.Count(int(restored.Revisions), "revision"), dataDir)
 			return err
 		},

@@ -26,10 +26,10 @@ func newTemplateCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "template TEMPLATE",
 		Short: "Print the image that a template leads to in a cluster, or why it leads to none",
-		Long: "Put values of a cluster in the place of the variables of a template, as for the annotations olm.catalogImageTemplate\n" +
+		Long: "Replace the variables of a template with values of a cluster, as for the annotations olm.catalogImageTemplate\n" +
 			"and penstock.dev/catalog-image-template of CatalogSources and ClusterCatalogs. Variables are {kube_major_version},\n" +
 			"{kube_minor_version}, {kube_patch_version} and {group:G,version:V,kind:K,name:N,namespace:S,jsonpath:{P}}.\n\n" +
-			"Objects are read with your rights. Penstock reads them as ServiceAccount penstock-templates, which has its own.\n" +
+			"Objects are read with your rights. Penstock reads them as ServiceAccount penstock-templates, which has its own rights.\n" +
 			"Nothing is written. The exit status is 1 when there is no image.",
 		Example: "  penstock template 'quay.io/x:v{kube_minor_version}'\n" +
 			"  penstock template 'quay.io/x:{group:config.openshift.io,version:v1,kind:ClusterVersion,name:version,namespace:,jsonpath:{.status.desired.version}}'",
@@ -87,7 +87,7 @@ func resolveTemplate(command *cobra.Command, options templateOptions, text strin
 	}
 	resolved := parsed.Resolve(func(v imagetemplate.Variable) string { return values[v.Text] })
 	if result.Image = resolved.Image; resolved.Malformed && result.Problem == "" {
-		result.Problem = "what comes out of the template is no reference of an image, or a value has made a host of the first part of its name"
+		result.Problem = "the result of the template is not an image reference, or a value has turned the first part of its name into a host"
 	}
 	return result.print(command, options.output)
 }

@@ -54,7 +54,7 @@ func TestTemplate(t *testing.T) {
 		"NoKind":      {template: "quay.io/x:{group:b.io,version:v1,kind:B,name:n,namespace:,jsonpath:{.a}}", err: []string{"the cluster does not serve b.io/v1"}},
 		"Secret":      {template: "quay.io/x:{group:,version:v1,kind:Secret,name:n,namespace:a,jsonpath:{.data.x}}", err: []string{"templates never read Secrets"}},
 		"Syntax":      {template: "quay.io/x:{foo}", err: []string{"at byte 10: {kube_major_version}"}},
-		"NoReference": {template: "quay.io/X:{kube_minor_version}", err: []string{"no reference of an image"}},
+		"NoReference": {template: "quay.io/X:{kube_minor_version}", err: []string{"not an image reference"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -45,8 +45,8 @@ func newUnregisterCommand() *cobra.Command {
 			"With --release-finalizers, all revisions are released first, as by kubectl delete --cascade=orphan:\n" +
 			"their objects continue to run without Penstock's marks, and the revisions are gone. A revision that is not gone\n" +
 			"in time is released without its controller. This cannot be undone.\n\n" +
-			"Plans stay in the store, and what they have changed stays in the cluster; undo them before, if it is to go.\n\n" +
-			"Without it the revisions stay in the store. The namespace is marked, and no process registers again until\n" +
+			"Plans stay in the store, and their changes stay in the cluster; to remove the changes, undo the plans first.\n\n" +
+			"Without --release-finalizers the revisions stay in the store. The namespace is marked, and no process registers again until\n" +
 			"the mark is removed; then penstock serve --register continues where it was.",
 		Example: "  penstock unregister --release-finalizers    # for good\n" +
 			"  penstock unregister                         # for a while",
@@ -84,7 +84,7 @@ func unregister(command *cobra.Command, options unregisterOptions) error {
 		fmt.Fprintf(out, "%s deleted\n", what)
 	})
 	if err != nil {
-		return fmt.Errorf("not all of the registration is gone, do it again: %w", err)
+		return fmt.Errorf("not all of the registration is gone, run the command again: %w", err)
 	}
 	_, err = fmt.Fprintf(out, farewell, options.namespace)
 	return err
@@ -115,8 +115,9 @@ func (r *releaser) release(ctx context.Context) error {
 		_, err := fmt.Fprintln(r.out, "The cluster does not serve revisions: there is nothing to release")
 		return err
 	case err != nil:
-		return fmt.Errorf("the revisions cannot be read, so nothing can be released. Their objects run on without Penstock, "+
-			"and nothing in the cluster waits for revisions; to go on all the same, leave --release-finalizers out: %w", err)
+		return fmt.Errorf("the revisions cannot be read, so nothing can be released. Their objects continue to run without "+
+			"Penstock, and nothing in the cluster waits for revisions; to unregister anyway, leave out "+
+			"--release-finalizers: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b v1alpha1.ClusterExtensionRevision) int {
 		return cmp.Or(cmp.Compare(a.Labels[v1alpha1.ChainLabel], b.Labels[v1alpha1.ChainLabel]), cmp.Compare(a.Spec.Revision, b.Spec.Revision))

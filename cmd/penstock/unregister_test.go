@@ -72,7 +72,7 @@ func TestReleaseWithoutAPI(t *testing.T) {
 		want   string
 	}{
 		"Unregistered": {"there is nothing to release where nothing is served", apierrors.NewNotFound(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions").GroupResource(), ""), ""},
-		"Degraded":     {"what cannot be read cannot be released, and a person is told what that means", apierrors.NewServiceUnavailable("the store is empty"), "leave --release-finalizers out: the store is empty"},
+		"Degraded":     {"what cannot be read cannot be released, and a person is told what that means", apierrors.NewServiceUnavailable("the store is empty"), "leave out --release-finalizers: the store is empty"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,11 +13,11 @@ func TestFarewellToPlans(t *testing.T) {
 	}
 	plans := make([]hcov1alpha1.ConfigurationPlan, 2)
 	plans[0].Name, plans[1].Name = "rebalance", "tune"
-	if got := farewellToPlans(plans); !strings.HasPrefix(got, "2 plans: rebalance, tune. What they have changed in the cluster stays") || strings.Contains(got, "Being executed") {
+	if got := farewellToPlans(plans); !strings.HasPrefix(got, "2 plans: rebalance, tune. What they have changed in the cluster stays") || strings.Contains(got, "In progress") {
 		t.Error(got)
 	}
 	plans[1].Status.Phase = hcov1alpha1.PhaseInProgress
-	if got := farewellToPlans(plans); !strings.HasSuffix(got, "Being executed now, and left where it is: tune\n") {
+	if got := farewellToPlans(plans); !strings.HasSuffix(got, "In progress, and left unfinished: tune\n") {
 		t.Error(got)
 	}
 }

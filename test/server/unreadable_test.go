@@ -52,7 +52,7 @@ func TestStoreUnreadable(t *testing.T) {
 // checkedByAPI: penstock fsck through the API finds nothing in a store that is sound, says
 // which rights its user lacks, and finds manifests that are damaged.
 func checkedByAPI(t *testing.T, c *cluster.Cluster, program *penstock.Program, dir string) {
-	checksByAPI(t, c, program, 0, "what the API serves is sound: ", " of 4 extensions, 0 plans, ", "0 Secrets of them compared by the server alone")
+	checksByAPI(t, c, program, 0, "what the API serves is sound: ", " of 4 extensions, 0 plans, ", "0 Secrets compared only by the server")
 	checksByAPI(t, c, program, 0, `"problems": []`, "-o", "json")
 	checksByAPI(t, c, program, 2, "--repair needs the store itself", "--repair")
 	reader := c.User("reader", "readers")

@@ -257,7 +257,7 @@ func (o *olmv0) goesOver() {
 	out = o.logged(o.mustAdoptOLM())
 	o.says(out, "olm-zero/olm-zero is extension olm-zero: 9 objects, olm-zero-1 has succeeded",
 		"kubectl delete subscriptions.operators.coreos.com -n olm-zero olm-zero", "kubectl delete clusterserviceversions.operators.coreos.com -n olm-zero "+o.csv+" --wait=false",
-		"OLM upgraded without asking", `kubectl patch clusterextension olm-zero --type=merge -p '{"metadata":{"annotations":{"penstock.dev/upgrade-approval":null}},"spec":{"source":{"catalog":{"version":null}}}}'`)
+		"OLM upgraded without approval", `kubectl patch clusterextension olm-zero --type=merge -p '{"metadata":{"annotations":{"penstock.dev/upgrade-approval":null}},"spec":{"source":{"catalog":{"version":null}}}}'`)
 	o.undisrupted(mark, before, pods)
 	if now := uids(); now != was {
 		o.t.Errorf("uids were %s, and are %s", was, now)
@@ -277,7 +277,7 @@ func (o *olmv0) goesOver() {
 	}
 	o.MustKubectl("patch", "-n", o.namespace, "subscriptions.operators.coreos.com", o.release, "--type=merge", "-p", `{"spec":{"installPlanApproval":"Manual"}}`)
 	mark = o.Audit().Mark()
-	o.says(o.mustAdoptOLM(), "adopted before", "olm-zero-1 has succeeded", "OLM asked before it upgraded",
+	o.says(o.mustAdoptOLM(), "adopted before", "olm-zero-1 has succeeded", "OLM asked for approval before each upgrade",
 		`kubectl patch clusterextension olm-zero --type=merge -p '{"spec":{"source":{"catalog":{"version":null}}}}'`)
 	o.nothingWritten(mark)
 	o.undisrupted(mark, before, pods)

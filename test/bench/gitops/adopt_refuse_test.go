@@ -99,6 +99,6 @@ func (s *site) limited() {
 		}
 	}
 	s.says(out.Stdout, "unknown", `cannot get resource "clusterroles"`)
-	s.says(out.Stderr, "it would be refused; nothing was written", "a revision may only do what its requester may do", name+"-user may not")
+	s.says(out.Stderr, "the adoption would be refused; nothing was written", "a revision may only do what its requester may do", name+"-user may not")
 	s.nothingWritten(mark)
 }
