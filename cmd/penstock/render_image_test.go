@@ -164,7 +164,7 @@ func TestRenderImageRefuses(t *testing.T) {
 		"TwoCAs":          {of(inLighthouse(bundle, "--certs-dir", "x")...), []string{"--ca-file and --certs-dir"}},
 		"Catalog":         {of(inLighthouse(catalog)...), []string{strings.TrimPrefix(catalog, "oci://"), "it is a catalog", "want a bundle"}},
 		"ChartWanted":     {of(inLighthouse("--chart", bundle)...), []string{"the image is a registry+v1 bundle, want a Helm chart"}},
-		"BundleWanted":    {of(inLighthouse("--bundle", chart)...), []string{"it is a Helm chart, and a registry+v1 bundle is wanted"}},
+		"BundleWanted":    {of(inLighthouse("--bundle", chart)...), []string{"the image is a Helm chart, want a registry+v1 bundle"}},
 		"NoNamespace":     {of(append(alone, bundle)...), []string{"a registry+v1 bundle needs --install-namespace"}},
 		"FlagOfChart":     {of(inLighthouse(bundle, "--values", config)...), []string{"--values does nothing with registry+v1 bundle"}},
 		"FlagOfBundle":    {of(append(alone, chart, "--install-namespace", "n", "--config", config)...), []string{"--config does nothing with Helm chart"}},

@@ -350,7 +350,7 @@ func stalePlan(w sharedPlane) {
 	w.untilPlan("rebalance", ".status.message", "is stale: changed since it was reviewed; last written by mallory")
 	out := w.typesAs(plugin.User{}, 1, `kubectl penstock plan approve rebalance --hash sha256:e430599c… --comment CHG-4711 --wait`,
 		"sha256:e430599c…", w.read(".status.planHash", "configplan", "rebalance"))
-	w.says(out.Stdout+out.Stderr, "✗ configure-descheduler: the target is not as it was when the plan was computed", "plan rebalance is not in effect: Failed:")
+	w.says(out.Stdout+out.Stderr, "✗ configure-descheduler: the target has changed since the plan was computed", "plan rebalance is not in effect: Failed:")
 	w.phase("rebalance", "Failed")
 	w.planSays("rebalance", `.status.conditions[?(@.type=="Ready")].reason`, "PlanStale")
 	if got := w.read(".spec.deschedulingIntervalSeconds", descheduler()...); got != "900" {

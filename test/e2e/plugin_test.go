@@ -85,7 +85,7 @@ func byPlugin(w sharedPlane) {
 	out = w.typesAs(plugin.User{Input: &answer{text: "y\n", before: func() {
 		w.MustKubectlInput(revision("beacon", 1).phase("all", configMap("default", "beacon-faster", "x=1")).String(), "create", "-f", "-")
 	}}}, 3, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
-	w.says(out.Stderr, "somebody has created beacon-1 meanwhile: run it again")
+	w.says(out.Stderr, "somebody has created beacon-1 meanwhile: run the command again")
 
 	// An install.
 	out = w.types(0, `kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0`, names...)
@@ -119,7 +119,7 @@ func byPlugin(w sharedPlane) {
 	// One that gets stuck: it goes on when nobody looks any more, until it is archived.
 	w.beaconManifests(dir, "v1.2.0", "zone: nowhere")
 	out = w.typesAs(nobody, 124, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 2s`, names...)
-	w.says(out.Stderr, "beacon-4 goes on by itself", "kubectl penstock rollback beacon", "not done within 2s")
+	w.says(out.Stderr, "beacon-4 continues by itself", "kubectl penstock rollback beacon", "not done within 2s")
 	status, _ := w.eventually(func() (string, string) { return w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "" },
 		func(status string) bool { return strings.Contains(status, "Deployment beacon-system/beacon-webhook") })
 	w.says(status, "beacon-4", "beacon-3")

@@ -72,7 +72,7 @@ func byPlugin(w shared) {
 	w.types(alice, 3, `kubectl penstock install lighthouse -n harbour --yes`)
 	// 3. A newer version is there, and the spec leaves it out.
 	two := w.publish(w.name, one, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})[1]
-	w.says(w.types(alice, 0, `kubectl penstock upgrades lighthouse`).Stdout, "1.0.0 is installed", "1.1.0 does not come: is not in the range 1.0.x (Range)")
+	w.says(w.types(alice, 0, `kubectl penstock upgrades lighthouse`).Stdout, "1.0.0 is installed", "1.1.0 is blocked: it is not in the range 1.0.x (Range)")
 	w.says(w.types(alice, 0, `kubectl penstock upgrades`).Stdout, w.name, "Manual")
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse --dry-run`).Stderr, "nothing is proposed")
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse --version 1.1.0 --yes`).Stdout, "1.0.x → 1.1.0", w.name+"-2: 1.1.0 proposed")
@@ -167,7 +167,7 @@ func leaveByPlugin(w shared) {
 	})
 	first := revisions()[0]
 	w.says(w.types(alice, 124, `kubectl penstock uninstall lighthouse --yes --timeout 3s`).Stderr,
-		w.name+" goes on being deleted by itself, and nothing else was deleted; "+first+" is left", "not done within 3s")
+		"the deletion of "+w.name+" continues by itself, and nothing else was deleted; "+first+" is left", "not done within 3s")
 	hold("null")
 	w.awaitGone(extension.Resource, w.name, "its object can go")
 	w.awaitGone(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), first, "its object can go")

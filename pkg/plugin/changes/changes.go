@@ -47,7 +47,7 @@ func Summary(summary *v1alpha1.DiffSummary) string {
 func Missing(diff *v1alpha1.RevisionDiff) []string {
 	var missing []string
 	if n := diff.Summary.Withheld; n > 0 {
-		missing = append(missing, text.Count(n, "object")+" not shown, changed or not: you may not read what is in them")
+		missing = append(missing, text.Count(n, "object")+" not shown, whether changed or not: you may not read their content")
 	}
 	if left := diff.Truncated; left != nil {
 		var parts []string

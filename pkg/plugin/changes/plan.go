@@ -76,7 +76,7 @@ func termLines(plan *v1alpha1.ConfigurationPlan) []screen.Line {
 		say("begins only before %s", minute(*plan.Spec.Expires))
 	}
 	if plan.Spec.Approvals > 1 {
-		say("is approved by %d people, none of them %s", plan.Spec.Approvals, strings.Join(plan.Status.RequestedBy, ", "))
+		say("needs approval by %d people other than %s", plan.Spec.Approvals, strings.Join(plan.Status.RequestedBy, ", "))
 	}
 	return lines
 }
@@ -85,7 +85,7 @@ func minute(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
 // before says of an approval of another plan which one it was for: nothing is executed on it.
 func before(approval *v1alpha1.PlanApproval) string {
-	said := "this plan is not approved; another one was before: hash " + approval.PlanHash
+	said := "this plan is not approved; an earlier one was: hash " + approval.PlanHash
 	if approval.Run != 0 {
 		said += fmt.Sprintf(", run %d", approval.Run)
 	}
@@ -157,7 +157,7 @@ func printPlanDiff(s *screen.Screen, diff *v1alpha1.PlanDiff, worked map[string]
 	for i := range diff.Items {
 		item := &diff.Items[i]
 		if item.Stale && !worked[item.Name] {
-			s.Para(screen.Red, screen.Bad, item.Name+": the target is not as it was when the plan was computed")
+			s.Para(screen.Red, screen.Bad, item.Name+": the target has changed since the plan was computed")
 		}
 		if item.Message != "" {
 			s.Para(screen.Dim, screen.Waiting, item.Name+": "+item.Message)

@@ -67,8 +67,8 @@ func New(s *session.Session) (*cobra.Command, error) {
 		Use:   "kubectl-penstock",
 		Short: "See, review and roll out what Penstock installs",
 		Long: "See what Penstock has installed, read what a change would do before it is made, roll it out, and go back.\n\n" +
-			"Exit codes of all commands: 0 what was asked for holds, 1 it does not (differences, a failed rollout),\n" +
-			"2 it could not be found out (usage, rights, no answer), 3 it has changed meanwhile, 124 timeout, 130 interrupted.",
+			"Exit codes of all commands: 0 yes or done, 1 no (differences, a failed rollout), 2 unknown (usage, rights, no answer),\n" +
+			"3 something has changed since it was shown, 124 timeout, 130 interrupted.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl penstock"},
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},

@@ -32,9 +32,9 @@ func newConsole(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "console",
 		Short: "Review, approve and watch in a browser on this machine",
-		Long: "Serve the console to a browser on this machine, until you interrupt it. What it shows and does, it asks the cluster\n" +
-			"for in your name: it has no rights of its own. The address has a key, and whoever has that acts as you. It listens\n" +
-			"on loopback only; from another machine, ssh -L leads there.",
+		Long: "Serve the console to a browser on this machine, until you interrupt it. The console sends all requests to the\n" +
+			"cluster in your name: it has no rights of its own. The address contains a key, and anyone with this key can act as you.\n" +
+			"The console listens on loopback only; from another machine, use ssh -L.",
 		Example: "  kubectl penstock console\n  kubectl penstock console --no-browser --port 8090 --read-only",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -42,7 +42,7 @@ func newConsole(s *session.Session) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.IntVar(&options.port, "port", 0, "Port on loopback. Without it any free one.")
+	flags.IntVar(&options.port, "port", 0, "Port on loopback. Default: any free port.")
 	flags.BoolVar(&options.noBrowser, "no-browser", false, "Only print the address.")
 	flags.BoolVar(&options.readOnly, "read-only", false, "Only show: no button changes anything.")
 	return command
@@ -130,11 +130,11 @@ func browse(ctx context.Context, s *session.Session, address string) (remove fun
 func pageTo(address string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("finding a folder of yours: %w", err)
+		return "", fmt.Errorf("finding your cache folder: %w", err)
 	}
 	folder := filepath.Join(cache, "penstock")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", fmt.Errorf("making a folder of yours: %w", err)
+		return "", fmt.Errorf("creating a folder for the console: %w", err)
 	}
 	file, err := os.CreateTemp(folder, "console-*.html") // with mode 0600
 	if err != nil {

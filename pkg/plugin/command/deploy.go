@@ -34,12 +34,12 @@ func newDeploy(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "deploy [DIRECTORY|FILE|-] --name EXTENSION [-- ARGUMENTS OF penstock render]",
 		Short: "Install or upgrade: read what changes, then roll it out",
-		Long: "Show what the manifests would change as the next revision of the extension, and ask. After a yes the revision is\n" +
-			"stored and rolled out, and its progress shown until it has succeeded or says why it does not. After a no nothing\n" +
-			"is stored. What was read is what rolls out: a revision never changes, and one that changes something else than\n" +
-			"was shown, because somebody was faster, is not rolled out (exit code 3).\n\n" +
-			"Charts, bundles and other layouts are rendered by the program penstock on PATH; so is everything when there are\n" +
-			"arguments behind --. They alone are enough where they say what to render, as --catalog with --package does.",
+		Long: "Show what the manifests would change as the next revision of the extension, and ask. If you agree, the revision is\n" +
+			"stored and rolled out, and the command shows its progress until it has succeeded or says why it has not. Otherwise\n" +
+			"nothing is stored. Only what was shown is rolled out: a revision never changes, and when the shown changes are out of\n" +
+			"date, because somebody was faster, nothing is rolled out (exit code 3).\n\n" +
+			"The program penstock on PATH renders charts, bundles and other layouts, and everything when there are arguments\n" +
+			"after --. DIRECTORY is not needed when these arguments say what to render, as --catalog with --package does.",
 		Example: "  # Install, and later upgrade\n  kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0\n" +
 			"  # In a pipeline: what would change (exit 1 when something does), then do it\n" +
 			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run\n" +
@@ -48,7 +48,7 @@ func newDeploy(s *session.Session) *cobra.Command {
 			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run -o markdown",
 		Args: func(command *cobra.Command, args []string) error {
 			if before := positional(command, args); len(args) == 0 || before > 1 {
-				return errors.New("want one directory, file or -, or the arguments of penstock render behind --, or both")
+				return errors.New("want one directory, file or -, or the arguments of penstock render after --, or both")
 			}
 			return nil
 		},
@@ -72,7 +72,7 @@ func newDeploy(s *session.Session) *cobra.Command {
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes, and store nothing. Exit code as for diff.")
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
-	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
+	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout continues. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
 	return command
 }
@@ -132,7 +132,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 		return err
 	}
 	if !d.yes && !d.dryRun && !d.Person() {
-		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes rolls out unasked, --dry-run only shows what changes")
+		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes rolls out without asking, --dry-run only shows what changes")
 	}
 	d.annotate(rendered)
 	// 2. Have it read. Nothing is stored for that.
@@ -167,13 +167,13 @@ func (d *deployment) store(ctx context.Context, rendered *v1alpha1.ClusterExtens
 	revision, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Create(ctx, rendered, metav1.CreateOptions{})
 	if err != nil {
 		if now, again := nextNumber(ctx, d.cluster, d.name); again == nil && now > rendered.Spec.Revision {
-			return nil, outcome.Errorf(outcome.Conflict, "somebody has created %s meanwhile: run it again", olm.RevisionName(d.name, now-1))
+			return nil, outcome.Errorf(outcome.Conflict, "somebody has created %s meanwhile: run the command again", olm.RevisionName(d.name, now-1))
 		}
 		return nil, fmt.Errorf("creating %s: %w", rendered.Name, err)
 	}
 	stored, _, err := review.Proposal(ctx, d.cluster, d.name, revision)
 	if err == nil && !sameChanges(shown, stored) {
-		err = outcome.Errorf(outcome.Conflict, "%s does not change any more what was shown: run it again", revision.Name)
+		err = outcome.Errorf(outcome.Conflict, "%s would no longer change what was shown: run the command again", revision.Name)
 	}
 	if err != nil {
 		return nil, d.withdraw(ctx, revision, err)
@@ -225,7 +225,7 @@ func (d *deployment) follow(ctx context.Context, name string) error {
 	err := review.Follow(following, d.Session, d.cluster, d.Err, d.name, name)
 	switch outcome.Of(err) {
 	case outcome.TimedOut, outcome.Interrupted:
-		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s goes on by itself. kubectl penstock status %s -w follows it, kubectl penstock pause %s stops it, kubectl penstock rollback %s goes back",
+		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s continues by itself. kubectl penstock status %s -w follows it, kubectl penstock pause %s stops it, kubectl penstock rollback %s goes back",
 			name, name, name, d.name))
 	}
 	if err == nil && d.output != "" {

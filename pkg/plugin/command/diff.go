@@ -26,9 +26,9 @@ func newDiff(s *session.Session) *cobra.Command {
 		Use:   "diff EXTENSION|REVISION|FROM..TO",
 		Short: "What a revision changes, in words first",
 		Long: "Show what a revision changes against the one before it: what matters in words, then a table, then the lines.\n" +
-			"Of an extension it is the newest revision. FROM..TO compares any two; --live, or ..live, compares with the\n" +
+			"For an extension, it shows the newest revision. FROM..TO compares any two; --live, or ..live, compares with the\n" +
 			"cluster as it is now.\n\n" +
-			"Exit code: 0 nothing changes, 1 something does, 2 it could not be found out.",
+			"Exit code: 0 nothing changes, 1 something changes, 2 unknown.",
 		Example: "  # What the newest revision changes\n  kubectl penstock diff lighthouse\n" +
 			"  # What is different in the cluster, without the lines\n  kubectl penstock diff lighthouse --live --stat\n" +
 			"  # For the comment of a review\n  kubectl penstock diff lighthouse -o markdown\n" +

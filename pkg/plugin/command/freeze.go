@@ -26,13 +26,13 @@ func newFreeze(s *session.Session) *cobra.Command {
 		Use:   "freeze --reason WHY",
 		Short: "Stop all writes of Penstock, in the whole cluster",
 		Long: "Until somebody unfreezes the cluster, Penstock writes nothing to it: no rollout, no repair, no teardown, no run of a\n" +
-			"plan. Revisions and plans can still be created, and wait. It needs the right to create the ConfigMap penstock-freeze\n" +
+			"plan. Revisions and plans can still be created, and wait. You need the right to create the ConfigMap penstock-freeze\n" +
 			"in the namespace of Penstock.",
 		Example: "  kubectl penstock freeze --reason \"the year ends\"",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if reason == "" {
-				return outcome.Errorf(outcome.Unknown, "--reason is required: status of every revision that waits shows it")
+				return outcome.Errorf(outcome.Unknown, "--reason is required: the status of every revision that waits shows it")
 			}
 			cluster, err := s.Connect()
 			if err != nil {
@@ -68,7 +68,7 @@ func freeze(ctx context.Context, s *session.Session, cluster *session.Cluster, r
 			err = json.Unmarshal(raw, frozen)
 		}
 		if err != nil {
-			return fmt.Errorf("the cluster is frozen already; reading by whom: %w", err)
+			return fmt.Errorf("the cluster is frozen already; finding out by whom: %w", err)
 		}
 		return outcome.Errorf(outcome.Conflict, "the cluster is frozen already, by %s: %s", frozen.Data["author"], frozen.Data["reason"])
 	}
@@ -158,7 +158,7 @@ func freezePath(ctx context.Context, cluster *session.Cluster) (path, namespace 
 		return "", "", fmt.Errorf("looking for the namespace of Penstock in APIService %s: %w", name, err)
 	}
 	if service.Spec.Service == nil || service.Spec.Service.Namespace == "" {
-		return "", "", outcome.Errorf(outcome.Unknown, "APIService %s names no Service: it is not one of Penstock", name)
+		return "", "", outcome.Errorf(outcome.Unknown, "APIService %s names no Service: it does not belong to Penstock", name)
 	}
 	namespace = service.Spec.Service.Namespace
 	return "/api/v1/namespaces/" + namespace + "/configmaps", namespace, nil

@@ -41,8 +41,8 @@ func newHistory(s *session.Session) *cobra.Command {
 			}
 			s.Out.Table(historyTable(history.Revisions, s.Now()))
 			if hold := history.Hold; hold != nil {
-				s.Out.Para(screen.Yellow, screen.Notice, fmt.Sprintf("the rollback %s holds the owner of the extension: it creates no revision until it is changed, or "+
-					"kubectl annotate cer %s %s=%s", hold.Revision, hold.Revision, v1alpha1.ReleaseHoldAnnotation, hold.Revision))
+				s.Out.Para(screen.Yellow, screen.Notice, fmt.Sprintf("the rollback %s holds the owner of the extension: the owner creates no revision until it is "+
+					"changed, or you run kubectl annotate cer %s %s=%s", hold.Revision, hold.Revision, v1alpha1.ReleaseHoldAnnotation, hold.Revision))
 			}
 			return nil
 		},

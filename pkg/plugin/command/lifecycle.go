@@ -35,7 +35,7 @@ func newPause(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:               "pause EXTENSION|REVISION",
 		Short:             "Write nothing more for a revision: no rollout, no repair",
-		Long:              "Pause a revision, of an extension the newest one. What is in the cluster stays as it is, and is not repaired.",
+		Long:              "Pause a revision, or the newest one of an extension. What is in the cluster stays as it is, and is not repaired.",
 		Example:           "  kubectl penstock pause lighthouse --reason \"INC-7: we look at it by hand\"",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),
@@ -52,8 +52,8 @@ func newResume(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "resume EXTENSION|REVISION",
 		Short: "Let a paused revision go on",
-		Long: "Let a paused revision go on, of an extension the newest one. One that was never rolled out is a proposal: what it\n" +
-			"changes is shown, and you are asked.",
+		Long: "Let a paused revision go on, or the newest one of an extension. One that was never rolled out is a proposal: the\n" +
+			"command shows what it changes, and asks.",
 		Example:           "  kubectl penstock resume lighthouse --yes",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),
@@ -70,8 +70,8 @@ func newArchive(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "archive EXTENSION|REVISION",
 		Short: "End a revision for good",
-		Long: "Archive a revision, of an extension the newest one. Its objects that no other active revision of the extension has\n" +
-			"are deleted; the others get the content of that revision again. It is final. To remove an extension, delete its\n" +
+		Long: "Archive a revision, or the newest one of an extension. Its objects that no other active revision of the extension has\n" +
+			"are deleted; the others get the content of that other revision again. This is final. To remove an extension, delete its\n" +
 			"revisions.",
 		Example:           "  kubectl penstock archive lighthouse-3 --reason \"its image does not exist\" --yes",
 		Args:              cobra.ExactArgs(1),
@@ -150,7 +150,7 @@ func changeState(ctx context.Context, s *session.Session, name string, state v1a
 		if asked != "" {
 			agreed, err := s.Confirm(ctx, asked)
 			if err != nil {
-				return outcome.Errorf(outcome.Unknown, "%w; --yes does it unasked", err)
+				return outcome.Errorf(outcome.Unknown, "%w; --yes does it without asking", err)
 			}
 			if !agreed {
 				s.Err.Para(screen.Dim, screen.Waiting, "nothing was changed")

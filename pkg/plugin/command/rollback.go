@@ -24,8 +24,8 @@ func newRollback(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rollback EXTENSION",
 		Short: "Go back to a revision that has succeeded, after showing what that changes",
-		Long: "Show what it changes to go back, ask, and create the next revision with the content of an earlier one: of --to,\n" +
-			"or of the newest that has succeeded before the newest one. When somebody creates a revision meanwhile, nothing\n" +
+		Long: "Show what the rollback changes, ask, and create the next revision with the content of an earlier one: the one in --to,\n" +
+			"or else the newest one that succeeded before the current one. When somebody creates a revision meanwhile, nothing\n" +
 			"happens (exit code 3).",
 		Example: "  kubectl penstock rollback lighthouse --cause \"v1.1.0 is slow\"\n" +
 			"  kubectl penstock rollback lighthouse --to 1 --dry-run",
@@ -50,7 +50,7 @@ func newRollback(s *session.Session) *cobra.Command {
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
-	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout goes on. 0 is no limit.")
+	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout continues. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
 	return command
 }
@@ -62,7 +62,7 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 		return err
 	}
 	if !d.yes && !d.dryRun && !d.Person() {
-		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes goes back unasked, --dry-run only shows what changes")
+		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes goes back without asking, --dry-run only shows what changes")
 	}
 	api := d.cluster.OlmV1alpha1().ClusterExtensionRevisions()
 	asked := &v1alpha1.RevisionRollback{Spec: v1alpha1.RevisionRollbackSpec{Cause: d.cause}}
@@ -150,7 +150,7 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 			return rows[i].Name, nil
 		}
 	}
-	return "", outcome.Errorf(outcome.No, "%s has no earlier revision that has succeeded; kubectl penstock history %s lists them, --to names one", d.name, d.name)
+	return "", outcome.Errorf(outcome.No, "%s has no earlier revision that has succeeded; kubectl penstock history %s lists all revisions, --to names one", d.name, d.name)
 }
 
 // named is the revision that --to names, by its number or its name.

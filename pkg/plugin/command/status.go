@@ -38,11 +38,11 @@ func newStatus(s *session.Session) *cobra.Command {
 		Use:   "status [EXTENSION|REVISION]",
 		Short: "What is installed, healthy, stuck and proposed",
 		Long: "Without a name: all extensions and plans on one screen, what needs a person first, and ClusterExtensions that have\n" +
-			"no revision yet; -w does not show these.\n" +
+			"no revision yet; -w leaves out the latter.\n" +
 			"With a name: the revisions of the extension that are not archived, the newest first, with their phases and\n" +
 			"the objects that hold them back.\n\n" +
 			"-w follows changes. With a name it ends when the newest revision is rolled out (exit 0), or stops (exit 1).\n" +
-			"With -o json it prints an object in one line whenever it changes.",
+			"With -o json it prints each object, in one line, whenever the object changes.",
 		Example: "  # Everything on one screen\n  kubectl penstock status\n" +
 			"  # One extension, until its rollout has ended\n  kubectl penstock status lighthouse -w --timeout 5m\n" +
 			"  # The same for a program\n  kubectl penstock status lighthouse -w -o json --timeout 5m",

@@ -21,8 +21,8 @@ func newVersion(s *session.Session) *cobra.Command {
 	onlyClient := false
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "The versions of this plugin and of the Penstock that answers",
-		Long:  "Print both versions. Exit code: 1 when their minors differ, 2 when the server does not tell.",
+		Short: "The versions of this plugin and of the Penstock server",
+		Long:  "Print both versions. Exit code: 1 when their minors differ, 2 when the server does not report one.",
 		Example: "  kubectl penstock version\n" +
 			"  kubectl penstock version --client -o json",
 		Args: cobra.NoArgs,
@@ -52,7 +52,7 @@ func newVersion(s *session.Session) *cobra.Command {
 			case unanswered != nil:
 				return unanswered
 			case found.Server == "":
-				return outcome.Errorf(outcome.Unknown, "the version of the Penstock that answers is unknown: it is too old to name it, or something else answers")
+				return outcome.Errorf(outcome.Unknown, "the version of the Penstock server is unknown: the server is too old to report it, or something else answers")
 			case s.Skew() != "":
 				return outcome.Quiet(outcome.No)
 			default:
@@ -60,7 +60,7 @@ func newVersion(s *session.Session) *cobra.Command {
 			}
 		},
 	}
-	command.Flags().BoolVar(&onlyClient, "client", false, "Only the version of this plugin; nothing is asked.")
+	command.Flags().BoolVar(&onlyClient, "client", false, "Only the version of this plugin; the cluster is not asked.")
 	output.Add(command.Flags())
 	return command
 }

@@ -20,7 +20,7 @@ func newWhy(s *session.Session) *cobra.Command {
 		Use:   "why EXTENSION|REVISION|PLAN",
 		Short: "What holds it back, and who must do what",
 		Long: "Say in one paragraph what holds an extension, a revision or a plan back, who must do what, and by which command.\n" +
-			"What else needs somebody follows. plan/NAME is the plan, when an extension has the same name.",
+			"Other things that need somebody follow. plan/NAME is the plan, when an extension has the same name.",
 		Example: "  kubectl penstock why lighthouse\n" +
 			"  kubectl penstock why plan/rebalance",
 		Args:              cobra.ExactArgs(1),

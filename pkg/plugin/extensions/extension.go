@@ -53,7 +53,7 @@ func askForVersion(ctx context.Context, cluster *session.Cluster, read *extensio
 		return nil
 	}
 	if now, again := getExtension(ctx, cluster, read.Name); again == nil && (now.UID != read.UID || now.Generation != read.Generation) {
-		return outcome.Errorf(outcome.Conflict, "somebody has changed ClusterExtension %s meanwhile: run it again", read.Name)
+		return outcome.Errorf(outcome.Conflict, "somebody has changed ClusterExtension %s meanwhile: run the command again", read.Name)
 	}
 	return fmt.Errorf("changing ClusterExtension %s: %w", read.Name, err)
 }

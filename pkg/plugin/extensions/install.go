@@ -36,12 +36,12 @@ func NewInstall(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   InstallName + " PACKAGE [NAME] -n NAMESPACE",
 		Short: "Install a package of a catalog",
-		Long: "Write a ClusterExtension, in your name, after showing it, and follow what becomes of it. Penstock then makes a\n" +
-			"revision of the package in your name: it does nothing that you may not do. When rights are missing, it says which,\n" +
-			"and goes on once you have them. With --approval Manual the revision waits, and so does each upgrade: its diff is\n" +
-			"shown, and you are asked.\n\n" +
-			"Later versions come by themselves in the name of --service-account, which you must be allowed to impersonate;\n" +
-			"without one they wait for somebody who approves them: kubectl penstock upgrade.",
+		Long: "Show a ClusterExtension, write it in your name, and follow its installation. Penstock then creates a revision of the\n" +
+			"package in your name: it does nothing that you may not do. When you lack rights, it says which, and continues\n" +
+			"once you have them. With --approval Manual the revision waits, and so does each upgrade: you see the diff, and\n" +
+			"are asked.\n\n" +
+			"Later versions are installed automatically in the name of --service-account, which you must be allowed to impersonate;\n" +
+			"without one, each waits until somebody approves it: kubectl penstock upgrade.",
 		Example: "  kubectl penstock install lighthouse -n harbour --dry-run\n" +
 			"  kubectl penstock install lighthouse -n harbour --version 1.0.x --channel stable --approval Manual",
 		Args: cobra.RangeArgs(1, 2),
@@ -51,14 +51,14 @@ func NewInstall(s *session.Session) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.version, "version", "", "Range of versions, such as 1.4.2 or >=1.4 <2. Without it the highest one.")
-	flags.StringSliceVar(&options.channels, "channel", nil, "Channels to take versions from. Without it all.")
+	flags.StringVar(&options.version, "version", "", "Range of versions, such as 1.4.2 or >=1.4 <2. Default: the highest version.")
+	flags.StringSliceVar(&options.channels, "channel", nil, "Channels to take versions from. Default: all channels.")
 	flags.StringVar(&options.catalog, "catalog", "", "Only this ClusterCatalog.")
-	flags.StringVar(&options.approval, "approval", install.ApprovalAutomatic, "Manual has each version wait until somebody approves it.")
-	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace, in whose name later versions come.")
+	flags.StringVar(&options.approval, "approval", install.ApprovalAutomatic, "With Manual, each version waits until somebody approves it.")
+	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace, in whose name later versions are installed.")
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask. With --approval Manual the first version still waits.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what would be written, after the checks of the cluster.")
-	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the installation goes on. 0 is no limit.")
+	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the installation continues. 0 is no limit.")
 	options.output.Add(flags)
 	return command
 }
@@ -74,7 +74,7 @@ type installation struct {
 func (i *installation) check() error {
 	switch {
 	case i.Namespace() == "":
-		return outcome.Errorf(outcome.Unknown, "-n is required: the namespace that the package is installed into; it exists already")
+		return outcome.Errorf(outcome.Unknown, "-n is required: the namespace to install the package into, which must exist")
 	case i.approval != install.ApprovalAutomatic && i.approval != install.ApprovalManual:
 		return outcome.Errorf(outcome.Unknown, "--approval %q: want %s or %s", i.approval, install.ApprovalAutomatic, install.ApprovalManual)
 	}
@@ -82,7 +82,7 @@ func (i *installation) check() error {
 		return outcome.Errorf(outcome.Unknown, "%w", err)
 	}
 	if !i.yes && !i.dryRun && !i.Person() {
-		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes installs unasked, --dry-run only shows what would be written")
+		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes installs without asking, --dry-run only shows what would be written")
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (i *installation) run(ctx context.Context) error {
 
 func (i *installation) refused(err error) error {
 	if apierrors.IsAlreadyExists(err) {
-		return outcome.Errorf(outcome.Conflict, "there is a ClusterExtension %s already: kubectl penstock upgrade %s changes its version, and another NAME behind the package installs it once more", i.name, i.name)
+		return outcome.Errorf(outcome.Conflict, "there is a ClusterExtension %s already: kubectl penstock upgrade %s changes its version, and another NAME after the package installs the package a second time", i.name, i.name)
 	}
 	return fmt.Errorf("creating ClusterExtension %s: %w", i.name, session.Uninstalled(err))
 }
@@ -146,7 +146,7 @@ func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPac
 		i.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what the catalogs have is not shown: %v", err))
 		return nil, nil
 	case apierrors.IsNotFound(err) && session.Uninstalled(err) == err:
-		return nil, outcome.Errorf(outcome.No, "%w; kubectl penstock search lists what there is", err)
+		return nil, outcome.Errorf(outcome.No, "%w; kubectl penstock search lists all packages", err)
 	case err != nil:
 		return nil, fmt.Errorf("reading package %s: %w", i.pkg, session.Uninstalled(err))
 	}

@@ -23,7 +23,7 @@ func NewSearch(s *session.Session) *cobra.Command {
 		Use:   "search [TEXT|KIND]",
 		Short: "Packages that the catalogs of the cluster offer",
 		Long: "List the packages whose name or description has the text, or that bring the kind, such as Lamp or Lamp.example.com.\n" +
-			"Without one all packages are listed. Exit code: 0 there is one, 1 there is none.",
+			"Without an argument, list all packages. Exit code: 0 a package was found, 1 none was found.",
 		Example: "  kubectl penstock search lighthouse\n  kubectl penstock search Beacon --catalog examples",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -40,10 +40,10 @@ func NewUninstall(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "uninstall EXTENSION",
 		Short: "Delete a ClusterExtension, and what it has installed",
-		Long: "Show what goes, ask, delete the ClusterExtension, and follow until its revisions and their objects are gone. Nothing\n" +
-			"else is ever deleted: when it takes longer than --timeout, it says what is left, and why; it goes on by itself.\n" +
-			"With --cascade=orphan only the ClusterExtension goes. Its revisions stay, without an owner, and keep their objects\n" +
-			"as they are.",
+		Long: "Show what will be deleted, ask, delete the ClusterExtension, and follow until its revisions and their objects are gone.\n" +
+			"Nothing else is ever deleted. After --timeout, the command says what is left, and why; the deletion continues by\n" +
+			"itself. With --cascade=orphan only the ClusterExtension is deleted. Its revisions stay, without an owner, and keep\n" +
+			"their objects as they are.",
 		Example:           "  kubectl penstock uninstall lighthouse --dry-run\n  kubectl penstock uninstall lighthouse --yes --timeout 5m",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.Complete(extensionObjects(s)),
@@ -52,7 +52,7 @@ func NewUninstall(s *session.Session) *cobra.Command {
 			case options.cascade != cascadeBackground && options.cascade != cascadeOrphan:
 				return outcome.Errorf(outcome.Unknown, "--cascade %q: want %s or %s", options.cascade, cascadeBackground, cascadeOrphan)
 			case !options.yes && !options.dryRun && !s.Person():
-				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes uninstalls unasked, --dry-run only shows what goes")
+				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes uninstalls without asking, --dry-run only shows what would be deleted")
 			}
 			cluster, err := s.Connect()
 			if err != nil {
@@ -64,8 +64,8 @@ func NewUninstall(s *session.Session) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&options.cascade, "cascade", cascadeBackground, "What becomes of the revisions and their objects: background deletes them, orphan leaves them.")
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
-	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what goes.")
-	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the deletion goes on. 0 is no limit.")
+	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what would be deleted.")
+	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the deletion continues. 0 is no limit.")
 	return command
 }
 
@@ -129,11 +129,11 @@ func showLeaving(s *session.Session, name string, owned []*v1alpha1.ClusterExten
 	what := fmt.Sprintf("%s and %s", text.Count(len(owned), "revision"), text.Count(int(objects), "object"))
 	switch {
 	case cascade == cascadeOrphan:
-		s.Out.Para(screen.Bold, "", fmt.Sprintf("ClusterExtension %s goes; %s stay as they are", name, what))
+		s.Out.Para(screen.Bold, "", fmt.Sprintf("ClusterExtension %s will be deleted; %s stay as they are", name, what))
 	case keeps:
-		s.Out.Para(screen.Bold, "", fmt.Sprintf("ClusterExtension %s and %s go; its %s stay, since its revisions have teardownPolicy Orphan", name, text.Count(len(owned), "revision"), text.Count(int(objects), "object")))
+		s.Out.Para(screen.Bold, "", fmt.Sprintf("ClusterExtension %s and %s will be deleted; its %s stay, since its revisions have teardownPolicy Orphan", name, text.Count(len(owned), "revision"), text.Count(int(objects), "object")))
 	default:
-		s.Out.Para(screen.Bold, "", fmt.Sprintf("ClusterExtension %s goes, with %s", name, what))
+		s.Out.Para(screen.Bold, "", fmt.Sprintf("ClusterExtension %s will be deleted, with %s", name, what))
 	}
 }
 
@@ -193,7 +193,7 @@ func leaving(name string, there bool, owned int, orphans bool) screen.Line {
 
 // stillLeaving says what is left when nobody follows it any longer, and why.
 func stillLeaving(name string, left []*v1alpha1.ClusterExtensionRevision, orphans bool) string {
-	told := fmt.Sprintf("%s goes on being deleted by itself, and nothing else was deleted", name)
+	told := fmt.Sprintf("the deletion of %s continues by itself, and nothing else was deleted", name)
 	for _, one := range left {
 		if orphans {
 			told += fmt.Sprintf("; it still owns %s, which stays", one.Name)

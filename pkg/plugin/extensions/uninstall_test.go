@@ -36,7 +36,7 @@ func TestStillLeaving(t *testing.T) {
 	stuck.Name, waiting.Name = "buoy-1", "buoy-2"
 	stuck.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailing, Status: metav1.ConditionTrue, Reason: "Denied", Message: "nobody may delete it"}}
 	left := []*v1alpha1.ClusterExtensionRevision{stuck, waiting}
-	const goesOn = "buoy goes on being deleted by itself, and nothing else was deleted"
+	const goesOn = "the deletion of buoy continues by itself, and nothing else was deleted"
 	for orphans, want := range map[bool]string{
 		false: goesOn + "; buoy-1 is left: nobody may delete it; buoy-2 is left",
 		true:  goesOn + "; it still owns buoy-1, which stays; it still owns buoy-2, which stays",

@@ -39,9 +39,10 @@ func NewUpgrade(s *session.Session) *cobra.Command {
 		Use:   "upgrade EXTENSION",
 		Short: "Approve a proposed version, or ask for another one",
 		Long: "Show what the proposed revision of a ClusterExtension changes, ask, and approve it in your name: you need the\n" +
-			"rights for all that it does. What you have read is what is approved; when something else is rolled out meanwhile,\n" +
-			"nothing happens (exit code 3). With --version the range of versions in the spec is changed before, in your name, and\n" +
-			"what comes of that is followed, and approved when it waits for it. kubectl penstock upgrades lists what there is.",
+			"rights for all that it does. Only what was shown is approved; when something else is rolled out meanwhile,\n" +
+			"nothing happens (exit code 3). With --version the command first changes the range of versions in the spec, in your name,\n" +
+			"and follows the result; when that waits for approval, it is shown and approved. kubectl penstock upgrades lists the\n" +
+			"versions.",
 		Example: "  kubectl penstock upgrade lighthouse\n" +
 			"  kubectl penstock upgrade lighthouse --dry-run\n" +
 			"  kubectl penstock upgrade lighthouse --version 1.1.0 --yes",
@@ -50,7 +51,7 @@ func NewUpgrade(s *session.Session) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			u.name = args[0]
 			if !u.yes && !u.dryRun && !s.Person() {
-				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes upgrades unasked, --dry-run only shows what changes")
+				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes upgrades without asking, --dry-run only shows what changes")
 			}
 			var err error
 			if u.cluster, err = s.Connect(); err != nil {
@@ -64,7 +65,7 @@ func NewUpgrade(s *session.Session) *cobra.Command {
 	flags.BoolVar(&u.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&u.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
 	flags.BoolVar(&u.stat, "stat", false, "Show the diff without the lines.")
-	flags.DurationVar(&u.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the upgrade goes on. 0 is no limit.")
+	flags.DurationVar(&u.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the upgrade continues. 0 is no limit.")
 	u.output.Add(flags)
 	return command
 }
@@ -150,7 +151,7 @@ func (u *upgrading) follow(ctx context.Context) error {
 	waiting, err := followExtension(following, u.Session, u.cluster, u.name)
 	switch outcome.Of(err) {
 	case outcome.TimedOut, outcome.Interrupted:
-		u.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s goes on by itself: kubectl describe clusterextension %s and kubectl penstock status %s -w follow it", u.name, u.name, u.name))
+		u.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s continues by itself: kubectl describe clusterextension %s and kubectl penstock status %s -w follow it", u.name, u.name, u.name))
 	}
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	}
 	if _, err := review.SetState(ctx, u.cluster, waiting, v1alpha1.LifecycleStateActive, answers); err != nil {
 		if stale(err) {
-			return outcome.Errorf(outcome.Conflict, "%w\nrun it again", err)
+			return outcome.Errorf(outcome.Conflict, "%w\nrun the command again", err)
 		}
 		return err
 	}

@@ -22,9 +22,9 @@ func NewUpgrades(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
 		Use:   "upgrades [EXTENSION]",
-		Short: "Which versions there are beyond those that are installed, and why others do not come",
-		Long: "List ClusterExtensions with the version that is installed, the one that the spec leads to now, the newest one in\n" +
-			"the channels that it asks for, and what is newer and does not come. Of one extension all of that is told, with what helps.",
+		Short: "Newer versions than the installed ones, and why they are not installed",
+		Long: "List ClusterExtensions with the installed version, the version that the spec leads to now, the newest version in the\n" +
+			"channels that the spec asks for, and a newer version that is blocked. For one extension, show all of this, and what helps.",
 		Example:           "  kubectl penstock upgrades\n  kubectl penstock upgrades lighthouse",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: s.Complete(extensionObjects(s)),
@@ -103,7 +103,7 @@ func upgradesOf(ctx context.Context, cluster *session.Cluster, name string) ([]c
 	}
 	rows = slices.DeleteFunc(rows, func(row catalogv1alpha1.ExtensionUpgrades) bool { return row.Extension != name })
 	if len(rows) == 0 {
-		return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), name, fmt.Errorf("the upgrades of %s are shown to whoever may get it and the revision that is installed", name))
+		return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), name, fmt.Errorf("to see the upgrades of %s, you need the right to get it and its installed revision", name))
 	}
 	return rows, nil
 }
@@ -132,7 +132,7 @@ func printUpgrades(s *session.Session, row catalogv1alpha1.ExtensionUpgrades) {
 	}
 	switch {
 	case row.Allowed == "":
-		s.Out.Para(screen.Red, screen.Bad, fmt.Sprintf("%s: %s; no version can come: %s", row.Extension, installed, row.Message))
+		s.Out.Para(screen.Red, screen.Bad, fmt.Sprintf("%s: %s; no version can be installed: %s", row.Extension, installed, row.Message))
 	case row.Allowed == row.Installed && len(row.Blocked) == 0:
 		s.Out.Para(screen.Green, screen.Good, fmt.Sprintf("%s: %s, and nothing is newer", row.Extension, installed))
 	case row.Allowed == row.Installed:
@@ -146,7 +146,7 @@ func printUpgrades(s *session.Session, row catalogv1alpha1.ExtensionUpgrades) {
 		s.Out.Para(screen.Plain, "", fmt.Sprintf("kubectl penstock upgrade %s shows it once it is proposed, and approves it", row.Extension))
 	}
 	for _, blocked := range row.Blocked {
-		s.Out.Indented(2, screen.Plain, fmt.Sprintf("%s does not come: %s (%s)", blocked.Version, blocked.Message, blocked.Cause))
+		s.Out.Indented(2, screen.Plain, fmt.Sprintf("%s is blocked: it %s (%s)", blocked.Version, blocked.Message, blocked.Cause))
 	}
 	if row.Omitted > 0 {
 		s.Out.Indented(2, screen.Dim, fmt.Sprintf("and %d more", row.Omitted))

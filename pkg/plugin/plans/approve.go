@@ -30,7 +30,7 @@ func (o *approvalOptions) add(command *cobra.Command) {
 	flags.StringVar(&o.hash, "hash", "", "Approve the plan of this hash and no other. Required without a terminal, and with --yes.")
 	flags.StringVar(&o.comment, "comment", "", "Why; the history keeps it.")
 	flags.BoolVar(&o.yes, "yes", false, "Do not ask.")
-	flags.DurationVar(&o.timeout, "timeout", 0, "Stop following after this time, with exit code 124; the plan goes on. 0 is no limit.")
+	flags.DurationVar(&o.timeout, "timeout", 0, "Stop following after this time, with exit code 124; the plan continues. 0 is no limit.")
 	o.output.Add(flags)
 }
 
@@ -76,7 +76,7 @@ func (p *planReview) approve(ctx context.Context, options approvalOptions) (comp
 		return false, err
 	}
 	if options.hash == "" && (options.yes || !p.Person()) {
-		return false, outcome.Errorf(outcome.Unknown, "--hash is required where nobody is asked: it says which plan was reviewed, as kubectl penstock plan show %s prints it", p.name)
+		return false, outcome.Errorf(outcome.Unknown, "--hash is required when nobody is asked: the hash of the plan that was reviewed, which kubectl penstock plan show %s prints", p.name)
 	}
 	plan, err := p.show(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *planReview) approve(ctx context.Context, options approvalOptions) (comp
 	}
 	switch {
 	case plan.Status.Phase != v1alpha1.PhaseReviewRequired:
-		return false, outcome.Errorf(outcome.No, "plan %s is %s: none waits for an approval", p.name, plan.Status.Phase)
+		return false, outcome.Errorf(outcome.No, "plan %s is %s: it does not wait for an approval", p.name, plan.Status.Phase)
 	case options.hash != "" && options.hash != plan.Status.PlanHash:
 		return false, outcome.Errorf(outcome.Conflict, "plan %s has the hash %s now, not %s: read it again", p.name, plan.Status.PlanHash, options.hash)
 	}

@@ -36,7 +36,7 @@ func newPlanList(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
 		Use:     "list",
-		Short:   "All plans, those first that need somebody",
+		Short:   "All plans, first those that need somebody",
 		Example: "  kubectl penstock plan list",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -56,7 +56,7 @@ func newPlanList(s *session.Session) *cobra.Command {
 				return s.PrintObjects(output, objects)
 			}
 			if len(plans.Items) == 0 {
-				s.Out.Printf("There are no plans. kubectl get configurationprofiles lists what one can be made of.\n")
+				s.Out.Printf("There are no plans. kubectl get configurationprofiles lists the profiles that a plan can apply.\n")
 				return nil
 			}
 			s.Out.Lines(InNeed(plans.Items))
@@ -72,7 +72,7 @@ func newPlanShow(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := planCommand(s, &cobra.Command{
 		Use:     "show PLAN",
-		Short:   "What a plan disturbs, takes and changes",
+		Short:   "What a plan disturbs, takes from others and changes",
 		Example: "  kubectl penstock plan show rebalance",
 	}, func(ctx context.Context, p *planReview) error {
 		if output != "" {

@@ -40,7 +40,7 @@ func TestShowsTerms(t *testing.T) {
 	changes.PrintPlan(screen.New(&out, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourNever, func(string) string { return "" }), &plan, nil)
 	for _, want := range []string{
 		"begins only in its window, 0 22 * * Sat in Europe/Berlin for 6h0m0s: from 2026-11-28 21:00Z (Sat 2026-11-28 22:00 CET, Europe/Berlin) to 2026-11-29 03:00Z\n",
-		"begins only before 2026-11-30 00:00Z\n", "is approved by 2 people, none of them alice\n",
+		"begins only before 2026-11-30 00:00Z\n", "needs approval by 2 people other than alice\n",
 		"approved by bob at 2026-11-23 04:00:00Z: CHG-1\n", "approved by carol at 2026-11-23 04:00:00Z\n",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -63,14 +63,14 @@ func TestShowsDone(t *testing.T) {
 	} {
 		plan := weekly()
 		plan.Status.Items = []v1alpha1.PlanItem{{Name: "one", State: state}}
-		if shown := show(&plan, diff); strings.Contains(shown, "is not as it was when the plan was computed") != want {
+		if shown := show(&plan, diff); strings.Contains(shown, "has changed since the plan was computed") != want {
 			t.Errorf("%s: %s", state, shown)
 		}
 	}
 	plan := weekly()
 	plan.Status.Approval.PlanHash, plan.Status.Approval.Run, plan.Spec.RestoreRun = "other", 1, 3
 	shown := show(&plan, nil)
-	for _, want := range []string{"this plan is not approved; another one was before: hash other, run 1\n", "ReviewRequired (undo of run 3), impact High"} {
+	for _, want := range []string{"this plan is not approved; an earlier one was: hash other, run 1\n", "ReviewRequired (undo of run 3), impact High"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("it does not show %q:\n%s", want, shown)
 		}

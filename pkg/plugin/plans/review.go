@@ -60,7 +60,7 @@ func (p *planReview) show(ctx context.Context) (*v1alpha1.ConfigurationPlan, err
 		diff, err := p.cluster.HcoV1alpha1().ConfigurationPlans().GetDiff(ctx, p.name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what it would change now is not shown, only what it changed when it was computed: %v", err))
+			p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what the plan would change now is not shown, only its changes as of when it was computed: %v", err))
 			diff = nil
 		case err != nil:
 			return nil, fmt.Errorf("asking what plan %s would change: %w", p.name, err)

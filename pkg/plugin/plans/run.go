@@ -74,8 +74,8 @@ func newPlanRun(s *session.Session) *cobra.Command {
 	command := planCommand(s, &cobra.Command{
 		Use:   "run PLAN",
 		Short: "Bring a plan into effect: compute it if need be, show it, ask, and follow it",
-		Long: "Do what is missing until the plan is in effect: one that failed, expired, drifted or was set aside is computed anew,\n" +
-			"one that waits is shown and approved when you agree, one that is executed is followed.",
+		Long: "Do what is missing until the plan is in effect: a plan that failed, expired, drifted or was set aside is computed anew;\n" +
+			"a plan that waits is shown, and approved if you agree; a plan that is being executed is followed.",
 		Example: "  kubectl penstock plan run rebalance --comment CHG-4711\n" +
 			"  kubectl penstock plan run rebalance --hash sha256:e430599c… --timeout 2h",
 	}, func(ctx context.Context, p *planReview) error {
@@ -107,9 +107,9 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 	var options approvalOptions
 	command := planCommand(s, &cobra.Command{
 		Use:   "undo PLAN",
-		Short: "Go back to what there was before a run: a plan as well, shown and approved",
-		Long: "Have a plan computed that restores what the targets had before a run, show it, and execute it when you agree.\n" +
-			"Without a terminal it is computed and shown; plan approve --hash executes it.",
+		Short: "Go back to the state before a run, by a plan that is shown and approved, too",
+		Long: "Compute a plan that restores what the targets had before a run, show it, and execute it if you agree.\n" +
+			"Without a terminal the plan is only computed and shown; plan approve --hash executes it.",
 		Example: "  kubectl penstock plan undo rebalance --comment \"back to before\"\n" +
 			"  kubectl penstock plan undo rebalance --run 1",
 	}, func(ctx context.Context, p *planReview) error {
@@ -125,7 +125,7 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 		return p.bringIntoEffect(ctx, options)
 	})
 	options.add(command)
-	command.Flags().Int64Var(&options.run, "run", 0, "The run to undo; without it the last one.")
+	command.Flags().Int64Var(&options.run, "run", 0, "Run to undo. Default: the last one.")
 	return command
 }
 
@@ -146,7 +146,7 @@ func (p *planReview) hasRun(ctx context.Context, number int64) (*v1alpha1.Config
 		switch {
 		case history.Runs[i].Plan != string(plan.UID):
 			if history.Runs[i].Run == number {
-				earlier = "; a plan of this name that was deleted had one, which cannot be undone"
+				earlier = "; a deleted plan of this name had that run, which cannot be undone"
 			}
 			continue
 		case history.Runs[i].Run == number:
@@ -167,7 +167,7 @@ func (p *planReview) hasRun(ctx context.Context, number int64) (*v1alpha1.Config
 // waits says after a no what state a plan is in that was computed anew to be shown.
 func (p *planReview) waits(before *v1alpha1.ConfigurationPlan) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) {
-		return fmt.Sprintf("it was %s, and was computed anew: it waits for an approval now, and does not look for drift meanwhile; kubectl penstock plan approve %s approves it later",
+		return fmt.Sprintf("it was %s, and was computed anew: it now waits for an approval, and until then does not look for drift; kubectl penstock plan approve %s approves it later",
 			before.Status.Phase, p.name), nil
 	}
 }
@@ -187,9 +187,9 @@ func (p *planReview) putBack(before *v1alpha1.ConfigurationPlan) func(context.Co
 			return "", fmt.Errorf("encoding the change of plan %s: %w", p.name, err)
 		}
 		if _, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			return "", fmt.Errorf("taking back that plan %s is undone: %w; it waits for the approval of the undo", p.name, err)
+			return "", fmt.Errorf("withdrawing the undo of plan %s: %w; the undo still waits for an approval", p.name, err)
 		}
-		return "the undo is taken back, and the plan is computed as it was before; kubectl penstock plan show " + p.name + " shows it", nil
+		return "the undo is withdrawn, and the plan is computed as before; kubectl penstock plan show " + p.name + " shows it", nil
 	}
 }
 
@@ -289,7 +289,7 @@ func (p *planReview) follow(ctx context.Context, timeout time.Duration) error {
 	}.Run(following)
 	switch outcome.Of(err) {
 	case outcome.TimedOut, outcome.Interrupted:
-		p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plan %s goes on by itself. kubectl penstock plan run %s follows it, kubectl penstock plan stop %s stops it", p.name, p.name, p.name))
+		p.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("plan %s continues by itself. kubectl penstock plan run %s follows it, kubectl penstock plan stop %s stops it", p.name, p.name, p.name))
 	}
 	return err
 }

@@ -161,7 +161,7 @@ func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevisi
 func onPath(ctx context.Context, stdin io.Reader, args ...string) (_, said []byte, err error) {
 	path, err := exec.LookPath("penstock")
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s is no directory and no file of plain manifests; charts, bundles and other layouts are rendered by the program penstock, which is not on PATH", args[1])
+		return nil, nil, fmt.Errorf("%s is neither a directory nor a file of plain manifests; the program penstock renders charts, bundles and other layouts, and is not on PATH", args[1])
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)

@@ -79,7 +79,7 @@ func TestRevision(t *testing.T) {
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := Input{From: "example.com/nothing:v1", Extension: "a", Number: 1}.Revision(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "example.com/nothing:v1 is no directory and no file of plain manifests") {
+	if err == nil || !strings.Contains(err.Error(), "example.com/nothing:v1 is neither a directory nor a file of plain manifests") {
 		t.Error(err)
 	}
 }

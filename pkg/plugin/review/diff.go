@@ -88,7 +88,7 @@ func Verdict(diff *v1alpha1.RevisionDiff) error {
 	case len(diff.Changes) > 0 || diff.Summary.Added+diff.Summary.Changed+diff.Summary.Removed > 0:
 		return outcome.Quiet(outcome.No)
 	case diff.Summary.Withheld > 0 || diff.Truncated != nil:
-		return outcome.Errorf(outcome.Unknown, "nothing changes in what you may see; of the rest nobody can tell you")
+		return outcome.Errorf(outcome.Unknown, "nothing changes in what is shown; whether anything else changes is unknown")
 	default:
 		return nil
 	}

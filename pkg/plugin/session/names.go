@@ -94,7 +94,7 @@ func (c *Cluster) Unknown(ctx context.Context, name string) error {
 		known = append(known, counted("plan", plans)...)
 	}
 	if len(known) == 0 {
-		return &unknownName{said + "; kubectl penstock status lists what there is"}
+		return &unknownName{said + "; kubectl penstock status lists all"}
 	}
 	return &unknownName{said + "; the cluster has " + strings.Join(known, ", and ")}
 }
@@ -123,7 +123,7 @@ func checkName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 && len(validation.IsValidLabelValue(name)) == 0 {
 		return nil
 	}
-	return outcome.Errorf(outcome.Unknown, "%q is no name of an extension or a revision, such as lighthouse or lighthouse-3; kubectl penstock status lists them", name)
+	return outcome.Errorf(outcome.Unknown, "%q is not the name of an extension or a revision, such as lighthouse or lighthouse-3; kubectl penstock status lists them", name)
 }
 
 // counted is "extensions a and b", or nothing of none.

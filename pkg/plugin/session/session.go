@@ -94,7 +94,7 @@ func (s *Session) Context() string { return s.flags.Context() }
 // Nowhere refuses the flag --namespace: nearly nothing here is in one.
 func (s *Session) Nowhere() error {
 	if namespace := s.flags.Namespace(); namespace != "" {
-		return outcome.Errorf(outcome.Unknown, "--namespace %s means nothing here: extensions, revisions and plans are in no namespace; leave it out", namespace)
+		return outcome.Errorf(outcome.Unknown, "--namespace %s is not allowed here: extensions, revisions and plans are not namespaced; leave it out", namespace)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (s *Session) Skew() string {
 	if err != nil || own.Major() == other.Major() && own.Minor() == other.Minor() {
 		return ""
 	}
-	return fmt.Sprintf("this is kubectl-penstock %s, and Penstock %s answers: what one has and the other does not is missing here", s.Version, s.Server.Get())
+	return fmt.Sprintf("this is kubectl-penstock %s, and the server is Penstock %s: features that only one of them has are missing here", s.Version, s.Server.Get())
 }
 
 // Now is the time.
@@ -208,7 +208,7 @@ func Explain(err error) error {
 	hint := ""
 	switch {
 	case apierrors.IsForbidden(err):
-		hint = "you lack the right; docs/reference/reads.md says which one each command needs"
+		hint = "you lack the right; docs/reference/reads.md says which right each command needs"
 	case apierrors.IsUnauthorized(err):
 		hint = "sign in to the cluster again"
 	case apierrors.IsServiceUnavailable(err), unserved(status):
