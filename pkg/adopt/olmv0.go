@@ -189,7 +189,7 @@ func (a *Adopter) knownBefore(ctx context.Context, plan *OLMv0Plan) error {
 		return one.Spec.Revision == 1 && one.Annotations[v1alpha1.AdoptedFromAnnotation] == plan.from
 	})
 	if at < 0 {
-		return fmt.Errorf("there are revisions of an extension %s, and none of them is of this Subscription: choose another name with --extension", plan.Extension)
+		return fmt.Errorf("extension %s has revisions already, and none of them comes from this Subscription: choose another name with --extension", plan.Extension)
 	}
 	plan.Known = true
 	plan.refs = olmrevision.Refs(&revisions[at])
@@ -246,7 +246,7 @@ func (p *OLMv0Plan) Obstacles() []string {
 		case Others, Unknown:
 			found = append(found, fmt.Sprintf("%s: %s", object.ID, object.Detail))
 		case Differs, Gone:
-			found = append(found, fmt.Sprintf("%s was changed while it was looked at: run it again", object.ID))
+			found = append(found, fmt.Sprintf("%s was changed while it was examined: run the command again", object.ID))
 		}
 	}
 	return found

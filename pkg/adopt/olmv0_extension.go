@@ -78,7 +78,7 @@ func (a *Adopter) compareWanted(ctx context.Context, plan *OLMv0Plan) error {
 	}
 	same := have.Spec.Namespace == wanted.Spec.Namespace && have.Spec.Source.Catalog != nil && have.Spec.Source.Catalog.PackageName == wanted.Spec.Source.Catalog.PackageName
 	if !plan.Known || !same {
-		return fmt.Errorf("there is a ClusterExtension %s, and it was not made of this Subscription: choose another name with --extension", plan.Extension)
+		return fmt.Errorf("there is a ClusterExtension %s already, which was not made from this Subscription: choose another name with --extension", plan.Extension)
 	}
 	plan.made = true
 	return nil
@@ -120,5 +120,5 @@ func (a *Adopter) own(ctx context.Context, plan *OLMv0Plan, name string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s changes all the time: run it again", name)
+	return fmt.Errorf("%s keeps changing: run the command again", name)
 }

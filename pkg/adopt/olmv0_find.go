@@ -230,7 +230,7 @@ func (a *Adopter) contents(ctx context.Context, plan *OLMv0Plan, refs []manifest
 			return nil, fmt.Errorf("%s: %w", ref.ID, err)
 		}
 		if len(people) > 0 {
-			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s was changed by hand (%s), and is taken as it is", ref.ID, strings.Join(people, ", ")))
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s was changed by hand (%s), and is taken over as it is", ref.ID, strings.Join(people, ", ")))
 		}
 		object, err := manifest.Canonical(content)
 		if err != nil {
@@ -239,7 +239,7 @@ func (a *Adopter) contents(ctx context.Context, plan *OLMv0Plan, refs []manifest
 		objects = append(objects, object)
 	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("nothing was found that OLM made of %s", cmp.Or(plan.CSV, "it"))
+		return nil, fmt.Errorf("no object was found that OLM made from %s", cmp.Or(plan.CSV, "it"))
 	}
 	return source.Sort(objects)
 }

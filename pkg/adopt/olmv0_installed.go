@@ -41,11 +41,11 @@ func (a *Adopter) installed(ctx context.Context, plan *OLMv0Plan) (*installed, e
 	case csv.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("its ClusterServiceVersion %s is being deleted", csv.Name)
 	case csv.Status.Phase != olmv0.PhaseSucceeded:
-		return nil, fmt.Errorf("its ClusterServiceVersion %s is %s: let OLM finish it, and scale OLM to zero then", csv.Name, csv.Status.Phase)
+		return nil, fmt.Errorf("its ClusterServiceVersion %s is %s: let OLM finish, then scale OLM to zero", csv.Name, csv.Status.Phase)
 	}
 	for _, one := range found.beside {
 		if one.Spec.Replaces == csv.Name {
-			return nil, fmt.Errorf("its ClusterServiceVersion %s is being replaced by %s: let OLM finish the upgrade, and scale OLM to zero then", csv.Name, one.Name)
+			return nil, fmt.Errorf("its ClusterServiceVersion %s is being replaced by %s: let OLM finish the upgrade, then scale OLM to zero", csv.Name, one.Name)
 		}
 	}
 	if err := a.findGroup(ctx, found); err != nil {
@@ -95,7 +95,7 @@ func (a *Adopter) findGroup(ctx context.Context, found *installed) error {
 		return fmt.Errorf("listing OperatorGroups in namespace %s: %w", found.csv.Namespace, err)
 	}
 	if len(list.Items) != 1 {
-		return fmt.Errorf("namespace %s has %d OperatorGroups, and OLM wants one", found.csv.Namespace, len(list.Items))
+		return fmt.Errorf("namespace %s has %d OperatorGroups, and OLM requires exactly one", found.csv.Namespace, len(list.Items))
 	}
 	found.group = &olmv0.OperatorGroup{}
 	if err := olmv0.Read(&list.Items[0], found.group); err != nil {
@@ -103,7 +103,7 @@ func (a *Adopter) findGroup(ctx context.Context, found *installed) error {
 	}
 	switch watched := found.group.Status.Namespaces; {
 	case len(watched) == 0:
-		return fmt.Errorf("OperatorGroup %s does not say yet which namespaces it has", found.group.Name)
+		return fmt.Errorf("OperatorGroup %s does not list its namespaces yet", found.group.Name)
 	case len(watched) > 1:
 		return fmt.Errorf("OperatorGroup %s has several namespaces (MultiNamespace: %s), and an extension watches one or all", found.group.Name, strings.Join(watched, ", "))
 	default:
@@ -127,7 +127,7 @@ func (i *installed) notTaken(of *olmv0.Subscription) (left []NotTaken, warnings 
 	for j := range i.beside {
 		for _, api := range i.beside[j].Required() {
 			if csv.Owns(api) {
-				warnings = append(warnings, fmt.Sprintf("%s %s requires %s of this operator; Penstock does not know that", olmv0.Kind, i.beside[j].Name, api))
+				warnings = append(warnings, fmt.Sprintf("%s %s requires %s of this operator; Penstock does not track that", olmv0.Kind, i.beside[j].Name, api))
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func (i *installed) notTaken(of *olmv0.Subscription) (left []NotTaken, warnings 
 		left = append(left, NotTaken{What: "spec.config.selector of the Subscription", Why: "ClusterExtensions have no such field"})
 	}
 	if at := csv.Status.CertsRotateAt; at != nil {
-		warnings = append(warnings, fmt.Sprintf("OLM made certificates for webhooks or APIServices, and would renew them at %s; nobody does any more: approve the proposal of the ClusterExtension before they expire", at.UTC().Format(time.RFC3339)))
+		warnings = append(warnings, fmt.Sprintf("OLM made certificates for webhooks or APIServices, and would renew them at %s; nobody renews them now: approve the proposal of the ClusterExtension before they expire", at.UTC().Format(time.RFC3339)))
 	}
 	return left, warnings
 }

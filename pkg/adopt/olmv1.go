@@ -159,7 +159,7 @@ func (a *Adopter) compareKnown(ctx context.Context, plan *OLMv1Plan) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there are revisions of an extension of this name, and none of them is %s", plan.From)
+	return fmt.Errorf("an extension of this name has revisions already, and none of them comes from %s", plan.From)
 }
 
 // belongsElsewhere is for objects that operator-controller rolled out: they have a controller,
@@ -183,9 +183,9 @@ func (p *OLMv1Plan) Obstacles() []string {
 			found = append(found, fmt.Sprintf("%s: %s", object.ID, object.Detail))
 		case p.overwrite || p.Known:
 		case object.State == Differs:
-			found = append(found, fmt.Sprintf("%s differs from %s in %s: bring it back, or give --overwrite", object.ID, p.From, object.Detail))
+			found = append(found, fmt.Sprintf("%s differs from %s in %s: restore it, or give --overwrite", object.ID, p.From, object.Detail))
 		case object.State == Gone:
-			found = append(found, fmt.Sprintf("%s is gone: give --overwrite to have it made again", object.ID))
+			found = append(found, fmt.Sprintf("%s is gone: give --overwrite to create it again", object.ID))
 		}
 	}
 	return found

@@ -58,7 +58,7 @@ func (a *Adopter) releaseOf(ctx context.Context, namespace string, of unstructur
 	found := &origin{owners: map[types.UID]bool{of.GetUID(): true}, release: indexes[history.Deployed.Version]}
 	found.heir = targetclient.Heir{Manager: chunked.Owner, Operation: metav1.ManagedFieldsOperationUpdate}
 	if failed := history.Failed; failed != nil {
-		return nil, fmt.Errorf("revision %d of the Helm release %s/%s is %s, and what it changed may be in the cluster: let operator-controller finish the upgrade, and scale it to zero then", failed.Version, namespace, name, failed.Info.Status)
+		return nil, fmt.Errorf("revision %d of the Helm release %s/%s is %s, and what it changed may be in the cluster: let operator-controller finish the upgrade, then scale it to zero", failed.Version, namespace, name, failed.Info.Status)
 	}
 	if err := a.revisionsOfRelease(ctx, found, Request{Namespace: namespace, Release: name, Extension: name}, history); err != nil {
 		return nil, err

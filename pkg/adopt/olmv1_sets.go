@@ -124,9 +124,9 @@ func atRest(sets []set) error {
 		case i == 0 && !active:
 			return fmt.Errorf("%s, the newest revision, is archived: nothing of it is in the cluster", one.from())
 		case i == 0 && !one.succeeded():
-			return fmt.Errorf("%s has not succeeded: let operator-controller finish the rollout, or correct it there, and scale it to zero then", one.from())
+			return fmt.Errorf("%s has not succeeded: let operator-controller finish the rollout, or correct it there, then scale it to zero", one.from())
 		case i > 0 && active:
-			return fmt.Errorf("%s and %s are both active: let operator-controller finish the rollout, and scale it to zero then", sets[0].from(), one.from())
+			return fmt.Errorf("%s and %s are both active: let operator-controller finish the rollout, then scale it to zero", sets[0].from(), one.from())
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func (a *Adopter) PlanUndoOLMv1(ctx context.Context, namespace, name string) (*R
 		from := one.Annotations[v1alpha1.AdoptedFromAnnotation]
 		back.Revisions = append(back.Revisions, one.Name)
 		if one.Spec.LifecycleState != v1alpha1.LifecycleStateArchived && one.DeletionTimestamp.IsZero() && from != found.from {
-			return nil, fmt.Errorf("%s has other content than %s, which operator-controller believes to be installed: first go back to that, with kubectl penstock rollback", one.Name, found.from)
+			return nil, fmt.Errorf("%s has other content than %s, which operator-controller considers installed: first go back to that content, with kubectl penstock rollback", one.Name, found.from)
 		}
 	}
 	if found.release != nil && found.release.Annotations[supersededBy] == name {

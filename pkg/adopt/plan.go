@@ -130,7 +130,7 @@ func (a *Adopter) usedBefore(ctx context.Context, extension string) error {
 
 // spent says that a name cannot be used.
 func spent(extension string) error {
-	return fmt.Errorf("there was an extension %[1]s, and its numbers are used: give the new one another name with --extension, or have an administrator forget it: kubectl delete revisionhistory %[1]s", extension)
+	return fmt.Errorf("there was an extension %[1]s, and its numbers are used up: give the new one another name with --extension, or have an administrator delete its history: kubectl delete revisionhistory %[1]s", extension)
 }
 
 // list returns the revisions of an extension.

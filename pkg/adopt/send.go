@@ -38,13 +38,13 @@ func (p *Plan) Obstacles() []string {
 			found = append(found, fmt.Sprintf("%s: %s", object.ID, object.Detail))
 		case p.Overwrite:
 		case object.State == Differs:
-			found = append(found, fmt.Sprintf("%s differs from the release in %s: bring it back, make a new release of Helm, or give --overwrite", object.ID, object.Detail))
+			found = append(found, fmt.Sprintf("%s differs from the release in %s: restore it, make a new revision with Helm, or give --overwrite", object.ID, object.Detail))
 		case object.State == Gone:
-			found = append(found, fmt.Sprintf("%s is gone: make a new release of Helm, or give --overwrite to have it made again", object.ID))
+			found = append(found, fmt.Sprintf("%s is gone: make a new revision with Helm, or give --overwrite to create it again", object.ID))
 		}
 	}
 	if failed := p.release.Failed; failed != nil && !p.Overwrite {
-		found = append(found, fmt.Sprintf("revision %d of Helm is %s, and what it changed may be in the cluster: bring the release to rest with helm rollback, or give --overwrite to have everything as in revision %d",
+		found = append(found, fmt.Sprintf("revision %d of Helm is %s, and what it changed may be in the cluster: settle the release with helm rollback, or give --overwrite to restore everything to revision %d",
 			failed.Version, failed.Info.Status, p.release.Deployed.Version))
 	}
 	return found
@@ -104,14 +104,14 @@ func (a *Adopter) send(ctx context.Context, plan *Plan, check bool) (Outcome, er
 }
 
 // ErrKept is why a revision of Helm is not taken that somebody has decided against.
-var ErrKept = errors.New("the extension was adopted before, and keeps what it has")
+var ErrKept = errors.New("the extension was adopted before, and keeps its content")
 
 // since is the outcome when Helm's deployed revision has been taken into account since the import.
 func (p *Plan) since() (Outcome, error) {
 	if p.made != "" {
 		return Outcome{Revision: p.made, Before: true}, nil
 	}
-	return Outcome{}, fmt.Errorf("%w against revision %d of Helm: a newer one can be taken, which helm upgrade or helm rollback makes",
+	return Outcome{}, fmt.Errorf("%w instead of revision %d of Helm: make a newer revision with helm upgrade or helm rollback to adopt that",
 		ErrKept, p.release.Deployed.Version)
 }
 

@@ -97,7 +97,7 @@ func goesBack(revisions []v1alpha1.ClusterExtensionRevision, found release, know
 		if err == nil && of == found.Deployed.Version {
 			continue
 		}
-		return fmt.Errorf("%s has other content than revision %d, which Helm believes to be deployed: first go back to that with kubectl penstock rollback, or have Helm make a newer revision, with helm rollback",
+		return fmt.Errorf("%s has other content than revision %d, which Helm considers deployed: first go back to that content with kubectl penstock rollback, or make a newer revision with helm rollback",
 			one.Name, found.Deployed.Version)
 	}
 	return nil

@@ -88,15 +88,15 @@ func (c *Catalogs) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Dir, "catalog-dir", c.Dir,
 		"Directory for ClusterCatalogs, created when absent. Several processes may share it: they share downloads then. Without it, a folder in --data-dir; with an external etcd, ClusterCatalogs are left alone.")
 	flags.BoolVar(&c.TakeOver, "take-over-catalogs", c.TakeOver,
-		"Write ClusterCatalogs although OLM's catalogd has a lease (catalogd-operator-lock) in this cluster, once it does not hold it any more. Without this flag Penstock reads what catalogd serves and writes nothing.")
+		"Write ClusterCatalogs although OLM's catalogd has a lease (catalogd-operator-lock) in this cluster, once catalogd no longer holds it. Without this flag Penstock reads what catalogd serves and writes nothing.")
 	flags.StringSliceVar(&c.CatalogdNamespaces, "catalogd-namespaces", c.CatalogdNamespaces,
-		"Namespaces where OLM's catalogd may be installed. While its lease is in one of them, Penstock does not write ClusterCatalogs. A lease of its name elsewhere does not count.")
+		"Namespaces where OLM's catalogd may be installed. While its lease is in one of them, Penstock does not write ClusterCatalogs. A lease of the same name elsewhere does not count.")
 	flags.StringVar(&c.CatalogdCAFile, "catalogd-ca-file", c.CatalogdCAFile,
-		"PEM bundle that verifies OLM's catalogd, where that serves the ClusterCatalogs, besides the authorities of this system. The file is read again for each download.")
+		"PEM bundle that verifies OLM's catalogd, where catalogd serves the ClusterCatalogs, besides the authorities of this system. The file is read again for each download.")
 	flags.StringVar(&c.AuthFile, "registry-auth-file", c.AuthFile,
 		"Credentials for registries, in the format of docker's config.json. The file is read again for each pull. Pull secrets of the ServiceAccount \"penstock\" in --namespace are used, too.")
 	flags.StringVar(&c.PullSecret, "pull-secret", c.PullSecret,
-		"Secret with credentials for registries, as namespace/name. It counts more than others for the same registry. Penstock needs the right to read it.")
+		"Secret with credentials for registries, as namespace/name. It takes precedence over other credentials for the same registry. Penstock needs the right to read it.")
 	flags.StringVar(&c.Registries.Conf, "registries-conf", c.Registries.Conf,
 		"registries.conf of podman and CRI-O: mirrors, blocked registries, and registries without TLS.")
 	flags.StringVar(&c.Registries.Certs, "registry-certs-dir", c.Registries.Certs,
@@ -104,7 +104,7 @@ func (c *Catalogs) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Registries.CAs, "registry-cas-dir", c.Registries.CAs,
 		"Directory with authorities (*.crt) for all registries, besides those of this system. --registry-certs-dir is not read then.")
 	flags.StringVar(&c.Registries.Policy, "signature-policy", c.Registries.Policy,
-		"policy.json of podman and CRI-O: whose signatures an image needs. Without it, none are asked for.")
+		"policy.json of podman and CRI-O: whose signatures an image needs. Without it, no signatures are needed.")
 	flags.StringVar(&c.Registries.Lookaside, "registries-d", c.Registries.Lookaside,
 		"registries.d of podman and CRI-O: where signatures are.")
 }

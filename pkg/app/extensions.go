@@ -106,7 +106,7 @@ type impersonation struct{ loopback *rest.Config }
 
 func (i impersonation) as(who user.Info) (extension.Revisions, error) {
 	if who.GetName() == "" {
-		return nil, errors.New("connecting to our own API in the name of a user without a name: without one, the requests would be those of this process")
+		return nil, errors.New("connecting to our own API in the name of a user without a name: the requests would be made in the name of this process")
 	}
 	config := rest.CopyConfig(i.loopback)
 	config.Impersonate = rest.ImpersonationConfig{UserName: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: who.GetExtra()}

@@ -25,7 +25,7 @@ func hanging(running passes, clock clock.PassiveClock) func() error {
 		if since.IsZero() || clock.Since(since) <= longestPass {
 			return nil
 		}
-		return fmt.Errorf("the pass over extension %s has been running for %s, and %s is the most that one should take",
+		return fmt.Errorf("the pass over extension %s has been running for %s, and should take at most %s",
 			chain, clock.Since(since).Round(time.Second), longestPass)
 	}
 }

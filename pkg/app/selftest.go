@@ -60,7 +60,7 @@ func trial(ctx context.Context, targetClient tester) (settled bool) {
 	log := klog.FromContext(ctx)
 	var untestable *targetclient.UntestableError
 	if errors.As(err, &untestable) {
-		log.Error(err, "The target cluster does not let create-only apply be tried out; every object is created with two requests instead of one. "+
+		log.Error(err, "Create-only apply cannot be tried out in the target cluster; every object is created with two requests instead of one. "+
 			"To change that, allow Penstock to list and patch ConfigMaps in kube-system: it only makes dry-runs there")
 		return true
 	}

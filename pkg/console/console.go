@@ -112,7 +112,7 @@ func bounded(next http.Handler, most limits, who func(*http.Request) caller) htt
 		}
 		asks := who(r)
 		if !of.take(asks) {
-			screens.Refuse(w, screens.Refusal{Status: http.StatusTooManyRequests, Reason: "Busy", Message: "too much is asked at a time: close other tabs of this console"})
+			screens.Refuse(w, screens.Refusal{Status: http.StatusTooManyRequests, Reason: "Busy", Message: "too many requests at a time: close other tabs of this console"})
 			return
 		}
 		defer of.giveBack(asks)

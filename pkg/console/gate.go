@@ -85,27 +85,27 @@ func headers(h http.Header, api bool) {
 // looked at, the request comes from a page of ours.
 func (g *gate) refuse(r *http.Request, api bool) *screens.Refusal {
 	if !slices.Contains(g.hosts, r.Host) {
-		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Host", Message: "this address is not the one of the console"}
+		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Host", Message: "this is not the address of the console"}
 	}
 	if !api {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return &screens.Refusal{Status: http.StatusMethodNotAllowed, Reason: "Method", Message: "files are only read"}
+			return &screens.Refusal{Status: http.StatusMethodNotAllowed, Reason: "Method", Message: "files can only be read"}
 		}
 		return nil
 	}
 	// Another port of this machine is same-site, and not same-origin. Browsers set the header;
 	// pages cannot.
 	if r.Header.Get("Sec-Fetch-Site") != "same-origin" {
-		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may ask: Sec-Fetch-Site is not same-origin"}
+		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may send requests: Sec-Fetch-Site is not same-origin"}
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != g.scheme+"://"+r.Host {
-		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may ask: this is another origin"}
+		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may send requests: this is another origin"}
 	}
 	if err := g.sameOrigin.Check(r); err != nil {
-		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may ask: this is another origin"}
+		return &screens.Refusal{Status: http.StatusForbidden, Reason: "Origin", Message: "only pages of the console may send requests: this is another origin"}
 	}
 	if r.Method != http.MethodGet && !isJSON(r.Header.Get("Content-Type")) {
-		return &screens.Refusal{Status: http.StatusUnsupportedMediaType, Reason: "MediaType", Message: "a body is application/json"}
+		return &screens.Refusal{Status: http.StatusUnsupportedMediaType, Reason: "MediaType", Message: "the body must be application/json"}
 	}
 	return g.admit(r)
 }

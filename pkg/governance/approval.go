@@ -115,7 +115,7 @@ func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) st
 		return ""
 	}
 	return "the plan would take fields from others: " + strings.Join(taken, "; ") +
-		"; set spec.onConflict to Take to allow that, or have them given up and POST to the subresource retry"
+		"; set spec.onConflict to Take to allow that, or have the others give the fields up and POST to the subresource retry"
 }
 
 // Executable tells whether a plan may be executed, and if not, in words, what is
@@ -124,7 +124,7 @@ func Executable(name string, spec v1alpha1.ConfigurationPlanSpec, planHash strin
 	review := fmt.Sprintf("review status.items and the subresource diff, then approve hash %s: POST it to the subresource approve, or %s", planHash, ApproveCommand(name, planHash))
 	switch {
 	case spec.ApprovedPlanHash != "" && spec.ApprovedPlanHash != planHash:
-		return false, fmt.Sprintf("spec.approvedPlanHash is %s, and this plan is another one: %s", spec.ApprovedPlanHash, review)
+		return false, fmt.Sprintf("spec.approvedPlanHash is %s, and this plan has another hash: %s", spec.ApprovedPlanHash, review)
 	case spec.Action == v1alpha1.ActionApply && approval == nil:
 		return false, "spec.action is Apply, and nobody approved this plan: " + review
 	case spec.Action != v1alpha1.ActionApply:
@@ -132,7 +132,7 @@ func Executable(name string, spec v1alpha1.ConfigurationPlanSpec, planHash strin
 	case approval.Run != 0:
 		return false, fmt.Sprintf("the approval of %s was for run %d; %s", approval.PlanHash, approval.Run, review)
 	case approval.PlanHash != planHash:
-		return false, fmt.Sprintf("%s was approved, and this plan is another one: %s", approval.PlanHash, review)
+		return false, fmt.Sprintf("%s was approved, and this plan has another hash: %s", approval.PlanHash, review)
 	case len(Approvers(approval)) < Needed(spec):
 		return false, fmt.Sprintf("%d of %d approvals: approved by %s; another person approves it by a POST of hash %s to the subresource approve: kubectl penstock plan approve %s",
 			len(Approvers(approval)), Needed(spec), strings.Join(Approvers(approval), ", "), planHash, name)

@@ -47,8 +47,8 @@ func Reasons() []Reason {
 		{ReasonPending, "the plan has not been looked at yet"},
 		{ReasonDrafting, "the plan is being computed"},
 		{ReasonReviewRequired, "the plan waits for its approval"},
-		{ReasonWaitingForWindow, "the plan is approved, and an item of it waits for the window, which status.window names"},
-		{ReasonWaitingForProfile, "the plan is approved, and an item of it waits until the profiles of spec.requires are in effect; the message names the plans of them"},
+		{ReasonWaitingForWindow, "the plan is approved, and one of its items waits for the window in status.window"},
+		{ReasonWaitingForProfile, "the plan is approved, and one of its items waits until the profiles of spec.requires are in effect; the message names their plans"},
 		{ReasonFrozen, "the plan is being executed, and the cluster is frozen: nothing is written; the message says by whom and why"},
 		{ReasonInProgress, "the plan is being executed"},
 		{ReasonCompleted, "the targets are as the plan says"},
@@ -57,15 +57,15 @@ func Reasons() []Reason {
 		{ReasonMissingDependency, "the cluster lacks something; the message says what to install. The plan notices when it is installed"},
 		{ReasonPlanStale, "a target differs from what was reviewed, or another manager now has a field that would be taken; the message says who. All targets are checked before the first write, and each again before its own write. Retry computes the plan anew"},
 		{ReasonPlanRefused, "the plan could not be computed, or the cluster refuses what it would write"},
-		{ReasonConflict, "the plan waits: fields belong to others, the message says whose, and onConflict: Take takes them; or another plan sets them to other values, and one of the two has to give way"},
+		{ReasonConflict, "the plan waits: fields belong to others, whom the message names, and onConflict: Take takes the fields; or another plan sets them to other values, and one of the two plans must change"},
 		{ReasonProfileLocked, "another active plan has the profile; the message names it"},
-		{ReasonApproverLacksRights, "whoever approved the plan may not do what it does"},
+		{ReasonApproverLacksRights, "a user who approved the plan lacks rights for what it does"},
 		{ReasonDrifted, "somebody changed a field that the plan set. Nothing is undone"},
-		{ReasonExpired, "the plan was not approved within spec.expiresAfter: retry computes it anew. Or it was not executed before spec.expires: a later time there has it computed anew, to be approved again"},
+		{ReasonExpired, "the plan was not approved within spec.expiresAfter: retry computes it anew. Or it was not executed before spec.expires: set a later time there, then the plan is computed anew and waits for another approval"},
 		{ReasonIgnored, "spec.action is Ignore"},
 		{ReasonPrerequisitesMet, "the cluster has what the profile needs"},
 		{ReasonNoDrift, "nobody changed what the plan set"},
-		{ReasonLogicChanged, "the plan would be another one today; set action DryRun, or retry, to see it"},
+		{ReasonLogicChanged, "the plan would be different today; set action DryRun, or retry, to see the new one"},
 		{ReasonUpToDate, "the plan would be the same today"},
 		{ReasonRestored, "the plan has restored the state before one of its runs"},
 		{ReasonUnknown, "not known yet"},
@@ -136,7 +136,7 @@ func Conditions(s Situation) []metav1.Condition {
 	upgrade := condition(v1alpha1.ConditionUpgradeAvailable, metav1.ConditionFalse, ReasonUpToDate, "")
 	if s.Outdated {
 		upgrade = condition(v1alpha1.ConditionUpgradeAvailable, metav1.ConditionTrue, ReasonLogicChanged,
-			"the plan would be another one today; set spec.action to DryRun, or POST to the subresource retry, to see it")
+			"the plan would be different today; set spec.action to DryRun, or POST to the subresource retry, to see the new one")
 	}
 	drifted, prerequisites := ReasonNoDrift, ReasonPrerequisitesMet
 	if look.drifted != metav1.ConditionFalse {

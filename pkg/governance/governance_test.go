@@ -140,7 +140,7 @@ func TestExecutable(t *testing.T) {
 		"standing":       {apply, &v1alpha1.PlanApproval{Mode: v1alpha1.ApprovalStanding}, false, "approve"},
 		"dry run":        {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionDryRun}, &v1alpha1.PlanApproval{PlanHash: "h"}, false, "approve"},
 		"pinned":         {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, ApprovedPlanHash: "h"}, &v1alpha1.PlanApproval{PlanHash: "h"}, true, ""},
-		"pinned other":   {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, ApprovedPlanHash: "g"}, &v1alpha1.PlanApproval{PlanHash: "h"}, false, "is another one: review"},
+		"pinned other":   {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, ApprovedPlanHash: "g"}, &v1alpha1.PlanApproval{PlanHash: "h"}, false, "has another hash: review"},
 		"one of two":     {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, Approvals: 2}, &v1alpha1.PlanApproval{PlanHash: "h", Username: "bob"}, false, "1 of 2 approvals: approved by bob"},
 		"two of two":     {v1alpha1.ConfigurationPlanSpec{Action: v1alpha1.ActionApply, Approvals: 2}, &v1alpha1.PlanApproval{PlanHash: "h", Username: "bob", Others: []v1alpha1.PlanApprover{{Username: "carol"}}}, true, ""},
 		"no plan at all": {apply, &v1alpha1.PlanApproval{PlanHash: "g"}, false, "approve"},

@@ -37,7 +37,7 @@ func Unmet(plan *v1alpha1.ConfigurationPlan, all []v1alpha1.ConfigurationPlan) s
 // profile is the one that counts.
 func found(plans []*v1alpha1.ConfigurationPlan) string {
 	if len(plans) == 0 {
-		return "of which there is no plan"
+		return "for which there is no plan"
 	}
 	plan := plans[0]
 	for _, other := range plans {

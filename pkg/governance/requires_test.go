@@ -32,7 +32,7 @@ func TestUnmet(t *testing.T) {
 	}{
 		"nothing":   {reason: "it requires nothing"},
 		"completed": {"", []v1alpha1.ProfileName{"B"}, []v1alpha1.ConfigurationPlan{planOf("B", v1alpha1.PhaseCompleted)}, ""},
-		"no plan":   {"", []v1alpha1.ProfileName{"B"}, nil, "profile B is in effect, of which there is no plan"},
+		"no plan":   {"", []v1alpha1.ProfileName{"B"}, nil, "profile B is in effect, for which there is no plan"},
 		"new plan":  {"", []v1alpha1.ProfileName{"B"}, []v1alpha1.ConfigurationPlan{planOf("B", "")}, `profile B is in effect, whose plan "b" is Pending`},
 		"errors": {"what failed is not in effect", []v1alpha1.ProfileName{"B"}, []v1alpha1.ConfigurationPlan{planOf("B", v1alpha1.PhaseCompletedWithErrors)},
 			`profile B is in effect, whose plan "b" is CompletedWithErrors`},
@@ -50,7 +50,7 @@ func TestUnmet(t *testing.T) {
 			`profile B is in effect, whose plan "b" is InProgress`},
 		"two": {"all of them count", []v1alpha1.ProfileName{"B", "C", "D"},
 			[]v1alpha1.ConfigurationPlan{planOf("B", v1alpha1.PhaseDrifted), planOf("C", v1alpha1.PhaseCompleted)},
-			`profile B is in effect, whose plan "b" is Drifted, and profile D is in effect, of which there is no plan`},
+			`profile B is in effect, whose plan "b" is Drifted, and profile D is in effect, for which there is no plan`},
 		"circle": {"they would wait for each other without a word", []v1alpha1.ProfileName{"B"},
 			[]v1alpha1.ConfigurationPlan{planOf("B", v1alpha1.PhaseScheduled, "C"), planOf("C", v1alpha1.PhaseScheduled, "C", "A")},
 			`profile B is in effect, whose plan "b" is Scheduled; that requires profile A in turn, so neither begins: change spec.requires of one`},

@@ -98,9 +98,9 @@ func Table() []Transition {
 		{only(v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled), EventApproved, v1alpha1.PhaseInProgress,
 			"exactly this plan is approved, by as many people as spec.approvals says, its window is open, and the profiles of spec.requires are in effect"},
 		{only(v1alpha1.PhaseReviewRequired), EventScheduled, v1alpha1.PhaseScheduled,
-			"it is approved like that, and its window is closed, or a profile of spec.requires is not in effect"},
+			"it is approved in the same way, but its window is closed, or a profile of spec.requires is not in effect"},
 		{only(v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled, v1alpha1.PhaseInProgress), EventExpired, v1alpha1.PhaseExpired,
-			"it was not approved within spec.expiresAfter; or not executed before spec.expires, or an item of it that would have begun later"},
+			"it was not approved within spec.expiresAfter, or not executed before spec.expires, or one of its items would have begun later"},
 		{only(v1alpha1.PhaseInProgress), EventFailed, v1alpha1.PhaseFailed,
 			"an item failed and failurePolicy is Abort, a target differs from what was reviewed, or the approver lacks rights"},
 		{only(v1alpha1.PhaseInProgress), EventDone, v1alpha1.PhaseCompleted,
@@ -127,7 +127,7 @@ func Next(phase v1alpha1.Phase, event Event) (v1alpha1.Phase, error) {
 			return row.To, nil
 		}
 	}
-	return phase, fmt.Errorf("a plan that is %s does not know the event %s", phase, event)
+	return phase, fmt.Errorf("a plan in phase %s does not handle the event %s", phase, event)
 }
 
 // Done tells whether an item is as its plan says: it was applied, or was so already.

@@ -57,7 +57,7 @@ func TurnAt(spec v1alpha1.ConfigurationPlanSpec, now time.Time) (Turn, error) {
 	}
 	span, open := recurs.At(now)
 	if span.Opens.IsZero() {
-		return Turn{}, fmt.Errorf("reading spec.window: schedule %q does not come again", spec.Window.Schedule)
+		return Turn{}, fmt.Errorf("reading spec.window: schedule %q has no later time", spec.Window.Schedule)
 	}
 	turn.Open = open
 	turn.Window = &v1alpha1.PlanWindowStatus{OpensAt: metav1.NewTime(span.Opens.UTC()), ClosesAt: metav1.NewTime(span.Closes.UTC()), Local: recurs.Local(span.Opens)}
@@ -83,5 +83,5 @@ func (t Turn) Begins(spec v1alpha1.ConfigurationPlanSpec) string {
 
 // Overdue says in words that a plan was not executed in time.
 func Overdue(spec v1alpha1.ConfigurationPlanSpec) string {
-	return fmt.Sprintf("it was not executed before spec.expires, %s: set a later time, which has it computed anew, and approve that", spec.Expires.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("it was not executed before spec.expires, %s: set a later time, and approve the plan that is then computed", spec.Expires.UTC().Format(time.RFC3339))
 }

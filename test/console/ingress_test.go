@@ -130,8 +130,8 @@ func behindIngress(t *testing.T, i *installation) {
 		"other origin":       {"POST", write, func(r *http.Request) { r.Header.Set("Origin", "https://evil.test") }, 403, "another origin"},
 		"origin without TLS": {"POST", write, func(r *http.Request) { r.Header.Set("Origin", "http://"+in.host) }, 403, "another origin"},
 		"form":               {"POST", write, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415, "application/json"},
-		"name of a stranger": {"GET", "/", func(r *http.Request) { r.Host = "evil.test" }, 403, "not the one of the console"},
-		"address of the Pod": {"GET", "/api/me", func(r *http.Request) { r.Host = pod.address }, 403, "not the one of the console"},
+		"name of a stranger": {"GET", "/", func(r *http.Request) { r.Host = "evil.test" }, 403, "not the address of the console"},
+		"address of the Pod": {"GET", "/api/me", func(r *http.Request) { r.Host = pod.address }, 403, "not the address of the console"},
 	} {
 		if answer, said := in.ask(t, tc.method, tc.path, body, tc.change); answer.StatusCode != tc.status || !strings.Contains(said, tc.says) {
 			t.Errorf("%s: %s %s, want %d, %s", name, answer.Status, said, tc.status, tc.says)

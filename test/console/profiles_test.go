@@ -25,7 +25,7 @@ func profiles(i *installation, p *page) {
 	p.sees("How large they are.", "default 3")
 	p.types("#option-second-widget-size", "large")
 	p.click("#create-second-widget")
-	p.sees("No plan was made", `option size is of type integer: "large" is no JSON`)
+	p.sees("No plan was made", `option size is of type integer: "large" is not JSON`)
 	p.run(clear("#option-second-widget-size"))
 	p.types("#option-second-widget-size", "7")
 	p.checks("profile-plan")

@@ -206,7 +206,7 @@ func reviewPlan(w sharedPlane) {
 	w.planSays("rebalance", ".status.items[*].name", "enable-psi-metrics configure-descheduler")
 	w.planSays("rebalance", ".status.items[0]", `"impactSeverity":"High"`, `"nodes":4`, `"waves":2`, `"reboot":true`, `"pools":["worker"]`, `"state":"Pending"`, "+  - psi=1")
 	w.planSays("rebalance", ".status.items[1].diff", `-  deschedulingIntervalSeconds: "***"`, "+  deschedulingIntervalSeconds: 60", "+    total: 5", "+  - KubeVirtRelieveAndMigrate")
-	w.planSays("rebalance", ".status.items[1]", "real evictions", "removes from spec.profiles: 1 of what is there", `"manager":"kubectl-client-side-apply"`)
+	w.planSays("rebalance", ".status.items[1]", "real evictions", "removes 1 of the profiles in spec.profiles", `"manager":"kubectl-client-side-apply"`)
 	w.planSays("rebalance", ".status.message", "approve hash sha256:")
 	w.says(w.MustKubectl("get", "configplan"), "PROFILE", "LoadAwareRebalancing", "DryRun", "ReviewRequired", "High", "0/2")
 	w.says(w.MustKubectl("explain", "configplan.spec.profile"), `"LoadAwareRebalancing"`)

@@ -146,7 +146,7 @@ func checkName(name string) *Refusal {
 	// ..b is b and the one before it.
 	for side := range strings.SplitSeq(strings.TrimPrefix(name, ".."), "..") {
 		if len(validation.IsDNS1123Subdomain(side)) > 0 {
-			return &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is no name", name)}
+			return &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is not a name", name)}
 		}
 	}
 	return nil

@@ -79,7 +79,7 @@ func (a *API) object(ctx context.Context, r *http.Request) (any, error) {
 	}
 	name := strings.Join([]string{r.PathValue("name"), given.Get("kind"), given.Get("namespace"), given.Get("objectName")}, ":")
 	if wrong := content.IsPathSegmentName(name); len(wrong) > 0 {
-		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is no name of an object: %s", name, wrong[0])}
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is not the name of an object: %s", name, wrong[0])}
 	}
 	found, err := a.penstock.OlmV1alpha1().RevisionManifests().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -73,7 +73,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	if offered.Latest != asked.Latest {
-		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("the latest version of %s is %s by now, and was %s: look at it again", wanted.Package, offered.Latest, asked.Latest)}
+		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("the latest version of %s is now %s, and was %s: look at it again", wanted.Package, offered.Latest, asked.Latest)}
 	}
 	// 2. The cluster checks it, and stores it unless it is a dry run.
 	object, err := wanted.Object()
@@ -103,7 +103,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 		}
 		out.Refused = wanted.Hindered(offered, out.Version)
 		if revisions, err := a.named(ctx, wanted.Name); err != nil {
-			out.Notes = append(out.Notes, fmt.Sprintf("whether revisions have the name %s already is not known: %v", wanted.Name, err))
+			out.Notes = append(out.Notes, fmt.Sprintf("whether the name %s is taken by revisions is not known: %v", wanted.Name, err))
 		} else if taken := wanted.NameTaken(revisions); taken != "" && out.Refused == "" {
 			out.Refused, out.Free = taken, a.freeName(ctx, wanted)
 		}

@@ -239,7 +239,7 @@ func TestPlanOptions(t *testing.T) {
 	if made, err := (MakePlanRequest{}).options(profile); made != nil || err != nil {
 		t.Errorf("without options: %+v %v", made, err)
 	}
-	for given, want := range map[string]string{"size": `"x" is no JSON`, "other": `no option "other"`} {
+	for given, want := range map[string]string{"size": `"x" is not JSON`, "other": `no option "other"`} {
 		if _, err := (MakePlanRequest{Options: map[string]string{given: "x"}}).options(profile); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", given, err, want)
 		}

@@ -132,11 +132,11 @@ func (a *API) makePlan(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	if wrong := validation.IsDNS1123Subdomain(asked.Name); len(wrong) > 0 {
-		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("%q is no name of a plan: %s", asked.Name, wrong[0])}
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("%q is not the name of a plan: %s", asked.Name, wrong[0])}
 	}
 	name := r.PathValue("profile")
 	if !profileName.MatchString(name) {
-		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is no name of a profile", name)}
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is not the name of a profile", name)}
 	}
 	profile, err := a.penstock.HcoV1alpha1().ConfigurationProfiles().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -170,7 +170,7 @@ func (m MakePlanRequest) options(profile *v1alpha1.ConfigurationProfile) (*v1alp
 		}
 		value, err := optionValue(kind, given)
 		if err != nil {
-			return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("option %s is of type %s: %q is no JSON: %v", name, kind, given, err)}
+			return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("option %s is of type %s: %q is not JSON: %v", name, kind, given, err)}
 		}
 		if err := unstructured.SetNestedField(values, value, strings.Split(name, ".")...); err != nil {
 			return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Body", Message: fmt.Sprintf("option %s: %v", name, err)}

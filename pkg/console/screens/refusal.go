@@ -48,7 +48,7 @@ func refusalOf(err error) Refusal {
 		said := status.Status()
 		return Refusal{Status: int(said.Code), Reason: string(said.Reason), Message: text.Clip(said.Message, maxMessage)}
 	case errors.Is(err, context.Canceled):
-		return Refusal{Status: http.StatusServiceUnavailable, Reason: "Ended", Message: "the request was given up"}
+		return Refusal{Status: http.StatusServiceUnavailable, Reason: "Ended", Message: "the request was cancelled"}
 	default:
 		return Refusal{Status: http.StatusBadGateway, Reason: ReasonUnreachable, Message: text.Clip("the cluster does not answer: "+err.Error(), maxMessage)}
 	}

@@ -175,7 +175,7 @@ func waitingRow(asked overview.Asked) ExtensionRow {
 		row.Signal = Needs
 	}
 	if asked.Retried {
-		row.Do = "Mend what the message names; it is tried again by itself"
+		row.Do = "Fix what the message names; Penstock then tries again by itself"
 	}
 	return row
 }

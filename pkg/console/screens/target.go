@@ -49,7 +49,7 @@ func (a *API) target(ctx context.Context, r *http.Request) (any, error) {
 			return a.readTarget(ctx, plan.Status.Items[i].TargetRef)
 		}
 	}
-	return nil, &Refusal{Status: http.StatusNotFound, Reason: "NotFound", Message: fmt.Sprintf("plan %s has no item %q by now", plan.Name, wanted)}
+	return nil, &Refusal{Status: http.StatusNotFound, Reason: "NotFound", Message: fmt.Sprintf("plan %s has no item %q any more", plan.Name, wanted)}
 }
 
 func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, error) {

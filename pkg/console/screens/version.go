@@ -73,7 +73,7 @@ func (a *API) setVersion(ctx context.Context, r *http.Request) (any, error) {
 		out.Hidden = &refusal
 	}
 	if allowed := out.allowed(); !asked.DryRun && allowed != asked.Allowed {
-		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("it leads to %s by now, and led to %s: look at it again", versionOrNone(allowed), versionOrNone(asked.Allowed))}
+		return nil, &Refusal{Status: http.StatusConflict, Reason: ReasonChanged, Message: fmt.Sprintf("it now leads to %s, and led to %s: look at it again", versionOrNone(allowed), versionOrNone(asked.Allowed))}
 	}
 	// 3. The cluster checks it, and stores it unless it is a dry run: if the spec is still the same.
 	patch, err := install.VersionPatch(now.UID, now.Generation, asked.Version)
@@ -115,5 +115,5 @@ func (a *API) wouldLead(ctx context.Context, of, name, version string) (*v1alpha
 			return &read.Extensions[i], nil
 		}
 	}
-	return nil, &Refusal{Status: http.StatusForbidden, Reason: "Hidden", Message: "it is shown to whoever may get the extension and the revision that is installed"}
+	return nil, &Refusal{Status: http.StatusForbidden, Reason: "Hidden", Message: "to see it, you need the right to get the extension and its installed revision"}
 }

@@ -37,9 +37,9 @@ func (d apart) Items(facts profile.Facts, options *v1alpha1.PlanOptions) ([]prof
 func TestRequiresAnotherProfile(t *testing.T) {
 	l := newStore(t).group(t)
 	l.must(l.create("a", afterDials))
-	plan := l.is("a", v1alpha1.PhaseReviewRequired, "ReviewRequired", "it begins when profile Dials is in effect, of which there is no plan")
+	plan := l.is("a", v1alpha1.PhaseReviewRequired, "ReviewRequired", "it begins when profile Dials is in effect, for which there is no plan")
 	l.must(l.approve("a", plan.Status.PlanHash))
-	l.is("a", v1alpha1.PhaseScheduled, "approved; it begins when profile Dials is in effect, of which there is no plan", "WaitingForProfile")
+	l.is("a", v1alpha1.PhaseScheduled, "approved; it begins when profile Dials is in effect, for which there is no plan", "WaitingForProfile")
 	l.must(l.create("b", ofDials))
 	if got := l.loop.neighboursOf(t.Context(), l.plan("b")); len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("a change of b has %v looked at, want a", got)
@@ -92,9 +92,9 @@ func TestRequiresAndWindow(t *testing.T) {
 	l := newStore(t).group(t)
 	l.must(l.create("a", afterDials, nightly))
 	l.approved()
-	l.is("a", v1alpha1.PhaseScheduled, "profile Dials is in effect, of which there is no plan, and its window opens at 2026-07-01T22:00:00Z", "WaitingForProfile")
+	l.is("a", v1alpha1.PhaseScheduled, "profile Dials is in effect, for which there is no plan, and its window opens at 2026-07-01T22:00:00Z", "WaitingForProfile")
 	l.clock.SetTime(l.tonight())
-	l.is("a", v1alpha1.PhaseScheduled, "of which there is no plan", "WaitingForProfile")
+	l.is("a", v1alpha1.PhaseScheduled, "for which there is no plan", "WaitingForProfile")
 	l.clock.SetTime(l.tonight().Add(3 * time.Hour))
 	l.must(l.create("b", ofDials, action(hco.ActionApply)))
 	l.is("b", v1alpha1.PhaseCompleted)

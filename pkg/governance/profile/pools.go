@@ -88,9 +88,9 @@ func RebootImpact(pools []*unstructured.Unstructured, change string) (v1alpha1.I
 	}
 	switch {
 	case len(pools) == 0:
-		return v1alpha1.ImpactLow, "no MachineConfigPool takes it in", blast
+		return v1alpha1.ImpactLow, "no MachineConfigPool selects it", blast
 	case len(unknown) > 0:
-		return v1alpha1.ImpactHigh, fmt.Sprintf("%s: how many nodes reboot is not known, because MachineConfigPool %s does not say how many it has", change, strings.Join(unknown, ", ")), blast
+		return v1alpha1.ImpactHigh, fmt.Sprintf("%s: the number of nodes that reboot is not known, because MachineConfigPool %s does not report its number of nodes", change, strings.Join(unknown, ", ")), blast
 	case blast.Nodes == 0:
 		return v1alpha1.ImpactLow, "the pools have no nodes", blast
 	default:

@@ -48,7 +48,7 @@ func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts,
 // it selected.
 func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
 	if made := madeOf(target.GetName(), facts); len(made) > 0 {
-		return Verdict{State: Waiting, Message: fmt.Sprintf("waiting for MachineConfig %s to be deleted, which was made of it", made[0].GetName())}
+		return Verdict{State: Waiting, Message: fmt.Sprintf("waiting for MachineConfig %s, which was made from it, to be deleted", made[0].GetName())}
 	}
 	all := profile.PoolsOfKubeletConfig(facts, target)
 	if len(all) == 0 {

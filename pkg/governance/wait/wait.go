@@ -74,7 +74,7 @@ func Gone(target *unstructured.Unstructured, facts profile.Facts, now time.Time)
 func pools(target *unstructured.Unstructured, facts profile.Facts, now time.Time, there bool) Verdict {
 	all := profile.PoolsOf(facts, target.GetLabels())
 	if len(all) == 0 {
-		return Verdict{State: Done, Message: "no MachineConfigPool takes it in: nothing changes on any node"}
+		return Verdict{State: Done, Message: "no MachineConfigPool selects it: nothing changes on any node"}
 	}
 	return worst(all, func(p *unstructured.Unstructured) Verdict { return pool(target, p, facts, now, there) })
 }

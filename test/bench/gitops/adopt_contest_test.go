@@ -44,7 +44,7 @@ func contested(s *site) {
 	s.MustKubectl("annotate", "--overwrite", "cer", name+"-4", "penstock.dev/helm-release="+name+"/"+name+":4")
 	s.becomes("example.com/web:v2", ".spec.template.spec.containers[0].image", "deployment/web")
 	s.becomes("False", `.status.conditions[?(@.type=="Stalled")].status`, "cer/"+name+"-4")
-	s.refuses(nil, "nothing adopted", "keeps what it has against revision 4 of Helm")
+	s.refuses(nil, "nothing adopted", "keeps its content instead of revision 4 of Helm")
 
 	// Leave everything to Helm.
 	s.helms(6)

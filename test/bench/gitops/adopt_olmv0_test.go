@@ -248,7 +248,7 @@ func (o *olmv0) goesOver() {
 	mark := o.Audit().Mark()
 	out := o.logged(o.mustAdoptOLM("--dry-run"))
 	o.says(out, "olm-zero/olm-zero", o.csv, "can be adopted", "nothing was written", "Deployment.apps olm-zero/web", "same",
-		"Deployment.apps olm-zero/web was changed by hand (kubectl-set), and is taken as it is",
+		"Deployment.apps olm-zero/web was changed by hand (kubectl-set), and is taken over as it is",
 		"CustomResourceDefinition databases.example.com", "ClusterServiceVersion database.v3.0.0 has it", "OperatorCondition olm-zero/"+o.csv,
 		"OperatorGroup olm-zero/all", "ClusterServiceVersion default/"+o.csv, "it is a copy", "spec.config.selector", "ConfigMap olm-zero/lost")
 	o.nothingWritten(mark)

@@ -57,7 +57,7 @@ func (d *Definition) estimate() field.ErrorList {
 			continue
 		}
 		if cost.Max > celconfig.PerCallLimit {
-			errs = append(errs, field.Forbidden(role.path, fmt.Sprintf("may cost %s units with %d values in each list, must cost at most %d: make loops within loops fewer, or loop over less", units(cost.Max), assumedValues, celconfig.PerCallLimit)))
+			errs = append(errs, field.Forbidden(role.path, fmt.Sprintf("may cost %s units with %d values in each list, must cost at most %d: use fewer nested loops, or loop over fewer values", units(cost.Max), assumedValues, celconfig.PerCallLimit)))
 			continue
 		}
 		total += cost.Max

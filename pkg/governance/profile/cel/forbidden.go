@@ -15,10 +15,10 @@ import (
 // same sort; and our own.
 func Forbidden(plural, group string) string {
 	if !strings.Contains(group, ".") || slices.Contains(kubernetesGroups(), group) {
-		return "a kind of Kubernetes itself: Secrets, roles, webhooks, policies, definitions, APIServices and workloads are nothing for a profile"
+		return "a kind of Kubernetes itself: Secrets, roles, webhooks, policies, definitions, APIServices and workloads are not allowed in profiles"
 	}
 	if ours := group == "hco.kubevirt.io" && strings.HasPrefix(plural, "configuration"); ours || within(group, "penstock.dev") || group == "olm.operatorframework.io" {
-		return "a kind of Penstock: no profile changes what governs it"
+		return "a kind of Penstock: a profile must not change what governs it"
 	}
 	for _, other := range others() {
 		if within(group, other.group) && (len(other.plurals) == 0 || slices.Contains(other.plurals, plural)) {

@@ -108,9 +108,9 @@ func validateRollout(spec *v1alpha1.ConfigurationProfileDefinitionSpec, declared
 		if group != profile.MachineConfigKind().Group || requirement.Access != v1alpha1.AccessWrite {
 			continue
 		}
-		needs(requirement.Name, "rolled out by MachineConfigPools, which are waited for", "machineconfigpools")
+		needs(requirement.Name, "rolled out by MachineConfigPools, which the plan waits for", "machineconfigpools")
 		if plural == "kubeletconfigs" {
-			needs(requirement.Name, "made a MachineConfig, which is waited for", "machineconfigs")
+			needs(requirement.Name, "made into a MachineConfig, which the plan waits for", "machineconfigs")
 		}
 	}
 	return errs
@@ -187,7 +187,7 @@ func named(name string, seen map[string]bool, path *field.Path) field.ErrorList 
 	defer func() { seen[name] = true }()
 	switch {
 	case !identifier(name):
-		return field.ErrorList{field.Invalid(path, name, "must be a name that expressions can spell: letters, digits and _, at most 63")}
+		return field.ErrorList{field.Invalid(path, name, "must be a name that expressions can use: letters, digits and _, at most 63")}
 	case seen[name]:
 		return field.ErrorList{field.Duplicate(path, name)}
 	}

@@ -179,7 +179,7 @@ func TestMadeThings(t *testing.T) {
 		change change
 		says   string
 	}{
-		"A Secret":                  {makes("{'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': 'one', 'namespace': 'default'}}"), "nothing else may be made"},
+		"A Secret":                  {makes("{'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': 'one', 'namespace': 'default'}}"), "the expression must return that object"},
 		"Another kind":              {makes("{'kind': 'Gadget'}"), "its kind is"},
 		"Another name":              {makes("{'metadata': {'name': 'two'}}"), "its name is"},
 		"Another namespace":         {makes("{'metadata': {'namespace': 'kube-system'}}"), "its namespace is"},

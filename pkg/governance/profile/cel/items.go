@@ -153,7 +153,7 @@ func (e *evaluation) explain(i int, names map[string]any, item *profile.Item) er
 	switch item.Impact = v1alpha1.ImpactSeverity(text); item.Impact {
 	case v1alpha1.ImpactNone, v1alpha1.ImpactLow, v1alpha1.ImpactMedium, v1alpha1.ImpactHigh:
 	default:
-		return fmt.Errorf("impact: the expression makes %.64q, must make None, Low, Medium or High", fmt.Sprint(impact))
+		return fmt.Errorf("impact: the expression returns %.64q, must return None, Low, Medium or High", fmt.Sprint(impact))
 	}
 	reason, err := e.value(at("items", i, "reason"), names)
 	if err != nil {
@@ -162,7 +162,7 @@ func (e *evaluation) explain(i int, names map[string]any, item *profile.Item) er
 	if text, ok := reason.(string); ok {
 		item.Reason = clip(text)
 	} else {
-		return fmt.Errorf("reason: the expression must make text")
+		return fmt.Errorf("reason: the expression must return text")
 	}
 	if e.spec.Items[i].Notes == "" {
 		return nil
@@ -173,12 +173,12 @@ func (e *evaluation) explain(i int, names map[string]any, item *profile.Item) er
 	}
 	list, isList := notes.([]any)
 	if !isList || len(list) > maxNotes {
-		return fmt.Errorf("notes: the expression must make a list of at most %d texts", maxNotes)
+		return fmt.Errorf("notes: the expression must return a list of at most %d texts", maxNotes)
 	}
 	for _, note := range list {
 		text, ok := note.(string)
 		if !ok {
-			return fmt.Errorf("notes: the expression must make a list of texts")
+			return fmt.Errorf("notes: the expression must return a list of texts")
 		}
 		item.Notes = append(item.Notes, clip(text))
 	}
@@ -200,7 +200,7 @@ func (e *evaluation) blast(i int, names map[string]any) (*v1alpha1.BlastRadius, 
 	for _, one := range list {
 		object, isObject := one.(map[string]any)
 		if !isObject || object["kind"] != profile.MachineConfigPoolKind().Kind {
-			return nil, fmt.Errorf("pools: the expression must make a list of MachineConfigPools, as facts have them")
+			return nil, fmt.Errorf("pools: the expression must return a list of MachineConfigPools, as facts have them")
 		}
 		pools = append(pools, &unstructured.Unstructured{Object: object})
 	}
@@ -254,7 +254,7 @@ func liveOf(facts profile.Facts, requirement v1alpha1.DefinitionRequirement, tar
 func whole(made any, apiVersion, kind string, target v1alpha1.DefinitionTarget) (map[string]any, error) {
 	object, isObject := made.(map[string]any)
 	if !isObject {
-		return nil, fmt.Errorf("the expression must make an object")
+		return nil, fmt.Errorf("the expression must return an object")
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {
@@ -278,18 +278,18 @@ func whole(made any, apiVersion, kind string, target v1alpha1.DefinitionTarget) 
 		case there == nil && must.want != "":
 			must.in[must.key] = must.want
 		case there != nil && there != must.want:
-			return nil, fmt.Errorf("its %s is %.64q, and the definition declares %s %s, %s/%s: nothing else may be made", must.key, fmt.Sprint(there), apiVersion, kind, target.Namespace, target.Name)
+			return nil, fmt.Errorf("its %s is %.64q, and the definition declares %s %s, %s/%s: the expression must return that object", must.key, fmt.Sprint(there), apiVersion, kind, target.Namespace, target.Name)
 		}
 	}
 	for key := range metadata {
 		switch key {
 		case "name", "namespace", "labels", "annotations":
 		default:
-			return nil, fmt.Errorf("metadata has %s, may have labels and annotations", key)
+			return nil, fmt.Errorf("metadata has %s, may have only labels and annotations", key)
 		}
 	}
 	if _, has := object["status"]; has {
-		return nil, fmt.Errorf("it has a status, which is not for a profile to write")
+		return nil, fmt.Errorf("it has a status, which a profile must not write")
 	}
 	object["metadata"] = metadata
 	return object, nil

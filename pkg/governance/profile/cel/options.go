@@ -70,9 +70,9 @@ func newSchema(raw *v1alpha1.JSONObject, path *field.Path) (*optionsSchema, fiel
 func withoutExtensions(props *apiextensionsv1.JSONSchemaProps, path *field.Path) *field.Error {
 	switch {
 	case len(props.XValidations) > 0:
-		return field.Forbidden(path.Child("x-kubernetes-validations"), "write spec.validations of the definition")
+		return field.Forbidden(path.Child("x-kubernetes-validations"), "write rules in spec.validations of the definition")
 	case props.XEmbeddedResource:
-		return field.Forbidden(path.Child("x-kubernetes-embedded-resource"), "options are no objects")
+		return field.Forbidden(path.Child("x-kubernetes-embedded-resource"), "options are not Kubernetes objects")
 	case props.Ref != nil:
 		return field.Forbidden(path.Child("$ref"), "write the schema here")
 	}

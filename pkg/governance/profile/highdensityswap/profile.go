@@ -136,7 +136,7 @@ func wayOf(facts profile.Facts, pools []*unstructured.Unstructured) (way, error)
 		rendered := profile.NodeConfigOf(profile.Rendered(facts, pool, "spec"))
 		if !rendered.Known {
 			return way{}, &profile.MissingError{Message: fmt.Sprintf(
-				"what the kubelets of pool %s are configured with is not known: its rendered MachineConfig is missing, or has neither kubelet.service nor %s", pool.GetName(), profile.KubeletConfigFile)}
+				"the configuration of the kubelets of pool %s is not known: its rendered MachineConfig is missing, or has neither kubelet.service nor %s", pool.GetName(), profile.KubeletConfigFile)}
 		}
 		chosen.dropIns = chosen.dropIns && rendered.DropIns
 		tolerates = tolerates && rendered.ToleratesSwap
@@ -149,12 +149,12 @@ func wayOf(facts profile.Facts, pools []*unstructured.Unstructured) (way, error)
 func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Item, error) {
 	definition, served := facts.Definitions[kubeletConfigs]
 	if !served || !definition.Preferred().Has("spec", "machineConfigPoolSelector") {
-		return profile.Item{}, &profile.MissingError{Message: "the kubelets do not start beside swap, read no drop-ins, and there is no KubeletConfig (CustomResourceDefinition " + kubeletConfigs + "): update the cluster"}
+		return profile.Item{}, &profile.MissingError{Message: "the kubelets do not start on nodes with swap, read no drop-ins, and there is no KubeletConfig (CustomResourceDefinition " + kubeletConfigs + "): update the cluster"}
 	}
 	const poolLabel = "pools.operator.machineconfiguration.openshift.io/worker"
 	for _, pool := range pools {
 		if _, labelled := pool.GetLabels()[poolLabel]; !labelled {
-			return profile.Item{}, fmt.Errorf("MachineConfigPool %s takes MachineConfigs of workers in, and lacks the label %s, by which a KubeletConfig selects it: its nodes would not start beside swap", pool.GetName(), poolLabel)
+			return profile.Item{}, fmt.Errorf("MachineConfigPool %s selects MachineConfigs of workers, and lacks the label %s, by which a KubeletConfig selects it: its kubelets would not start with swap", pool.GetName(), poolLabel)
 		}
 	}
 	// The operator renders each KubeletConfig by itself, and the last one of a pool wins
@@ -175,7 +175,7 @@ func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Ite
 		},
 	}}
 	item.Impact, item.Reason, item.Blast = profile.RebootImpact(pools, "the kubelet's configuration changes")
-	item.Notes = append([]string{"nodes reboot twice in this plan: kubelets of this version have to be told to start beside swap before there is any"}, profile.PausedNotes(pools)...)
+	item.Notes = append([]string{"nodes reboot twice in this plan: kubelets of this version must be configured to start with swap before nodes have swap"}, profile.PausedNotes(pools)...)
 	return item, nil
 }
 
@@ -202,9 +202,9 @@ func swap(facts profile.Facts, options v1alpha1.HighDensitySwapOptions, pools []
 	}
 	item.Notes = append(item.Notes, diskNote(options, item.Blast.Nodes))
 	if way.dropIns {
-		item.Notes = append(item.Notes, "kubelets have pods of the Burstable class use swap (LimitedSwap), in proportion to the memory that they request; services of the system use none")
+		item.Notes = append(item.Notes, "pods of the Burstable class use swap (LimitedSwap), in proportion to the memory that they request; system services use none")
 	} else {
-		item.Notes = append(item.Notes, "kubelets of this version read no drop-ins: which pods use swap is for wasp-agent to say, which HyperConverged deploys")
+		item.Notes = append(item.Notes, "kubelets of this version read no drop-ins: wasp-agent, which HyperConverged deploys, decides which pods use swap")
 	}
 	item.Notes = append(item.Notes, profile.PausedNotes(pools)...)
 	if checks := facts.Objects[schema.GroupKind{Group: "remediation.medik8s.io", Kind: "NodeHealthCheck"}]; len(checks) > 0 {
@@ -212,7 +212,7 @@ func swap(facts profile.Facts, options v1alpha1.HighDensitySwapOptions, pools []
 		for _, check := range checks {
 			names = append(names, check.GetName())
 		}
-		item.Notes = append(item.Notes, fmt.Sprintf("NodeHealthCheck %s may take a node that reboots for one that failed: add to its spec.pauseRequests for the time of this plan", strings.Join(names, ", ")))
+		item.Notes = append(item.Notes, fmt.Sprintf("NodeHealthCheck %s may treat a node that reboots as failed: add an entry to its spec.pauseRequests while this plan runs", strings.Join(names, ", ")))
 	}
 	return item
 }
@@ -220,10 +220,10 @@ func swap(facts profile.Facts, options v1alpha1.HighDensitySwapOptions, pools []
 // diskNote is what swap costs of disks, and what happens at boot.
 func diskNote(options v1alpha1.HighDensitySwapOptions, nodes int64) string {
 	if options.SwapSource == v1alpha1.SwapSourceFile {
-		return fmt.Sprintf("disk: each node gives up %d MiB of the file system of /var (%d MiB on %d nodes); one where less than a fifth would stay free goes without swap. The file is made when the node boots first, which takes seconds",
+		return fmt.Sprintf("disk: each node gives up %d MiB of the file system of /var (%d MiB on %d nodes); a node where less than a fifth would stay free has no swap. The file is created at the first boot, which takes seconds",
 			*options.FileSizeMiB, int64(*options.FileSizeMiB)*nodes, nodes)
 	}
-	return fmt.Sprintf("disk: each node uses the partition with label %s, if it is formatted as swap (mkswap); nothing formats it. A node without that boots and goes without swap", options.PartitionLabel)
+	return fmt.Sprintf("disk: each node uses the partition with label %s, if it is formatted as swap (mkswap); the plan does not format it. A node without such a partition boots without swap", options.PartitionLabel)
 }
 
 // density has virtual machines get more memory than is requested for them, where HyperConverged
@@ -231,7 +231,7 @@ func diskNote(options v1alpha1.HighDensitySwapOptions, nodes int64) string {
 func density(facts profile.Facts, options v1alpha1.HighDensitySwapOptions) (profile.Item, error) {
 	definition := facts.Definitions[hyperConvergeds]
 	if len(facts.Objects[hyperConverged()]) == 0 {
-		return profile.Item{}, &profile.MissingError{Message: "there is no HyperConverged: make it first, as the HyperConverged Cluster Operator asks for"}
+		return profile.Item{}, &profile.MissingError{Message: "there is no HyperConverged: create it first, as the HyperConverged Cluster Operator requires"}
 	}
 	live := facts.Objects[hyperConverged()][0] // there is one in a cluster
 	version := definition.Preferred()
@@ -283,8 +283,8 @@ func memoryNote(ratio int64, swap bool) string {
 	case ratio <= plainRatio:
 		return "memory: virtual machines have what is requested for them, and no more"
 	case swap:
-		return fmt.Sprintf("memory: when all virtual machines of a node use all they have, %d%% of that is in swap, which is slow; memory that is missing even so ends virtual machines", (ratio-100)*100/ratio)
+		return fmt.Sprintf("memory: when all virtual machines of a node use all they have, %d%% of that is in swap, which is slow; if memory still runs out, virtual machines are killed", (ratio-100)*100/ratio)
 	default:
-		return fmt.Sprintf("memory: without swap, a node whose virtual machines use more than %d%% of what they have runs out of memory, which ends some of them", 100*100/ratio)
+		return fmt.Sprintf("memory: without swap, a node whose virtual machines use more than %d%% of what they have runs out of memory, and some of them are killed", 100*100/ratio)
 	}
 }

@@ -151,12 +151,12 @@ func TestRefusals(t *testing.T) {
 		want    string
 		missing bool
 	}{
-		"nothing rendered": {func(f profile.Facts) { f.Objects[profile.MachineConfigKind()] = nil }, kubelet{}, "what the kubelets of pool worker are configured with is not known", true},
+		"nothing rendered": {func(f profile.Facts) { f.Objects[profile.MachineConfigKind()] = nil }, kubelet{}, "the configuration of the kubelets of pool worker is not known", true},
 		"no KubeletConfig": {func(f profile.Facts) { delete(f.Definitions, kubeletConfigs) }, kubelet{}, "there is no KubeletConfig", true},
 		"another KubeletConfig": {func(f profile.Facts) {
 			add(f, mco, "KubeletConfig", "max-pods", map[string]any{"spec": map[string]any{"machineConfigPoolSelector": map[string]any{"matchLabels": map[string]any{"pools.operator.machineconfiguration.openshift.io/worker": ""}}}})
 		}, kubelet{}, "KubeletConfig max-pods configures pool worker already", false},
-		"a pool without the label": {func(f profile.Facts) { pool(f, "infra", 2).SetLabels(nil) }, kubelet{}, "MachineConfigPool infra takes MachineConfigs of workers in, and lacks the label", false},
+		"a pool without the label": {func(f profile.Facts) { pool(f, "infra", 2).SetLabels(nil) }, kubelet{}, "MachineConfigPool infra selects MachineConfigs of workers, and lacks the label", false},
 		"no HyperConverged":        {func(f profile.Facts) { delete(f.Objects, hyperConverged()) }, kubelet{dropIns: true}, "there is no HyperConverged", true},
 		"an old one":               {func(f profile.Facts) { f.Definitions[hyperConvergeds] = definition("v1beta1", nil) }, kubelet{dropIns: true}, "no field higherWorkloadDensity", true},
 	} {
@@ -192,7 +192,7 @@ func TestReview(t *testing.T) {
 		"nobody counts": {v1alpha1.HighDensitySwapOptions{}, func(f profile.Facts) {
 			unstructured.RemoveNestedField(f.Objects[profile.MachineConfigPoolKind()][0].Object, "status", "machineCount")
 		}, v1alpha1.ImpactHigh,
-			"how many nodes reboot is not known, because MachineConfigPool worker does not say how many it has", nil},
+			"the number of nodes that reboot is not known, because MachineConfigPool worker does not report its number of nodes", nil},
 		"paused": {v1alpha1.HighDensitySwapOptions{}, func(f profile.Facts) {
 			_ = unstructured.SetNestedField(f.Objects[profile.MachineConfigPoolKind()][0].Object, true, "spec", "paused")
 		}, v1alpha1.ImpactHigh, "3 nodes",
@@ -200,7 +200,7 @@ func TestReview(t *testing.T) {
 		"health checks": {v1alpha1.HighDensitySwapOptions{}, func(f profile.Facts) {
 			add(f, "remediation.medik8s.io", "NodeHealthCheck", "workers", map[string]any{})
 		}, v1alpha1.ImpactHigh, "3 nodes",
-			[]string{"NodeHealthCheck workers may take a node that reboots for one that failed"}},
+			[]string{"NodeHealthCheck workers may treat a node that reboots as failed"}},
 		"there already": {v1alpha1.HighDensitySwapOptions{}, func(f profile.Facts) {
 			config := ignition(defaulted(nil), true)
 			rendered := f.Objects[profile.MachineConfigKind()][0]

@@ -140,7 +140,7 @@ func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOpti
 	profiles, dropped := profilesWith(chosen, current(facts))
 	if dropped > 0 {
 		// Which ones is in the diff, for who may read the KubeDescheduler.
-		item.Notes = append(item.Notes, fmt.Sprintf("removes from spec.profiles: %d of what is there", dropped))
+		item.Notes = append(item.Notes, fmt.Sprintf("removes %d of the profiles in spec.profiles", dropped))
 	}
 	spec := map[string]any{
 		"managementState":             "Managed",
@@ -152,7 +152,7 @@ func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOpti
 		addCustomizations(spec, version, options)
 		item.Notes = append(item.Notes, addLimits(spec, version, facts, options)...)
 	} else {
-		item.Notes = append(item.Notes, "this descheduler knows no profile for virtual machines; LongLifecycle is the closest, and it has no eviction limits of its own here")
+		item.Notes = append(item.Notes, "this descheduler has no profile for virtual machines; LongLifecycle is the closest, and it has no eviction limits of its own here")
 	}
 	item.Object = map[string]any{
 		"apiVersion": descheduler().Group + "/" + version.Name,
@@ -182,7 +182,7 @@ func chooseProfile(version profile.Version) (string, error) {
 		}
 	}
 	return "", &profile.MissingError{Message: fmt.Sprintf(
-		"the KubeDescheduler knows none of %s, %s and %s: update the Kube Descheduler Operator", profileRelieve, profileDevRelieve, profileLongLifecycle)}
+		"the KubeDescheduler has none of the profiles %s, %s and %s: update the Kube Descheduler Operator", profileRelieve, profileDevRelieve, profileLongLifecycle)}
 }
 
 // current is the descheduler as it is, or nil.
@@ -248,7 +248,7 @@ func addLimits(spec map[string]any, version profile.Version, facts profile.Facts
 	}
 	spec["evictionLimits"] = limits
 	if options.EvictionLimitTotal == nil || options.EvictionLimitNode == nil && limits["node"] != nil {
-		notes = append(notes, "eviction limits follow from what is allowed for live migrations by "+source)
+		notes = append(notes, "eviction limits follow from the limits of live migrations in "+source)
 	}
 	return notes
 }

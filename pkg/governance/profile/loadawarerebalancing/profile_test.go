@@ -186,7 +186,7 @@ func TestPreservedProfiles(t *testing.T) {
 				t.Errorf("profiles (-want +got):\n%s", diff)
 			}
 			notes := strings.Join(item.Notes, "\n")
-			if told := strings.Contains(notes, fmt.Sprintf("removes from spec.profiles: %d of what is there", c.dropped)); told != (c.dropped > 0) || strings.Contains(notes, "LongLifecycle") {
+			if told := strings.Contains(notes, fmt.Sprintf("removes %d of the profiles in spec.profiles", c.dropped)); told != (c.dropped > 0) || strings.Contains(notes, "LongLifecycle") {
 				t.Errorf("notes: %q", item.Notes)
 			}
 		})

@@ -130,7 +130,7 @@ func conflicts(facts profile.Facts) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("MachineHealthCheck %s remediates machines, and the Node Health Check Operator disables itself beside any: delete one or the other", strings.Join(names, ", "))
+	return fmt.Errorf("MachineHealthCheck %s remediates machines, and the Node Health Check Operator disables itself while one exists: delete one or the other", strings.Join(names, ", "))
 }
 
 // counted is how many nodes there are, by the pools: each node is in one of them, and a
@@ -182,9 +182,9 @@ func workers(facts profile.Facts, options v1alpha1.NodeHealthRemediationOptions,
 	switch {
 	case !nodes.known:
 		item.Blast = nil
-		item.Notes = append(item.Notes, "how many nodes there are is not known: whether minHealthy makes sense for them was not checked")
+		item.Notes = append(item.Notes, "the number of nodes is not known: whether minHealthy makes sense for them was not checked")
 	case nodes.workers == 0:
-		return item, fmt.Errorf("there is no worker node that is no control plane: set includeControlPlane to have control planes remediated, one at a time")
+		return item, fmt.Errorf("there is no worker node that is not a control plane: set includeControlPlane to have control planes remediated, one at a time")
 	default:
 		if err := sensible(threshold, nodes.workers, len(options.NodeSelector) > 0); err != nil {
 			return item, err
@@ -206,7 +206,7 @@ func controlPlane(facts profile.Facts, options v1alpha1.NodeHealthRemediationOpt
 		Blast:  &v1alpha1.BlastRadius{Pools: []string{"master"}, Nodes: nodes.controlPlane}}
 	switch {
 	case !nodes.known:
-		return item, fmt.Errorf("includeControlPlane: how many control planes there are is not known, so that several could be remediated at once: the pools have to say so first")
+		return item, fmt.Errorf("includeControlPlane: the number of control planes is not known, so several could be remediated at once: wait until the pools report it")
 	case nodes.controlPlane < 3:
 		return item, fmt.Errorf("includeControlPlane: there are %d control planes, and with fewer than three etcd has no quorum while one is remediated", nodes.controlPlane)
 	}
@@ -242,7 +242,7 @@ func atOnce(impact v1alpha1.ImpactSeverity, reason string, unready int64) (v1alp
 	if unready == 0 {
 		return impact, reason
 	}
-	return v1alpha1.ImpactHigh, fmt.Sprintf("%d nodes are not available now: they are remediated once that has lasted; %s", unready, reason)
+	return v1alpha1.ImpactHigh, fmt.Sprintf("%d nodes are not available now: they are remediated if that lasts; %s", unready, reason)
 }
 
 // object is a NodeHealthCheck, with every field that matters.

@@ -271,8 +271,8 @@ func TestNotes(t *testing.T) {
 		"of control planes":   {check(usual(), "old", role("Exists")), v1alpha1.ImpactMedium, nil, "NodeHealthCheck old"},
 		"its own":             {check(usual(), "remediate-workers", nil), v1alpha1.ImpactMedium, nil, "may select"},
 		"unavailable now":     {cluster(selfNode).self("mine").pool("worker", 4, 1), v1alpha1.ImpactHigh, nil, "not known"},
-		"nobody counts":       {cluster(selfNode).self("mine"), v1alpha1.ImpactMedium, []string{"how many nodes there are is not known"}, ""},
-		"not all are counted": {usual().with("machineconfiguration.openshift.io", "MachineConfigPool", "", "new", nil), v1alpha1.ImpactMedium, []string{"how many nodes there are is not known"}, ""},
+		"nobody counts":       {cluster(selfNode).self("mine"), v1alpha1.ImpactMedium, []string{"the number of nodes is not known"}, ""},
+		"not all are counted": {usual().with("machineconfiguration.openshift.io", "MachineConfigPool", "", "new", nil), v1alpha1.ImpactMedium, []string{"the number of nodes is not known"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			item := c.of.items(t, v1alpha1.NodeHealthRemediationOptions{})[0]

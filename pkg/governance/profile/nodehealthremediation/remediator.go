@@ -47,7 +47,7 @@ func fenceAgents(facts profile.Facts, templates []*unstructured.Unstructured, as
 		return remediator{}, fmt.Errorf("FenceAgentsRemediationTemplate: %w", err)
 	}
 	if template == nil {
-		return remediator{}, &profile.MissingError{Message: "there is no FenceAgentsRemediationTemplate" + named(asked) + ": make one, with the fence agent and the addresses of the machines"}
+		return remediator{}, &profile.MissingError{Message: "there is no FenceAgentsRemediationTemplate" + named(asked) + ": create one, with the fence agent and the addresses of the machines"}
 	}
 	return remediator{
 		apiVersion: fenceTemplate().Group + "/" + facts.Definitions[fenceTemplates].Preferred().Name, kind: fenceTemplate().Kind,
@@ -127,7 +127,7 @@ func overlapping(facts profile.Facts, name string, roles []any) []string {
 		theirs := rolesOf(selector)
 		for _, node := range nodes {
 			if ours.Matches(node) && theirs.Matches(node) {
-				notes = append(notes, fmt.Sprintf("NodeHealthCheck %s may select the same nodes, and remediates them by its own threshold: see that only one of the two does", check.GetName()))
+				notes = append(notes, fmt.Sprintf("NodeHealthCheck %s may select the same nodes, and remediates them by its own threshold: make sure that only one of the two does", check.GetName()))
 				break
 			}
 		}
