@@ -31,7 +31,7 @@ func rollback(i *installation, p *page) {
 	number4 := revision{extension: "shop", number: 4, version: "1.6.1", phases: i.proposal(4).phases, cause: "CHG-2079"}
 	i.roll("Succeeded", number4)
 	p.sees("1 object deleted:", "− ClusterRole shop-reader", "4 of 4 objects not looked at")
-	p.sees("shop-4 has come since")
+	p.sees("shop-4 was created since")
 	p.refuses("#yes", "look again")
 	p.click("#no")
 	p.refuses("#rollback", "look again")
@@ -140,7 +140,7 @@ func rights(i *installation, p *page) {
 	p.goTo("#/profiles")
 	p.sees("Profiles cannot be shown", `User "carl" cannot list resource "configurationprofiles"`)
 	p.goTo("#/object/shop-1/ConfigMap/shop/shop-config")
-	p.sees("The manifest cannot be shown", "How it is cannot be shown", "What is different cannot be shown")
+	p.sees("The manifest cannot be shown", "Its state cannot be shown", "What is different cannot be shown")
 	p.goTo("#/packages")
 	p.sees("Packages cannot be shown", `User "carl" cannot list resource "catalogpackages"`)
 	p.goTo("#/package/lighthouse")
@@ -165,7 +165,7 @@ func rights(i *installation, p *page) {
 func me(p *page) {
 	p.sees("Extensions")
 	p.click(".user")
-	p.unsees("has not said its version yet")
+	p.unsees("version not known yet")
 	p.sees("You", "anna", "system:masters", "Nothing is missing.", "roll out, pause", "yes")
 	p.until("all rights", `document.querySelectorAll("#may .well").length === 21`)
 	p.checks("me")

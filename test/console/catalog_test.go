@@ -219,7 +219,7 @@ func anotherVersion(i *installation, p *page) {
 	p.types("#version", ">=9")
 	p.refuses("#ask-version", "look first at what it would lead to")
 	p.click("#lead")
-	p.sees("What it would lead to", "No version comes", "in the range")
+	p.sees("What it would lead to", "No version can be installed", "in the range")
 	p.run(clear("#version"))
 	p.types("#version", ">=1.1 <1.2")
 	p.refuses("#ask-version", "look again")

@@ -61,7 +61,7 @@ func overview(i *installation, p *page) {
 	p.until("help, in sight", "document.querySelector('.foot details').open && document.querySelector('.foot details').getBoundingClientRect().bottom < innerHeight + 1")
 	// A freeze is said on every screen.
 	i.MustKubectl("create", "configmap", "-n", "penstock-system", "penstock-freeze", "--from-literal=author=admin", "--from-literal=reason=the year ends")
-	p.sees("Frozen. Nothing is written until that ends: ", "the year ends")
+	p.sees("Frozen. Nothing is written until the freeze ends: ", "the year ends")
 	p.goTo("#/x/search")
 	p.sees("Frozen. Nothing is written", "the year ends")
 	i.MustKubectl("delete", "configmap", "-n", "penstock-system", "penstock-freeze")

@@ -58,7 +58,7 @@ export function ExtensionScreen({ name }) {
     <h1 tabindex="-1">${name}</h1>
     ${extension.value === undefined && link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}
     ${wanted.value && html`<${Asked} name=${name} wanted=${wanted.value} alone=${!extension.value}/>`}
-    ${extension.value === null && !wanted.value && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; what there was is in its history.</p>`}
+    ${extension.value === null && !wanted.value && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; past revisions are in its history.</p>`}
     ${extension.value && html`<${Head} extension=${extension.value} wanted=${wanted.value}/>`}
     ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
@@ -66,7 +66,7 @@ export function ExtensionScreen({ name }) {
     ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/>`}
     <section aria-labelledby="history"><h2 id="history">History</h2>
       ${failed.value?.status === 404 ? html`<p class="quiet" id="no-history">There is no history yet: it begins with the first revision.</p>` : html`<${Problem} refused=${failed.value} doing="The history cannot be shown"/>`}
-      ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: it creates no revision until it is changed.</p>`}
+      ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: the owner creates no revision until it is changed.</p>`}
       ${rows.length > 0 && html`<table class="rows history"><thead><tr><th scope="col">Revision</th><th scope="col" class="sign">Result</th><th scope="col" class="wide number few">Changes</th><th scope="col" class="wide ver">By</th><th scope="col" class="number age">Age</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>${rows.map((row) => html`<${Past} key=${row.name} row=${row} newest=${newest} rights=${rights.value} open=${target.value === row.name} onOpen=${() => (target.value = target.value === row.name ? "" : row.name)}/>`)}</tbody></table>`}
     </section>
@@ -88,7 +88,7 @@ function Asked({ name, wanted, alone }) {
       ${wanted.package && html` <button type="button" id="change-version" aria-expanded=${changing.value} onClick=${() => (changing.value = !changing.value)}>Change version</button>`}</p>
     ${changing.value && html`<${Version} name=${name} wanted=${wanted} onEnd=${() => (changing.value = false)}/>`}
     ${alone && html`<p><${State} signal=${row.signal} word=${row.state}/> ${row.message || "Penstock makes its first revision."}</p>${row.do && html`<p class="do"><span class="quiet">To do:</span> ${row.do}.</p>`}`}
-    ${!wanted.installed && (alone || row.state === "NameTaken") && html`<p class="quiet" id="take-back">It has installed nothing. To take it back: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
+    ${!wanted.installed && (alone || row.state === "NameTaken") && html`<p class="quiet" id="take-back">It has installed nothing. To remove it: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
 }
 
 /** How the extension is: as its revisions say, or its ClusterExtension where that does not get what
@@ -220,7 +220,7 @@ function Rollback({ target, newest, name, onEnd }) {
   }, [target, round.value]);
   const from = would.value?.status?.from ?? "", diff = would.value?.status?.diff;
   const changed = from !== "" && from !== newest;
-  useEffect(() => { if (changed) announce(`${newest} has come since: look again`); }, [changed]);
+  useEffect(() => { if (changed) announce(`${newest} was created since: look again`); }, [changed]);
   const act = async () => {
     busy.value = true;
     try {
@@ -237,12 +237,12 @@ function Rollback({ target, newest, name, onEnd }) {
   const load = async (change) => diff?.changes?.find((one) => one.name === change.name && one.kind === change.kind && one.namespace === change.namespace);
   let why = "";
   if (refused.value) why = "the cluster refuses it";
-  else if (!would.value) why = "the cluster is asked what it would change";
-  else if (changed) why = `${newest} has come since: look again`;
+  else if (!would.value) why = "asking the cluster what it would change";
+  else if (changed) why = `${newest} was created since: look again`;
   return html`<section class="decision" aria-labelledby="preview"><h2 id="preview" tabindex="-1" ref=${heading}>Go back to ${target}</h2>
     <${Problem} refused=${refused.value} doing="You cannot go back to it"/>
     <${Problem} refused=${failed.value} doing="Nothing was rolled back"/>
-    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${newest} has come since. What you have read stays below.</p><button type="button" id="look" onClick=${() => round.value++}>Look again</button></div>`}
+    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${newest} was created since. What you have read stays below.</p><button type="button" id="look" onClick=${() => round.value++}>Look again</button></div>`}
     ${!would.value && !refused.value && html`<p class="quiet">Asking what it would change…</p>`}
     ${would.value && !diff && html`<p class="note review">What changes from ${from} to ${target} is not shown: you may not read the diffs of both.</p>`}
     ${diff && html`<p class="sum">Makes <strong>${would.value?.status?.revision}</strong>, with the content of ${target}. Against ${from}: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}

@@ -48,7 +48,7 @@ export function GraphPicture({ graph, channel }) {
       ${shown.map((entry, i) => html`<g class=${installed.has(entry.version) ? "installed" : entry.deprecation ? "deprecated" : ""}>
         <circle cx=${axis} cy=${y(i)} r=${dot}/><text x=${axis + 14} y=${y(i) + 4}>${label(entry, installed)}</text></g>`)}
     </svg>
-    <figcaption class="quiet"><span class="key replaces">replaces</span> <span class="key skips">skips</span> <span class="key skipRange">skips a range</span> ${(graph.paths ?? []).length > 0 && html`<span class="key way">the way from what is installed</span>`}
+    <figcaption class="quiet"><span class="key replaces">replaces</span> <span class="key skips">skips</span> <span class="key skipRange">skips a range</span> ${(graph.paths ?? []).length > 0 && html`<span class="key way">the path from the installed version</span>`}
       ${left > 0 && html`<span>${left} lower versions${hidden > 0 ? ` and ${hidden} upgrades from and to them` : ""} are not drawn.</span>`}</figcaption>
   </figure>`;
 }
@@ -62,7 +62,7 @@ function label(entry, installed) {
 /** The same in words. @param {{ graph: Graph, channel: string, unsupported: Record<string, string> }} props */
 export function Versions({ graph, channel, unsupported }) {
   const { shown, arcs } = layout(graph, channel);
-  return html`<table class="rows" id="versions"><thead><tr><th scope="col">Version</th><th scope="col">Upgrade of</th><th scope="col" class="wide">Way from what is installed</th></tr></thead>
+  return html`<table class="rows" id="versions"><thead><tr><th scope="col">Version</th><th scope="col">Upgrade of</th><th scope="col" class="wide">Path from the installed version</th></tr></thead>
     <tbody>${shown.map((entry) => html`<tr key=${entry.version}><th scope="row"><strong class="version">${entry.version}</strong>
       ${entry.deprecation && html`<span class="more">deprecated: ${entry.deprecation.message}</span>`}${unsupported[entry.version] && html`<span class="more">cannot be installed: ${unsupported[entry.version]}</span>`}</th>
       <td>${entry.upgradeOf || (arcs.some((arc) => arc.to === entry.version) ? [...new Set(arcs.filter((arc) => arc.to === entry.version).map((arc) => `${words[arc.by] ?? arc.by} ${arc.from}`))].join("; ") : html`<span class="quiet">nothing</span>`)}</td>

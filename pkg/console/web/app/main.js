@@ -120,7 +120,7 @@ function Frame() {
       ${me.value && html`<p class="who"><span class="cluster" title="cluster">${me.value.cluster}</span> <span class="quiet">as</span> <a class="user" href="#/me">${me.value.username}</a>${me.value.readOnly && html` <span class="chip">read-only</span>`}
         ${shared && keyed && html` <button type="button" id="sign-out" onClick=${signIn}>Sign out</button>`}</p>`}
     </header>
-    ${frozen.value && html`<div class="banner review" id="frozen"><strong>‖ Frozen.</strong> Nothing is written until that ends: ${frozen.value}</div>`}
+    ${frozen.value && html`<div class="banner review" id="frozen"><strong>‖ Frozen.</strong> Nothing is written until the freeze ends: ${frozen.value}</div>`}
     ${refused.value && refused.value.status !== 401 && html`<div class="banner needs" role="alert">${refused.value.message}</div>`}
     <${Connection}/>
     ${show}
@@ -203,7 +203,7 @@ async function begin() {
     }
   } else {
     render(html`<main class="page"><h1 tabindex="-1">This tab has no key</h1>
-      <p>Open the address that <code>kubectl penstock console</code> prints: it has the key of this console. A new tab does not get it from another one.</p></main>`, root);
+      <p>Open the address that <code>kubectl penstock console</code> prints: it has the key of this console. A new tab does not get the key from another tab.</p></main>`, root);
   }
 }
 

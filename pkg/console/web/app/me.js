@@ -27,7 +27,7 @@ export function MeScreen() {
   return html`<main class="page" id="content">
     <h1 tabindex="-1">You</h1>
     ${who && html`<dl class="facts"><dt>User</dt><dd>${who.username}</dd><dt>Groups</dt><dd>${(who.groups ?? []).join(", ") || "none"}</dd><dt>Cluster</dt><dd>${who.cluster}</dd>
-      <dt>Console</dt><dd>${who.version}${who.readOnly ? ", read-only" : ""}</dd><dt>Penstock</dt><dd>${who.server || "has not said its version yet"}</dd></dl>`}
+      <dt>Console</dt><dd>${who.version}${who.readOnly ? ", read-only" : ""}</dd><dt>Penstock</dt><dd>${who.server || "version not known yet"}</dd></dl>`}
     <section aria-labelledby="rights"><h2 id="rights">What you may do</h2>
       <p class="quiet">This is what your roles allow. A rollout also needs the rights on the objects that it writes: Penstock checks those when you start one.</p>
       <${Problem} refused=${refused.value} doing="Your rights could not be found out"/>

@@ -34,7 +34,7 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
     <p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extension}`}>${extension}</a> · ${revision}</p>
     <h1 tabindex="-1"><span class="quiet">${soft(kind)}</span> ${soft(namespace ? `${namespace}/${name}` : name)}</h1>
     <section aria-labelledby="now"><h2 id="now">How it is</h2>
-      <${Problem} refused=${hidden.value} doing="How it is cannot be shown"/>
+      <${Problem} refused=${hidden.value} doing="Its state cannot be shown"/>
       ${!now.value && !hidden.value && html`<p class="quiet">Asking the cluster…</p>`}
       ${state && html`<p><${State} ...${objectState(state)}/> ${objectState(state).said}</p>
         ${state.lastRepair && html`<p class="note review">Brought back <${Ago} at=${state.lastRepair.time} ago/>: ${state.lastRepair.message}</p>`}`}
@@ -47,7 +47,7 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
           <label><input type="radio" name="as" checked=${fields.value} onChange=${() => (fields.value = true)}/> fields</label></fieldset>`}</div>
       <${Problem} refused=${unread.value} doing="What is different cannot be shown"/>
       ${!live.value && !unread.value && html`<p class="quiet">Comparing…</p>`}
-      ${live.value && !change && html`<p>${live.value.diff?.summary.withheld ? "It is not shown: you may not read it." : `Nothing: a rollout of ${revision} would change nothing of it.`}</p>`}
+      ${live.value && !change && html`<p>${live.value.diff?.summary.withheld ? "It is not shown: you may not read it." : `Nothing: a rollout of ${revision} would not change it.`}</p>`}
       ${change && html`<p class="quiet">What a rollout of ${revision} would change now.</p><${Notes} notes=${live.value?.diff?.notes}/>
         ${change.notCompared ? html`<p class="note review">${change.notCompared}</p>` : fields.value ? html`<${Fields} change=${change}/>` : html`<${Unified} text=${change.unified ?? ""}/>`}`}
     </section>

@@ -65,11 +65,11 @@ export function Overview() {
       <table class="rows" id="extensions"><thead><tr><th scope="col">Extension</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Version</th>
         <th scope="col" class="wide number few">Available</th><th scope="col" class="number age">Since</th></tr></thead>
       <tbody>${found.slice(0, shown.value).map((row) => html`<${Extension} key=${row.name} row=${row}/>`)}</tbody></table>
-      ${!found.length && html`<p class="quiet">None of ${sorted.length} is like that.</p>`}
+      ${!found.length && html`<p class="quiet">None of ${sorted.length} matches.</p>`}
       ${found.length > shown.value && html`<p><button type="button" id="more" onClick=${() => (shown.value += page)}>Show ${Math.min(page, found.length - shown.value)} more of ${found.length - shown.value}</button></p>`}
     </section>`}
     ${parts.value.plans && html`<p class="note review">Plans are not shown: ${parts.value.plans}</p>`}
-    ${parts.value.ClusterExtensions && html`<p class="note review">ClusterExtensions are not shown, so what they ask for in vain is not either: ${parts.value.ClusterExtensions}</p>`}
+    ${parts.value.ClusterExtensions && html`<p class="note review">ClusterExtensions are not shown, and neither is what they ask for and do not get: ${parts.value.ClusterExtensions}</p>`}
     ${sortedPlans.length > 0 && html`<section aria-labelledby="plans"><h2 id="plans">Plans</h2>
       <table class="rows"><thead><tr><th scope="col">Plan</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Profile</th><th scope="col" class="age">Impact</th><th scope="col" class="wide number few">Items</th></tr></thead>
       <tbody>${sortedPlans.map((plan) => html`<tr key=${plan.name} class=${plan.signal}><th scope="row"><a data-row href=${`#/plan/${plan.name}`}>${soft(plan.name)}</a>

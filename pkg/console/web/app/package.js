@@ -121,10 +121,10 @@ function Install({ name, of: { taken, upgrades }, offered, rights, onAgain }) {
   const field = (of, label, hint) => html`<label class="field">${label}<input id=${`install-${of}`} maxlength="253" autocomplete="off" spellcheck=${false} aria-describedby=${`install-${of}-hint`} value=${fields[of].value} onInput=${(/** @type {any} */ e) => (fields[of].value = e.currentTarget.value)}/><span class="hint" id=${`install-${of}-hint`}>${hint}</span></label>`;
   const said = would.value?.said;
   return html`<section class="decision" aria-labelledby="install"><h2 id="install">Install it</h2>
-    <div class="form">${field("name", "As", `The name of the extension.${has && ` ${name} is taken: ${has} has it.`}`)}${field("namespace", "Into namespace", "Where its objects come. It must exist already.")}
-      ${field("version", "Version", `A version or a range such as >=1.4 <2. Empty is the highest one of the channel.`)}
+    <div class="form">${field("name", "As", `The name of the extension.${has && ` ${name} is taken: ${has} has it.`}`)}${field("namespace", "Into namespace", "The namespace for its objects. It must exist already.")}
+      ${field("version", "Version", `A version or a range such as >=1.4 <2. Empty: the highest version of the channel.`)}
       <label class="field">Channel <select id="install-channel" value=${fields.channel.value} onChange=${(/** @type {any} */ e) => (fields.channel.value = e.currentTarget.value)}><option value="">any: the highest version of all</option>${(offered.channels ?? []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.name === offered.defaultChannel ? " (default)" : ""}</option>`)}</select></label>
-      ${field("account", "ServiceAccount", "In whose name later versions come. Empty: each waits for somebody.")}</div>
+      ${field("account", "ServiceAccount", "Later versions are installed in its name. Empty: each waits for somebody.")}</div>
     <fieldset class="ways"><legend>Each version</legend>
       <label><input type="radio" name="way" checked=${!atOnce.value} onChange=${() => (atOnce.value = false)}/> waits until somebody has read what it changes</label>
       <label><input type="radio" name="way" id="atonce" checked=${atOnce.value} onChange=${() => (atOnce.value = true)}/> is rolled out at once</label></fieldset>
@@ -133,7 +133,7 @@ function Install({ name, of: { taken, upgrades }, offered, rights, onAgain }) {
     <div class="actions"><${Button} id="preview" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would do<//>
       <${Button} id="do-install" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Install ${name}<//></div>
     ${said && html`<div class="would"><h3 id="written" tabindex="-1">What it would do</h3>
-      <p>${said.version ? html`It leads to version <strong>${said.version}</strong>, as far as the catalog tells.` : html`Which version it leads to, Penstock decides among those in the range.`}
+      <p>${said.version ? html`It leads to version <strong>${said.version}</strong>, according to the catalog.` : html`Penstock chooses a version from the range.`}
         ${would.value && JSON.parse(would.value.asked).atOnce ? " Penstock rolls it out in your name at once: it does nothing that you may not do." : " Penstock makes a revision of it, which changes nothing until somebody has read it, object by object, and rolls it out."}</p>
       ${[...(said.notes ?? []), ...(said.warnings ?? [])].map((note) => html`<p class="note review" key=${note}>${note}</p>`)}
       ${said.refused && html`<p class="note needs" id="refused"><strong>✗ It would install nothing.</strong> ${said.refused}.${said.free && html` <button type="button" id="use-free" onClick=${() => (fields.name.value = said.free ?? "")}>Use ${said.free}</button>`}</p>`}

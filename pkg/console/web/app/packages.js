@@ -42,7 +42,7 @@ export function PackagesScreen() {
           onInput=${(/** @type {any} */ e) => { filter.value = e.currentTarget.value; shown.value = page; }}/></label></div>
       <table class="rows" id="offered"><thead><tr><th scope="col">Package</th><th scope="col" class="ver">Latest</th><th scope="col" class="wide few">Installed</th><th scope="col" class="wide ver">Catalog</th></tr></thead>
       <tbody>${found.slice(0, shown.value).map((row) => html`<${Package} key=${row.name} row=${row}/>`)}</tbody></table>
-      ${!found.length && html`<p class="quiet">None of ${rows.length} is like that.</p>`}
+      ${!found.length && html`<p class="quiet">None of ${rows.length} matches.</p>`}
       ${found.length > shown.value && html`<p><button type="button" id="more" onClick=${() => (shown.value += page)}>Show ${Math.min(page, found.length - shown.value)} more of ${found.length - shown.value}</button></p>`}
     </section>`}
   </main>`;

@@ -120,7 +120,7 @@ export const objectPlace = (revision, of) => `#/object/${[revision, kindOf(of.ap
 
 /** How an object is, as one state and a sentence. @param {import("./api").RevisionObjectStatus} one */
 export function objectState(one) {
-  if (one.reason === "Paused") return { signal: "review", word: "Differs", said: "It is not as in the manifest, and is not repaired while the revision is paused." };
+  if (one.reason === "Paused") return { signal: "review", word: "Differs", said: "It differs from the manifest, and is not repaired while the revision is paused." };
   return { signal: objectStates[one.state] ?? "stopped", word: one.state, said: [one.reason !== one.state && inWords(one.reason), one.message, one.detail].filter(Boolean).join(" · ") };
 }
 
@@ -161,7 +161,7 @@ export function missing(diff) {
   if (cut) {
     const parts = [[cut.objects, "object"], [cut.fields, "field"], [cut.values, "value"], [cut.lines, "line"], [cut.notes, "note"]];
     const left = parts.filter(([n]) => n).map(([n, noun]) => count(Number(n), String(noun)));
-    if (left.length) said.push(`${left.join(", ")} left out here: there is too much. Each object has its own when it is opened.`);
+    if (left.length) said.push(`${left.join(", ")} left out here: the diff is too large. Open an object to see all of its changes.`);
   }
   return said;
 }

@@ -49,10 +49,10 @@ export function PlanScreen({ name }) {
     <h1 tabindex="-1">Plan ${name}</h1>
     <div class="headline"><p><${State} signal=${row.signal} word=${row.state}/> <span><span class="quiet">profile</span> <strong>${spec.profile}</strong></span> ${status.draftedAt && html`<span class="quiet">computed <${Ago} at=${status.draftedAt} ago/></span>`}</p>
       ${remark(status.message) && html`<p>${remark(status.message)}</p>`}${advice.do && row.signal === "needs" && html`<p class="do"><span class="quiet">To do:</span> ${advice.do}.</p>`}</div>
-    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> The plan was recomputed since you began to read; its hash is another one now.</p><button type="button" id="look" onClick=${look}>Look again</button></div>`}
+    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> The plan was recomputed since you began to read; its hash is different now.</p><button type="button" id="look" onClick=${look}>Look again</button></div>`}
     <${Impact} plan=${plan.value}/>
     <${Terms} plan=${plan.value}/>
-    <${Problem} refused=${hidden.value} doing="What it would change now is not shown, only what it changed when it was computed"/>
+    <${Problem} refused=${hidden.value} doing="What the plan would change now is not shown, only its changes as of when it was computed"/>
     <section aria-labelledby="items"><h2 id="items">Items <span class="quiet number">${row.done} of ${row.items} done</span></h2><ol class="items">
       ${(status.items ?? []).map((item) => html`<${PlanItem} key=${item.name} plan=${name} item=${item} diff=${diff.value?.items.find((one) => one.name === item.name)}/>`)}</ol></section>
     <${Approval} plan=${plan.value} rights=${rights.value} changed=${changed} hash=${read.value || hash}/>
@@ -88,7 +88,7 @@ function Terms({ plan }) {
   const lines = [];
   if (spec.window) lines.push(html`It begins only in its window: ${spec.window.schedule} in ${spec.window.timeZone}, for ${spec.window.duration}${status.window && html`; next <${Ago} at=${status.window.opensAt}/> (${status.window.local})`}.`);
   if (spec.expires) lines.push(html`It begins only before ${spec.expires.replace("T", " ")}.`);
-  if ((spec.approvals ?? 0) > 1) lines.push(html`Needs approval by ${spec.approvals} people; ${status.requestedBy?.length ? `${status.requestedBy.join(", ")} made or changed it` : "whoever made it"} and may not approve it.`);
+  if ((spec.approvals ?? 0) > 1) lines.push(html`Needs approval by ${spec.approvals} people; ${status.requestedBy?.length ? `${status.requestedBy.join(", ")} made or changed it and` : "the user who made it"} may not approve it.`);
   if (spec.requires?.length) lines.push(html`It begins when a plan of ${spec.requires.join(", ")} is completed.`);
   return lines.length ? html`<ul class="terms">${lines.map((line) => html`<li>${line}</li>`)}</ul>` : null;
 }
@@ -135,7 +135,7 @@ function Approval({ plan, rights, changed, hash }) {
   let why = lacks(rights, "approvePlan");
   if (!waits) why = `it is ${inWords(status.phase) || "Pending"}: nothing waits for an approval`;
   else if (!why && changed) why = "it was recomputed since you began to read: look again";
-  else if (!why && would.value === undefined) why = "the cluster is asked whether you may";
+  else if (!why && would.value === undefined) why = "asking the cluster whether you may";
   else if (!why && would.value) why = would.value.message;
   const start = starts(plan);
   const runs = status.phase === "InProgress" || status.phase === "Scheduled";
@@ -156,7 +156,7 @@ function Approval({ plan, rights, changed, hash }) {
         ${(item.takes ?? []).map((take) => html`<span class="more takes">◆ takes over ${take.fields.join(", ")} from ${take.manager}</span>`)}${(item.notes ?? []).map((note) => html`<span class="more">${note}</span>`)}</li>`)}</ul>
       <p><strong>${start.said}</strong></p><${Hash} hash=${hash}/><//>`}
     ${asking.value === "stop" && html`<${Confirm} title=${`Stop plan ${plan.name}?`} verb="Stop" busy=${busy.value} onYes=${() => act("stop", { uid: plan.uid })} onNo=${() => (asking.value = "")}>
-      <p>In cluster <strong>${me.value?.cluster}</strong>: it ends between two items. Changes that were made stay; the rest is recomputed and waits for an approval.</p><//>`}
+      <p>In cluster <strong>${me.value?.cluster}</strong>: the run ends between two items. Changes that were made stay; the rest is recomputed and waits for an approval.</p><//>`}
   </section>`;
 }
 
@@ -171,7 +171,7 @@ function PlanItem({ plan, item, diff }) {
       <span class="quiet">${item.action} ${target.kind}</span> <a href=${`#/plan/${plan}/${encodeURIComponent(item.name)}`}>${soft(objectName(target))}</a></div>
     ${item.message && html`<p>${item.message}</p>`}
     ${(item.notes ?? []).map((note) => html`<p class="quiet">${note}</p>`)}
-    ${diff?.stale && !worked && html`<p class="note needs">The target is not as it was when the plan was computed.</p>`}
+    ${diff?.stale && !worked && html`<p class="note needs">The target has changed since the plan was computed.</p>`}
     ${diff?.message && html`<p class=${worked ? "quiet" : ""}>${diff.message}</p>`}
     ${lines && html`<details open><summary>${worked && item.applied ? "What it changed" : "What changes"}</summary>
       ${kept && html`<p class="quiet">*** is a value that was replaced. It is not shown to everybody who may read plans; it is kept sealed for an undo.</p>`}<${Unified} text=${lines}/></details>`}</li>`;
@@ -197,8 +197,8 @@ function Runs({ plan, history, rights }) {
   return html`<section aria-labelledby="runs"><h2 id="runs">Runs</h2><${Problem} refused=${refused.value}/>
     <table class="rows"><thead><tr><th scope="col">Run</th><th scope="col" class="sign">Outcome</th><th scope="col" class="wide ver">Approved by</th><th scope="col" class="number few">Began</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
     <tbody>${runs.map((run) => html`<tr key=${run.run}><th scope="row">${run.run}${run.restoreRun ? html` <span class="quiet">undo of run ${run.restoreRun}</span>` : ""}${run.approval.comment && html`<span class="more">${run.approval.comment}</span>`}<span class="thin">by ${run.approval.username}</span></th>
-      <td>${run.outcome || "goes on"}</td><td class="wide">${[run.approval, ...(run.approval.others ?? [])].map((one) => one.username).join(", ")}</td><td class="number"><${Ago} at=${run.startedAt} ago/></td>
-      <td class="acts"><${Button} id=${`undo-${run.run}`} why=${lacks(rights, "undoPlan") || (run.endedAt ? "" : "it goes on")} busy=${busy.value} onClick=${() => (asking.value = run.run)}>Undo<span class="unseen"> run ${run.run}</span><//></td></tr>`)}</tbody></table>
+      <td>${run.outcome || "in progress"}</td><td class="wide">${[run.approval, ...(run.approval.others ?? [])].map((one) => one.username).join(", ")}</td><td class="number"><${Ago} at=${run.startedAt} ago/></td>
+      <td class="acts"><${Button} id=${`undo-${run.run}`} why=${lacks(rights, "undoPlan") || (run.endedAt ? "" : "it is in progress")} busy=${busy.value} onClick=${() => (asking.value = run.run)}>Undo<span class="unseen"> run ${run.run}</span><//></td></tr>`)}</tbody></table>
     ${asking.value > 0 && html`<${Confirm} title=${`Undo run ${asking.value} of ${plan.name}?`} verb="Compute the undo" busy=${busy.value} onYes=${act} onNo=${() => (asking.value = 0)}>
-      <p>In cluster <strong>${me.value?.cluster}</strong> a plan is computed that restores what there was before. Nothing is written until somebody approves it.</p><//>`}</section>`;
+      <p>In cluster <strong>${me.value?.cluster}</strong> Penstock computes a plan that restores the state before the run. Nothing is written until somebody approves it.</p><//>`}</section>`;
 }

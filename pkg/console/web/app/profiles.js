@@ -25,7 +25,7 @@ export function ProfilesScreen() {
     <${Problem} refused=${refused.value} doing="Profiles cannot be shown"/>
     ${!all.value && !refused.value && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
     ${all.value && html`<${ReadAt} at=${all.value.asked} onAsk=${() => round.value++}/>
-      ${all.value.hidden && html`<p class="note review" id="hidden">Whether the profiles of your own are in order is not known: ${all.value.hidden.message}</p>`}
+      ${all.value.hidden && html`<p class="note review" id="hidden">Whether your own profiles are valid is not known: ${all.value.hidden.message}</p>`}
       <ul class="profiles">${[...all.value.profiles].sort((a, b) => rank(a) - rank(b)).map((one) => html`<${OneProfile} key=${`${one.name} ${round.value}`} profile=${one} rights=${rights.value}/>`)}</ul>
       ${!all.value.profiles.length && html`<p>There is no profile.</p>`}`}
   </main>`;
@@ -47,7 +47,7 @@ function OneProfile({ profile, rights }) {
   const told = new Set([about, ...lacking.map((one) => one.message)]);
   let why = lacks(rights, "createPlan");
   if (!why && status.prerequisites === "Missing") why = "the cluster lacks what it needs: a plan would do nothing";
-  if (!why && status.plan) why = `plan ${status.plan} has it: no other can be active`;
+  if (!why && status.plan) why = `plan ${status.plan} holds it: no other plan can be active`;
   return html`<li class="rollout" id=${`profile-${profile.name}`}>
     <div class="head"><h2>${profile.name}</h2><${State} signal=${profile.signal} word=${status.state}/>${profile.own && html` <span class="chip">of your own</span>`}
       ${status.plan && (isName(status.plan) ? html`<span>by plan <a data-row href=${`#/plan/${status.plan}`}>${status.plan}</a> <${State} signal=${profile.planSignal ?? "stopped"} word=${status.planPhase}/> ${profile.planImpact && html`<span class="quiet">impact ${profile.planImpact}</span>`}</span>` : html`<span>by plan ${status.plan}</span>`)}</div>
@@ -55,7 +55,7 @@ function OneProfile({ profile, rights }) {
     ${about && html`<p class="quiet">${about}</p>`}
     ${profile.wrong && html`<p class="note needs">${profile.wrong}</p>`}
     <p><${State} signal=${met[status.prerequisites] ?? "stopped"} word=${status.prerequisites === "Met" ? "The cluster has what it needs" : status.prerequisites === "Missing" ? "The cluster lacks something" : "What the cluster has could not be read"}/></p>
-    ${lacking.length > 0 && html`<ul class="terms">${lacking.map((one) => html`<li key=${one.definition}><code>${one.definition}</code> <strong>${one.state}</strong>${one.optional ? ", it does without" : ""}: ${one.message}</li>`)}</ul>`}
+    ${lacking.length > 0 && html`<ul class="terms">${lacking.map((one) => html`<li key=${one.definition}><code>${one.definition}</code> <strong>${one.state}</strong>${one.optional ? ", optional" : ""}: ${one.message}</li>`)}</ul>`}
     ${(status.items?.length ?? 0) > 0 && html`<details><summary>What a plan would do now <span class="quiet">${status.impactSeverity && !status.plan ? `impact ${status.impactSeverity}` : ""}</span></summary>
       <ul class="terms">${status.items?.map((item) => html`<li key=${item.name}><strong>${item.action || "?"}</strong> <span class="quiet">${soft(kindOf(item.targetRef.apiVersion, item.targetRef.kind))}</span> ${soft(objectName(item.targetRef))}
         <span class="more">${[item.impactSeverity, item.impactReason, ...(item.notes ?? []), told.has(remark(item.message)) ? "" : item.message].filter(Boolean).join(" · ")}</span></li>`)}</ul></details>`}

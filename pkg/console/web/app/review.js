@@ -123,8 +123,8 @@ function Decision({ revision, extension, diff, name, changed }) {
   let why = lacks(rights.value, "patchRevision");
   if (!why && changed) why = "it has changed since you began to read: look again";
   if (paused) {
-    if (!why && name !== revision.diff) why = `this is not what it would change: that is ${revision.diff.replace(/^\.\./, "its own diff ")}`;
-    if (!why && would.value === undefined) why = "the cluster is asked whether you may";
+    if (!why && name !== revision.diff) why = `this is not what a rollout would change: see ${revision.diff.replace(/^\.\./, "its own diff ")}`;
+    if (!why && would.value === undefined) why = "asking the cluster whether you may";
     if (!why && would.value) why = would.value.message;
   }
   if (!paused && !active) return html`<p class="quiet">${revision.name} is ${revision.lifecycle}: nothing can be done with it.</p>`;
@@ -134,7 +134,7 @@ function Decision({ revision, extension, diff, name, changed }) {
     <${Problem} refused=${refused.value} doing="Nothing was changed"/>
     <div class="actions">${paused
       ? html`<${Button} id="activate" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "Active")}>Roll out ${revision.name}<//>`
-      : html`<${Button} id="pause" why=${why || (newest ? "" : "only the newest is paused here")} busy=${busy.value} onClick=${() => (asking.value = "Paused")}>Pause ${revision.name}<//>`}</div>
+      : html`<${Button} id="pause" why=${why || (newest ? "" : "only the newest revision can be paused here")} busy=${busy.value} onClick=${() => (asking.value = "Paused")}>Pause ${revision.name}<//>`}</div>
     ${asking.value === "Active" && html`<${Rollout} revision=${revision} diff=${diff} why=${changed ? why : ""} busy=${busy.value} onYes=${(/** @type {string} */ said) => set("Active", said)} onNo=${() => (asking.value = "")}/>`}
     ${asking.value === "Paused" && html`<${Pausing} revision=${revision} busy=${busy.value} onYes=${(/** @type {string} */ said) => set("Paused", said)} onNo=${() => (asking.value = "")}/>`}
   </section>`;

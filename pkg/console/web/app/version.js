@@ -54,8 +54,8 @@ export function Version({ name, wanted, onEnd }) {
   const then = manual ? "Penstock proposes a revision for it, which changes nothing until somebody has read it and rolls it out." : "Penstock rolls it out in your name at once.";
   return html`<section class="decision" aria-labelledby="version-of"><h2 id="version-of">Ask for another version</h2>
     <label class="field">Version <input id="version" maxlength="64" autocomplete="off" spellcheck=${false} aria-describedby="version-hint" value=${version.value} onInput=${(/** @type {any} */ e) => (version.value = e.currentTarget.value)}/>
-      <span class="hint" id="version-hint">${"A version, or a range such as >=1.4 <2. Empty is any version."}</span></label>
-    <${Problem} refused=${refused.value} doing="It cannot ask for that"/>
+      <span class="hint" id="version-hint">${"A version, or a range such as >=1.4 <2. Empty: any version."}</span></label>
+    <${Problem} refused=${refused.value} doing="The extension cannot ask for that"/>
     <div class="actions"><${Button} id="lead" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would lead to<//>
       <${Button} id="ask-version" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Ask for this version<//>
       <${Button} id="leave-version" onClick=${onEnd}>Cancel<//></div>
@@ -63,11 +63,11 @@ export function Version({ name, wanted, onEnd }) {
       <${Problem} refused=${said.hidden} doing="Which version it leads to is not shown"/>
       ${leads && (leads.allowed
         ? html`<p>${leads.allowed === leads.installed ? html`<strong>${leads.allowed}</strong>, which is installed: nothing changes now.` : html`<strong>${leads.installed ? `${leads.installed} → ` : ""}${leads.allowed}</strong>, from channel ${leads.channel} of catalog ${leads.catalog}. ${then}`}</p>`
-        : html`<p class="note review">No version comes: ${leads.message}</p>`)}
+        : html`<p class="note review">No version can be installed: ${leads.message}</p>`)}
       ${(leads?.blocked ?? []).map((not) => html`<p class="quiet" key=${not.version}>${notChosen(not, body.version)}</p>`)}
       ${(said.warnings ?? []).map((note) => html`<p class="note review" key=${note}>${note}</p>`)}</div>`}
     ${asking.value && said && html`<${Confirm} title=${`Have ${name} ask for ${body.version || "any version"}?`} verb="Ask for this version" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = false)}>
       <p>In cluster <strong>${me.value?.cluster}</strong>: ${rangeOf(said.was)} → ${rangeOf(said.version)}.</p>
-      <p>${leads?.allowed ? html`It leads to <strong>${leads.allowed}</strong>. ${leads.allowed === leads.installed ? "" : then}` : "No version comes of it now."}</p><//>`}
+      <p>${leads?.allowed ? html`It leads to <strong>${leads.allowed}</strong>. ${leads.allowed === leads.installed ? "" : then}` : "It leads to no version now."}</p><//>`}
   </section>`;
 }
