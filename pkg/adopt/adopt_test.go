@@ -178,7 +178,7 @@ func TestSince(t *testing.T) {
 		t.Errorf("%v, %v", out, err)
 	}
 	plan.made = madeOf(revisions, 4)
-	if _, err := plan.since(); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), "against revision 3 of Helm") {
+	if _, err := plan.since(); !errors.Is(err, ErrKept) || !strings.Contains(err.Error(), "instead of revision 3 of Helm") {
 		t.Errorf("%v", err)
 	}
 }

@@ -89,7 +89,7 @@ func byPlugin(w shared) {
 		w.t.Errorf("who approved is not in history: %s", history)
 	}
 	// 5. Uninstall.
-	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --dry-run`).Stdout, "ClusterExtension "+w.name+" goes, with")
+	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --dry-run`).Stdout, "ClusterExtension "+w.name+" will be deleted, with")
 	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --yes --timeout 5m`).Stderr, w.name+" is uninstalled")
 	w.awaitGone(extension.Resource, w.name, "it is uninstalled")
 	if left := w.MustKubectl("-n", w.name, "get", "configmap", w.name+"-config", "--ignore-not-found", "-o", "name"); left != "" {
