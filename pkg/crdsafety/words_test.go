@@ -48,7 +48,7 @@ func TestWords(t *testing.T) {
 		},
 		"stored version": {
 			live: one("") + served("v2", "") + "status: {storedVersions: [v1, v2]}", next: one(""), silent: true,
-			want: "version v2 is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions",
+			want: "version v2 is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

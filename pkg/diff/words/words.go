@@ -29,7 +29,7 @@ const (
 // Of a definition.
 const (
 	ScopeChanges         = "its scope changes from %s to %s"
-	StoredVersionRemoved = "version %s is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions"
+	StoredVersionRemoved = "version %s is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it"
 )
 
 // mostListed bounds List.
