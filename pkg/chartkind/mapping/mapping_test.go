@@ -63,7 +63,7 @@ func TestValues(t *testing.T) {
 		"Fails":  {reason: "a field that is not there", values: []chartkind.Value{by("a", "object.spec.none")}, problem: "value a, by spec.values[0].expression of the ChartKind: evaluating the expression: no such key: none"},
 		"Costly": {reason: "it is bounded", values: []chartkind.Value{by("a", "lists.range(100).map(a, lists.range(100).map(b, lists.range(100).map(c, lists.range(100))))")}, problem: "costs too much"},
 		"Huge": {reason: "so is what is made", values: []chartkind.Value{by("a", "lists.range(9000).map(i, '0123456789012345678901234567890123456789')")},
-			problem: "bytes, and may have 262144"},
+			problem: "bytes, and may have at most 262144"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := New(spec(func(s *chartkind.Spec) { s.Values, s.Overrides = tc.values, tc.overrides }))

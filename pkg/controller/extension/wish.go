@@ -89,7 +89,7 @@ func (v *visit) choose() (*wish, *halt) {
 	}
 	source := e.Spec.Source
 	lost := func(field string) *halt {
-		return stop(status.Invalid, fmt.Sprintf("spec.source.sourceType is %s, and spec.source.%s is missing: the CustomResourceDefinition %s in this cluster perhaps does not have that field. What is installed stays",
+		return stop(status.Invalid, fmt.Sprintf("spec.source.sourceType is %s, and spec.source.%s is missing: the CustomResourceDefinition %s in this cluster perhaps does not have that field. The installed version stays",
 			source.SourceType, field, definitionName()), "")
 	}
 	switch source.SourceType {

@@ -171,7 +171,7 @@ func TestNotes(t *testing.T) {
 			want: []string{
 				`Critical Narrowed: v1: .spec.a no longer allows "z"`,
 				"Critical Narrowed: v1: .spec.d.* changes its type from string to integer",
-				"Critical FieldRemoved: v1: .spec.c is removed: what it holds is dropped",
+				"Critical FieldRemoved: v1: .spec.c is removed: its content is dropped",
 				"Critical Narrowed: v1: .spec.b is now required",
 				"Warning Narrowed: v1: .spec.b changes maximum from 10 to 9",
 				"Warning Narrowed: v1: .spec.d may no longer be null",

@@ -12,7 +12,7 @@ import (
 const (
 	TypeChanges    = "changes its type from %s to %s"
 	MustBeOfType   = "must be of type %s"
-	FieldRemoved   = "is removed: what it holds is dropped"
+	FieldRemoved   = "is removed: its content is dropped"
 	NowRequired    = "is now required"
 	OnlySome       = "allows only some values: %s"
 	NoLongerAllows = "no longer allows %s"
