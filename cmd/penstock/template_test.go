@@ -50,7 +50,7 @@ func TestTemplate(t *testing.T) {
 		"Plain":       {template: "quay.io/x:v1", out: []string{"quay.io/x:v1\n"}},
 		"NoObject":    {template: "quay.io/x:" + fmt.Sprintf(sample, "Other", "ns", "bar"), err: []string{"leads to no image", "there is no Sample.foo.example.com/v1 ns/Other"}},
 		"NoNamespace": {template: "quay.io/x:" + fmt.Sprintf(sample, "MySample", "", "bar"), err: []string{"kind Sample is namespaced"}},
-		"NoPart":      {template: "quay.io/x:" + fmt.Sprintf(sample, "MySample", "ns", "bad"), err: []string{"no part of a reference"}},
+		"NoPart":      {template: "quay.io/x:" + fmt.Sprintf(sample, "MySample", "ns", "bad"), err: []string{"cannot be part of a reference"}},
 		"NoKind":      {template: "quay.io/x:{group:b.io,version:v1,kind:B,name:n,namespace:,jsonpath:{.a}}", err: []string{"the cluster does not serve b.io/v1"}},
 		"Secret":      {template: "quay.io/x:{group:,version:v1,kind:Secret,name:n,namespace:a,jsonpath:{.data.x}}", err: []string{"templates never read Secrets"}},
 		"Syntax":      {template: "quay.io/x:{foo}", err: []string{"at byte 10: {kube_major_version}"}},

@@ -59,9 +59,9 @@ func TestCheckBuiltin(t *testing.T) {
 		"Fine": {"an ordinary Pod", pod("env: [{name: A, value: b}]\nports: [{containerPort: 80}, {containerPort: 80, protocol: UDP}]"), nil},
 		"Null": {"null is no value", pod("env: null\nports: ~\nresources: {limits: null}\nworkingDir: null"), nil},
 		"Env": {"both positions and the key are named, values are not", pod("env: [{name: A, value: one}, {name: B}, {name: A, value: two}]"), []string{
-			`spec.containers[0].env[2]: items 0 and 2 of the list (counted from 0) have the same key (name "A"): server-side apply takes each only once`}},
+			`spec.containers[0].env[2]: items 0 and 2 of the list (counted from 0) have the same key (name "A"): server-side apply accepts each only once`}},
 		"Ports": {"the default is part of the key", pod("ports: [{containerPort: 80, name: a}, {containerPort: 80, protocol: TCP, name: b}]"), []string{
-			`spec.containers[0].ports[1]: items 0 and 1 of the list (counted from 0) have the same key (containerPort 80, protocol "TCP"): server-side apply takes each only once`}},
+			`spec.containers[0].ports[1]: items 0 and 1 of the list (counted from 0) have the same key (containerPort 80, protocol "TCP"): server-side apply accepts each only once`}},
 		"Unknown": {"a field that there is not", pod("imagePullPolice: Always"), []string{"spec.containers[0].imagePullPolice: is not a field of this type"}},
 		"Number":  {"numbers are no text", pod("env: [{name: A, value: 1}]"), []string{"spec.containers[0].env[0].value: is a number, want a string: put it in quotes"}},
 		"Text":    {"text is no number", pod("ports: [{containerPort: \"80\"}]"), []string{"spec.containers[0].ports[0].containerPort: is a string, want a number: take it out of its quotes"}},
@@ -160,9 +160,9 @@ func TestCheckDefinitions(t *testing.T) {
 		"Fine": {"what the schema declares", `{names: [a, b], ports: [{port: 1}, {port: 1, protocol: UDP}], plain: [a, a], either: 1, any: {x: [1, a]},
 			template: {apiVersion: v1, kind: A, metadata: {name: b, labels: {c: d}}, spec: {a: b}}}`, nil},
 		"Set": {"values of a set are not shown", "{names: [a, b, a]}", []string{
-			"spec.names[2]: items 0 and 2 of the list (counted from 0) are equal: server-side apply takes each only once"}},
+			"spec.names[2]: items 0 and 2 of the list (counted from 0) are equal: server-side apply accepts each only once"}},
 		"Map": {"defaults are part of keys", "{ports: [{port: 1, protocol: TCP}, {port: 1}]}", []string{
-			`spec.ports[1]: items 0 and 1 of the list (counted from 0) have the same key (port 1, protocol "TCP"): server-side apply takes each only once`}},
+			`spec.ports[1]: items 0 and 1 of the list (counted from 0) have the same key (port 1, protocol "TCP"): server-side apply accepts each only once`}},
 		"Unknown":  {"a field that is not declared", "{nonsense: 1, template: {spec: {b: 1}}}", []string{"spec.nonsense: is not a field of this type", "spec.template.spec.b: is not a field of this type"}},
 		"Type":     {"another type", "{plain: [1]}", []string{"spec.plain[0]: is a number, want a string: put it in quotes"}},
 		"NoKey":    {"items without a key", "{mounts: [{}, {path: a}]}", []string{"spec.mounts[0]: has none of the fields that identify it: path"}},

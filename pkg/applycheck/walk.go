@@ -139,7 +139,7 @@ func (w *walk) identified(t *smdschema.List, item any, i int, seen map[string]in
 		w.duplicates(w.path[:len(w.path)-1], element, first, i)
 	}
 	w.findings.add(Finding{Reason: Duplicate, Path: w.path, First: first, Problem: fmt.Sprintf(
-		"items %d and %d of the list (counted from 0) %s: server-side apply takes each only once", first, i, shown)})
+		"items %d and %d of the list (counted from 0) %s: server-side apply accepts each only once", first, i, shown)})
 	return true
 }
 
@@ -149,7 +149,7 @@ func (w *walk) key(t *smdschema.List, item any) (key, shown, problem string) {
 	if len(t.Keys) == 0 {
 		switch item.(type) {
 		case nil, map[string]any, []any:
-			return "", "", "is " + manifest.TypeName(item) + ", and the list takes text, numbers and booleans"
+			return "", "", "is " + manifest.TypeName(item) + ", want text, a number or a boolean"
 		}
 		return exactly(item), "are equal", ""
 	}

@@ -67,7 +67,7 @@ func validateResource(resource ResourceKind, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("group"), resource.Group, "must be the group of a CustomResourceDefinition, such as platform.example.com"))
 	}
 	if resource.Group == Resource.Group {
-		errs = append(errs, field.Invalid(path.Child("group"), resource.Group, "must be another group than that of ChartKinds"))
+		errs = append(errs, field.Invalid(path.Child("group"), resource.Group, "must not be the group of ChartKinds"))
 	}
 	return append(errs, validateKind(resource.Version, resource.Kind, resource.Plural, path)...)
 }
@@ -99,14 +99,14 @@ func validateValues(values []Value, path *field.Path) field.ErrorList {
 		case value.From != "":
 			errs = append(errs, validatePath(value.From, at.Child("from"))...)
 			if value.From == "status" || strings.HasPrefix(value.From, "status.") {
-				errs = append(errs, field.Invalid(at.Child("from"), value.From, "must not be of the status: it does not decide what is installed"))
+				errs = append(errs, field.Invalid(at.Child("from"), value.From, "must not be a field of status: status does not decide what is installed"))
 			}
 		}
 		for _, other := range values[:min(i, MaxValues)] {
 			if value.To == other.To {
 				errs = append(errs, field.Duplicate(at.Child("to"), value.To))
 			} else if strings.HasPrefix(value.To, other.To+".") || strings.HasPrefix(other.To, value.To+".") {
-				errs = append(errs, field.Invalid(at.Child("to"), value.To, "must not be within "+other.To+", nor around it, which is another value"))
+				errs = append(errs, field.Invalid(at.Child("to"), value.To, "must not overlap with "+other.To+" of another value"))
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func unhandledMessage(before, after *apiextensionsv1.JSONSchemaProps) string {
 			parts = append(parts, fmt.Sprintf("%s: %s -> %s", name, a, b))
 		}
 	}
-	return "no check knows whether this is safe: " + strings.Join(parts, ", ")
+	return "no check can tell whether this is safe: " + strings.Join(parts, ", ")
 }
 
 func fieldsOf(schema *apiextensionsv1.JSONSchemaProps) map[string]json.RawMessage {

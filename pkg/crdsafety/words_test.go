@@ -26,7 +26,7 @@ func TestWords(t *testing.T) {
 		"type":            {live: one("size: {type: integer}"), next: one("size: {type: string}"), want: "v1: .spec.size changes its type from integer to string"},
 		"type comes":      {live: one("size: {}"), next: one("size: {type: string}"), want: "v1: .spec.size must be of type string"},
 		"type in a list":  {live: one("size: {type: array, items: {type: string}}"), next: one("size: {type: array, items: {type: integer}}"), want: "v1: .spec.size[*] changes its type from string to integer"},
-		"field goes":      {live: one("size: {type: integer}, color: {type: string}"), next: one("size: {type: integer}"), want: "v1: .spec.color is removed: what it holds is dropped"},
+		"field goes":      {live: one("size: {type: integer}, color: {type: string}"), next: one("size: {type: integer}"), want: "v1: .spec.color is removed: its content is dropped"},
 		"enum":            {live: one("size: {type: string, enum: [a, b]}"), next: one("size: {type: string, enum: [a]}"), want: "v1: .spec.size no longer allows \"b\""},
 		"enum comes":      {live: one("size: {type: string}"), next: one("size: {type: string, enum: [a, b]}"), want: "v1: .spec.size allows only some values: \"a\", \"b\""},
 		"maximum":         {live: one("size: {type: integer, maximum: 9}"), next: one("size: {type: integer, maximum: 8}"), want: "v1: .spec.size changes maximum from 9 to 8"},
@@ -48,7 +48,7 @@ func TestWords(t *testing.T) {
 		},
 		"stored version": {
 			live: one("") + served("v2", "") + "status: {storedVersions: [v1, v2]}", next: one(""), silent: true,
-			want: "version v2 is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions",
+			want: "version v2 is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -122,7 +122,7 @@ func (p *Policy) set(name, value string) *field.Error {
 		return nil
 	}
 	if strings.HasPrefix(name, AnnotationPrefix) && name != AuthorAnnotation {
-		return field.Invalid(path, value, "Penstock knows no such annotation of a ClusterExtension; there are "+strings.Join(annotationNames(), ", "))
+		return field.Invalid(path, value, "no annotation of a ClusterExtension has this name; the name must be one of "+strings.Join(annotationNames(), ", "))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func Evaluate(path string, content map[string]any) (value string, err error) {
 	}
 	parsed := jsonpath.New("template")
 	if err := parsed.Parse(path); err != nil {
-		return "", errors.New("the path is none of client-go's JSON paths")
+		return "", errors.New("the path is not a JSON path that client-go accepts")
 	}
 	results, err := parsed.FindResults(content)
 	if err != nil {
@@ -68,18 +68,18 @@ func scalar(found reflect.Value) (string, error) {
 // and text.
 func CheckPath(path string) error {
 	if len(path) > MaxPath {
-		return fmt.Errorf("a path has at most %d bytes", MaxPath)
+		return fmt.Errorf("a path may have at most %d bytes", MaxPath)
 	}
 	parsed, err := jsonpath.Parse("template", path)
 	if err != nil {
-		return errors.New("the path is none of client-go's JSON paths")
+		return errors.New("the path is not a JSON path that client-go accepts")
 	}
 	if len(parsed.Root.Nodes) != 1 {
-		return errors.New("a path is one pair of braces")
+		return errors.New("a path must be one pair of braces")
 	}
 	braces, is := parsed.Root.Nodes[0].(*jsonpath.ListNode)
 	if !is || len(braces.Nodes) == 0 {
-		return errors.New("a path names a field")
+		return errors.New("a path must name a field")
 	}
 	return checkNodes(braces.Nodes, false)
 }
@@ -90,7 +90,7 @@ func checkNodes(nodes []jsonpath.Node, inFilter bool) error {
 		case *jsonpath.FieldNode, *jsonpath.ArrayNode, *jsonpath.WildcardNode:
 		case *jsonpath.IntNode, *jsonpath.FloatNode, *jsonpath.BoolNode, *jsonpath.TextNode:
 			if !inFilter {
-				return errors.New("a path names a field, and no text or number")
+				return errors.New("a path must name a field, not text or a number")
 			}
 		case *jsonpath.ListNode:
 			if err := checkNodes(one.Nodes, inFilter); err != nil {
@@ -98,7 +98,7 @@ func checkNodes(nodes []jsonpath.Node, inFilter bool) error {
 			}
 		case *jsonpath.FilterNode:
 			if inFilter {
-				return errors.New("a filter of a path has no filter in it")
+				return errors.New("a filter of a path must not contain another filter")
 			}
 			for _, side := range []*jsonpath.ListNode{one.Left, one.Right} {
 				if side == nil {
@@ -109,7 +109,7 @@ func checkNodes(nodes []jsonpath.Node, inFilter bool) error {
 				}
 			}
 		default:
-			return errors.New("a path has neither .. nor unions, range or end")
+			return errors.New("a path must not contain .., unions, range or end")
 		}
 	}
 	return nil

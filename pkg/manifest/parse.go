@@ -26,15 +26,15 @@ const teardownAnnotation = "penstock.dev/teardown-policy"
 // an empty value says the same as none.
 var refusedMetadata = []struct{ field, reason string }{
 	{"generateName", "an object of a revision has a fixed name: give metadata.name"},
-	{"uid", "the server sets it: remove it, as it is of an object exported from a cluster"},
-	{"resourceVersion", "the server sets it: remove it, as it is of an object exported from a cluster"},
-	{"generation", "the server sets it: remove it, as it is of an object exported from a cluster"},
-	{"creationTimestamp", "the server sets it: remove it, as it is of an object exported from a cluster"},
-	{"deletionTimestamp", "the server sets it: remove it, as it is of an object exported from a cluster"},
-	{"deletionGracePeriodSeconds", "the server sets it: remove it, as it is of an object exported from a cluster"},
-	{"selfLink", "the server sets it: remove it, as it is of an object exported from a cluster"},
-	{"managedFields", "the server sets it: remove it, as it is of an object exported from a cluster"},
-	{"ownerReferences", "they name uids of one cluster, and garbage collection would delete the object behind the revision's back: remove them"},
+	{"uid", "the server sets it: remove it (objects exported from a cluster have it)"},
+	{"resourceVersion", "the server sets it: remove it (objects exported from a cluster have it)"},
+	{"generation", "the server sets it: remove it (objects exported from a cluster have it)"},
+	{"creationTimestamp", "the server sets it: remove it (objects exported from a cluster have it)"},
+	{"deletionTimestamp", "the server sets it: remove it (objects exported from a cluster have it)"},
+	{"deletionGracePeriodSeconds", "the server sets it: remove it (objects exported from a cluster have it)"},
+	{"selfLink", "the server sets it: remove it (objects exported from a cluster have it)"},
+	{"managedFields", "the server sets it: remove it (objects exported from a cluster have it)"},
+	{"ownerReferences", "they name uids of one cluster, and garbage collection could delete the object while the revision still lists it: remove them"},
 	{"finalizers", "the controller that acts on a finalizer adds it: one from a manifest would come back whenever it is removed, and the object could never be deleted"},
 }
 
@@ -121,7 +121,7 @@ func identifyKind(object map[string]any, found *findings) string {
 		found.add(field.ErrorTypeInvalid, fmt.Sprintf("is %q, want letters and digits, such as ConfigMap", kind), "kind")
 	}
 	if _, hasItems := object["items"]; hasItems && strings.HasSuffix(kind, "List") {
-		found.add(field.ErrorTypeForbidden, fmt.Sprintf("a %s is many objects: give each of them by itself", kind), "items")
+		found.add(field.ErrorTypeForbidden, fmt.Sprintf("a %s contains many objects: list each of them separately", kind), "items")
 	}
 	return kind
 }

@@ -128,7 +128,7 @@ func (r *resolver) whatHelps(nearest Refusal) (string, []string) {
 		return "go to " + nearest.own.graph.PathText(path[:len(path)-1]) + " first", versions(nearest.own.graph, path)
 	}
 	if nearest.node.Readable && nearest.node.Version.Compare(installed.Version) < 0 {
-		return "it is lower, and only upgradeConstraintPolicy SelfCertified goes back", nil
+		return "it is lower, and only upgradeConstraintPolicy SelfCertified allows a downgrade", nil
 	}
 	if path := graph.New(nearest.own.catalog.Config, nil).Path(*installed, nearest.Bundle); len(r.request.Channels) > 0 && len(path) > 0 {
 		there := channelsOf(path)
@@ -190,7 +190,7 @@ func (r *resolver) whyOutside() string {
 		said = fmt.Sprintf("%s is the only version%s, and not in the range", low.Version, where)
 	}
 	if r.allowedPreRelease(nodes) {
-		said += "; pre-releases are in a range only when it names one, for instance >=1.0.0-0"
+		said += "; pre-releases are in a range only when the range names one, for instance >=1.0.0-0"
 	}
 	return said
 }

@@ -83,7 +83,7 @@ func (r *resolver) whyRefused(refused Refusal) string {
 	case NotSuccessor:
 		described := refused.own.graph.Describe(refused.Bundle)
 		if described == "" {
-			return fmt.Sprintf("is no successor of %s: it is an upgrade of nothing", r.request.Installed.Version)
+			return fmt.Sprintf("is no successor of %s: it neither replaces nor skips any version", r.request.Installed.Version)
 		}
 		return fmt.Sprintf("is no successor of %s: it %s", r.request.Installed.Version, described)
 	case DeprecatedBundle:

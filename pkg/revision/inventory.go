@@ -65,8 +65,8 @@ type ElsewhereError struct {
 }
 
 func (e *ElsewhereError) Error() string {
-	return fmt.Sprintf("what was rolled out is in %s, and the revisions lead to %s: nothing is done in either until they lead there again; "+
-		"to give up what is there, delete the revisions with spec.teardownPolicy %s", clusterName(e.Recorded), clusterName(e.Named), olmv1alpha1.TeardownPolicyOrphan)
+	return fmt.Sprintf("the objects of the extension are in %s, and its revisions now lead to %s: Penstock does nothing in either until they lead to the first one again; "+
+		"to give up the objects there, delete the revisions with spec.teardownPolicy %s", clusterName(e.Recorded), clusterName(e.Named), olmv1alpha1.TeardownPolicyOrphan)
 }
 
 func clusterName(id string) string {

@@ -45,7 +45,7 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 			return taskResult{seen: seen, err: err}
 		}
 		seen = p.seen(live)
-		message += fmt.Sprintf("; what only %s had set is gone", plan.Whose())
+		message += fmt.Sprintf("; what only %s had set is removed", plan.Whose())
 	} else {
 		before = managedfields.Without(before, p.who.Manager)
 	}
@@ -79,7 +79,7 @@ func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []met
 		return taskResult{seen: seen, err: err}
 	}
 	seen = p.seen(live)
-	event := p.event(t, "Adopted", "took over %s, which existed already, with fields that the manifest has not: the server refuses their removal: %s",
+	event := p.event(t, "Adopted", "took over %s, which existed already, with fields that the manifest does not have: the server refuses their removal: %s",
 		t.step.ID, Explain(t.step.Ref, why))
 	event.Warning = true
 	return p.apply(ctx, t, seen, onto(seen), yielded, event)

@@ -101,7 +101,7 @@ func (r *removal) ask(asking []manifest.ID, judged ruling, spent int, token stri
 		case becauseEmptied:
 			why = fmt.Sprintf("is one of %d objects that would be deleted although nobody deletes their revision, and nothing would be left of the extension", len(asking))
 		case becauseMany:
-			why = fmt.Sprintf("is one of %d objects that would be deleted although nobody deletes their revision; %d would be lost, %d may be within %s, and %d were",
+			why = fmt.Sprintf("is one of %d objects that would be deleted although nobody deletes their revision; %d would be lost, at most %d may be lost within %s, and %d were lost already",
 				len(asking), judged.loss, judged.limit, budgetWindow, spent)
 		case becauseLastWorkload:
 			why = "would be deleted although nobody deletes its revision, and no workload would be left of the extension"

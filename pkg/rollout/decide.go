@@ -91,7 +91,7 @@ func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	ours, owner := who.Owns(seen.Observation, memo)
 	switch {
 	case seen.Deleting:
-		return Decision{Deferred, "the existing object is being deleted; its finalizers have to be done first"}
+		return Decision{Deferred, "the existing object is being deleted; it waits for its finalizers"}
 	case ours:
 		return decideOurs(who, step, seen.Observation, memo)
 	default:

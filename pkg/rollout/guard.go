@@ -35,7 +35,7 @@ func (r *removal) guard(ctx context.Context, next, leaving []manifest.ID) (bool,
 			free = false
 		case len(instances) > 0:
 			r.leave(id, ReasonCRDInstances, true, fmt.Sprintf(
-				"still has instances (%s); deleting it would delete them: delete them, or acknowledge it", strings.Join(instances, ", ")))
+				"still has instances (%s), which would be deleted with it: delete them, or acknowledge their deletion", strings.Join(instances, ", ")))
 			free = false
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // remedyImmutable is what a person can do about a field that cannot change.
-const remedyImmutable = "what exists cannot become so: either delete the object, and it is made as the manifest says, " +
+const remedyImmutable = "the existing object cannot be changed in this way: either delete the object, and it is created as the manifest says, " +
 	"or roll out a revision that keeps the field as it is"
 
 // isImmutable recognises the refusal to change a field of an object that exists. It

@@ -64,7 +64,7 @@ func (r *removal) holdFull(ctx context.Context, ids []manifest.ID, kind func(man
 		case ctx.Err() != nil:
 			return false, fmt.Errorf("looking for what goes with %s: %w", id, ctx.Err())
 		case err != nil:
-			r.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for what goes with it: %s", Explain(r.inventory.Ref(id), err)))
+			r.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not find out what would be deleted with it: %s", Explain(r.inventory.Ref(id), err)))
 			r.found.failures[len(r.found.failures)-1].Refused = isRefusal(err)
 			r.again(r.engine.Jitter(settleFallback))
 			free = false
@@ -165,13 +165,13 @@ func (r *removal) lookIntoNamespace(ctx context.Context, namespace string) (stri
 	label := r.engine.Names.ChainLabel
 	all, err := r.engine.Insider.InNamespace(bounded, namespace, fmt.Sprintf("%s,%s!=%s", label, label, r.who.Chain))
 	if apierrors.IsForbidden(err) {
-		return "could not be looked into, and what is in it goes with it: " + text.Clip(forbidden(err), maxDeniedBytes), nil
+		return "could not be inspected, and everything in it is deleted with it: " + text.Clip(forbidden(err), maxDeniedBytes), nil
 	}
 	if err != nil {
 		return "", err
 	}
 	if others := r.ofOthers(all); len(others) > 0 {
-		return "has things of others, which go with it: " + enumerate(others), nil
+		return "has objects of others, which are deleted with it: " + enumerate(others), nil
 	}
 	return "", nil
 }

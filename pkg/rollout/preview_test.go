@@ -160,7 +160,7 @@ func TestPreview(t *testing.T) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Terminate(rollout.RefOf(x).ID)
 			},
-			want:  []string{x + " Deferred: the existing object is being deleted; its finalizers have to be done first"},
+			want:  []string{x + " Deferred: the existing object is being deleted; it waits for its finalizers"},
 			costs: []string{"get " + x},
 		},
 		"Left": {
@@ -251,7 +251,7 @@ func TestPreview(t *testing.T) {
 					return apierrors.NewConflict(rollout.ResourceOf(ref), ref.Name, errors.New("it changed"))
 				})
 			},
-			want:  []string{x + " Deferred: it was written each time while it was looked at: ask again"},
+			want:  []string{x + " Deferred: it was changed during each attempt to read it: ask again"},
 			costs: slices.Repeat([]string{"get " + x, "try " + x}, 5),
 		},
 		"NotPermitted": {

@@ -116,7 +116,7 @@ func (r *removal) takePresent(ctx context.Context, t task, entry Entry, seen See
 		return result
 	}
 	if seen.Deleting {
-		return r.refuse(t, seen, ReasonTerminating, false, "is being deleted; its finalizers have to be done first")
+		return r.refuse(t, seen, ReasonTerminating, false, "is being deleted; it waits for its finalizers")
 	}
 	precondition := preconditionOf(seen)
 	err := r.engine.Writer.Delete(ctx, t.step.Ref, precondition)
@@ -149,10 +149,10 @@ func (r *removal) vanished(ctx context.Context, t task, err error) taskResult {
 	case gone:
 		return taskResult{events: []Event{{
 			Revision: r.inventory.Entries[t.step.ID].Revision, Reason: "Gone",
-			Message: fmt.Sprintf("%s went with the definition of its kind", t.step.ID),
+			Message: fmt.Sprintf("%s was deleted with the definition of its kind", t.step.ID),
 		}}}
 	}
-	result := r.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: whether it exists cannot be told")
+	result := r.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: it is not known whether the object exists")
 	result.failure.Refused = true
 	return result
 }

@@ -96,7 +96,7 @@ func (p *pass) judgeWithin(ctx context.Context, gate stage.Gate, metered probe.M
 		}
 	}
 	p.again(p.memory.allowance.full())
-	return probe.Verdict{Status: probe.Unknown, Message: "is judged in another pass: the probes of this extension have cost what they may cost in one"}, false
+	return probe.Verdict{Status: probe.Unknown, Message: "is judged in another pass: the probes of this extension have used up the cost limit of this one"}, false
 }
 
 // forgetVerdicts drops those on gates that are gone.

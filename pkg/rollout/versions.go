@@ -56,6 +56,6 @@ func (p *pass) mend(ctx context.Context, t task, ref manifest.Ref, precondition 
 	if len(moved) == 0 {
 		return nil, nil, nil
 	}
-	return after, []Event{p.event(t, "Reassigned", "managedFields of %s named versions that are not served any more; the fields stay whose they were, in %s: %s",
+	return after, []Event{p.event(t, "Reassigned", "managedFields of %s named versions that are not served any more; the fields keep their managers, now in version %s: %s",
 		t.step.ID, after.APIVersion, strings.Join(moved, ", "))}, nil
 }

@@ -339,7 +339,7 @@ func TestDeleteFindsTheKindGone(t *testing.T) {
 	if err != nil || len(report.Leaving) > 0 {
 		t.Fatalf("still leaving %v, error %v", report.Leaving, err)
 	}
-	if len(report.Events) != 1 || !strings.Contains(report.Events[0].Message, "went with the definition of its kind") {
+	if len(report.Events) != 1 || !strings.Contains(report.Events[0].Message, "was deleted with the definition of its kind") {
 		t.Errorf("events: %v", report.Events)
 	}
 }

@@ -32,7 +32,7 @@ func (p *pass) execute(ctx context.Context, t task) taskResult {
 		return p.idle(t)
 	}
 	if next, waits := p.makesRoom(t); decision.Action == Create && waits {
-		return p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf("was deleted, so that revision %d can make it anew", next))
+		return p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf("was deleted, so that revision %d can create it again", next))
 	}
 	if earlier, ok := p.backedOff(t, seen); ok {
 		return earlier

@@ -35,7 +35,7 @@ type Visitor struct {
 type ClaimedError struct{ Store string }
 
 func (e *ClaimedError) Error() string {
-	return fmt.Sprintf("the target cluster is that of another Penstock, with the store %s, says ConfigMap %s/%s there: when that is gone, delete it",
+	return fmt.Sprintf("the target cluster belongs to another Penstock, with the store %s, according to ConfigMap %s/%s there: when that Penstock is gone, delete the ConfigMap",
 		e.Store, metav1.NamespaceSystem, claimName)
 }
 

@@ -134,7 +134,7 @@ func (f *follower) lead(ctx context.Context, config *rest.Config) error {
 		return &UnavailableError{Secret: f.named(), NeedsPerson: errors.As(err, &claimed), Why: err}
 	}
 	if f.way != nil && f.way.ID != cluster {
-		f.close(fmt.Errorf("the Secret leads to cluster %s by now", cluster))
+		f.close(fmt.Errorf("the Secret now leads to cluster %s", cluster))
 	}
 	if f.way == nil {
 		f.way, err = f.open(ctx, cluster, config)

@@ -38,7 +38,7 @@ func Config(secret *corev1.Secret) (*rest.Config, error) {
 		}
 		// What no parser understands may be anything, and its errors may quote it.
 		if _, err := clientcmd.Load(raw); err != nil {
-			return nil, fmt.Errorf("what it has at key %s is no kubeconfig", key)
+			return nil, fmt.Errorf("the content of its key %s is not a kubeconfig", key)
 		}
 		config, err := kubeconfig.Parse(raw)
 		if err != nil {
@@ -46,5 +46,5 @@ func Config(secret *corev1.Secret) (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	return nil, fmt.Errorf("it has no key %s, and no key %s either", v1alpha1.TargetKey, v1alpha1.TargetClusterAPIKey)
+	return nil, fmt.Errorf("it has neither key %s nor key %s", v1alpha1.TargetKey, v1alpha1.TargetClusterAPIKey)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNotYet says that it is being found out where a Secret leads.
-var ErrNotYet = errors.New("the way to the target cluster is being looked for")
+var ErrNotYet = errors.New("the way to the target cluster is not known yet")
 
 // Options of targets. All are required.
 type Options struct {

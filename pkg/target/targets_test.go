@@ -130,9 +130,9 @@ func TestTargets(t *testing.T) {
 	}
 	w.use("a", "hosted", "penstock/hosted cannot be used: there is no such Secret")
 	w.put(secret("hosted", "other", to("one")))
-	w.use("a", "hosted", "it has no key kubeconfig, and no key value either")
+	w.use("a", "hosted", "it has neither key kubeconfig nor key value")
 	w.put(secret("hosted", "kubeconfig", "sesame"))
-	w.use("a", "hosted", "at key kubeconfig is no kubeconfig")
+	w.use("a", "hosted", "key kubeconfig is not a kubeconfig")
 	w.put(secret("hosted", "value", to("one")))
 	first := w.use("a", "hosted", "uid of one")
 	w.gets(w.opened, "one")
@@ -150,7 +150,7 @@ func TestTargets(t *testing.T) {
 		t.Error("the engine of the same cluster is another one")
 	}
 	w.put(secret("hosted", "kubeconfig", to("claimed")))
-	w.use("a", "hosted", "that of another Penstock")
+	w.use("a", "hosted", "belongs to another Penstock")
 	w.put(secret("hosted", "kubeconfig", to("two")))
 	if other := w.use("a", "hosted", "uid of two"); other.Engine == first.Engine {
 		t.Error("what is known of one cluster is taken for another's")

@@ -58,7 +58,7 @@ func drift(w sharedPlane) {
 			do: func(name string) {
 				w.MustKubectl("patch", "configmap", name, "--namespace="+ns, "--type=merge", "-p", `{"metadata":{"managedFields":[{}]},"data":{"x":"other"}}`)
 			},
-			reason: "Repaired", says: []string{".data.x was changed, and no manager has it"},
+			reason: "Repaired", says: []string{".data.x was changed, and no field manager owns it"},
 		},
 	}
 	d := revision("drift", 1)

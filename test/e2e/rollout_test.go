@@ -50,7 +50,7 @@ func lighthouse(w sharedPlane) {
 	// Archived, it gives back what it had taken.
 	w.MustKubectl("patch", "cer", "lighthouse-3", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
 	w.condition("lighthouse-3", "Progressing", "False")
-	w.condition("lighthouse-3", "Ready", "True", "nothing in the cluster is its any more")
+	w.condition("lighthouse-3", "Ready", "True", "no object in the cluster belongs to it any more")
 	w.condition("lighthouse-2", "Ready", "True", "phases are as rolled out")
 	w.says(image(), "controller:v1.1.0")
 	w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=lighthouse-system", timeout)

@@ -180,7 +180,7 @@ func archivedEarly(w sharedPlane) {
 	w.condition("archivedearly-2", "Progressing", "True", "Deployment.apps archivedearly/server")
 	w.MustKubectl("patch", "cer", "archivedearly-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
 	w.gone("configmap/only-1", in)
-	w.condition("archivedearly-1", "Progressing", "True", "ConfigMap archivedearly/settings", "waits for the revision that lists it")
+	w.condition("archivedearly-1", "Progressing", "True", "ConfigMap archivedearly/settings", "until the revision that lists the object now reaches it")
 	if x := w.read(".data.x", "configmap", "settings", in); x != "1" {
 		w.t.Errorf("x is %s: the second phase has not been reached", x)
 	}
@@ -214,7 +214,7 @@ func deletedTogether(w sharedPlane) {
 	}
 	w.absent("configmap", "first", "--namespace="+ns)
 	w.absent("configmap", "second", "--namespace="+ns)
-	w.event("together-7", "Deleted", "deleted by ", "nothing in the cluster is its any more")
+	w.event("together-7", "Deleted", "deleted by ", "no object in the cluster belongs to it any more")
 	for n := 2; n <= last; n++ {
 		w.event(fmt.Sprintf("together-%d", n), "Deleted", "deleted by ")
 	}
@@ -257,11 +257,11 @@ func notEmpty(w sharedPlane) {
 	w.MustKubectl("get", "deployment/server", "configmap/settings", in) // nothing has gone
 	w.acknowledge("notempty-1", "notempty/data")
 	w.gone("pvc/data", "deployment/server", "configmap/settings", in)
-	w.condition("notempty-1", "Stalled", "True", "Namespace notempty: has things of others, which go with it: Deployment.apps mine")
+	w.condition("notempty-1", "Stalled", "True", "Namespace notempty: has objects of others, which are deleted with it: Deployment.apps mine")
 	if message := w.read(`.status.conditions[?(@.type=="Stalled")].message`, "cer", "notempty-1"); strings.Contains(message, "uncounted") || strings.Contains(message, "more") {
 		w.t.Errorf("what every namespace is full of counts: %s", message)
 	}
-	w.acknowledge("notempty-1", "things of others")
+	w.acknowledge("notempty-1", "objects of others")
 	w.gone("cer/notempty-1")
 	w.gone("namespace/notempty")
 }

@@ -19,7 +19,7 @@ func hashedNames(w sharedPlane) {
 	for version := 1; version <= last; version++ {
 		w.roll(revision(extension, version).phase("all", hashed(extension, version)...))
 		if version > 1 {
-			w.condition(fmt.Sprintf("%s-%d", extension, version-1), "Ready", "True", "nothing in the cluster is its any more")
+			w.condition(fmt.Sprintf("%s-%d", extension, version-1), "Ready", "True", "no object in the cluster belongs to it any more")
 		}
 		w.onlyHashed(extension, version)
 		w.unasked(extension)

@@ -398,7 +398,7 @@ func unregistered(w shared) {
 	if stamp() != ofAlice {
 		w.t.Error("the stamp of alice is not back: the test sees nothing")
 	}
-	w.awaitExtension(name, "nobody is its author", all(is("Ready=False/AuthorUnknown: nobody is known to have written this ClusterExtension"),
+	w.awaitExtension(name, "nobody is its author", all(is("Ready=False/AuthorUnknown: the author of this ClusterExtension, as it is now, is not known"),
 		func(e *extension.Extension) bool { return e.Spec.ProgressDeadlineMinutes == 0 }))
 	again()
 	mallory.MustKubectl("annotate", "--overwrite", "clusterextension", name, extension.AuthorAnnotation+"="+author.Renew)

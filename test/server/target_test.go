@@ -241,7 +241,7 @@ func targetClaimed(t *testing.T, w *hostAndTarget) {
 	ours := w.target.MustKubectl("get", "configmap", "--namespace=kube-system", "penstock-target", "-o", "jsonpath={.data.store}")
 	claim("another")
 	w.lead(t, w.target.User("first", "system:masters"), w.way.Address())
-	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "Unknown ", "that of another Penstock")
+	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "Unknown ", "belongs to another Penstock")
 	claim(ours)
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") }, "True ")
 }

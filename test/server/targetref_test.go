@@ -85,7 +85,7 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 	carol.MustKubectl("delete", "cer", "named-1", "--wait=false")
 	becomes(t, "the teardown", condition("named-1", "Progressing"), "True TargetUnavailable", "there is no such Secret")
 	w.point(t, "hosted", "kubeconfig", "first", w.target)
-	becomes(t, "the teardown", condition("named-1", "Progressing"), "True TargetUnavailable", "what was rolled out is in cluster")
+	becomes(t, "the teardown", condition("named-1", "Progressing"), "True TargetUnavailable", "the objects of the extension are in cluster")
 	if got := has(w.Cluster, "named"); got != "1" {
 		t.Errorf("what could not be reached is %q", got)
 	}

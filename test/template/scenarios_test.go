@@ -212,7 +212,7 @@ func leftToOLM(w shared) {
 	w.apply(alice, w.annotatedSource("catalog", map[string]string{annotated.OLMAnnotation: "quay.io/theirs:v{kube_major_version}", annotated.OwnAnnotation: "quay.io/ours:v{kube_major_version}"}, "image: 'quay.io/c:v0'"))
 	w.await("catalog", "there are two templates", func(o *unstructured.Unstructured) bool {
 		return image(o) == "quay.io/c:v0" && strings.Contains(says(o, resolvedType), "theirs") &&
-			says(o, "penstock.dev/TemplatesHaveResolved") == "False UnableToResolve: Cannot construct catalog image reference, annotation olm.catalogImageTemplate is there, too, and one of them chooses the image"
+			says(o, "penstock.dev/TemplatesHaveResolved") == "False UnableToResolve: Cannot construct catalog image reference, annotation olm.catalogImageTemplate is set too, and only one of the two can choose the image"
 	})
 	w.apply(alice, w.annotatedSource("catalog", map[string]string{annotated.OwnAnnotation: "quay.io/ours:v{kube_major_version}"}, "image: 'quay.io/c:v0'"))
 	w.await("catalog", "ours is followed", func(o *unstructured.Unstructured) bool {

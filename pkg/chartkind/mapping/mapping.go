@@ -152,7 +152,7 @@ func (m *Mapping) Values(ctx context.Context, resource *unstructured.Unstructure
 		return nil, fmt.Errorf("encoding the values: %w", err)
 	}
 	if len(content) > maxValues {
-		return nil, fmt.Errorf("the values have %d bytes, and may have %d", len(content), maxValues)
+		return nil, fmt.Errorf("the values have %d bytes, and may have at most %d", len(content), maxValues)
 	}
 	return values, nil
 }

@@ -63,7 +63,7 @@ func TestValues(t *testing.T) {
 		"Fails":  {reason: "a field that is not there", values: []chartkind.Value{by("a", "object.spec.none")}, problem: "value a, by spec.values[0].expression of the ChartKind: evaluating the expression: no such key: none"},
 		"Costly": {reason: "it is bounded", values: []chartkind.Value{by("a", "lists.range(100).map(a, lists.range(100).map(b, lists.range(100).map(c, lists.range(100))))")}, problem: "costs too much"},
 		"Huge": {reason: "so is what is made", values: []chartkind.Value{by("a", "lists.range(9000).map(i, '0123456789012345678901234567890123456789')")},
-			problem: "bytes, and may have 262144"},
+			problem: "bytes, and may have at most 262144"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := New(spec(func(s *chartkind.Spec) { s.Values, s.Overrides = tc.values, tc.overrides }))
@@ -148,9 +148,9 @@ func TestValidate(t *testing.T) {
 		"NoFrom":     {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a"}} }, nil, "spec.values[0].from"},
 		"Both":       {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", From: "b", Expression: "1"}} }, nil, "must not be set beside from"},
 		"Path":       {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", From: ".spec.b"}} }, nil, "spec.values[0].from"},
-		"Status":     {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", From: "status.b"}} }, nil, "must not be of the status"},
+		"Status":     {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", From: "status.b"}} }, nil, "must not be a field of status"},
 		"Twice":      {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", From: "b"}, {To: "a", From: "c"}} }, nil, "spec.values[1].to: Duplicate value"},
-		"Within":     {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", From: "b"}, {To: "a.x", From: "c"}} }, nil, "must not be within a"},
+		"Within":     {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", From: "b"}, {To: "a.x", From: "c"}} }, nil, "must not overlap with a"},
 		"Expression": {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", Expression: "object.("}} }, nil, "spec.values[0].expression"},
 		"Unknown":    {func(s *chartkind.Spec) { s.Values = []chartkind.Value{{To: "a", Expression: "secrets.x"}} }, nil, "undeclared reference to 'secrets'"},
 		"Extension":  {func(s *chartkind.Spec) { s.Extension = "inputs.x" }, nil, "spec.extension"},

@@ -49,7 +49,7 @@ func Reconciled(p Pass, stored Status, now metav1.Time) Status {
 	paused := condition(Paused, metav1.ConditionFalse, ReasonNone, "")
 	switch r := p.Rollout; {
 	case p.Paused:
-		paused = condition(Paused, metav1.ConditionTrue, ReasonPaused, "what is installed stays as it is until the annotation is removed")
+		paused = condition(Paused, metav1.ConditionTrue, ReasonPaused, "the installed objects stay as they are until the annotation is removed")
 		failed, broken = kept(stored, failed), kept(stored, broken)
 	case p.Irreconcilable != "":
 		out.ObservedGeneration = p.Generation

@@ -144,7 +144,7 @@ func TestReconciled(t *testing.T) {
 		"Fails":    {"a failure is observed", "", Pass{Rollout: first(func(r *Rollout) { r.Failure = "late" })}, `2 "" Deployed=False/InstallError: late ReleaseFailed=True/InstallError: late`},
 		"Broken":   {"so is what cannot be done; what was installed is", installed, Pass{Irreconcilable: "bad", Rollout: first(nil)}, `2 "4.8.0" Deployed=True/UpgradeError: bad Irreconcilable=True/ReconcileError: bad`},
 		"Waits":    {"nobody has approved it", installed, Pass{Waiting: "central-2 waits", Rollout: first(nil)}, `1 "4.8.0" Deployed=True/Reconciling: central-2 waits`},
-		"Paused":   {"all stays as it is", installed, Pass{Paused: true, Rollout: first(nil)}, `1 "4.8.0" Deployed=True/InstallSuccessful: fine Paused=True/PausedByAnnotation: what is installed stays as it is until the annotation is removed`},
+		"Paused":   {"all stays as it is", installed, Pass{Paused: true, Rollout: first(nil)}, `1 "4.8.0" Deployed=True/InstallSuccessful: fine Paused=True/PausedByAnnotation: the installed objects stay as they are until the annotation is removed`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := tc.pass

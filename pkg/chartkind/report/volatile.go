@@ -55,7 +55,7 @@ func progressing(object *unstructured.Unstructured, stored Status) metav1.Condit
 	message := func(kind string) string { return stored.find(kind).Message }
 	switch generation := object.GetGeneration(); {
 	case object.GetDeletionTimestamp() != nil:
-		return is(metav1.ConditionTrue, ReasonDeleting, "what was installed is being deleted")
+		return is(metav1.ConditionTrue, ReasonDeleting, "the installed objects are being deleted")
 	// A generation from the future is that of a backup.
 	case generation != stored.ObservedGeneration && stored.Is(Paused, metav1.ConditionTrue):
 		return is(metav1.ConditionTrue, ReasonReconciling, "Reconciliation is paused by an annotation")

@@ -104,8 +104,8 @@ func TestExtension(t *testing.T) {
 		},
 		"ContestedByHelm": {
 			reason:    "of several ways none is told as the only one",
-			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Failing=True/Contested: Helm has revision 7. Take it (penstock adopt-helm a -n a), or keep what is here (kubectl annotate --overwrite cer a-1 b=c)", "Progressing=True/Repairing: it is repaired")},
-			want:      []string{"argocd-1 fails: Helm has revision 7. Take it (penstock adopt-helm a -n a), or keep what is here (kubectl annotate --overwrite cer a-1 b=c). Whoever makes the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Failing=True/Contested: Helm has revision 7. Adopt the newer one (penstock adopt-helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c)", "Progressing=True/Repairing: it is repaired")},
+			want:      []string{"argocd-1 fails: Helm has revision 7. Adopt the newer one (penstock adopt-helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c). Whoever makes the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
 		},
 		"Crashing": {
 			reason:    "a cause that is known does not go away by waiting",
@@ -157,9 +157,9 @@ func TestExtension(t *testing.T) {
 		},
 		"Held": {
 			reason:    "the extension is well, and its owner is kept",
-			revisions: []*v1alpha1.ClusterExtensionRevision{revision(3, nil, append(slices.Clone(well), "Held=True/IsRollback: argocd-3 is a rollback: ClusterExtension argocd makes no revision until it is released: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3")...)},
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(3, nil, append(slices.Clone(well), "Held=True/IsRollback: argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3")...)},
 			want: []string{
-				"argocd-3 keeps the owner from making revisions: argocd-3 is a rollback: ClusterExtension argocd makes no revision until it is released. Whoever makes the revisions must change the owner, so that it rolls something else out, or release the hold. The command: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3",
+				"argocd-3 keeps the owner from making revisions: argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released. Whoever makes the revisions must change the owner, so that it rolls something else out, or release the hold. The command: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3",
 				"argocd-3 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},

@@ -32,7 +32,7 @@ func (c *Controller) read(ctx context.Context, catalog *clustercatalog.Catalog, 
 				return 0
 			}
 			c.fail(k, catalog.Generation, err, false)
-			klog.FromContext(ctx).Error(err, "What catalogd serves cannot be read", "catalog", catalog.Name, "url", catalog.Status.URLs.Base)
+			klog.FromContext(ctx).Error(err, "The content that catalogd serves cannot be read", "catalog", catalog.Name, "url", catalog.Status.URLs.Base)
 			c.publish(catalog, k)
 			return k.retry.Sub(now)
 		}

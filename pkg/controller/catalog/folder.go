@@ -49,11 +49,11 @@ func OpenFolder(root string, options image.Options) (*Folder, error) {
 			if errors.Is(err, syscall.EWOULDBLOCK) {
 				continue
 			}
-			return nil, fmt.Errorf("taking a place in the folder of catalogs: %w", err)
+			return nil, fmt.Errorf("locking a subfolder of the folder of catalogs: %w", err)
 		}
 		return openPlace(place, lock, images)
 	}
-	return nil, fmt.Errorf("taking a place in the folder of catalogs %s: %d processes have one; no more are allowed", root, mostProcesses)
+	return nil, fmt.Errorf("the folder of catalogs %s is in use by %d processes; no more are allowed", root, mostProcesses)
 }
 
 func openPlace(place string, lock *os.File, images *image.Store) (*Folder, error) {

@@ -128,7 +128,7 @@ func (c *Controller) replace(ctx context.Context, catalog *clustercatalog.Catalo
 	}
 	klog.FromContext(ctx).Info("A catalog is in use", "catalog", catalog.Name, "image", made.ref, "packages", len(made.index.Packages()), "before", before)
 	if err := c.collect(); err != nil {
-		klog.FromContext(ctx).Error(err, "Disk space is not given back")
+		klog.FromContext(ctx).Error(err, "Disk space could not be freed")
 	}
 }
 
@@ -245,7 +245,7 @@ func (c *Controller) pullResolved(ctx context.Context, catalog *clustercatalog.C
 			return 0
 		}
 		c.fail(k, catalog.Generation, err, false)
-		klog.FromContext(ctx).Error(err, "A catalog could not be pulled that another replica has", "catalog", catalog.Name, "image", ref)
+		klog.FromContext(ctx).Error(err, "A catalog that another replica has could not be pulled", "catalog", catalog.Name, "image", ref)
 		return k.retry.Sub(c.Clock.Now())
 	}
 	c.replace(ctx, catalog, k, made, c.unpackedAt(k, made))

@@ -123,7 +123,7 @@ func (c *Controller) lookAgainWhenOwnerChanged() func() {
 		now, _, _ := c.whoWrites()
 		if now != last {
 			last = now
-			klog.Background().WithName("catalogs").Info("Who writes ClusterCatalogs is known", "who", now.String())
+			klog.Background().WithName("catalogs").Info("Found out who writes ClusterCatalogs", "who", now.String())
 			c.lookAgain()
 		}
 	}

@@ -58,7 +58,7 @@ func (v *visit) fallBack(ctx context.Context) error {
 	// The cache may be behind; whether this happens twice is for the store to say.
 	to, no, err := v.wayBack(ctx, failed)
 	if err != nil {
-		return fmt.Errorf("looking for what to roll %s back to: %w", failed.Name, err)
+		return fmt.Errorf("looking for a revision to roll %s back to: %w", failed.Name, err)
 	}
 	if no == nil && to == "" {
 		v.stale = true // the cache will know soon
@@ -98,7 +98,7 @@ func wantsBack(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bo
 // to say.
 func backTo(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal) {
 	if of := revisions[0].Annotations[olmv1alpha1.RollbackOfAnnotation]; of != "" {
-		return "", &refusal{reasonIsRollback, fmt.Sprintf("it is a rollback itself, to %s: what to do next is for people to say", of)}
+		return "", &refusal{reasonIsRollback, fmt.Sprintf("it is itself a rollback, to %s: somebody has to decide what to do next", of)}
 	}
 	for i := range revisions[1:] {
 		earlier := &revisions[1+i]
@@ -106,7 +106,7 @@ func backTo(revisions []olmv1alpha1.ClusterExtensionRevision) (string, *refusal)
 			return earlier.Name, nil
 		}
 	}
-	return "", &refusal{reasonNoTarget, "no earlier revision that has succeeded is there"}
+	return "", &refusal{reasonNoTarget, "there is no earlier revision that has succeeded"}
 }
 
 func hasObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
@@ -139,7 +139,7 @@ func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *r
 	if head.Next() <= failed.Spec.Revision+1 {
 		return nil
 	}
-	return &refusal{reasonOvertaken, fmt.Sprintf("revision %d was made since, and is gone: what to do next is for people to say", head.Next()-1)}
+	return &refusal{reasonOvertaken, fmt.Sprintf("revision %d was created since then and is gone again: somebody has to decide what to do next", head.Next()-1)}
 }
 
 // rollBack asks for the rollback, and returns why there was none.

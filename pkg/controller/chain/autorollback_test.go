@@ -321,10 +321,10 @@ func TestRollbackRefused(t *testing.T) {
 		},
 		"a rollback": {
 			"it would come back to the same", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck, annotated(olmv1alpha1.RollbackOfAnnotation, "argocd-2")), numbered(2, worked)},
-			0, nil, 0, reasonIsRollback, "it is a rollback itself, to argocd-2",
+			0, nil, 0, reasonIsRollback, "it is itself a rollback, to argocd-2",
 		},
 		"overtaken": {
-			"there was a revision 7", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(2, worked)}, 7, nil, 0, reasonOvertaken, "revision 7 was made since",
+			"there was a revision 7", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(2, worked)}, 7, nil, 0, reasonOvertaken, "revision 7 was created since then",
 		},
 		"refused": {
 			"the server knows more", []*olmv1alpha1.ClusterExtensionRevision{numbered(4, stuck), numbered(2, worked)}, 0, errors.New("things.x.io has objects stored as v2"), 1, reasonRefused,

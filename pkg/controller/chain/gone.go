@@ -40,7 +40,7 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTargetUnavailable, clip(found.targetErr.Error()))
 	case found.remaining != nil:
 		w.set(olmv1alpha1.ConditionProgressing, true, reasonTearingDown,
-			clip(fmt.Sprintf("%s still has the content of this revision; it waits for the revision that lists it to reach it", found.remaining)))
+			clip(fmt.Sprintf("%s still has the content of this revision, until the revision that lists the object now reaches it", found.remaining)))
 	default:
 		w.set(olmv1alpha1.ConditionProgressing, false, reason, message)
 	}
@@ -68,7 +68,7 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 // asked for. One that is being deleted is never Ready.
 func (w *writer) given(revision *olmv1alpha1.ClusterExtensionRevision, found finding, reason, message string) {
 	if len(found.leaving) == 0 && found.remaining == nil && revision.DeletionTimestamp.IsZero() {
-		w.set(olmv1alpha1.ConditionReady, true, reason, message+": nothing in the cluster is its any more")
+		w.set(olmv1alpha1.ConditionReady, true, reason, message+": no object in the cluster belongs to it any more")
 		return
 	}
 	if left := meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionProgressing); left.Status == metav1.ConditionTrue {

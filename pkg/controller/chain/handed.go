@@ -46,7 +46,7 @@ func (w *writer) handed(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	case found.remaining != nil:
 		left = fmt.Sprintf("%s is still to be handed to Helm (release %s)", found.remaining, release)
 	}
-	message := "its objects are those of the Helm release " + release
+	message := "its objects belong to the Helm release " + release
 	w.say(olmv1alpha1.ConditionAvailable, metav1.ConditionUnknown, reasonHanded, message)
 	if !w.is(olmv1alpha1.ConditionSucceeded) {
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonHanded, message)

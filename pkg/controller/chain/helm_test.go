@@ -36,7 +36,7 @@ func TestClaims(t *testing.T) {
 		"OLM": {"shop-6", chunked.Owner, "deployed", "7", []string{
 			"(penstock adopt-olmv1 shop --undo)", "(kubectl annotate --overwrite cer shop-6 penstock.dev/helm-release=ns/shop:7)",
 		}},
-		"Uninstalled": {"shop-6", "helm", "uninstalled", "6", []string{"keep it: kubectl delete secret -n ns -l owner=helm,name=shop"}},
+		"Uninstalled": {"shop-6", "helm", "uninstalled", "6", []string{"keep the extension: kubectl delete secret -n ns -l owner=helm,name=shop"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := helm{

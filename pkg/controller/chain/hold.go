@@ -80,7 +80,7 @@ func (v *visit) over(hold *store.Hold, owner metav1.OwnerReference) string {
 	case !seen:
 		return ""
 	case now.UID != owner.UID:
-		return fmt.Sprintf("%s %s is another one now", owner.Kind, owner.Name)
+		return fmt.Sprintf("%s %s now has another uid", owner.Kind, owner.Name)
 	case hold.OwnerGeneration > 0 && now.Generation > hold.OwnerGeneration:
 		return fmt.Sprintf("%s %s has generation %d", owner.Kind, owner.Name, now.Generation)
 	}
@@ -129,5 +129,5 @@ func (h holding) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
 	if h.hold.OwnerGeneration > 0 {
 		text += fmt.Sprintf("its generation is above %d, or until ", h.hold.OwnerGeneration)
 	}
-	return ask(text+"it is released", fmt.Sprintf(": kubectl annotate cer %s %s=%s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation, rollback))
+	return ask(text+"the hold is released", fmt.Sprintf(": kubectl annotate cer %s %s=%s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation, rollback))
 }

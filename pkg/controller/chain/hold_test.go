@@ -40,8 +40,8 @@ func TestHold(t *testing.T) {
 		return annotated(olmv1alpha1.ReleaseHoldAnnotation, value)
 	}
 	const (
-		above = "argocd-3 is a rollback: ClusterExtension argocd makes no revision until its generation is above 7, or until it is released: kubectl annotate cer argocd-4 penstock.dev/release-hold=argocd-3"
-		ever  = "argocd-3 is a rollback: ClusterExtension argocd makes no revision until it is released: kubectl annotate cer argocd-4 penstock.dev/release-hold=argocd-3"
+		above = "argocd-3 is a rollback: ClusterExtension argocd makes no revision until its generation is above 7, or until the hold is released: kubectl annotate cer argocd-4 penstock.dev/release-hold=argocd-3"
+		ever  = "argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released: kubectl annotate cer argocd-4 penstock.dev/release-hold=argocd-3"
 	)
 	cases := map[string]struct {
 		reason string
@@ -55,7 +55,7 @@ func TestHold(t *testing.T) {
 		"newer":       {"it was changed since", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"owner", 8}, "False/Released ClusterExtension argocd has generation 8", false},
 		"not seen":    {"a missing answer is no newer generation", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, nil, "True/IsRollback " + above, true},
 		"unknown":     {"0 binds until it is released", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3)}, &Owner{"owner", 8}, "True/IsRollback " + ever, true},
-		"another one": {"who has the name now was never held", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"other", 1}, "False/Released ClusterExtension argocd is another one now", false},
+		"another one": {"who has the name now was never held", numbered(4, owned), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"other", 1}, "False/Released ClusterExtension argocd now has another uid", false},
 		"released":    {"by hand", numbered(4, owned, release("argocd-3")), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"owner", 7}, "False/Released released by the annotation on argocd-4", false},
 		"another":     {"the release of an earlier hold", numbered(4, owned, release("argocd-2")), &store.Hold{Revision: 3, UID: uidOf(3), OwnerGeneration: 7}, &Owner{"owner", 7}, "True/IsRollback " + above, true},
 		"no hold":     {"nothing to tell", numbered(4, owned), nil, nil, "", false},

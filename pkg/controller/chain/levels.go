@@ -77,7 +77,7 @@ func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.O
 			if len(wrong) == 0 && mark != rev.Mark(entry) {
 				offences = append(offences, release.Offence{
 					ID: object.ID, Annotation: release.CreateOnlyAnnotation, Value: fmt.Sprintf("%q", fmt.Sprint(mark.CreateOnly)),
-					Allowed: "which this revision, stored by an earlier Penstock, does not show: create it again as a new one",
+					Allowed: "which this revision does not show, because an earlier Penstock stored it: create it again as a new revision",
 				})
 			}
 		}

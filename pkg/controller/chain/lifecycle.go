@@ -85,9 +85,9 @@ func deletion(revision *olmv1alpha1.ClusterExtensionRevision) (reason, message s
 	case removed(revision):
 		return eventRemoved, fmt.Sprintf("removed by retention: of the archived revisions the newest %d are kept", retention.Keep)
 	case by != "":
-		return eventDeleted, fmt.Sprintf("deleted by %s; nothing in the cluster is its any more", by)
+		return eventDeleted, fmt.Sprintf("deleted by %s; no object in the cluster belongs to it any more", by)
 	default:
-		return eventDeleted, "deleted; nothing in the cluster is its any more"
+		return eventDeleted, "deleted; no object in the cluster belongs to it any more"
 	}
 }
 

@@ -13,8 +13,8 @@ func TestDeletion(t *testing.T) {
 		by, reason, message string
 		explicit            bool
 	}{
-		"User":      {"alice", "Deleted", "deleted by alice; nothing in the cluster is its any more", true},
-		"Unknown":   {"", "Deleted", "deleted; nothing in the cluster is its any more", true},
+		"User":      {"alice", "Deleted", "deleted by alice; no object in the cluster belongs to it any more", true},
+		"Unknown":   {"", "Deleted", "deleted; no object in the cluster belongs to it any more", true},
 		"Retention": {olmv1alpha1.DeletedByRetention, "Removed", "removed by retention: of the archived revisions the newest 5 are kept", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func TestMilestones(t *testing.T) {
 		"archived": {"when nothing is its any more", []func(*olmv1alpha1.ClusterExtensionRevision){succeeded}, []step{
 			{0, complete, nil, nil},
 			{time.Minute, finding{remaining: &manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}}, state(olmv1alpha1.LifecycleStateArchived), nil},
-			{time.Minute, finding{}, nil, []string{"Normal Archived the revision is archived: nothing in the cluster is its any more"}},
+			{time.Minute, finding{}, nil, []string{"Normal Archived the revision is archived: no object in the cluster belongs to it any more"}},
 			{time.Minute, finding{}, nil, nil},
 		}},
 	} {

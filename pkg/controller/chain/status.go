@@ -201,7 +201,7 @@ func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found f
 		// What a newer revision has, even a paused one, does not make this one succeed.
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
 	case w.now.Before(end):
-		left := fmt.Sprintf("all objects are available; the revision has succeeded when they still are at %s, after %s",
+		left := fmt.Sprintf("all objects are available; the revision succeeds if they still are at %s, after %s",
 			end.UTC().Format(time.RFC3339), text.Count(revision.Spec.SuccessDelaySeconds, "second"))
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonSoaking, left)
 		return left

@@ -41,7 +41,7 @@ func (v *visit) render(ctx context.Context) (source.Rendered, *halt) {
 	case err != nil:
 		return rendered, irreconcilable("the chart cannot be rendered: %s", err)
 	case source.Count(rendered.Phases) > olmv1alpha1.MaxObjects:
-		return rendered, irreconcilable("the chart makes %d objects, and a revision can have %d", source.Count(rendered.Phases), olmv1alpha1.MaxObjects)
+		return rendered, irreconcilable("the chart renders %d objects, and a revision can have at most %d", source.Count(rendered.Phases), olmv1alpha1.MaxObjects)
 	}
 	return rendered, nil
 }

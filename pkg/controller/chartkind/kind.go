@@ -103,7 +103,7 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 	}
 	if other := c.holderOf(object, kind); other != "" {
 		c.end(kind.Name)
-		return "", refuse(reasonTaken, "ChartKind %s has this kind already, and its custom resources are installed with one chart: delete that, or this one", other).retry()
+		return "", refuse(reasonTaken, "ChartKind %s has this kind already, and a kind can have only one chart: delete that ChartKind, or this one", other).retry()
 	}
 	if serving := c.servedBy(kind.Name); serving != nil && serving.uid == kind.UID && serving.generation == kind.Generation {
 		if refused, goesOn := c.lookAgain(ctx, serving, kind); goesOn {
@@ -171,7 +171,7 @@ func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chart
 func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *refusal {
 	stamp, err := chartkind.Author().Verify(c.Key, object)
 	if err != nil {
-		return refuse(reasonAuthorUnknown, "nobody is known to have written this ChartKind as it is: %s; write it again: kubectl annotate --overwrite chartkind %s penstock.dev/author=%s", err, kind.Name, author.Renew)
+		return refuse(reasonAuthorUnknown, "the author of this ChartKind, as it is now, is not known: %s; write it again: kubectl annotate --overwrite chartkind %s penstock.dev/author=%s", err, kind.Name, author.Renew)
 	}
 	account := kind.Spec.ServiceAccount
 	may, err := c.Rights.May(ctx, stamp.Info(), right.On(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "impersonate", account.Namespace, account.Name))
@@ -206,7 +206,7 @@ func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (found
 	case i < 0:
 		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s does not serve version %s", name, resource.Version).retry()
 	case found.Spec.Scope != apiextensionsv1.NamespaceScoped && kind.Spec.Namespace == "":
-		return found, refuse(reasonDefinitionRefused, "%s are in no namespace: set spec.namespace", found.Spec.Names.Plural)
+		return found, refuse(reasonDefinitionRefused, "%s are cluster-scoped: set spec.namespace", found.Spec.Names.Plural)
 	case found.Spec.Versions[i].Subresources == nil || found.Spec.Versions[i].Subresources.Status == nil:
 		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have the subresource status", name).retry()
 	}
@@ -248,7 +248,7 @@ func (c *Controller) hold(ctx context.Context, object *unstructured.Unstructured
 	}
 	err := c.setFinalizers(ctx, object, append(slices.Clone(kind.Finalizers), chartkind.Finalizer))
 	if err != nil {
-		return refuse(reasonInvalid, "keeping the ChartKind: %s", err).retry()
+		return refuse(reasonInvalid, "adding the finalizer to the ChartKind: %s", err).retry()
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructure
 	}
 	c.end(kind.Name)
 	if err := letGo(ctx, account, kind.Spec.Resource); err != nil {
-		refused := refuse(reasonDeleting, "letting its custom resources go: %s", err).retry()
+		refused := refuse(reasonDeleting, "removing the finalizers of its custom resources: %s", err).retry()
 		return errors.Join(err, c.writeKindStatus(ctx, object, kind, "", refused))
 	}
 	err = c.setFinalizers(ctx, object, slices.DeleteFunc(slices.Clone(kind.Finalizers), func(name string) bool { return name == chartkind.Finalizer }))

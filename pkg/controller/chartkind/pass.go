@@ -179,7 +179,7 @@ func (v *visit) findRevisions(ctx context.Context) *halt {
 			return stopped
 		}
 	case other != "":
-		return irreconcilable("extension %s has a revision that was made by %s: delete that", v.extension, other)
+		return irreconcilable("extension %s has a revision that belongs to %s: delete that revision", v.extension, other)
 	}
 	v.revisions = revisions
 	return nil
@@ -210,7 +210,7 @@ func (v *visit) isElsewhere(ctx context.Context) *halt {
 	if len(others) == 0 {
 		return nil
 	}
-	return irreconcilable("it is installed as extension %s, which would be %s now: put back what spec.extension of ChartKind %s reads, or delete it and make it anew", others[0], v.extension, v.name)
+	return irreconcilable("it is installed as extension %s, but its extension would be %s now: restore the fields that spec.extension of ChartKind %s reads, or delete the custom resource and create it again", others[0], v.extension, v.name)
 }
 
 // elsewhere are the extensions that a custom resource is installed as, but one. They are read from
@@ -327,7 +327,7 @@ func (v *visit) held(ctx context.Context) *halt {
 		return retry(fmt.Errorf("finding out whether a rollback holds %s: %w", v.extension, err))
 	}
 	if found && (head.Hold != nil || head.PendingHold != nil) {
-		return &halt{waiting: fmt.Sprintf("%s is a rollback: no revision is made until it is released: kubectl annotate cer %[1]s %s=%[1]s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation)}
+		return &halt{waiting: fmt.Sprintf("%s is a rollback: no revision is made until the hold is released: kubectl annotate cer %[1]s %s=%[1]s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation)}
 	}
 	return nil
 }

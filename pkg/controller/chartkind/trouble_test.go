@@ -110,7 +110,7 @@ func TestRenamed(t *testing.T) {
 		}
 		p.label("hall", "kitchen")
 		found := p.await("hall", "it is said", says(report.Irreconcilable, "True", report.ReasonReconcileError))
-		const want = "it is installed as extension lamp-house-hall, which would be lamp-house-kitchen now"
+		const want = "it is installed as extension lamp-house-hall, but its extension would be lamp-house-kitchen now"
 		if i := slices.IndexFunc(report.StatusOf(found).Conditions, func(one metav1.Condition) bool { return strings.HasPrefix(one.Message, want) }); i < 0 {
 			t.Errorf("want %q in %+v", want, report.StatusOf(found).Conditions)
 		}

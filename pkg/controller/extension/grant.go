@@ -38,7 +38,7 @@ func grant(extension, who string, phases []source.Phase) string {
 		flag = "--serviceaccount=" + account
 	}
 	flag = quoted(flag)
-	return fmt.Sprintf("what it takes is, if you agree:\nkubectl apply -f - <<'EOF'\n%s\nEOF\nkubectl create clusterrolebinding %s --clusterrole=%s %s", content, role.Name, role.Name, flag)
+	return fmt.Sprintf("to grant the necessary rights, if you agree:\nkubectl apply -f - <<'EOF'\n%s\nEOF\nkubectl create clusterrolebinding %s --clusterrole=%s %s", content, role.Name, role.Name, flag)
 }
 
 // plain are words that a shell takes as they are.

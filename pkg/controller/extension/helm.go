@@ -70,8 +70,8 @@ func (v *visit) history(ctx context.Context) ([]helmapplier.Revision, *halt) {
 	}
 	for _, one := range history {
 		if one.Owner != v.extension.UID {
-			stopped := blocked(fmt.Sprintf("revision %d of the Helm release %s/%s is not that of this ClusterExtension: its Secret has another owner", one.Version, v.Releases.Namespace(), v.extension.Name),
-				"wait until it is collected; or delete its Secrets, after you have seen to its objects")
+			stopped := blocked(fmt.Sprintf("revision %d of the Helm release %s/%s does not belong to this ClusterExtension: its Secret has another owner", one.Version, v.Releases.Namespace(), v.extension.Name),
+				"wait until garbage collection deletes it; or delete its Secrets, after you have decided what happens to its objects")
 			return nil, stopped
 		}
 	}
@@ -221,7 +221,7 @@ func (v *visit) mayRemove(ctx context.Context, name name, made *content) *halt {
 		if err == nil && served {
 			var may bool
 			if may, err = v.Rights.May(ctx, name.as, right.On(resource, "delete", object.Namespace, object.Name)); err == nil && !may {
-				return denied("%s may not delete %s, which the release has, and which would not stay", name.as.GetName(), object.ID)
+				return denied("%s may not delete %s, which is in the release and would be removed", name.as.GetName(), object.ID)
 			}
 		}
 		if err != nil {

@@ -28,7 +28,7 @@ import (
 // What server-side apply cannot take, the API says when the revision is created.
 func (v *visit) judge(ctx context.Context, name name, made *content) *halt {
 	if count := source.Count(made.Phases); count > olmv1alpha1.MaxObjects {
-		return stop(status.InvalidManifests, fmt.Sprintf("%d objects are more than the %d that a revision can have", count, olmv1alpha1.MaxObjects), "")
+		return stop(status.InvalidManifests, fmt.Sprintf("the content has %d objects, and a revision can have at most %d", count, olmv1alpha1.MaxObjects), "")
 	}
 	if v.enforcement() == extension.EnforcementNone {
 		return nil
@@ -102,7 +102,7 @@ func (v *visit) mayCompare(ctx context.Context, name name, made *content) (bool,
 	case name.as != nil:
 		return false, nil
 	}
-	return false, denied("%s wrote the extension and may neither get nor patch Secret %s/%s: a proposal with it would tell whether it is what is stored", who.GetName(), unknown.Namespace, unknown.Name)
+	return false, denied("%s wrote the extension and may neither get nor patch Secret %s/%s: a proposal with this Secret would reveal whether it equals the stored one", who.GetName(), unknown.Namespace, unknown.Name)
 }
 
 // unknownSecret is one of some Secrets that somebody may not know, nil when they may know all.

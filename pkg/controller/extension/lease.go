@@ -25,7 +25,7 @@ func (c *Controller) watchLeases(ctx context.Context) {
 			defer mu.Unlock()
 			if namesake := c.namesake(); namesake != elsewhere {
 				if elsewhere = namesake; namesake != "" {
-					klog.FromContext(ctx).Info("A lease has the name of that of OLM's operator-controller, in a namespace where that is not expected: it does not count. If it is installed there, name the namespace in --operator-controller-namespaces",
+					klog.FromContext(ctx).Info("A lease has the name of the lease of OLM's operator-controller, but is in an unexpected namespace: Penstock ignores it. If operator-controller is installed there, name the namespace in --operator-controller-namespaces",
 						"lease", namesake)
 				}
 			}
@@ -35,7 +35,7 @@ func (c *Controller) watchLeases(ctx context.Context) {
 			}
 			before = now
 			if now == otherThere {
-				klog.FromContext(ctx).Info("ClusterExtensions are left alone: OLM's operator-controller has a lease in this cluster. Remove it, and its lease, to have Penstock take over",
+				klog.FromContext(ctx).Info("ClusterExtensions are left alone: OLM's operator-controller has a lease in this cluster. Remove operator-controller and its lease to have Penstock take over",
 					"lease", extension.OperatorControllerLease)
 			}
 			for _, object := range c.all() {
@@ -57,7 +57,7 @@ func (c *Controller) reportLeftAlone(object *unstructured.Unstructured) {
 	c.mu.Unlock()
 	if !told {
 		c.Events.Event(object, corev1.EventTypeNormal, eventLeftAlone, "OLM's operator-controller has its lease ("+extension.OperatorControllerLease+
-			") in this cluster: Penstock leaves ClusterExtensions alone until it is removed, with its lease")
+			") in this cluster: Penstock leaves ClusterExtensions alone until operator-controller and its lease are removed")
 	}
 }
 

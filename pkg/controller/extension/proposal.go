@@ -63,7 +63,7 @@ func (v *visit) mayPropose(ctx context.Context, who user.Info) *halt {
 	}
 	for i := range v.revisions {
 		if !neverApproved(&v.revisions[i]) {
-			return stop(status.NameTaken, fmt.Sprintf("%s was not made for this ClusterExtension: delete this one and use another name; or, to take over what is there, remove its annotation %s: the next revision is then made in the name of whoever does, and rolled out at once", v.revisions[i].Name, extension.ApprovalAnnotation), "")
+			return stop(status.NameTaken, fmt.Sprintf("%s was not made for this ClusterExtension: delete this ClusterExtension and use another name; or, to take over what is there, remove annotation %s from this ClusterExtension: the next revision is then made in the name of the user who removed it, and rolled out at once", v.revisions[i].Name, extension.ApprovalAnnotation), "")
 		}
 	}
 	return v.mayCreate(ctx, who)

@@ -227,7 +227,7 @@ func (v *visit) findRevisions(ctx context.Context) *halt {
 		case owner == nil || owner.UID == v.extension.UID:
 		case owner.Kind == extension.Kind.Kind && owner.Name == v.extension.Name:
 			// The collector takes them. Their going is an event.
-			return stop(status.NameTaken, fmt.Sprintf("%s belongs to a ClusterExtension %s that is gone: waiting until it is deleted", revisions[i].Name, owner.Name), "")
+			return stop(status.NameTaken, fmt.Sprintf("%s belongs to a ClusterExtension %s that is gone: waiting until this revision is deleted", revisions[i].Name, owner.Name), "")
 		default:
 			return stop(status.NameTaken, fmt.Sprintf("%s belongs to %s %s: use another name", revisions[i].Name, owner.Kind, owner.Name), "")
 		}

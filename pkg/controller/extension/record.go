@@ -139,7 +139,7 @@ func (v *visit) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensi
 	case current == nil || current.Labels[unfinishedNote] != string(newest.UID):
 		return nil
 	case newest.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused:
-		return stop(status.Held, fmt.Sprintf("%s is paused: Helm applies nothing before it is resumed", newest.Name), "it goes on with: kubectl penstock resume "+newest.Name)
+		return stop(status.Held, fmt.Sprintf("%s is paused: Helm applies nothing before it is resumed", newest.Name), "resume it with: kubectl penstock resume "+newest.Name)
 	case !isRollback(newest) && !hasSucceeded(newest) && !v.isDecided(newest):
 		return nil
 	}

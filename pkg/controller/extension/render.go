@@ -100,7 +100,7 @@ func (v *visit) renderAs(ctx context.Context, wish *wish, format packed.Format, 
 		}
 	case packed.Manifests:
 		if len(wish.Config) > 0 {
-			return nil, stop(status.InvalidConfiguration, "spec.config does nothing for plain manifests", "")
+			return nil, stop(status.InvalidConfiguration, "spec.config has no effect on plain manifests", "")
 		}
 	}
 	rendered, err := renderer.Render(ctx, pulled.FS)

@@ -96,7 +96,7 @@ func (v *visit) adopted(number int64, one *helmapplier.Revision, phases []source
 		annotations = map[string]string{}
 	}
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(releaseNotes(), key) })
-	cause := cmp.Or(annotations[olmv1alpha1.VersionAnnotation], "what it has") + " taken over from revision " + strconv.Itoa(one.Version) + " of its Helm release (" + one.Status + ")"
+	cause := cmp.Or(annotations[olmv1alpha1.VersionAnnotation], "its content") + " taken over from revision " + strconv.Itoa(one.Version) + " of its Helm release (" + one.Status + ")"
 	if len(left) > 0 {
 		cause += fmt.Sprintf(", without %s, whose kind is gone", left[0])
 		if len(left) > 1 {
@@ -183,7 +183,7 @@ func (v *visit) sort(ctx context.Context, objects []manifest.Object) (taken []ma
 			continue
 		case live != nil:
 			if owner := v.foreign(live); owner != "" {
-				return nil, nil, blocked(fmt.Sprintf("%s is in its Helm release, and %s: neither takes it from the other", object.ID, owner),
+				return nil, nil, blocked(fmt.Sprintf("%s is in its Helm release, and %s: neither of the two takes it from the other", object.ID, owner),
 					"remove the object from one of the two")
 			}
 		}

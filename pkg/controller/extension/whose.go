@@ -74,7 +74,7 @@ func (v *visit) inWhoseName(ctx context.Context) (name, *halt) {
 			found.why = fmt.Sprintf("%s, who wrote the extension, may not impersonate ServiceAccount %s", stamp.User, account)
 		}
 	default:
-		found.why = fmt.Sprintf("%s wrote the extension at %s, and that decides one revision within %s; without spec.serviceAccount somebody approves the others", stamp.User, stamp.Time.UTC().Format(time.RFC3339), author.Lifetime)
+		found.why = fmt.Sprintf("%s wrote the extension at %s, which allows one revision within %s; without spec.serviceAccount, somebody must approve the others", stamp.User, stamp.Time.UTC().Format(time.RFC3339), author.Lifetime)
 	}
 	return found, nil
 }
@@ -94,7 +94,7 @@ func (v *visit) stampName(stamp *author.Stamp) string {
 
 // unknownAuthor says that nobody has signed an extension as it is, and what helps.
 func unknownAuthor(name string, err error) *halt {
-	return stop(status.AuthorUnknown, fmt.Sprintf("nobody is known to have written this ClusterExtension as it is: %s", err),
+	return stop(status.AuthorUnknown, fmt.Sprintf("the author of this ClusterExtension, as it is now, is not known: %s", err),
 		fmt.Sprintf("write it again, as it is: kubectl annotate --overwrite clusterextension %s %s=%s", name, extension.AuthorAnnotation, author.Renew))
 }
 
@@ -131,7 +131,7 @@ func (v *visit) mayCreate(ctx context.Context, who user.Info) *halt {
 	if may {
 		return nil
 	}
-	stopped := denied("%s may not %s; the image is pulled, and its objects are judged, when they may", who.GetName(), asked)
+	stopped := denied("%s may not %s; the image is pulled, and its objects are checked, once this right is granted", who.GetName(), asked)
 	stopped.Why = grant(v.extension.Name, who.GetName(), nil)
 	return stopped
 }

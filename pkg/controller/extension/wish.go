@@ -89,7 +89,7 @@ func (v *visit) choose() (*wish, *halt) {
 	}
 	source := e.Spec.Source
 	lost := func(field string) *halt {
-		return stop(status.Invalid, fmt.Sprintf("spec.source.sourceType is %s, and spec.source.%s is missing: the CustomResourceDefinition %s in this cluster may not have that field. What is installed stays",
+		return stop(status.Invalid, fmt.Sprintf("spec.source.sourceType is %s, and spec.source.%s is missing: the CustomResourceDefinition %s in this cluster perhaps does not have that field. The installed version stays",
 			source.SourceType, field, definitionName()), "")
 	}
 	switch source.SourceType {
@@ -109,7 +109,7 @@ func (v *visit) choose() (*wish, *halt) {
 		}
 		w.ref, w.formats = source.Chart.Ref, []packed.Format{packed.Chart}
 	default:
-		return nil, stop(status.Invalid, fmt.Sprintf("spec.source.sourceType is %q, and %s, %s and %s are known", source.SourceType, extension.SourceCatalog, extension.SourceImage, extension.SourceChart), "")
+		return nil, stop(status.Invalid, fmt.Sprintf("spec.source.sourceType is %q, must be %s, %s or %s", source.SourceType, extension.SourceCatalog, extension.SourceImage, extension.SourceChart), "")
 	}
 	return w, nil
 }
@@ -266,9 +266,9 @@ func holdBy(head chain.Head, rollback *olmv1alpha1.ClusterExtensionRevision) *ch
 func held(name string, generation int64) string {
 	release := fmt.Sprintf("kubectl annotate cer %s %s=%s", name, olmv1alpha1.ReleaseHoldAnnotation, name)
 	if generation == 0 {
-		return fmt.Sprintf("%s is a rollback: no revision is made until it is released: %s", name, release)
+		return fmt.Sprintf("%s is a rollback: no revision is made until the hold is released: %s", name, release)
 	}
-	return fmt.Sprintf("%s is a rollback: no revision is made until the generation is above %d, or until it is released: change the spec, or %s", name, generation, release)
+	return fmt.Sprintf("%s is a rollback: no revision is made until the generation is above %d, or until the hold is released: change the spec, or %s", name, generation, release)
 }
 
 // isDecided is whether a revision was made for the extension as it is: by the stamp that it has

@@ -22,7 +22,7 @@ import (
 )
 
 // ErrUnknown says that it cannot be told yet.
-var ErrUnknown = errors.New("whether the cluster is frozen is not known yet")
+var ErrUnknown = errors.New("it is not known yet whether the cluster is frozen")
 
 // Watch watches the ConfigMap whose existence freezes the cluster. That nothing
 // of it has been seen is no answer.
@@ -72,7 +72,7 @@ func (w *Watch) Frozen() (*rollout.Freeze, error) {
 	case errors.Is(err, objectwatch.ErrUnknown):
 		return nil, ErrUnknown
 	case err != nil:
-		return nil, fmt.Errorf("looking whether ConfigMap %s freezes the cluster: %w", w.name, err)
+		return nil, fmt.Errorf("finding out whether ConfigMap %s freezes the cluster: %w", w.name, err)
 	case found == nil:
 		return nil, nil
 	}

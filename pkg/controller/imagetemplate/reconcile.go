@@ -329,7 +329,7 @@ func (v *visit) writtenBy() user.Info {
 			object += " -n " + v.object.GetNamespace()
 		}
 		v.Events.Event(v.object, corev1.EventTypeWarning, "TemplateAuthorUnknown",
-			fmt.Sprintf("nobody is known to have written the template, so that it reads no object: %s; write it again, as it is: kubectl annotate --overwrite %s %s %s=%s", err, v.kind.Definition(), object, extension.AuthorAnnotation, author.Renew))
+			fmt.Sprintf("the author of the template is not known, so the template reads no objects: %s; write it again, as it is: kubectl annotate --overwrite %s %s %s=%s", err, v.kind.Definition(), object, extension.AuthorAnnotation, author.Renew))
 		return nil
 	}
 	v.author = stamp.Info()

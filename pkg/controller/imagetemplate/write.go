@@ -34,7 +34,7 @@ func (v *visit) write(ctx context.Context, w wish, result imagetemplate.Result) 
 		changed = changed || more
 	}
 	if w.refused != "" {
-		cause := fmt.Sprintf("annotation %s is there, too, and one of them chooses the image", annotated.OLMAnnotation)
+		cause := fmt.Sprintf("annotation %s is set too, and only one of the two can choose the image", annotated.OLMAnnotation)
 		refused, more := imagetemplate.Merge(all, imagetemplate.Parse(w.refused).Failed(annotated.Annotations()[annotated.OwnAnnotation], cause), v.Clock.Now())
 		all, changed = refused, changed || more
 	}

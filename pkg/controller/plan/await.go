@@ -74,7 +74,7 @@ func (v *visit) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 func waitsNow(waiter profile.Waiter, item string, facts profile.Facts, options *v1alpha1.PlanOptions) []profile.Wait {
 	waits, err := waiter.Waits(item, facts, options)
 	if err != nil {
-		return []profile.Wait{{Judge: func(map[string]any) (bool, string, error) { return false, "what it waits for cannot be told now", err }}}
+		return []profile.Wait{{Judge: func(map[string]any) (bool, string, error) { return false, "what it waits for is unknown now", err }}}
 	}
 	return waits
 }

@@ -116,7 +116,7 @@ func TestDefect05AbortAppliesNothingMore(t *testing.T) {
 	l.approved()
 	l.is("a", v1alpha1.PhaseInProgress)
 	l.clock.SetTime(l.clock.Now().Add(time.Hour))
-	plan := l.is("a", v1alpha1.PhaseFailed, "not healthy within 1h", "kubectl penstock plan run a (or a POST to the subresource retry) plans what is left, rollback what is done")
+	plan := l.is("a", v1alpha1.PhaseFailed, "not healthy within 1h", "kubectl penstock plan run a (or a POST to the subresource retry) plans what is left, and a rollback undoes what is done")
 	if states(plan) != "Failed Pending" {
 		t.Errorf("items: %s", states(plan))
 	}
@@ -222,7 +222,7 @@ func TestDefect17AlignedByHand(t *testing.T) {
 	l.cluster.set(descheduler(), "mallory", int64(120), "spec", "deschedulingIntervalSeconds")
 	l.is("a", v1alpha1.PhaseReviewRequired, "is stale")
 	l.must(l.retry("a"))
-	plan := l.is("a", v1alpha1.PhaseCompleted, "everything is as the plan says already")
+	plan := l.is("a", v1alpha1.PhaseCompleted, "everything is already as the plan says")
 	if plan.Status.Run != 1 || states(plan) != "Skipped Skipped" {
 		t.Errorf("run %d, items %s", plan.Status.Run, states(plan))
 	}

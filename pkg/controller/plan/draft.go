@@ -164,9 +164,9 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manife
 		if approval := status.Approval; approval != nil && approval.PlanHash == "" {
 			approval.PlanHash = status.PlanHash // the first plan: it needs no run
 		}
-		message := "everything is as the plan says already"
+		message := "everything is already as the plan says"
 		if run := v.plan.Spec.RestoreRun; run != 0 {
-			message = governance.Restored(run) + " already; to have the plan computed anew leads back to what its profile says"
+			message = governance.Restored(run) + " already; computing the plan anew leads back to what its profile says"
 		}
 		if stopped, err := v.stoppedBefore(ctx); err != nil {
 			return err
@@ -195,7 +195,7 @@ func (v *visit) stoppedBefore(ctx context.Context) (string, error) {
 	if len(items) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("run %d was stopped, and nobody waits any more until %s is healthy", last.Run, strings.Join(items, ", ")), nil
+	return fmt.Sprintf("run %d was stopped, and Penstock no longer waits until %s is healthy", last.Run, strings.Join(items, ", ")), nil
 }
 
 // keep stores what a reviewer reads, and what there was before.

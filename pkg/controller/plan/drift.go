@@ -36,7 +36,7 @@ func (v *visit) watch(ctx context.Context) error {
 	switch drifted := status.Phase == v1alpha1.PhaseDrifted; {
 	case len(drifts) > 0:
 		message := "not as the plan says: " + strings.Join(drifts, "; ") +
-			"; to enforce it, kubectl penstock plan run " + v.plan.Name + ", or set spec.action to DryRun, then review and approve the plan that is computed; to accept it, set Ignore, or delete the plan"
+			"; to enforce the plan, kubectl penstock plan run " + v.plan.Name + ", or set spec.action to DryRun, then review and approve the plan that is computed; to accept the drift, set Ignore, or delete the plan"
 		if drifted {
 			status.Message = governance.Clip(message)
 			return nil
@@ -49,7 +49,7 @@ func (v *visit) watch(ctx context.Context) error {
 				event = governance.EventRevertedWithErrors
 			}
 		}
-		message := "the targets are as the plan says again"
+		message := "the targets are again as the plan says"
 		if run := v.plan.Spec.RestoreRun; run != 0 {
 			message += ": " + governance.Restored(run)
 		}
@@ -142,7 +142,7 @@ func (v *visit) drifts(ctx context.Context) (drifts []string, known bool, err er
 	}
 	for _, i := range names {
 		if item := &status.Items[i]; known && strings.HasPrefix(item.Message, "drifted: ") {
-			item.Message = "as the plan says again"
+			item.Message = "again as the plan says"
 		}
 	}
 	return drifts, known, nil

@@ -99,7 +99,7 @@ func (v *visit) execute(ctx context.Context) error {
 			return nil
 		case item.State == v1alpha1.ItemFailed && v.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
 			return v.fail(ctx, cmp.Or(v.reason, governance.ReasonItemFailed), fmt.Sprintf(
-				"item %s failed: %s; the items behind it are Pending; %s plans what is left, rollback what is done", item.Name, item.Message, governance.AnewCommand(v.plan.Name)))
+				"item %s failed: %s; the items after it are Pending; %s plans what is left, and a rollback undoes what is done", item.Name, item.Message, governance.AnewCommand(v.plan.Name)))
 		}
 	}
 	return v.finish(ctx)
@@ -321,7 +321,7 @@ func (v *visit) fail(ctx context.Context, reason, message string) error {
 func (v *visit) finish(ctx context.Context) error {
 	event, outcome, message := governance.EventDone, v1alpha1.PhaseCompleted, "all items are applied and healthy"
 	if run := v.plan.Spec.RestoreRun; run != 0 {
-		message = governance.Restored(run) + "; to have the plan computed anew leads back to what its profile says"
+		message = governance.Restored(run) + "; computing the plan anew leads back to what its profile says"
 	}
 	var failed []string
 	for _, item := range v.plan.Status.Items {

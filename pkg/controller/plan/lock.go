@@ -47,7 +47,7 @@ func (v *visit) lock(ctx context.Context) (locked bool, err error) {
 	v.holds = false
 	v.restart("")
 	return true, v.move(governance.EventLocked, governance.ReasonProfileLocked,
-		fmt.Sprintf("profile %s is held by plan %q; delete that or set its action to Ignore", v.plan.Spec.Profile, name))
+		fmt.Sprintf("profile %s is held by plan %q; delete that plan or set its action to Ignore", v.plan.Spec.Profile, name))
 }
 
 // hold notes whether the plan has its profile. Whoever had it, or waits for it, is

@@ -99,7 +99,7 @@ func (v *visit) currentDefinition(ctx context.Context, name v1alpha1.ProfileName
 	granted := meta.FindStatusCondition(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
 	v.own.granted = granted != nil && granted.Status == metav1.ConditionTrue && granted.ObservedGeneration == definition.Generation
 	if !v.own.granted {
-		v.own.problem = fmt.Sprintf("the ServiceAccount of ConfigurationProfileDefinition %s does not have the rights that it declares yet", name)
+		v.own.problem = fmt.Sprintf("the ServiceAccount of ConfigurationProfileDefinition %s does not yet have the rights that the definition declares", name)
 		if granted != nil && granted.Message != "" {
 			v.own.problem += ": " + granted.Message
 		}

@@ -27,7 +27,7 @@ func (v *visit) restored(ctx context.Context) ([]wanted, error) {
 		return nil, err
 	}
 	if row == nil {
-		return nil, fmt.Errorf("run %d is not remembered: there is nothing to restore from", number)
+		return nil, fmt.Errorf("there is no record of run %d, so nothing can be restored from it", number)
 	}
 	applied, err := v.Packs.Read(ctx, row.Manifests)
 	if err != nil {
@@ -75,7 +75,7 @@ func (v *visit) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied 
 	if !existed || item.Action == v1alpha1.ItemCreate {
 		one.Object = then.Object
 		made, err := manifest.Digester{}.New(then.Object)
-		one.Notes = []string{"the run made it; it is deleted"}
+		one.Notes = []string{"the run created the object; it is deleted"}
 		return wanted{Item: one, object: made, delete: true}, err
 	}
 	was := &unstructured.Unstructured{}
@@ -88,7 +88,7 @@ func (v *visit) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied 
 	}
 	if !known {
 		one.Notes = append(one.Notes, fmt.Sprintf(
-			"what was applied before run %d is not remembered: fields that the run gave up do not come back", v.plan.Spec.RestoreRun))
+			"there is no record of what was applied before run %d: fields that the run gave up do not come back", v.plan.Spec.RestoreRun))
 	}
 	one.Object = sameFields(merged(then.Object, earlier), was)
 	return v.sealed(one)

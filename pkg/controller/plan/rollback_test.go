@@ -178,10 +178,10 @@ func TestStoppedWhileWaiting(t *testing.T) {
 	l.reach(v1alpha1.PhaseCompleted)
 	l.cluster.erase(psi())
 	l.cluster.roll("worker", 4)
-	l.is("a", v1alpha1.PhaseDrifted, "to enforce it, kubectl penstock plan run a, or set spec.action to DryRun")
+	l.is("a", v1alpha1.PhaseDrifted, "to enforce the plan, kubectl penstock plan run a, or set spec.action to DryRun")
 	l.must(l.retry("a"))
 	l.approved()
 	l.is("a", v1alpha1.PhaseInProgress)
 	l.must(l.edit("a", action(hco.ActionDryRun)))
-	l.is("a", v1alpha1.PhaseCompleted, "run 2 was stopped, and nobody waits any more until enable-psi-metrics is healthy")
+	l.is("a", v1alpha1.PhaseCompleted, "run 2 was stopped, and Penstock no longer waits until enable-psi-metrics is healthy")
 }

@@ -130,7 +130,7 @@ func TestNothingToDo(t *testing.T) {
 					}
 				}
 				l.must(l.create("a"))
-				plan := l.is("a", v1alpha1.PhaseCompleted, "everything is as the plan says already")
+				plan := l.is("a", v1alpha1.PhaseCompleted, "everything is already as the plan says")
 				if plan.Status.Diff != "" || plan.Status.Run != 0 {
 					t.Errorf("the plan has done something in run %d:\n%s", plan.Status.Run, plan.Status.Diff)
 				}

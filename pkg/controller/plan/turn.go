@@ -72,7 +72,7 @@ func (v *visit) outOfTurn(ctx context.Context, turn governance.Turn, next int) (
 		if err := v.endRun(ctx, v1alpha1.PhaseExpired); err != nil {
 			return false, err
 		}
-		return true, v.move(governance.EventExpired, "", fmt.Sprintf("%d of %d items are done; of the others, %s", next, len(items), governance.Overdue(v.plan.Spec)))
+		return true, v.move(governance.EventExpired, "", fmt.Sprintf("%d of %d items are done, and the others are not: %s", next, len(items), governance.Overdue(v.plan.Spec)))
 	}
 	unmet, err := v.unmet(ctx)
 	if err != nil || turn.Open && unmet == "" {

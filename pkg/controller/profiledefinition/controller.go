@@ -119,7 +119,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	condition := metav1.Condition{Type: v1alpha1.ConditionAccessGranted, Status: metav1.ConditionTrue, Reason: reasonGranted,
-		Message: "its ServiceAccount has the rights that it declares", ObservedGeneration: definition.Generation}
+		Message: "the ServiceAccount has the rights that the definition declares", ObservedGeneration: definition.Generation}
 	granting := r.Identities.Grant(ctx, definition.Name, cel.Rules(declared))
 	if granting != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reasonNotGranted, governance.Clip(granting.Error())

@@ -34,13 +34,13 @@ func dangers() []dangerous {
 		{[]string{"certificates.k8s.io"}, []string{"certificatesigningrequests/approval", "signers"}, []string{"update", "patch", "approve", "sign"},
 			danger{Critical, "it can issue certificates"}},
 		{[]string{"privilegechecks.policy.penstock.dev"}, []string{"*"}, []string{"bypass"},
-			danger{Critical, "its rollouts are not checked against the rights of who asks for them"}},
+			danger{Critical, "its rollouts are not checked against the rights of the user who asks for them"}},
 		{core, []string{"secrets"}, []string{"get", "list", "watch"},
 			danger{Warning, "it reads Secrets"}},
 		{core, []string{"pods/exec", "pods/attach", "pods/ephemeralcontainers", "pods/portforward"}, append([]string{"get"}, write...),
 			danger{Warning, "it gets into pods"}},
 		{rbac, []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"}, write,
-			danger{Warning, "it gives rights"}},
+			danger{Warning, "it can grant rights"}},
 		{[]string{"admissionregistration.k8s.io"}, []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, write,
 			danger{Warning, "it can see and alter every request"}},
 		{core, []string{"persistentvolumes"}, []string{"create"},
@@ -62,7 +62,7 @@ func dangerOf(r right, table []dangerous) danger {
 	case anything && anyVerb && (r.group == "*" || r.group == "" || r.group == rbacGroup):
 		return danger{Critical, "any verb on any resource"}
 	case r.verb == "impersonate" || r.verb == "escalate" || r.verb == "bind":
-		return danger{Critical, "it can become more than it is"}
+		return danger{Critical, "it can get more rights than it has"}
 	}
 	for _, row := range table {
 		if matchesRow(row, r) {

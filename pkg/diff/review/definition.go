@@ -100,6 +100,6 @@ func (w *writer) versions(old, new []version) {
 		}
 	}
 	if was, is := storage(old), storage(new); was != is {
-		w.add(Warning, reasonStorageVersion, "objects are stored in version %s, were in %s: those that exist stay as they are until they are written again", is, was)
+		w.add(Warning, reasonStorageVersion, "objects are stored in version %s, were in %s: existing objects stay as they are until they are written again", is, was)
 	}
 }

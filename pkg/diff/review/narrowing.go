@@ -229,7 +229,7 @@ func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 	case 1:
 		n.refuses(at.Field(gone[0]), Critical, reasonFieldRemoved, words.FieldRemoved)
 	default:
-		n.refuses(at, Critical, reasonFieldRemoved, "loses fields, what they hold is dropped: %s", enumerate(gone))
+		n.refuses(at, Critical, reasonFieldRemoved, "loses fields, and their content is dropped: %s", enumerate(gone))
 	}
 	for _, name := range gained(old.Field("required").Strings(), new.Field("required").Strings()) {
 		severity := Critical

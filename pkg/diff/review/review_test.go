@@ -99,7 +99,7 @@ func TestNotes(t *testing.T) {
 			old:    role("[{apiGroups: [''], resources: [pods, configmaps], verbs: [get, list]}, {apiGroups: [apps], resources: ['*'], verbs: ['*']}]"),
 			new:    role("[{apiGroups: [''], resources: [pods], verbs: [list]}, {apiGroups: ['', apps], resources: [pods, secrets], verbs: [get]}, {apiGroups: [''], resources: [pods/exec], verbs: [create]}, {apiGroups: [''], resources: [services], verbs: [get, create]}, {nonResourceURLs: [/metrics], verbs: [get]}, {apiGroups: ['rbac.authorization.k8s.io'], resources: [clusterroles], resourceNames: [admin], verbs: [bind]}]"),
 			want: []string{
-				"Critical RightsGained: gains bind on clusterroles.rbac.authorization.k8s.io admin: it can become more than it is",
+				"Critical RightsGained: gains bind on clusterroles.rbac.authorization.k8s.io admin: it can get more rights than it has",
 				"Warning RightsGained: gains get on secrets: it reads Secrets",
 				"Warning RightsGained: gains create on pods/exec: it gets into pods",
 				"Info RightsGained: gains get/create on services, get on /metrics",
@@ -123,8 +123,8 @@ func TestNotes(t *testing.T) {
 			new:    role("[{apiGroups: [''], resources: [nodes/proxy], verbs: [get]}, {apiGroups: [''], resources: [users], verbs: [impersonate]}, {apiGroups: ['rbac.authorization.k8s.io'], resources: [roles], verbs: [escalate, create]}]"),
 			want: []string{
 				"Critical RightsGained: gains get on nodes/proxy: it can run commands in every pod of a node",
-				"Critical RightsGained: gains impersonate on users, escalate on roles.rbac.authorization.k8s.io: it can become more than it is",
-				"Warning RightsGained: gains create on roles.rbac.authorization.k8s.io: it gives rights",
+				"Critical RightsGained: gains impersonate on users, escalate on roles.rbac.authorization.k8s.io: it can get more rights than it has",
+				"Warning RightsGained: gains create on roles.rbac.authorization.k8s.io: it can grant rights",
 			},
 		},
 		"Subjects": {
@@ -147,10 +147,10 @@ func TestNotes(t *testing.T) {
 			old:    definition("{names: {kind: X, plural: xs}, versions: [{name: v1alpha1, served: true, storage: true}, {name: v1beta1, served: true}, {name: v1beta2, served: true}]}"),
 			new:    definition("{names: {kind: X, plural: xs}, versions: [{name: v1beta1, served: false}, {name: v1, served: true, storage: true}]}"),
 			want: []string{
-				"Critical VersionLost: version v1alpha1 is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions",
+				"Critical VersionLost: version v1alpha1 is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it",
 				"Critical VersionLost: version v1beta1 is no longer served",
 				"Critical VersionLost: version v1beta2 is removed",
-				"Warning StorageVersion: objects are stored in version v1, were in v1alpha1: those that exist stay as they are until they are written again",
+				"Warning StorageVersion: objects are stored in version v1, were in v1alpha1: existing objects stay as they are until they are written again",
 				"Info StorageVersion: new version v1",
 			},
 		},
@@ -171,7 +171,7 @@ func TestNotes(t *testing.T) {
 			want: []string{
 				`Critical Narrowed: v1: .spec.a no longer allows "z"`,
 				"Critical Narrowed: v1: .spec.d.* changes its type from string to integer",
-				"Critical FieldRemoved: v1: .spec.c is removed: what it holds is dropped",
+				"Critical FieldRemoved: v1: .spec.c is removed: its content is dropped",
 				"Critical Narrowed: v1: .spec.b is now required",
 				"Warning Narrowed: v1: .spec.b changes maximum from 10 to 9",
 				"Warning Narrowed: v1: .spec.d may no longer be null",

@@ -12,7 +12,7 @@ import (
 const (
 	TypeChanges    = "changes its type from %s to %s"
 	MustBeOfType   = "must be of type %s"
-	FieldRemoved   = "is removed: what it holds is dropped"
+	FieldRemoved   = "is removed: its content is dropped"
 	NowRequired    = "is now required"
 	OnlySome       = "allows only some values: %s"
 	NoLongerAllows = "no longer allows %s"
@@ -29,7 +29,7 @@ const (
 // Of a definition.
 const (
 	ScopeChanges         = "its scope changes from %s to %s"
-	StoredVersionRemoved = "version %s is removed, in which objects are stored: the API server refuses that while it is among status.storedVersions"
+	StoredVersionRemoved = "version %s is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it"
 )
 
 // mostListed bounds List.

@@ -76,18 +76,18 @@ func (s Subject) Verify(key Key, object *unstructured.Unstructured) (*Stamp, err
 func (s Subject) Written(key Key, object *unstructured.Unstructured) (*Stamp, error) {
 	value, found := object.GetAnnotations()[extension.AuthorAnnotation]
 	if !found {
-		return nil, &Error{Missing, "nobody wrote it since Penstock notes who does"}
+		return nil, &Error{Missing, "nobody has written it since Penstock began to record authors"}
 	}
 	stamp, err := parse(value)
 	if err != nil {
-		return nil, &Error{Unreadable, fmt.Sprintf("annotation %s is no stamp: %s", extension.AuthorAnnotation, err)}
+		return nil, &Error{Unreadable, fmt.Sprintf("annotation %s is not a stamp: %s", extension.AuthorAnnotation, err)}
 	}
 	signature, err := key.signature(stamp)
 	if err != nil {
 		return nil, err
 	}
 	if !hmac.Equal([]byte(signature), []byte(stamp.Signature)) {
-		return nil, &Error{Unsigned, "its stamp has no signature of this Penstock: somebody made it up, or the store is another one"}
+		return nil, &Error{Unsigned, "its stamp is not signed by this Penstock: somebody forged it, or it comes from another store"}
 	}
 	digest, err := s.Digest(object)
 	if err != nil {

@@ -74,7 +74,7 @@ func upgrade(facts Facts, v view) said {
 	case found.Allowed != "" && !older(found.Allowed, v.installed.version()):
 		message := fmt.Sprintf("%s is newer than %s, and allowed", found.Allowed, v.installed.version())
 		if _, failed := verdicts()[facts.Outcome.Result]; failed {
-			message += fmt.Sprintf("; it does not come (%s): %s", facts.Outcome.Result, joined(facts.Outcome))
+			message += fmt.Sprintf("; it is not installed (%s): %s", facts.Outcome.Result, joined(facts.Outcome))
 		}
 		return said{metav1.ConditionTrue, reasonUpgradeAllowed, message + blocked(found, "; ")}
 	case len(found.Blocked) > 0:
@@ -82,7 +82,7 @@ func upgrade(facts Facts, v view) said {
 	}
 	message := v.installed.version() + " is the newest version"
 	if catalog := facts.Extension.Spec.Source.Catalog; catalog != nil && len(catalog.Channels) > 0 {
-		message += " in the channels that are asked for"
+		message += " in the requested channels"
 	}
 	return said{metav1.ConditionFalse, reasonNewest, message}
 }

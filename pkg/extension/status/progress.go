@@ -37,7 +37,7 @@ func progress(facts Facts, v view) said {
 	}
 	message := facts.Outcome.Message
 	if message == "" {
-		message = "it has not been found out yet what to install"
+		message = "it is not known yet what to install"
 	}
 	return said{metav1.ConditionTrue, ReasonRetrying, message}
 }

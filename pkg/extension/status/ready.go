@@ -45,12 +45,12 @@ func readiness(facts Facts, v view) (said, bool) {
 	case v.proposal != nil && !settled(facts, v):
 		return said{metav1.ConditionFalse, reasonProposed, proposal(v)}, false
 	case v.installed == nil:
-		return said{metav1.ConditionFalse, string(Pending), cmp.Or(joined(outcome), "it has not been found out yet what to install")}, false
+		return said{metav1.ConditionFalse, string(Pending), cmp.Or(joined(outcome), "it is not known yet what to install")}, false
 	}
 	said, person := v.installed.readiness()
 	switch {
 	case failed:
-		said.message += fmt.Sprintf("; no other version can come (%s): %s", outcome.Result, joined(outcome))
+		said.message += fmt.Sprintf("; no other version can be installed (%s): %s", outcome.Result, joined(outcome))
 	case v.proposal != nil:
 		said.message += "; " + proposal(v)
 	}
@@ -77,13 +77,13 @@ func (r revision) readiness() (said, bool) {
 	case person:
 		return said{metav1.ConditionFalse, stalled.Reason, title + ": " + withObjects(stalled.Message, r.objects())}, true
 	case r.paused():
-		return said{metav1.ConditionFalse, reasonPaused, title + " is paused; it goes on with: kubectl penstock resume " + r.Name}, false
+		return said{metav1.ConditionFalse, reasonPaused, title + " is paused; resume it with: kubectl penstock resume " + r.Name}, false
 	case progressing != nil && progressing.Reason == revisionFrozen:
 		return said{metav1.ConditionFalse, revisionFrozen, title + ": " + progressing.Message}, false
 	case !r.is(olmv1alpha1.ConditionSucceeded):
 		return said{metav1.ConditionFalse, ReasonRollingOut, title + " is rolling out" + after(": ", cmp.Or(r.objects(), messageOf(progressing)))}, false
 	case available == nil || available.Status == metav1.ConditionUnknown:
-		return said{metav1.ConditionUnknown, reasonOf(available), title + " is installed, and whether it is available is not known" + after(": ", messageOf(available))}, false
+		return said{metav1.ConditionUnknown, reasonOf(available), title + " is installed; it is not known whether it is available" + after(": ", messageOf(available))}, false
 	case available.Status == metav1.ConditionFalse:
 		return said{metav1.ConditionFalse, reasonUnavailable, title + " is installed, and not available: " + cmp.Or(r.objects(), available.Message)}, false
 	}
@@ -165,9 +165,9 @@ func proposal(v view) string {
 		message += ": " + why
 	}
 	if against != "" {
-		message += "; it is reviewed with: " + against
+		message += "; review it with: " + against
 	}
-	return message + "; it is approved with: kubectl penstock resume " + r.Name
+	return message + "; approve it with: kubectl penstock resume " + r.Name
 }
 
 // deleting is the status of an extension that is being deleted: what is left. What catalogs

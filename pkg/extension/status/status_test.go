@@ -120,7 +120,7 @@ func TestOf(t *testing.T) {
 		},
 		"Paused": {
 			reason: "a person has paused it", facts: facts(with(rev(1, rolling[2], lifecycle(olmv1alpha1.LifecycleStatePaused)))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
-			want: map[string]string{Progressing: "False/Blocked: Revision 1.0.0 is paused.", Ready: "False/Paused: argocd-1 (1.0.0) is paused; it goes on with: kubectl penstock resume argocd-1"},
+			want: map[string]string{Progressing: "False/Blocked: Revision 1.0.0 is paused.", Ready: "False/Paused: argocd-1 (1.0.0) is paused; resume it with: kubectl penstock resume argocd-1"},
 		},
 		"Unresolved": {
 			reason: "OLM's message to the letter, ours in Ready", bundle: "argocd.v1.0.0 1.0.0", active: "argocd-1",
@@ -151,14 +151,14 @@ func TestOf(t *testing.T) {
 			reason: "what the spec led to is installed: an upgrade that a catalog brought and nobody may make is no failure of it", active: "argocd-1", bundle: "argocd.v1.0.0 1.0.0",
 			facts: facts(with(rev(1, well)), outcome(Denied, "alice may not create roles", ""), upgrades(&Upgrades{Allowed: "1.1.0"})),
 			want: map[string]string{
-				Ready: "True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can come (Denied): alice may not create roles", Stalled: nothing,
-				UpgradeAvailable: "True/Allowed: 1.1.0 is newer than 1.0.0, and allowed; it does not come (Denied): alice may not create roles",
+				Ready: "True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can be installed (Denied): alice may not create roles", Stalled: nothing,
+				UpgradeAvailable: "True/Allowed: 1.1.0 is newer than 1.0.0, and allowed; it is not installed (Denied): alice may not create roles",
 			},
 		},
 		"CatalogGone": {
 			reason: "what is installed is kept, and OLM says that all is well", facts: facts(with(rev(1, well)), outcome(NoCatalog, `no bundles found for package "argocd"`, ""), func(f *Facts) { f.Deprecations, f.Upgrades = nil, nil }), active: "argocd-1", bundle: "argocd.v1.0.0 1.0.0",
 			want: map[string]string{
-				Progressing: progressing, Ready: `True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can come (NoCatalog): no bundles found for package "argocd"`,
+				Progressing: progressing, Ready: `True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can be installed (NoCatalog): no bundles found for package "argocd"`,
 				Deprecated: "Unknown/DeprecationStatusUnknown: deprecation status unknown: catalog data unavailable", BundleDeprecated: "Unknown/DeprecationStatusUnknown: deprecation status unknown: catalog data unavailable",
 				UpgradeAvailable: "Unknown/CatalogDataUnavailable: no catalog says which versions there are",
 			},
@@ -176,7 +176,7 @@ func TestOf(t *testing.T) {
 			reason: "it waits for a person as was asked for, so it is not stalled", facts: facts(with(rev(1, proposedFor("1")))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{
 				Installed: "False/Absent: No bundle installed", Progressing: "False/Blocked: Revision 1.0.0 is proposed and waits for approval.", Stalled: nothing,
-				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval; it is approved with: kubectl penstock resume argocd-1",
+				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval; approve it with: kubectl penstock resume argocd-1",
 			},
 		},
 		"ProposedByCatalog": {
@@ -184,8 +184,8 @@ func TestOf(t *testing.T) {
 			active: "argocd-1 argocd-2[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{
 				Progressing:      progressing,
-				Ready:            "True/Succeeded: argocd-1 (1.0.0) is installed and available; argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; it is reviewed with: kubectl get revisiondiff argocd-1..argocd-2; it is approved with: kubectl penstock resume argocd-2",
-				UpgradeAvailable: "True/Proposed: argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; it is reviewed with: kubectl get revisiondiff argocd-1..argocd-2; it is approved with: kubectl penstock resume argocd-2",
+				Ready:            "True/Succeeded: argocd-1 (1.0.0) is installed and available; argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; review it with: kubectl get revisiondiff argocd-1..argocd-2; approve it with: kubectl penstock resume argocd-2",
+				UpgradeAvailable: "True/Proposed: argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; review it with: kubectl get revisiondiff argocd-1..argocd-2; approve it with: kubectl penstock resume argocd-2",
 			},
 		},
 		"ProposedBySpec": {
@@ -195,7 +195,7 @@ func TestOf(t *testing.T) {
 		"ProposedWhy": {
 			reason: "nobody has decided it, and the reason is told", facts: facts(with(rev(1, proposedFor("1"), annotated(olmv1alpha1.LifecycleReasonAnnotation, "alice may not")))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{
-				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval: alice may not; it is approved with: kubectl penstock resume argocd-1",
+				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval: alice may not; approve it with: kubectl penstock resume argocd-1",
 			},
 		},
 		"Held": {
@@ -307,7 +307,7 @@ func TestSettledAgain(t *testing.T) {
 	f.Extension.Status = Of(f)
 	f.Outcome = Outcome{Result: CatalogUnavailable, Message: "error getting package"}
 	got := Of(f)
-	if want := "True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can come (CatalogUnavailable): error getting package"; line(got.Conditions, Ready) != want {
+	if want := "True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can be installed (CatalogUnavailable): error getting package"; line(got.Conditions, Ready) != want {
 		t.Errorf("Ready is %q, want %q", line(got.Conditions, Ready), want)
 	}
 	if want := "True/Retrying: error getting package"; line(got.Conditions, Progressing) != want {

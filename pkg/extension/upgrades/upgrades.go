@@ -195,7 +195,7 @@ func causeOf(survey *resolve.Survey, one resolve.Seen) Cause {
 func why(survey *resolve.Survey, one candidate) string {
 	switch one.cause {
 	case OtherCatalog:
-		return "only catalog " + one.Catalog + " has it, which selector does not choose"
+		return "only catalog " + one.Catalog + " has it, and selector does not choose that catalog"
 	case Tie:
 		return survey.Tie()
 	case Unsupported:

@@ -120,7 +120,7 @@ func TestOf(t *testing.T) {
 			resolve.Request{Installed: has("1.0.0"), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "a"}}},
 			[]resolve.Catalog{catalog("a", 0, path[:2]...), catalog("b", 9, "stable: 1.1.0 > 1.0.0", "stable: 1.5.0 > 1.1.0")},
 			Upgrades{Installed: "1.0.0", Allowed: "1.1.0", AllowedChannel: "stable", AllowedCatalog: "a", Newest: "1.1.0", Blocked: []Blocked{
-				{"1.5.0", "b", OtherCatalog, "only catalog b has it, which selector does not choose"},
+				{"1.5.0", "b", OtherCatalog, "only catalog b has it, and selector does not choose that catalog"},
 			}},
 		},
 		"a dependency": {
@@ -141,7 +141,7 @@ func TestOf(t *testing.T) {
 		"the catalog does not have it any more": {
 			"what is installed is not in doubt, and that nothing leads on is said",
 			resolve.Request{Installed: has("1.0.0")}, []resolve.Catalog{catalog("a", 0, "stable: 0.9.0")},
-			Upgrades{Installed: "1.0.0", Newest: "0.9.0", None: "0.9.0 exists in channel stable but is no successor of 1.0.0: it is an upgrade of nothing; it is lower, and only upgradeConstraintPolicy SelfCertified goes back"},
+			Upgrades{Installed: "1.0.0", Newest: "0.9.0", None: "0.9.0 exists in channel stable but is no successor of 1.0.0: it neither replaces nor skips any version; it is lower, and only upgradeConstraintPolicy SelfCertified allows a downgrade"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,7 +101,7 @@ func (r *Reader) Find(ctx context.Context, object imagetemplate.Object) (Resourc
 		}
 		for _, verb := range []string{"get", "list", "watch"} {
 			if !slices.Contains(one.Verbs, verb) {
-				return Resource{}, &Missing{Detail: fmt.Sprintf("kind %s has no verb %s, and nobody could see it change", object.Kind, verb)}
+				return Resource{}, &Missing{Detail: fmt.Sprintf("kind %s has no verb %s, which templates need", object.Kind, verb)}
 			}
 		}
 		return Resource{version.WithResource(one.Name), one.Namespaced}, nil
@@ -125,7 +125,7 @@ func (r *Reader) Read(ctx context.Context, resource Resource, field imagetemplat
 	case err != nil:
 		return "", &Missing{Detail: err.Error()}
 	case !imagetemplate.Fits(value):
-		return "", &Missing{Detail: "the field has what is no part of a reference: 1 to 128 letters, digits, dots, hyphens and underscores are"}
+		return "", &Missing{Detail: "the value of the field cannot be part of a reference: it must be 1 to 128 letters, digits, dots, hyphens and underscores"}
 	}
 	return value, nil
 }

@@ -153,7 +153,7 @@ func TestValue(t *testing.T) {
 		"Field":     {variable: field("one", "{.spec.tag}"), want: "v7"},
 		"NoField":   {variable: field("one", "{.spec.other}"), missing: "leads to nothing"},
 		"Map":       {variable: field("map", "{.spec.tag}"), missing: "leads to a map"},
-		"Hostile":   {variable: field("hostile", "{.spec.tag}"), missing: "no part of a reference"},
+		"Hostile":   {variable: field("hostile", "{.spec.tag}"), missing: "cannot be part of a reference"},
 		"NoObject":  {variable: field("missing", "{.spec.tag}"), missing: "there is no Sample.example.com/v1 ns/missing"},
 		"Forbidden": {variable: field("forbidden", "{.spec.tag}"), missing: "there is no right to get samples.example.com ns/forbidden"},
 		"Away":      {variable: field("away", "{.spec.tag}"), mayPass: true},

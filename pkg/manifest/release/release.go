@@ -117,7 +117,7 @@ func markOf(id manifest.ID, annotations map[string]json.RawMessage) (Mark, []Off
 	if removedFound && (levelFound || mark.CreateOnly) {
 		offences = append(offences, Offence{
 			ID: id, Annotation: DeleteAnnotation, Value: Shown(removed),
-			Allowed: "which cannot be together with " + CreateOnlyAnnotation + " or " + InstallLevelAnnotation,
+			Allowed: "which cannot be combined with " + CreateOnlyAnnotation + " or " + InstallLevelAnnotation,
 		})
 	}
 	if len(offences) > 0 {
@@ -184,11 +184,11 @@ func LookAlikes(object manifest.Object) []string {
 	var found []string
 	for _, key := range slices.Sorted(maps.Keys(content.Metadata.Annotations)) {
 		if key != InstallLevelAnnotation && isLookAlike(key) {
-			found = append(found, fmt.Sprintf("annotation %q means nothing: the install level is %s", key, InstallLevelAnnotation))
+			found = append(found, fmt.Sprintf("annotation %q has no effect: the install level is %s", key, InstallLevelAnnotation))
 		}
 	}
 	if _, ok := content.Spec.Template.Metadata.Annotations[InstallLevelAnnotation]; ok {
-		found = append(found, InstallLevelAnnotation+" on the pod template means nothing: it belongs on the object itself")
+		found = append(found, InstallLevelAnnotation+" on the pod template has no effect: it belongs on the object itself")
 	}
 	return found
 }

@@ -70,7 +70,7 @@ func TestMarkOf(t *testing.T) {
 		"BesideFalse": {annotations: `{"release.openshift.io/create-only":"false","release.openshift.io/install-level":"1"}`,
 			offences: []string{`ConfigMap a/x: annotation release.openshift.io/install-level is "1", which needs release.openshift.io/create-only: "true" beside it`}},
 		"Delete": {annotations: `{"release.openshift.io/create-only":"true","release.openshift.io/delete":"true","release.openshift.io/install-level":"1"}`,
-			offences: []string{`ConfigMap a/x: annotation release.openshift.io/delete is "true", which cannot be together with release.openshift.io/create-only or release.openshift.io/install-level`}},
+			offences: []string{`ConfigMap a/x: annotation release.openshift.io/delete is "true", which cannot be combined with release.openshift.io/create-only or release.openshift.io/install-level`}},
 		"OtherValueNoString": {annotations: `{"release.openshift.io/create-only":"true","other":1}`, want: Mark{CreateOnly: true}},
 		"KeyInAnotherCase":   {annotations: `{"Release.openshift.io/install-level":"7"}`},
 		"AnotherDomain":      {annotations: `{"release.openshift.com/install-level":"7"}`},
@@ -111,7 +111,7 @@ func TestAnnotationOnPodTemplateMeansNothing(t *testing.T) {
 	if mark, offences := MarkOf(object); mark != (Mark{}) || len(offences) > 0 {
 		t.Errorf("got %+v, %v", mark, offences)
 	}
-	if diff := cmp.Diff([]string{"release.openshift.io/install-level on the pod template means nothing: it belongs on the object itself"}, LookAlikes(object)); diff != "" {
+	if diff := cmp.Diff([]string{"release.openshift.io/install-level on the pod template has no effect: it belongs on the object itself"}, LookAlikes(object)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

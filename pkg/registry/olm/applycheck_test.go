@@ -60,7 +60,7 @@ func TestApplyCheck(t *testing.T) {
 	for _, query := range []string{"", "?dryRun=All"} {
 		s.unchanged(func() {
 			got := s.do(call{method: http.MethodPost, path: revisions + query, body: twice}).want(t, http.StatusUnprocessableEntity)
-			says(t, got.raw, path, "Pod default/p", `items 0 and 2`, `A`, "server-side apply takes each only once")
+			says(t, got.raw, path, "Pod default/p", `items 0 and 2`, `A`, "server-side apply accepts each only once")
 		})
 	}
 	s.unchanged(func() {

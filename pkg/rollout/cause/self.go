@@ -139,7 +139,7 @@ func (s Subject) ofDefinition(base Cause) (Cause, bool) {
 	}[c.reason]
 	if field != "" {
 		group, _, _ := unstructured.NestedString(s.Manifest, "spec", "group")
-		base.Facts = "another definition of group " + word(group) + " has the name of its spec.names." + field
+		base.Facts = "another definition of group " + word(group) + " already uses its spec.names." + field
 		if name, _, _ := unstructured.NestedString(s.Manifest, "spec", "names", field); name != "" {
 			base.Facts += ", " + word(name)
 		}

@@ -48,7 +48,7 @@ status: {conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreat
 		"names-taken": {"which name", crd, `
 status: {conditions: [{type: NamesAccepted, status: "False", reason: KindConflict, message: '"Widget" is already in use'}, {type: Established, status: "False", reason: NotAccepted}]}
 `, `spec: {group: example.com, names: {plural: widgets, kind: Widget}}`,
-			"CustomResourceDefinition.apiextensions.k8s.io widgets.example.com: KindConflict, another definition of group example.com has the name of its spec.names.kind, Widget"},
+			"CustomResourceDefinition.apiextensions.k8s.io widgets.example.com: KindConflict, another definition of group example.com already uses its spec.names.kind, Widget"},
 		"names-fine": {"it is not established yet", crd, `status: {conditions: [{type: NamesAccepted, status: "True"}]}`, ``, ""},
 		"no-service": {"what the aggregator says in one word", api, `status: {conditions: [{type: Available, status: "False", reason: ServiceNotFound, message: "service/api in a is not present"}]}`, service,
 			"APIService.apiregistration.k8s.io v1.example.com: ServiceNotFound, Service a/api does not exist"},

@@ -15,7 +15,7 @@ import (
 )
 
 // Remedy makes a kubeconfig of one that Parse refuses.
-const Remedy = "kubectl config view --minify --flatten --raw writes one that has everything in itself; credentials of a plugin are to be replaced by a token or a client certificate"
+const Remedy = "kubectl config view --minify --flatten --raw writes a self-contained one; replace credentials of a plugin by a token or a client certificate"
 
 // Parse reads the current context of a kubeconfig. What would have this process run a
 // program, read a file, send its requests through another server or in another name
@@ -24,7 +24,7 @@ const Remedy = "kubectl config view --minify --flatten --raw writes one that has
 func Parse(raw []byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(raw)
 	if err != nil {
-		return nil, fmt.Errorf("it is no kubeconfig: %w", err)
+		return nil, fmt.Errorf("it is not a kubeconfig: %w", err)
 	}
 	if config.CurrentContext == "" {
 		return nil, errors.New("it has no current-context")

@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 		"Token":       {reason: "everything is in it; other contexts are not looked at", raw: written(server, token)},
 		"Certificate": {reason: "so it is here", raw: written(server, `client-certificate-data: YQ==, client-key-data: YQ==`)},
 		"Nothing":     {reason: "no file is no kubeconfig", want: "no current-context"},
-		"Garbage":     {reason: "nor is this", raw: "a: [", want: "no kubeconfig"},
+		"Garbage":     {reason: "nor is this", raw: "a: [", want: "not a kubeconfig"},
 		"NoContext":   {reason: "the current one counts", raw: strings.Replace(written(server, token), "current-context: there", "current-context: gone", 1), want: `"gone" is not among its contexts`},
 		"NoUser":      {reason: "it names one", raw: strings.Replace(written(server, token), "user: u}", "user: gone}", 1), want: `"gone", which is not among its users`},
 		"NoCluster":   {reason: "it names one", raw: strings.Replace(written(server, token), "cluster: c,", "cluster: gone,", 1), want: `"gone", which is not among its clusters`},

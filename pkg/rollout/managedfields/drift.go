@@ -30,7 +30,7 @@ func (d Drift) String() string {
 	case d.Gone:
 		return d.Path + " was removed"
 	case d.Manager == "":
-		return d.Path + " was changed, and no manager has it"
+		return d.Path + " was changed, and no field manager owns it"
 	default:
 		return fmt.Sprintf("%s was changed by %s", d.Path, d.Manager)
 	}
@@ -125,7 +125,7 @@ func Describe(drifts []Drift) string {
 		parts = append(parts, d.String())
 	}
 	if len(parts) == 0 {
-		return "a value differs although nobody claims it"
+		return "a value differs although no field manager owns it"
 	}
 	return strings.Join(parts, ", ")
 }

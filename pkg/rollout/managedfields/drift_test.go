@@ -162,7 +162,7 @@ func TestFindDrift(t *testing.T) {
 		},
 		"wiped managedFields": {
 			reason: "nobody can be named, but it is another value", wanted: `{"data":{"a":"1","b":"2"}}`, live: `{"data":{"a":"9","b":"2"}}`,
-			want: []string{".data.a was changed, and no manager has it"},
+			want: []string{".data.a was changed, and no field manager owns it"},
 		},
 		"keys with dots": {
 			reason: "a label", wanted: `{"metadata":{"labels":{"penstock.dev/chain":"argocd"}}}`, live: `{"metadata":{"labels":{}}}`,
@@ -198,7 +198,7 @@ func TestDescribe(t *testing.T) {
 		drifts []Drift
 		want   string
 	}{
-		"none": {nil, "a value differs although nobody claims it"},
+		"none": {nil, "a value differs although no field manager owns it"},
 		"two":  {[]Drift{{Path: ".a", Manager: "x"}, {Path: ".b", Gone: true}}, ".a was changed by x, .b was removed"},
 		"many": {many, ".a was changed by x, .a was changed by x, .a was changed by x, .a was changed by x, .a was changed by x, and 2 more"},
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // zeroScale stands for the manager that scaled to zero, of which nothing is noted.
-const zeroScale = "whoever scaled it to zero"
+const zeroScale = "the manager that scaled it to zero"
 
 // YieldingTo is Yielding for an object that was read whole: fields that were scaled to zero are
 // among what is left.

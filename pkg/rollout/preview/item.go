@@ -57,7 +57,7 @@ func (j *judge) item(ctx context.Context, o object) (item Item, err error) {
 		return err != nil || !targetclient.IsOvertaken(item.Err), nil
 	})
 	if err == nil && targetclient.IsOvertaken(item.Err) {
-		item.Action, item.Message, item.Overtaken = rollout.Deferred, "it was written each time while it was looked at: ask again", true
+		item.Action, item.Message, item.Overtaken = rollout.Deferred, "it was changed during each attempt to read it: ask again", true
 		item.Failure, item.Err = nil, nil
 	}
 	return item, err
@@ -129,7 +129,7 @@ func (j *judge) goes(ctx context.Context, o object) (Item, error) {
 	entry := j.work.Inventory.Entries[ref.ID]
 	switch {
 	case meta.IsNoMatchError(err):
-		item.Action, item.Message = rollout.Deferred, "its kind is not served at the moment: whether it exists cannot be told"
+		item.Action, item.Message = rollout.Deferred, "its kind is not served at the moment: it is not known whether the object exists"
 		return item, nil
 	case err != nil:
 		item.Unread = unread(err)
@@ -147,7 +147,7 @@ func (j *judge) goes(ctx context.Context, o object) (Item, error) {
 	case j.work.Orphan[entry.Revision], seen.Keep:
 		item.Action = Release
 	case seen.Deleting:
-		item.Action, item.Message = rollout.Deferred, "is being deleted; its finalizers have to be done first"
+		item.Action, item.Message = rollout.Deferred, "is being deleted; it waits for its finalizers"
 	default:
 		item.Action = Delete
 		item.Before, err = plain(live)
@@ -207,7 +207,7 @@ func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unst
 // nothing about it.
 func (j *judge) refused(item *Item, action rollout.Action, err error) error {
 	if targetclient.IsVersionGone(err) {
-		item.Action, item.Message = rollout.Deferred, fmt.Sprintf("%s; a rollout corrects that first, and what the server will say then cannot be told", rollout.Explain(item.Ref, err))
+		item.Action, item.Message = rollout.Deferred, fmt.Sprintf("%s; a rollout corrects that first; how the server answers then is not known", rollout.Explain(item.Ref, err))
 		return nil
 	}
 	if silent(err) {

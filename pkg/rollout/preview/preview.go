@@ -253,7 +253,7 @@ func tolerate(items []Item) {
 		for j := range items {
 			if other := &items[j]; other.DefinesKindsOf(item.Group) && (other.Action == rollout.Create || other.After != nil) {
 				item.Action, item.Failure, item.Err = rollout.Deferred, nil, nil
-				item.Message = "its kind is defined anew by the same rollout; what the server will say then cannot be told"
+				item.Message = "the same rollout changes the definition of its kind; how the server answers then is not known"
 				break
 			}
 		}

@@ -34,7 +34,7 @@ func TestApplyCheck(t *testing.T) {
 			warnings: []string{`a.yaml:13: Deployment.apps b/a: spec.template.spec.containers[0].env[0]: "A" is set again in item 2 (counted from 0), ` +
 				`and the last value counts: this one is left out (line 16 stays)`},
 			wantProblems: []string{`a.yaml:20: Deployment.apps b/a: spec.template.spec.containers[0].ports[1]: items 0 and 1 of the list (counted from 0) have the same key ` +
-				`(containerPort 1, protocol "TCP"): server-side apply takes each only once (first: line 19)`},
+				`(containerPort 1, protocol "TCP"): server-side apply accepts each only once (first: line 19)`},
 		},
 		"Unknown": {
 			reason:   "a field that this version does not know may be one of a newer cluster",
@@ -51,7 +51,7 @@ func TestApplyCheck(t *testing.T) {
 					"properties: {names: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}}}}\n",
 			},
 			wantProblems: []string{
-				`a.yaml:5: X.example.com a: spec.names[2]: items 0 and 2 of the list (counted from 0) are equal: server-side apply takes each only once (first: line 5)`,
+				`a.yaml:5: X.example.com a: spec.names[2]: items 0 and 2 of the list (counted from 0) are equal: server-side apply accepts each only once (first: line 5)`,
 				`a.yaml:6: X.example.com a: spec.nonsense: is not a field of this type`,
 			},
 		},

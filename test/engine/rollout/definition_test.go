@@ -41,7 +41,7 @@ func survivesDeletedDefinitions(t *testing.T, c *chain) {
 	c.until("gone", complete)
 	watches.freeze()
 	c.settled(t)
-	if said := strings.Join(c.events, "\n"); !strings.Contains(said, "went with the definition of its kind") {
+	if said := strings.Join(c.events, "\n"); !strings.Contains(said, "was deleted with the definition of its kind") {
 		t.Errorf("events: %s", said)
 	}
 }

@@ -35,7 +35,7 @@ func saysWhatToDoAboutImmutableFields(t *testing.T, c *chain) {
 		return strings.HasPrefix(strings.Join(failures(r), "\n"), "2/base Service immutable/s: ApplyRejected\n2/base Job.batch immutable/j: ApplyRejected")
 	})
 	for _, f := range report.Layers[0].Phases[0].Failures {
-		if !strings.Contains(f.Message, "delete the object, and it is made as the manifest says") || !f.NeedsPerson {
+		if !strings.Contains(f.Message, "delete the object, and it is created as the manifest says") || !f.NeedsPerson {
 			t.Errorf("the message does not say what to do: %+v", f)
 		}
 	}

@@ -274,7 +274,7 @@ func (s rolledBack) rollback(to string) {
 
 func (s rolledBack) soaks() {
 	s.submit("soak", 1, map[string]any{"successDelaySeconds": int64(3600)})
-	s.until("soak-1", "Succeeded", "False/Soaking all objects are available; the revision has succeeded when they still are at ")
+	s.until("soak-1", "Succeeded", "False/Soaking all objects are available; the revision succeeds if they still are at ")
 	s.until("soak-1", "Available", "True")
 	// The end is noticed without anything happening then.
 	since := time.Now()

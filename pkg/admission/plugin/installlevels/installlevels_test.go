@@ -150,7 +150,7 @@ func TestWarnings(t *testing.T) {
 	}
 	want := []string{
 		"Deployment.apps a/server, of install level 0, needs ConfigMap a/late, which is of install level 1: the first installation waits until somebody else makes it",
-		"Deployment.apps a/server: release.openshift.io/install-level on the pod template means nothing: it belongs on the object itself",
+		"Deployment.apps a/server: release.openshift.io/install-level on the pod template has no effect: it belongs on the object itself",
 	}
 	if diff := cmp.Diff(want, said.texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -24,7 +24,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	budget := asking("Stalled", "BudgetExceeded", "… as 25-0123456789: kubectl annotate --overwrite cer argocd-3 "+acknowledge+"=25-0123456789", metav1.ConditionTrue)
-	held := asking("Held", "IsRollback", "… until it is released: kubectl annotate cer argocd-3 "+release+"=argocd-2", metav1.ConditionTrue)
+	held := asking("Held", "IsRollback", "… until the hold is released: kubectl annotate cer argocd-3 "+release+"=argocd-2", metav1.ConditionTrue)
 	nothing := func(*olm.ClusterExtensionRevision) {}
 	paused := func(r *olm.ClusterExtensionRevision) { r.Spec.LifecycleState = olm.LifecycleStatePaused }
 	active := func(r *olm.ClusterExtensionRevision) { r.Spec.LifecycleState = olm.LifecycleStateActive }
