@@ -79,7 +79,7 @@ func TestHostile(t *testing.T) {
 
 // requests measures what requests cost the program.
 func requests(t *testing.T, report *measure.Report) {
-	c := cluster.Start(t)
+	c := cluster.Start(t, cluster.AllProcessors())
 	w := hostilePlane{c, t, penstock.Build(t).Serve(t, c, penstock.DataDir(t))}
 	c.MustKubectlInput(fmt.Sprintf(role, "alice", "create"), "create", "-f", "-")
 	c.MustKubectlInput(fmt.Sprintf(role, "carol", "patch"), "create", "-f", "-")

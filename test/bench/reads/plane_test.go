@@ -43,7 +43,7 @@ type readsPlane struct {
 func newReadsPlane(t *testing.T, program *penstock.Program) *readsPlane {
 	t.Helper()
 	// Auditing would cost kube-apiserver what it does not cost Penstock.
-	c := cluster.Start(t, cluster.APIServerArgs("--audit-policy-file=", "--audit-log-path="))
+	c := cluster.Start(t, cluster.AllProcessors(), cluster.APIServerArgs("--audit-policy-file=", "--audit-log-path="))
 	host, err := newClient(c.Config())
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ type casePlane struct {
 
 func newCasePlane(t *testing.T, roundTrip time.Duration) *casePlane {
 	t.Helper()
-	c := cluster.Start(t)
+	c := cluster.Start(t, cluster.AllProcessors())
 	w := &casePlane{t: t, cluster: c, kubeconfig: c.Kubeconfig(), config: c.Config()}
 	config := c.Config()
 	config.UserAgent = "bench"

@@ -113,7 +113,7 @@ func TestPolicies(t *testing.T) {
 	if os.Getenv("BENCH") != "webhooks" {
 		t.Skip("a benchmark that wants the machine for itself: run it by `make bench-webhooks`")
 	}
-	c := cluster.Start(t)
+	c := cluster.Start(t, cluster.AllProcessors())
 	pid, err := c.Plane().Pid("kube-apiserver")
 	if err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func TestWebhooks(t *testing.T) {
 	if os.Getenv("BENCH") != "webhooks" {
 		t.Skip("a benchmark that wants the machine for itself: run it by `make bench-webhooks`")
 	}
-	c := cluster.Start(t)
+	c := cluster.Start(t, cluster.AllProcessors())
 	penstock.Build(t).Serve(t, c, penstock.DataDir(t))
 	port := strings.TrimSpace(c.MustKubectl("get", "service", "penstock", "-n", "penstock-system", "-o", "jsonpath={.spec.ports[0].port}"))
 	var api struct{ Spec struct{ CABundle []byte } }

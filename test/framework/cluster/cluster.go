@@ -36,6 +36,12 @@ func APIServerArgs(args ...string) Option {
 	return func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) }
 }
 
+// AllProcessors gives each program of the control plane all processors, for measurements: otherwise
+// each uses one at a time.
+func AllProcessors() Option {
+	return func(o *plane.Options) { o.Processors = 0 }
+}
+
 // Start runs a control plane until the test ends. Any number may run at the
 // same time.
 //
@@ -48,7 +54,7 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	if err != nil {
 		t.Fatalf("cluster: %v", err)
 	}
-	options := plane.Options{Dir: folder(t), Tools: tools}
+	options := plane.Options{Dir: folder(t), Tools: tools, Processors: 1}
 	for _, opt := range opts {
 		opt(&options)
 	}

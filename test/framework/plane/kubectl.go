@@ -20,6 +20,7 @@ import (
 // of a processor, a command 10. There are as many as commands run at the same time.
 type kubectls struct {
 	dir, tools string
+	processors int // as of Options
 
 	mu     sync.Mutex
 	idle   []*batch
@@ -93,7 +94,7 @@ func needsProcess(args []string) bool {
 func (k *kubectls) alone(ctx context.Context, c command) (Output, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(k.tools, "kubectl"), c.Args...)
-	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Env = append(environment(k.processors), c.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Stdin), &stdout, &stderr
 	err := cmd.Run()
 	out := Output{Stdout: stdout.String(), Stderr: stderr.String(), ExitCode: cmd.ProcessState.ExitCode()}
@@ -112,7 +113,7 @@ func (k *kubectls) take() (*batch, error) {
 		k.idle = k.idle[:n-1]
 		return b, nil
 	}
-	b, err := startBatch(k.dir, filepath.Join(k.tools, "kubectl-batch"))
+	b, err := startBatch(launch{dir: k.dir, name: "kubectl-batch", path: filepath.Join(k.tools, "kubectl-batch"), processors: k.processors})
 	if err == nil {
 		k.all = append(k.all, b)
 	}
@@ -138,8 +139,8 @@ type batch struct {
 	commands int
 }
 
-func startBatch(dir, path string) (*batch, error) {
-	if _, err := os.Stat(path); err != nil {
+func startBatch(l launch) (*batch, error) {
+	if _, err := os.Stat(l.path); err != nil {
 		return nil, err
 	}
 	stdin, requests, err := os.Pipe()
@@ -153,7 +154,8 @@ func startBatch(dir, path string) (*batch, error) {
 		return nil, fmt.Errorf("making a pipe for kubectl-batch: %w", err)
 	}
 	defer stdout.Close()
-	started, err := runOn(stdin, stdout, dir, path, "kubectl-batch", false, nil)
+	l.stdin, l.stdout = stdin, stdout
+	started, err := l.start()
 	if err != nil {
 		requests.Close()
 		answers.Close()

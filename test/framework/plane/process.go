@@ -19,66 +19,83 @@ type Process struct {
 	failure error         // how it ended; read only after exited is closed
 }
 
-// spawn starts a program in the folder of the plane, its output appended to
-// <name>.log there.
+// launch says how a program is started.
+type launch struct {
+	// dir is the folder of the plane, which has the log <name>.log.
+	dir, name string
+	path      string
+	args      []string
+	detached  bool
+	// processors is how many the program uses at the same time; 0 is all.
+	processors int
+	// stdin and stdout are files for input and output, and the program runs in the folder
+	// of the caller. Without them there is no input, the output is in the log, and the
+	// program runs in dir.
+	stdin, stdout *os.File
+}
+
+// spawn starts a program of the plane.
 func (p *Plane) spawn(name string, detached bool, args ...string) (*Process, error) {
-	started, err := run(p.dir, filepath.Join(p.tools, name), name, detached, args)
+	started, err := p.launch(p.tools, name, detached, args)
 	if err == nil {
 		p.processes = append(p.processes, started)
 	}
 	return started, err
 }
 
+// launch starts a program of tools that belongs to the plane, and does not add it to the plane.
+func (p *Plane) launch(tools, name string, detached bool, args []string) (*Process, error) {
+	return launch{dir: p.dir, name: name, path: filepath.Join(tools, name), args: args, detached: detached, processors: p.options.Processors}.start()
+}
+
 // Run starts one more program beside the plane: name is that of its log in the
 // folder, program one of the tools. It dies with the caller, however that ends.
 // The plane neither stops it nor minds when it ends.
 func (p *Plane) Run(name, program string, args ...string) (*Process, error) {
-	return run(p.dir, filepath.Join(p.tools, program), name, false, args)
+	return launch{dir: p.dir, name: name, path: filepath.Join(p.tools, program), args: args, processors: p.options.Processors}.start()
 }
 
-func run(dir, path, name string, detached bool, args []string) (*Process, error) {
-	return runOn(nil, nil, dir, path, name, detached, args)
-}
-
-// runOn is run with files for input and output, and in the folder of the caller;
-// without them, there is no input, and the output is in the log.
-func runOn(stdin, stdout *os.File, dir, path, name string, detached bool, args []string) (*Process, error) {
+func (l launch) start() (*Process, error) {
 	started := &Process{
-		name:   name,
-		log:    filepath.Join(dir, name+".log"),
-		cmd:    exec.Command(path, args...),
+		name:   l.name,
+		log:    filepath.Join(l.dir, l.name+".log"),
+		cmd:    exec.Command(l.path, l.args...),
 		exited: make(chan struct{}),
 	}
 	output, err := os.OpenFile(started.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
+		return nil, fmt.Errorf("opening the log of %s: %w", l.name, err)
 	}
 	defer output.Close()
-	started.cmd.Dir = dir
-	started.cmd.Env = environment()
+	started.cmd.Dir = l.dir
+	started.cmd.Env = environment(l.processors)
 	started.cmd.Stdout, started.cmd.Stderr = output, output
-	if stdin != nil {
-		started.cmd.Stdin, started.cmd.Stdout = stdin, stdout
+	if l.stdin != nil {
+		started.cmd.Stdin, started.cmd.Stdout = l.stdin, l.stdout
 		started.cmd.Dir = ""
 	}
-	started.cmd.SysProcAttr = attributes(detached)
+	started.cmd.SysProcAttr = attributes(l.detached)
 
 	result := make(chan error)
 	go started.run(result)
 	if err := <-result; err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
+		return nil, fmt.Errorf("starting %s: %w", l.name, err)
 	}
 	return started, nil
 }
 
 // environment is that of the caller, with memory taken for processor time: a tenth
 // to a fifth of the time of a control plane that lives for seconds is collecting
-// garbage. Who sets GOGC is obeyed.
-func environment() []string {
-	if _, set := os.LookupEnv("GOGC"); set {
-		return os.Environ()
+// garbage. Who sets GOGC or GOMAXPROCS is obeyed.
+func environment(processors int) []string {
+	env := os.Environ()
+	if _, set := os.LookupEnv("GOGC"); !set {
+		env = append(env, "GOGC=400")
 	}
-	return append(os.Environ(), "GOGC=400")
+	if _, set := os.LookupEnv("GOMAXPROCS"); !set && processors > 0 {
+		env = append(env, fmt.Sprintf("GOMAXPROCS=%d", processors))
+	}
+	return env
 }
 
 // run starts the program and waits for its end on one operating system thread.

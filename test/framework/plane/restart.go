@@ -3,7 +3,6 @@ package plane
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 )
 
 // Upgrade ends kube-apiserver and starts that of other tools on the same port and etcd, as an
@@ -17,7 +16,7 @@ func (p *Plane) Upgrade(ctx context.Context, tools string) error {
 		if err := running.Kill(); err != nil {
 			return err
 		}
-		started, err := run(p.dir, filepath.Join(tools, "kube-apiserver"), "kube-apiserver", false, p.apiServerArgs(p.options))
+		started, err := p.launch(tools, "kube-apiserver", false, p.apiServerArgs(p.options))
 		if err != nil {
 			return err
 		}
