@@ -304,7 +304,7 @@ func TestPrivilegesWithoutHost(t *testing.T) {
 	line.cut()
 	for _, args := range [][]string{{"create", "-f", "-"}, {"apply", "--server-side", "-f", "-"}} {
 		out := c.KubectlInput(revision("argocd", 2), args...)
-		for _, text := range []string{"ServiceUnavailable", "what you may do cannot be found out at the moment", "bypass privilegechecks.policy.penstock.dev argocd"} {
+		for _, text := range []string{"ServiceUnavailable", "your rights cannot be checked at the moment", "bypass privilegechecks.policy.penstock.dev argocd"} {
 			if !strings.Contains(out.Stderr, text) {
 				t.Errorf("the answer does not say %q: %s", text, out)
 			}

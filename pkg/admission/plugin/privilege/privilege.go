@@ -238,9 +238,9 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 	case errors.As(err, &many), errors.As(err, &unreadable):
 		return admission.NewForbidden(a, fmt.Errorf("what you may do cannot be checked: %w; whoever may bypass privilegechecks.policy.penstock.dev need not be", err))
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do was not found out within %s: %s", p.deps.Timeout, err))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights could not be checked within %s: %s", p.deps.Timeout, err))
 	default:
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 	}
 }
 

@@ -88,7 +88,7 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, definition *h
 		for _, asked := range cel.Rights(requirement.Definition, v1alpha1.DefinitionAccess(requirement.Access)) {
 			allowed, err := asked.Has(ctx, p.deps.Authorizer, a.GetUserInfo())
 			if err != nil && !allowed {
-				return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+				return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 			}
 			if !allowed {
 				lacks = append(lacks, asked.String())
