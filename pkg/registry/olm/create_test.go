@@ -45,7 +45,7 @@ func TestCreate(t *testing.T) {
 				"username": "alice", "uid": "uid-alice", "groups": []any{"devs", "system:authenticated"}, "extra": object{"scope": []any{"all"}},
 			},
 			"conditions": []any{object{
-				"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "nobody has looked at it yet",
+				"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "Penstock has not looked at it yet",
 				"lastTransitionTime": at(s.get("e-3"), "metadata", "creationTimestamp"),
 			}},
 		},

@@ -98,7 +98,7 @@ func (p *Plugin) validatePlan(ctx context.Context, a admission.Attributes) error
 	}
 	changed := !apiequality.Semantic.DeepEqual(plan.Spec, old.Spec)
 	if governance.NeedsApprove(old.Spec.Action == hco.ActionApply, plan.Spec.Action == hco.ActionApply, changed) {
-		if err := p.need(ctx, a, VerbApprove, "setting spec.action to Apply, and changing spec while it is,"); err != nil {
+		if err := p.need(ctx, a, VerbApprove, "setting spec.action to Apply, or changing spec while it is Apply,"); err != nil {
 			return err
 		}
 	}
