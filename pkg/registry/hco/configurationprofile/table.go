@@ -27,7 +27,7 @@ const (
 func columns() []metav1.TableColumnDefinition {
 	const wide = 1
 	return []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name", Description: "Name of the profile, as spec.profile of a plan takes it."},
+		{Name: "Name", Type: "string", Format: "name", Description: "Name of the profile, for spec.profile of a plan."},
 		{Name: "State", Type: "string", Description: "Whether the cluster is as the profile says: Active, Inactive, Drifted or Unknown."},
 		{Name: "Plan", Type: "string", Description: "The plan that holds the profile, and its phase."},
 		{Name: "Impact", Type: "string", Description: "How much a plan would disturb the cluster now."},

@@ -22,7 +22,7 @@ var _ rest.TableConvertor = table{}
 func columns() []metav1.TableColumnDefinition {
 	const wide = 1
 	return []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name", Description: "Name of the profile, as spec.profile of a plan takes it."},
+		{Name: "Name", Type: "string", Format: "name", Description: "Name of the profile, for spec.profile of a plan."},
 		{Name: "Access", Type: "string", Description: "Whether its ServiceAccount has the rights that the definition declares."},
 		{Name: "Items", Type: "integer", Description: "How many targets it configures at most."},
 		{Name: "Description", Type: "string", Description: "What the profile is for."},
