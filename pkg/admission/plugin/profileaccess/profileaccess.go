@@ -67,7 +67,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	switch a.GetSubresource() {
 	case "":
 	case "status":
-		return admission.NewForbidden(a, errors.New("status of a definition is what the server made of it: nobody but Penstock writes it"))
+		return admission.NewForbidden(a, errors.New("status of a definition is what the server reports about it: nobody but Penstock writes it"))
 	default:
 		return nil
 	}
