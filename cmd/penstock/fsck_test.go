@@ -61,7 +61,7 @@ func TestFsck(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(0, "the store is sound: 1 record, 0 packs")
-	run(1, "an earlier Penstock may serve it", "--repair")
+	run(1, "an earlier Penstock may be serving it", "--repair")
 	if _, err := identity.NewStore(client, database.Prefix).Raise(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (r *Redactor) Error(id manifest.ID, err error, known ...map[string]any) err
 		if quotesNothing(err) {
 			return err
 		}
-		return fmt.Errorf("it failed; what went wrong is not repeated here, because it may quote the %s", id.Kind)
+		return fmt.Errorf("it failed; the error is not repeated here, because it may quote the %s", id.Kind)
 	}
 	status := answer.Status()
 	values := r.Values(id.GroupKind(), known...)

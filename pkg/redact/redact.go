@@ -36,7 +36,7 @@ type Rule struct {
 }
 
 // Grammar is how a rule is written, for people.
-const Grammar = `<Kind>[.<group>]:<path>, such as 'Database.example.com:.spec.users[*].password'; a path is made of .field, .* (any key), [*] (any item of a list) and ["key"] (a key with other characters than letters, digits, - and _)`
+const Grammar = `<Kind>[.<group>]:<path>, such as 'Database.example.com:.spec.users[*].password'; a path is made of .field, .* (any key), [*] (any item of a list) and ["key"] (a key with characters other than letters, digits, - and _)`
 
 // ParseRule reads a rule as people write it: `Deployment.apps:.spec.a[*].b`, or
 // `ConfigMap:.data.password` for the core group. Errors say what is wrong, and

@@ -73,7 +73,7 @@ func (b *Budget) begin(ctx context.Context, user string) (done func(), err error
 	ctx, cancel := context.WithTimeout(ctx, placeWait)
 	defer cancel()
 	if err := b.places.Take(ctx, user, 1); err != nil {
-		return nil, apierrors.NewTooManyRequests("too many bodies of your requests have begun to come and are not here yet: finish these first", busyRetrySeconds)
+		return nil, apierrors.NewTooManyRequests("too many bodies of your requests are incomplete: finish sending these first", busyRetrySeconds)
 	}
 	return func() { b.places.Return(user, 1) }, nil
 }

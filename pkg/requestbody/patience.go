@@ -128,7 +128,7 @@ func (b *patientBody) end() {
 
 // tooSlow is the answer to who keeps others waiting.
 func tooSlow(wait time.Duration) error {
-	return late(fmt.Sprintf("nothing of the body came for %s, and others wait for their turn: send it again", wait))
+	return late(fmt.Sprintf("nothing of the body arrived for %s, and other requests are waiting: send it again", wait))
 }
 
 // late is a 408.

@@ -49,7 +49,7 @@ func TestPatience(t *testing.T) {
 			t.Cleanup(func() { _ = sender.Close() })
 			go func() { _, _ = sender.Write([]byte("half of it")) }()
 			code, text := send(body)
-			if err := <-errs; code != http.StatusRequestTimeout || apierrors.ReasonForError(err) != "Timeout" || !strings.Contains(text, "nothing of the body came for 50ms") {
+			if err := <-errs; code != http.StatusRequestTimeout || apierrors.ReasonForError(err) != "Timeout" || !strings.Contains(text, "nothing of the body arrived for 50ms") {
 				t.Errorf("%d %s, error %v", code, text, err)
 			}
 			code, text = send(strings.NewReader("all of it"))

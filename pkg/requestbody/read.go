@@ -86,10 +86,10 @@ func answer(err error) error {
 		return err
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return late("the body did not come in time")
+		return late("the body did not arrive in time")
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, errOver) {
 		return apierrors.NewTimeoutError("the request ended before its body was here", 0)
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the body of the request did not come whole: %s", err))
+	return apierrors.NewBadRequest(fmt.Sprintf("the body of the request did not arrive completely: %s", err))
 }

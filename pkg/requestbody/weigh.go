@@ -79,7 +79,7 @@ func checkAliases(text []byte) error {
 	expansion := expansion{limit: limit, anchored: map[*yamlv3.Node]int64{}}
 	if size, ok := expansion.size(&document); !ok || size > limit {
 		return apierrors.NewBadRequest(fmt.Sprintf(
-			"the aliases of this YAML make its %d bytes more than %d: write out what they stand for, or send JSON", len(text), limit))
+			"the aliases of this YAML expand its %d bytes to more than %d: write the values out, or send JSON", len(text), limit))
 	}
 	return nil
 }

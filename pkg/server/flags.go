@@ -15,13 +15,13 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.TargetKubeconfig, "target-kubeconfig", o.TargetKubeconfig,
 		"Kubeconfig file for the cluster that all revisions are rolled out into, when it is not the host. It must be complete in itself: no programs, no other files. It is read again when it changes.")
 	fs.StringVar(&o.AcceptTarget, "accept-target", o.AcceptTarget,
-		"Give up the objects that were rolled out into another cluster than the present one. Use the value at the end of the refusal; it is valid for that cluster only.")
+		"Give up the objects that were rolled out into another cluster than the present one. Use the value at the end of the error message; it is valid for that cluster only.")
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory of the store, created when absent. One process at a time may use it.")
 	fs.Var(&o.DataQuota, "data-quota",
-		"Size of the store's database at which it takes no more writes.")
+		"Size of the store's database at which it accepts no more writes.")
 	fs.BoolVar(&o.DataReturnPages, "data-return-pages", o.DataReturnPages,
-		"While idle, return to the kernel the memory that pages of the store's database take, on Linux. It uses what etcd does not promise to keep, and pays for large stores.")
+		"When idle, return to the kernel the memory that pages of the store's database use (Linux only). It relies on details of etcd that may change, and is worthwhile for large stores.")
 	fs.StringVar(&o.SnapshotDir, "snapshot-dir", o.SnapshotDir,
 		"Directory for snapshots of the store, created when absent; penstock restore creates a store from one. They hold the Secrets of all revisions. Without this flag no snapshots are taken.")
 	fs.DurationVar(&o.SnapshotInterval, "snapshot-interval", o.SnapshotInterval, "How often to take a snapshot, with --snapshot-dir.")
@@ -37,7 +37,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&o.RegisterCAFile, "register-ca-file", o.RegisterCAFile,
 		"PEM bundle that verifies --tls-cert-file, with --register. The file is read again when it changes.")
 	fs.StringVar(&o.AcceptIdentity, "accept-identity", o.AcceptIdentity,
-		"Serve a store although it is not the one that the host cluster knows. Use the value at the end of the refusal; it is valid for this one decision, and for no other store or later loss.")
+		"Serve a store although it is not the one that the host cluster knows. Use the value at the end of the error message; it is valid for this one decision, and for no other store or later loss.")
 	fs.StringArrayVar(&o.Redact, "redact", o.Redact,
 		"Field whose value appears in no diff, condition, event or log, like the content of Secrets. May be given several times. "+redact.Grammar+".")
 	fs.StringSliceVar(&o.GuardInstallLevels, "guard-install-levels", o.GuardInstallLevels,
@@ -51,7 +51,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	fs.StringVar(&etcd.Transport.CertFile, "etcd-certfile", "", "Client certificate for etcd.")
 	fs.StringVar(&etcd.Transport.KeyFile, "etcd-keyfile", "", "Key of the client certificate for etcd.")
 	fs.DurationVar(&etcd.CompactionInterval, "etcd-compaction-interval", etcd.CompactionInterval,
-		"How often to compact etcd; 0 when somebody else does.")
+		"How often to compact etcd; 0 when something else compacts it.")
 
 	fs = sets.FlagSet("secure serving")
 	o.Recommended.SecureServing.AddFlags(fs)

@@ -93,7 +93,7 @@ func Run(ctx context.Context, o *Options) error {
 func runUntilEnd(ctx context.Context, o *Options, h *host.Host, db *database.Database) error {
 	err := runUntilDecided(ctx, o, h, db)
 	for errors.Is(err, errDecided) {
-		klog.FromContext(ctx).Info("It can be told now what the store is; starting over")
+		klog.FromContext(ctx).Info("It is known now what the store is; starting over")
 		err = runUntilDecided(ctx, o, h, db)
 	}
 	return err

@@ -18,7 +18,7 @@ func (o *Options) Validate() error {
 	case o.DataDir == "" && len(servers) == 0:
 		errs = append(errs, errors.New("--data-dir is missing: it is where the store is kept (or name an external etcd with --etcd-servers)"))
 	case o.DataDir != "" && len(servers) > 0:
-		errs = append(errs, errors.New("--data-dir and --etcd-servers exclude each other: the store is here or there"))
+		errs = append(errs, errors.New("--data-dir and --etcd-servers exclude each other: the store is either embedded or external"))
 	}
 	if quantity := resource.MustParse(minQuota); o.DataQuota.Cmp(quantity) < 0 {
 		errs = append(errs, fmt.Errorf("--data-quota is %s, and must be %s or more", o.DataQuota.String(), minQuota))
@@ -50,7 +50,7 @@ func (o *Options) Validate() error {
 func (o *Options) validateSnapshots() []error {
 	var errs []error
 	if o.SnapshotDir != "" && o.external() {
-		errs = append(errs, errors.New("--snapshot-dir is for --data-dir: an etcd elsewhere is backed up where it is run"))
+		errs = append(errs, errors.New("--snapshot-dir needs --data-dir: back up an external etcd where it runs"))
 	}
 	if o.SnapshotInterval < snapshots.MinInterval {
 		errs = append(errs, fmt.Errorf("--snapshot-interval is %s, and must be %s or more", o.SnapshotInterval, snapshots.MinInterval))

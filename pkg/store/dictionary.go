@@ -62,7 +62,7 @@ func DecompressWith(dictionary, frame []byte, limit int) ([]byte, error) {
 	defer decoder.Close()
 	data, err := decoder.DecodeAll(frame, make([]byte, 0, size))
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return nil, fmt.Errorf("more than the %d bytes that the frame speaks of: %w", size, ErrTooLarge)
+		return nil, fmt.Errorf("more than the %d bytes that the frame declares: %w", size, ErrTooLarge)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decompressing with a dictionary: %w", err)

@@ -171,7 +171,7 @@ func Decompress(frame []byte, limit int) ([]byte, error) {
 		decoders.Put(decoder)
 	}
 	if errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return nil, fmt.Errorf("more than the %d bytes that the frame speaks of: %w", size, ErrTooLarge)
+		return nil, fmt.Errorf("more than the %d bytes that the frame declares: %w", size, ErrTooLarge)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)

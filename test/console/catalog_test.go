@@ -142,7 +142,7 @@ func catalog(i *installation, p *page) {
 	p.click("#yes")
 	p.until("it is followed", "location.hash === '#/x/lighthouse'")
 	// It goes as far as it can: nobody has installed cert-manager here, and the page says so.
-	p.sees("Rolling out, blocked", "lighthouse-1 · 1.0.0", "12 of 18 available", `the cluster serves no kind "Certificate"`, "install what serves the kind")
+	p.sees("Rolling out, blocked", "lighthouse-1 · 1.0.0", "12 of 18 available", `the cluster serves no kind "Certificate"`, "install the software that serves the kind")
 	p.sees("by anna · 1.0.0 proposed, from channel stable")
 	anotherVersion(i, p)
 
@@ -161,7 +161,7 @@ func catalog(i *installation, p *page) {
 	p.sees("There is an extension of that name", "lighthouse-harbour is free")
 	p.types("#install-name", "-too")
 	p.click("#preview")
-	p.sees("two extensions of one package have the same objects")
+	p.sees("two extensions of one package would have the same objects")
 	p.refuses("#do-install", "it would install nothing: 1.0.0 is installed already, as beacons")
 	takenName(i, p)
 	inVain(i, p)
@@ -174,7 +174,7 @@ func takenName(i *installation, p *page) {
 	p.run(clear("#install-name"))
 	p.types("#install-name", "billing")
 	p.click("#preview")
-	p.sees("It would install nothing. billing-1 is there already, and no ClusterExtension has made it")
+	p.sees("It would install nothing. billing-1 exists already, and no ClusterExtension has made it")
 	p.unsees("would take it")
 	p.refuses("#do-install", "it would install nothing: billing-1 is there already")
 	p.checks("install-taken")

@@ -90,7 +90,7 @@ spec: {virtualization: {liveMigrationConfig: {parallelMigrationsPerCluster: 20, 
 `, "create", "-f", "-")
 	w.untilPlan(name, `.status.conditions[?(@.type=="UpgradeAvailable")].status`, "True")
 	w.planSays(name, ".status.phase", "Completed")
-	w.profile("Active", name+" (Completed)", "would be another one today")
+	w.profile("Active", name+" (Completed)", "a plan computed today would be different")
 	if total := w.read(".spec.evictionLimits.total", descheduler()...); total != "5" {
 		w.t.Errorf("the plan was upgraded unasked: total %s", total)
 	}

@@ -46,12 +46,12 @@ func windowedPlan(w sharedPlane) {
 
 	// 1. Two people, of whom neither has asked for it.
 	w.says(w.KubectlInput(fmt.Sprintf(`{"apiVersion":"hco.kubevirt.io/v1alpha1","kind":"PlanApprovalRequest","spec":{"planHash":%q}}`, w.read(".status.planHash", "configplan", name)),
-		"create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/approve", "-f", "-").Stderr, "has asked for the plan")
+		"create", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/approve", "-f", "-").Stderr, "created the plan or changed its spec")
 	if stderr := approve(first); stderr != "" {
 		w.t.Fatal(stderr)
 	}
 	w.untilPlan(name, ".status.message", "1 of 2 approvals: approved by first-approver")
-	w.says(approve(first), "1 of 2 approvals; another person approves it")
+	w.says(approve(first), "(1 of 2 approvals): another person must approve it")
 	if stderr := approve(second); stderr != "" {
 		w.t.Fatal(stderr)
 	}

@@ -74,7 +74,7 @@ func refusals(w sharedPlane) {
 		"no apiVersion":  {replaced(`"apiVersion": "v1",`, ""), []string{"spec.phases[0].objects[0].object.apiVersion: Required value: is missing"}},
 		"no name":        {replaced(`"name": "refused-first",`, ""), []string{"spec.phases[0].objects[0].object.metadata.name: Required value: is missing"}},
 		"not an object":  {replaced(`"object": {`, `"object": 7, "x": {`), []string{"spec.phases[0].objects[0].object"}},
-		"listed twice":   {replaced("refused-second", "refused-first"), []string{`Duplicate value: "ConfigMap default/refused-first": is also at spec.phases[0].objects[0]: an object can be in a revision once`}},
+		"listed twice":   {replaced("refused-second", "refused-first"), []string{`Duplicate value: "ConfigMap default/refused-first": is also at spec.phases[0].objects[0]: an object can be in a revision only once`}},
 		"phase twice":    {replaced(`"name": "deploy"`, `"name": "configuration"`), []string{`spec.phases[1].name: Duplicate value: "configuration"`}},
 		"bad phase":      {replaced(`"name": "deploy"`, `"name": "De ploy"`), []string{`spec.phases[1].name: Invalid value: "De ploy"`}},
 		"other name":     {small("refused", 2).named("refused-3").String(), []string{`spec.revision: Invalid value: 2: must be 3, the number at the end of metadata.name "refused-3"`}},

@@ -59,7 +59,7 @@ func unregister(w sharedPlane) {
 	}
 
 	// It still runs, and puts nothing back.
-	server.Await(w.t, "Not restoring what this process needs in the host cluster")
+	server.Await(w.t, "Not restoring an object that this process needs in the host cluster")
 	deleteNamespace := func(name string) {
 		w.MustKubectl("create", "namespace", name)
 		w.MustKubectl("create", "configmap", "something", "--namespace="+name)

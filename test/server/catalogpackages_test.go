@@ -132,7 +132,7 @@ func readPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Inventor
 		"NAME  CATALOG  CHANNELS  DEFAULT  LATEST  INSTALLED  DESCRIPTION",
 		"lighthouse  examples  candidate,stable  stable  1.2.0  An example operator without a program behind its images. It keeps Beacons bur…",
 		"rope  others  stable  stable  1.0.0  Ties things.")
-	if !strings.Contains(all.Stderr, "1 package is left out: its name cannot be that of an object") {
+	if !strings.Contains(all.Stderr, "1 package is left out: its name is not a valid object name") {
 		t.Errorf("nobody is told of the odd name: %q", all.Stderr)
 	}
 	sameTable(t, "by catalog", c.MustKubectl("get", "catalogpackages", "-l", "catalog=others", "--no-headers"), "rope  others  stable  stable  1.0.0  Ties things.")

@@ -6,7 +6,7 @@ import (
 )
 
 func deleteManners() map[string]manner {
-	const warned = "HTTP200 warnings[\"\\\"metadata.finalizers: without FINALIZER nobody deletes the objects of this revision\\\"\"]"
+	const warned = "HTTP200 warnings[\"\\\"metadata.finalizers: without FINALIZER Penstock does not delete the objects of this revision\\\"\"]"
 	const why = "a person who takes the finalizer off leaves objects behind, and is told so"
 	return map[string]manner{
 		"Delete": {do: deleting, deviations: []deviation{{

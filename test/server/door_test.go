@@ -95,8 +95,8 @@ func (d door) governed() {
 	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/tower-1", "--timeout=180s")
 
 	refused := `admission webhook "governed.penstock.dev" denied the request: `
-	deleting := refused + `deleting ConfigMap guarded/a is not for you: extension "tower"`
-	unmarking := refused + `taking the marks of Penstock off ConfigMap guarded/a`
+	deleting := refused + `deleting ConfigMap guarded/a is not allowed: extension "tower"`
+	unmarking := refused + `removing the marks of Penstock from ConfigMap guarded/a`
 	in := "--namespace=guarded"
 	eventually(d.t, "the webhook", func() error {
 		return missing(d.Kubectl("delete", "configmap", "a", in, "--dry-run=server", "--as=eddie").Stderr, []string{deleting})

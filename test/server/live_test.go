@@ -267,7 +267,7 @@ func liveDrift(t *testing.T, w *liveHost) {
 		"Warning Drift ConfigMap settings: was changed since it was rolled out: .data.colour by mallory; .metadata.labels was removed",
 		"Warning Drift Secret creds: was changed since it was rolled out: .data.password",
 		"Warning Drift ConfigMap doomed: was rolled out, and somebody has deleted it: a rollout creates it again",
-		"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again",
+		"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again",
 	)
 	t.Logf("\n%s", w.Kubectl("get", "revisiondiff", "live-1..live"))
 	t.Logf("\n%s", w.Kubectl("get", "revisiondiff", "live-1..live", "-o", "yaml"))
@@ -299,7 +299,7 @@ func liveWithheld(t *testing.T, w *liveHost) {
 		"no-get":   {"what they may not get is not there", "live-2..live", 12, nil, liveNames()},
 		"no-patch": {"nor what they may not patch, but for what goes", "live-1..live", 4, nil, liveNames()},
 		"in-b": {"rights to one object in one namespace", "live-1..live", 3,
-			[]string{"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again"},
+			[]string{"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again"},
 			slices.DeleteFunc(liveNames(), func(name string) bool { return name == "elsewhere" || name == "ConfigMap" })},
 		"no-create": {"what they may not create is not tried for them", "live-2..live", 6,
 			[]string{

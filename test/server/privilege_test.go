@@ -187,7 +187,7 @@ func (p requesters) grants() {
 	p.grant("rbac-writer", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings], verbs: [create, patch, delete]}]`,
 		"create clusterrolebindings")
 	p.refuse("a role", "bob", drafted(1, "Active", secretReader), []string{"create", "-f", "-"}, "get,list secrets (granted by ClusterRole reader)")
-	p.refuse("a binding", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"}, "bob lacks 2 rights on what they may not read")
+	p.refuse("a binding", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"}, "bob lacks 2 rights on objects that they may not read")
 	p.grant("role-reader", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [get]}]`, "get clusterroles")
 	p.refuse("a binding of a role that they may read", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"},
 		"* *.* (granted by ClusterRoleBinding me, through ClusterRole cluster-admin)")
@@ -304,7 +304,7 @@ func TestPrivilegesWithoutHost(t *testing.T) {
 	line.cut()
 	for _, args := range [][]string{{"create", "-f", "-"}, {"apply", "--server-side", "-f", "-"}} {
 		out := c.KubectlInput(revision("argocd", 2), args...)
-		for _, text := range []string{"ServiceUnavailable", "what you may do cannot be found out at the moment", "bypass privilegechecks.policy.penstock.dev argocd"} {
+		for _, text := range []string{"ServiceUnavailable", "your rights cannot be checked at the moment", "bypass privilegechecks.policy.penstock.dev argocd"} {
 			if !strings.Contains(out.Stderr, text) {
 				t.Errorf("the answer does not say %q: %s", text, out)
 			}

@@ -102,7 +102,7 @@ func (d door) subresources() {
 		d.t.Fatal(err)
 	}
 	eventually(d.t, "the webhook", func() error {
-		return missing(d.Kubectl("delete", "configmap", "kept", "--namespace="+namespace, "--dry-run=server", "--as=harry").Stderr, []string{"deleting ConfigMap sides/kept is not for you"})
+		return missing(d.Kubectl("delete", "configmap", "kept", "--namespace="+namespace, "--dry-run=server", "--as=harry").Stderr, []string{"deleting ConfigMap sides/kept is not allowed"})
 	})
 
 	bodies := withSubresources()
@@ -152,7 +152,7 @@ func (d door) bindings(namespace string) {
 	at := fmt.Sprintf("/api/v1/namespaces/%s/pods/kept/binding", namespace)
 	binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"kept","labels":{%s}},"target":{"kind":"Node","name":"n"}}`
 	d.tries("another extension's label by a binding", "harry", fmt.Sprintf(binding, `"penstock.dev/chain":"other"`),
-		"giving Pod sides/kept the label penstock.dev/chain by its binding is not for you", "create", "--raw", at, "-f", "-")
+		"giving Pod sides/kept the label penstock.dev/chain by its binding is not allowed", "create", "--raw", at, "-f", "-")
 	d.tries("scheduling", "harry", fmt.Sprintf(binding, `"topology.kubernetes.io/zone":"z"`), "", "create", "--raw", at, "-f", "-")
 	if got := d.MustKubectl("get", "pod", "kept", "--namespace="+namespace, "-o", `jsonpath={.metadata.labels.penstock\.dev/chain} {.spec.nodeName}`); got != "guard n" {
 		d.t.Errorf("the pod has label and node %q", got)
@@ -166,7 +166,7 @@ func (d door) ordinary(namespace string) {
 	d.tries("status of a custom resource", "harry", "", "", "patch", "lamp", "kept", in, "--subresource=status", "--type=merge", "-p", `{"status":{"replicas":1}}`)
 	d.tries("scale", "harry", "", "", "scale", "deployment", "kept", in, "--replicas=2")
 	d.tries("another label", "harry", "", "", "label", "persistentvolumeclaim", "kept", in, "a=b")
-	d.tries("deleting", "harry", "", "deleting PersistentVolumeClaim sides/kept is not for you", "delete", "persistentvolumeclaim", "kept", in, "--wait=false")
+	d.tries("deleting", "harry", "", "deleting PersistentVolumeClaim sides/kept is not allowed", "delete", "persistentvolumeclaim", "kept", in, "--wait=false")
 }
 
 // puts changes an object by one of its subresources, and returns why it was refused.

@@ -91,7 +91,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer judges a request, or says why it cannot.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request) ([]byte, decision, error) {
 	if h.webhook.Authenticated && !isHost(r) {
-		return nil, malformed, &refusal{http.StatusForbidden, "only kube-apiserver may ask this"}
+		return nil, malformed, &refusal{http.StatusForbidden, "only kube-apiserver may send reviews"}
 	}
 	if err := checkForm(r); err != nil {
 		return nil, malformed, err
@@ -169,9 +169,9 @@ func read(w http.ResponseWriter, r *http.Request, share *requestbody.Share) ([]b
 	case apierrors.IsTooManyRequests(err):
 		return nil, &refusal{http.StatusTooManyRequests, "other large reviews are being read: try again"}
 	case apierrors.IsTimeout(err):
-		return nil, &refusal{http.StatusRequestTimeout, "the review did not come in time"}
+		return nil, &refusal{http.StatusRequestTimeout, "the review did not arrive in time"}
 	case err != nil:
-		return nil, &refusal{http.StatusBadRequest, "the review did not come whole"}
+		return nil, &refusal{http.StatusBadRequest, "the review did not arrive completely"}
 	case !complete:
 		return nil, tooLarge()
 	}

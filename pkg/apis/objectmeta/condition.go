@@ -10,6 +10,6 @@ const ReasonPending = "Pending"
 func Unobserved(condition string, created metav1.Time) metav1.Condition {
 	return metav1.Condition{
 		Type: condition, Status: metav1.ConditionUnknown, Reason: ReasonPending,
-		Message: "nobody has looked at it yet", LastTransitionTime: created,
+		Message: "Penstock has not looked at it yet", LastTransitionTime: created,
 	}
 }

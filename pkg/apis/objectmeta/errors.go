@@ -25,7 +25,7 @@ func Bounded(errs field.ErrorList) field.ErrorList {
 	for i, err := range errs {
 		if i == maxErrors {
 			return append(bounded, &field.Error{Type: err.Type, Field: text.Clip(err.Field, maxErrorBytes), BadValue: field.OmitValueType{},
-				Detail: fmt.Sprintf("%d errors are listed, %d more are not, of which this is the first", i, len(errs)-i)})
+				Detail: fmt.Sprintf("%d errors are listed, %d more are not; this is the first of those", i, len(errs)-i)})
 		}
 		bounded = append(bounded, boundedError(err))
 	}

@@ -108,7 +108,7 @@ func validateBytes(metadata, old *metav1.ObjectMeta, path *field.Path) field.Err
 		limit      int
 		hint       string
 	}{
-		{path.Child("managedFields"), metadata.ManagedFields, old.ManagedFields, MaxManagedFieldsBytes, ": too many field managers, or fields of theirs"},
+		{path.Child("managedFields"), metadata.ManagedFields, old.ManagedFields, MaxManagedFieldsBytes, ": too many field managers, or too many fields that they manage"},
 		{path, metadata, old, MaxBytes, ""},
 	} {
 		bytes, err := bytesOf(part.found)

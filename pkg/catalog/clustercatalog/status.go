@@ -72,7 +72,7 @@ func Next(catalog *Catalog, outcome Outcome, now time.Time) Status {
 		set(Serving, metav1.ConditionFalse, ReasonUnavailable, "there is no content yet; Progressing says why")
 	case content.Base == "":
 		next.resolved(content)
-		set(Serving, metav1.ConditionFalse, ReasonUnavailable, "the packages can be listed and installed, and no content is served: --catalog-addr is empty")
+		set(Serving, metav1.ConditionFalse, ReasonUnavailable, "the packages can be listed and installed, but no content is served: --catalog-addr is empty")
 	default:
 		next.resolved(content)
 		next.URLs = &URLs{Base: content.Base}

@@ -82,7 +82,7 @@ func TestReadRefuses(t *testing.T) {
 		"no value":                {`{"schema"}`, `c.json:1: is no valid JSON object`},
 		"the same key":            {`{"schema":"a","Schema":"b"}`, `c.json:1: a: keys "schema" and "Schema" are the same key: remove one`},
 		"a number":                {`{"schema":"olm.bundle","package":7}`, `c.json:1: olm.bundle: field package: the document: is of type number, want string`},
-		"text at ---":             {"schema: a\n--- schema: b\n", `c.json:2: found "schema: b" behind ---: a document begins in the line below it`},
+		"text at ---":             {"schema: a\n--- schema: b\n", `c.json:2: found "schema: b" after ---: a document begins on the next line`},
 		"a long line":             {`{"schema":"` + strings.Repeat("x", 200) + `"}`, `c.json:1: the document has more than 100 bytes, which is the most that is read`},
 		"a long line without end": {`{"schema":"` + strings.Repeat("x", 900), `c.json:1: the document has more than 100 bytes, which is the most that is read`},
 		"a long YAML document":    {"schema: " + strings.Repeat("x", 200), `c.json:1: the document has more than 100 bytes, which is the most that is read`},

@@ -75,7 +75,7 @@ func (d *yamlDocuments) read() (int, error) {
 		if behind, is := separator(part); is && !continued {
 			d.line++
 			if len(behind) > 0 {
-				return d.line, fmt.Errorf("found %q behind %s: a document begins in the line below it", text.Clip(string(behind), longestText), part[:3])
+				return d.line, fmt.Errorf("found %q after %s: a document begins on the next line", text.Clip(string(behind), longestText), part[:3])
 			}
 			if d.ended = errors.Is(err, io.EOF); d.ended || len(bytes.TrimSpace(d.buffer)) > 0 {
 				return begin, nil

@@ -17,7 +17,7 @@ func (s *Store) chart(ctx context.Context, o *session, made *specs.Manifest, tre
 	isArchive := func(of specs.Descriptor) bool { return of.MediaType == chartLayerType }
 	at := slices.IndexFunc(made.Layers, isArchive)
 	if at < 0 || slices.ContainsFunc(made.Layers[at+1:], isArchive) {
-		return refuse("", "it is a Helm chart, and has not exactly one layer of the media type %s", chartLayerType)
+		return refuse("", "it is a Helm chart, but does not have exactly one layer of the media type %s", chartLayerType)
 	}
 	archive := made.Layers[at]
 	if archive.Size > s.options.Limits.File {

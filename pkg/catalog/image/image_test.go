@@ -190,7 +190,7 @@ func TestHostile(t *testing.T) {
 		"negative size":         {changed(func(m *specs.Manifest) { m.Layers[0].Size = -1 }), []string{"-1 bytes"}},
 		"size too small":        {changed(func(m *specs.Manifest) { m.Layers[0].Size-- }), []string{"layer sha256:", "the manifest says"}},
 		"size too large":        {changed(func(m *specs.Manifest) { m.Layers[0].Size++ }), []string{"layer sha256:", "the manifest says"}},
-		"digest that is none":   {changed(func(m *specs.Manifest) { m.Layers[0].Digest = "sha256:../../x" }), []string{"digest that is none"}},
+		"digest that is none":   {changed(func(m *specs.Manifest) { m.Layers[0].Digest = "sha256:../../x" }), []string{"names an invalid digest"}},
 		"layer type":            {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = "application/zip" }), []string{`"application/zip"`}},
 		//lint:ignore SA1019 What is refused is what is deprecated.
 		"foreign layer":      {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = specs.MediaTypeImageLayerNonDistributableGzip }), []string{"nondistributable"}},
@@ -198,7 +198,7 @@ func TestHostile(t *testing.T) {
 		"chart without one":  {changed(func(m *specs.Manifest) { m.Config.MediaType = chartConfigType }), []string{"layer sha256:", specs.MediaTypeImageLayerGzip, chartLayerType}},
 		"two charts": {made{layers: [][]byte{good, layer(t, entry{name: "b"})}, manifest: func(m *specs.Manifest) {
 			m.Config.MediaType, m.Layers[0].MediaType, m.Layers[1].MediaType = chartConfigType, chartLayerType, chartLayerType
-		}}, []string{"not exactly one layer"}},
+		}}, []string{"does not have exactly one layer"}},
 		"chart too large": {changed(func(m *specs.Manifest) {
 			m.Config.MediaType, m.Layers[0].MediaType, m.Layers[0].Size = chartConfigType, chartLayerType, 1<<19+1
 		}), []string{"layer sha256:", "524289 bytes", "at most 524288"}},

@@ -121,7 +121,7 @@ func checkManifest(m *specs.Manifest, limits Limits) error {
 	var sum int64
 	for _, of := range append([]specs.Descriptor{m.Config}, m.Layers...) {
 		if err := of.Digest.Validate(); err != nil {
-			return &Refused{Reason: "its manifest names a digest that is none", Err: err}
+			return &Refused{Reason: "its manifest names an invalid digest", Err: err}
 		}
 		if of.Size < 0 || of.Size > limits.Download {
 			return &Refused{Layer: of.Digest.String(), Reason: refuse("", "it has %d bytes; an image may have at most %d", of.Size, limits.Download).Reason}

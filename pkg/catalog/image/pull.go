@@ -73,7 +73,7 @@ func (s *Store) pull(ctx context.Context, o *session, reference, check string) e
 func explained(err error, keep []string) error {
 	var refused *Refused
 	if errors.As(err, &refused) && refused.Path != "" && len(keep) == 1 && keep[0] == "." {
-		refused.Reason += " (the image has no label of a catalog or a bundle, so all of it is taken for manifests)"
+		refused.Reason += " (the image has no label of a catalog or a bundle, so all of it is read as manifests)"
 	}
 	return err
 }
@@ -136,7 +136,7 @@ func (s *Store) unpack(ctx context.Context, o *session, made *specs.Manifest, co
 // is told: the others follow from it.
 func (s *Store) layer(ctx context.Context, o *session, layer specs.Descriptor, diffID digest.Digest, u *unpacker, unpacked *int64) error {
 	if err := diffID.Validate(); err != nil {
-		return &Refused{Reason: "the configuration names a digest that is none", Err: err}
+		return &Refused{Reason: "the configuration names an invalid digest", Err: err}
 	}
 	b, done, err := o.blob(ctx, layer)
 	if err != nil {

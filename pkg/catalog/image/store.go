@@ -296,7 +296,7 @@ func writeRecord(folder string, r *record) error {
 // until its own is taken.
 func (s *Store) image(r *record, named reference.Named) (*Image, error) {
 	if r == nil {
-		return nil, fmt.Errorf("image %s went from disk while it was opened", named)
+		return nil, fmt.Errorf("image %s was removed from disk while it was opened", named)
 	}
 	folder := s.folder(r.Digest)
 	reading, err := flocked(filepath.Join(folder, readersFile), os.O_RDWR|os.O_CREATE, syscall.LOCK_SH)

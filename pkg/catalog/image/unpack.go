@@ -268,7 +268,7 @@ func shortened(s string) string {
 // whiteout removes one path that lower layers have.
 func (a attempt) whiteout(entry, folder, base string) error {
 	if base == "" || base == "." || base == ".." {
-		return refuse(entry, "it is a whiteout of nothing that has a name")
+		return refuse(entry, "it is a whiteout without a name")
 	}
 	name := path.Join(folder, base)
 	if a.added[name] {

@@ -49,7 +49,7 @@ func (l *linter) checkBundles(name string, own *fbc.Config) {
 	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
 		if names := byVersion[version]; len(names) > 1 {
 			slices.Sort(names)
-			l.add(Finding{Severity: Error, Package: name, Message: fmt.Sprintf("version %s is that of %s", version, strings.Join(names, ", "))})
+			l.add(Finding{Severity: Error, Package: name, Message: fmt.Sprintf("several bundles have version %s: %s", version, strings.Join(names, ", "))})
 		}
 	}
 	if len(unsupported) > 0 {

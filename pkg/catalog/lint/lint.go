@@ -161,7 +161,7 @@ func iconProblem(icon *fbc.Icon) string {
 // checkDeprecations: each names something that exists, once.
 func (l *linter) checkDeprecations(name string, own *fbc.Config, say func(Severity, string, ...any)) {
 	if len(own.Deprecations) > 1 {
-		say(Error, "there are %d documents olm.deprecations, of which OLM takes the last one", len(own.Deprecations))
+		say(Error, "there are %d documents olm.deprecations, of which OLM uses the last one", len(own.Deprecations))
 	}
 	there := map[fbc.Reference]bool{{Schema: fbc.SchemaPackage}: true}
 	for _, one := range own.Channels {

@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 		"entry twice":             {`[{"name":"p.v1","replaces":"p.v0"}`, `[{"name":"p.v1"},{"name":"p.v1","replaces":"p.v0"}`, []string{`error: package p, channel stable: it has two entries "p.v1"`}},
 		"entry without bundle":    {`"package":"p","name":"p.v2"`, `"package":"p","name":"p.v3"`, []string{`error: package p, bundle p.v3: it is in no channel`, `error: package p, channel stable: entry "p.v2" has no bundle`}},
 		"no version":              {`"version":"2.0.0"`, `"version":"two"`, []string{"error: package p, bundle p.v2: its version cannot be read: No Major.Minor.Patch elements found"}},
-		"the same version":        {`"version":"2.0.0"`, `"version":"1.0.0"`, []string{"error: package p: version 1.0.0 is that of p.v1, p.v2"}},
+		"the same version":        {`"version":"2.0.0"`, `"version":"1.0.0"`, []string{"error: package p: several bundles have version 1.0.0: p.v1, p.v2"}},
 		"version of another":      {`"packageName":"p","version":"2.0.0"`, `"packageName":"q","version":"2.0.0"`, []string{`error: package p, bundle p.v2: property olm.package is of package "q", and the bundle of "p"`}},
 		"no name":                 {`"package":"p","name":"p.v2",`, `"package":"p",`, []string{"error: package p: a bundle has no name", "error: package p: it is in no channel", `error: package p, channel stable: entry "p.v2" has no bundle`}},
 		"no property":             {`{"type":"olm.package","value":{"packageName":"p","version":"2.0.0"}}`, ``, []string{"error: package p, bundle p.v2: it has 0 properties olm.package, want 1"}},

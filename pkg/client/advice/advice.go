@@ -87,7 +87,7 @@ func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	case is(progressing, metav1.ConditionTrue):
 		return inPhase(r, blocked(r, with(r, doing(progressing.Reason), progressing, nil)))
 	case is(available, metav1.ConditionUnknown):
-		return with(r, "was available, and whether it still is is not known", available, nil)
+		return with(r, "was available, but it is not known whether it still is", available, nil)
 	case is(available, metav1.ConditionFalse):
 		return with(r, "is not available", cause(r, available), find(v1alpha1.ConditionRolledBack))
 	case succeeded && is(ready, metav1.ConditionTrue):
@@ -243,7 +243,7 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 		a.Who, a.Do, a.Command = freeze.who, freeze.do, freeze.command
 		return a
 	case plan.Status.Phase == hcov1alpha1.PhaseCompleted && is(upgrade, metav1.ConditionTrue):
-		return describe("is carried out, and would be another one today", upgrade.Reason, plan.Status.Message)
+		return describe("is carried out, but would be different today", upgrade.Reason, plan.Status.Message)
 	default:
 		message := plan.Status.Message
 		if message == "" {
@@ -251,7 +251,7 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 		}
 		a := describe(inWords(plan.Status.Phase), ready.Reason, message)
 		if plan.Status.Phase == hcov1alpha1.PhaseInProgress && awaitsPool(plan) {
-			a.Do = "It goes on when the Machine Config Operator has done that; where none runs, it waits until its time is over"
+			a.Do = "It goes on when the Machine Config Operator has done that; if it does not run, the plan waits until its time is over"
 		}
 		return a
 	}
@@ -292,7 +292,7 @@ func inWords(phase hcov1alpha1.Phase) string {
 	case hcov1alpha1.PhaseFailed:
 		return "has failed"
 	case hcov1alpha1.PhaseDrifted:
-		return "was carried out, and its targets were changed since"
+		return "was carried out, but its targets were changed since"
 	case hcov1alpha1.PhaseExpired:
 		return "was not approved in time"
 	case hcov1alpha1.PhaseIgnored:

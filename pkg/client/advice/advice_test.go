@@ -77,8 +77,8 @@ func TestExtension(t *testing.T) {
 		revisions []*v1alpha1.ClusterExtensionRevision
 		want      []string
 	}{
-		"None":  {reason: "nothing is installed", want: []string{"the extension has no revision. Whoever makes the revisions must make one. The command: kubectl penstock deploy"}},
-		"Young": {reason: "no status yet", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil)}, want: []string{"argocd-1 has not been looked at yet. Whoever runs Penstock must see that a replica leads, if this lasts. The command: kubectl penstock check"}},
+		"None":  {reason: "nothing is installed", want: []string{"the extension has no revision. The author of the revisions must make one. The command: kubectl penstock deploy"}},
+		"Young": {reason: "no status yet", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil)}, want: []string{"argocd-1 has not been looked at yet. An administrator of Penstock must make sure that a replica leads, if this lasts. The command: kubectl penstock check"}},
 		"Well":  {reason: "there is nothing to do", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, well...)}, want: []string{"argocd-1 is rolled out and available: 13 objects are as rolled out."}},
 		"RollingOut": {
 			reason: "how far it is", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/RollingOut: phase deploy (2 of 2): Deployment argocd/server: 0 of 1 replicas available")},
@@ -95,22 +95,22 @@ func TestExtension(t *testing.T) {
 		},
 		"Collision": {
 			reason: "a person has to decide", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Collision: Deployment argocd/server: exists already", "Stalled=True/Collision: the same")},
-			want: []string{"argocd-1 fails: Deployment argocd/server: exists already. Whoever makes the revisions must remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection."},
+			want: []string{"argocd-1 fails: Deployment argocd/server: exists already. The author of the revisions must remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection."},
 		},
 		"Contested": {
 			reason:    "two writers, of which conditions say only that it is repaired",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("Contested", ""), "Progressing=True/Repairing: it is repaired", "Succeeded=True/RolledOut")},
-			want:      []string{"argocd-1 is being repaired: Deployment argocd/server: it is so. Whoever makes the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+			want:      []string{"argocd-1 is being repaired: Deployment argocd/server: it is so. The author of the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
 		},
 		"ContestedByHelm": {
 			reason:    "of several ways none is told as the only one",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Failing=True/Contested: Helm has revision 7. Adopt the newer one (penstock adopt-helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c)", "Progressing=True/Repairing: it is repaired")},
-			want:      []string{"argocd-1 fails: Helm has revision 7. Adopt the newer one (penstock adopt-helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c). Whoever makes the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+			want:      []string{"argocd-1 fails: Helm has revision 7. Adopt the newer one (penstock adopt-helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c). The author of the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
 		},
 		"Crashing": {
 			reason:    "a cause that is known does not go away by waiting",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("ProbeFailed", "CrashLoopBackOff"), "Progressing=True/RollingOut: x")},
-			want:      []string{"argocd-1 is rolling out, phase deploy (1 of 1, 0 of 1 objects): Deployment argocd/server: it is so. Whoever makes the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
+			want:      []string{"argocd-1 is rolling out, phase deploy (1 of 1, 0 of 1 objects): Deployment argocd/server: it is so. The author of the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
 		},
 		"Starting": {
 			reason:    "that is how rollouts begin",
@@ -124,13 +124,13 @@ func TestExtension(t *testing.T) {
 				revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=True/TearingDown", "Failing=True/BudgetExceeded: 40 objects would go: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc"),
 			},
 			want: []string{
-				"argocd-1 fails: 40 objects would go. Whoever makes the revisions must read what would be deleted, and acknowledge it if that is meant. The command: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc",
+				"argocd-1 fails: 40 objects would go. The author of the revisions must read what would be deleted, and acknowledge it if that is meant. The command: kubectl annotate --overwrite cer argocd-1 penstock.dev/acknowledge-deletion=abc",
 				"argocd-2 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},
 		"Deadline": {
 			reason: "stuck, and no rollback by itself", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Stalled=True/ProgressDeadlineExceeded: it takes longer than 10 minutes", "RolledBack=False/NoEarlierSuccess: no earlier revision has succeeded")},
-			want: []string{"argocd-1 does not go on: it takes longer than 10 minutes; it is not rolled back by itself: no earlier revision has succeeded. Whoever makes the revisions must correct that in the next revision: no earlier one has succeeded."},
+			want: []string{"argocd-1 does not go on: it takes longer than 10 minutes; it is not rolled back by itself: no earlier revision has succeeded. The author of the revisions must correct that in the next revision: no earlier one has succeeded."},
 		},
 		"Frozen": {
 			reason: "somebody said so", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/Frozen: frozen by alice: the year ends; nothing is written")},
@@ -143,7 +143,7 @@ func TestExtension(t *testing.T) {
 				revision(2, lifecycle(v1alpha1.LifecycleStatePaused), "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
 			},
 			want: []string{
-				"argocd-2 is paused: nothing is written. Whoever makes the revisions must resume it. The command: kubectl penstock resume argocd-2",
+				"argocd-2 is paused: nothing is written. The author of the revisions must resume it. The command: kubectl penstock resume argocd-2",
 				"argocd-1 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},
@@ -153,29 +153,29 @@ func TestExtension(t *testing.T) {
 					r.Spec.LifecycleState, r.Annotations = v1alpha1.LifecycleStatePaused, map[string]string{overview.ReasonAnnotation: "INC-7"}
 				}, "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
 			},
-			want: []string{"argocd-1 is paused: INC-7. Whoever makes the revisions must resume it. The command: kubectl penstock resume argocd-1"},
+			want: []string{"argocd-1 is paused: INC-7. The author of the revisions must resume it. The command: kubectl penstock resume argocd-1"},
 		},
 		"Held": {
 			reason:    "the extension is well, and its owner is kept",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(3, nil, append(slices.Clone(well), "Held=True/IsRollback: argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3")...)},
 			want: []string{
-				"argocd-3 keeps the owner from making revisions: argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released. Whoever makes the revisions must change the owner, so that it rolls something else out, or release the hold. The command: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3",
+				"argocd-3 keeps the owner from making revisions: argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released. The author of the revisions must change the owner, so that it rolls out something else, or release the hold. The command: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3",
 				"argocd-3 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},
 		"TargetUnavailable": {
 			reason: "another cluster", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/TargetUnavailable: no answer", "Failing=False/TargetUnavailable: no answer")},
-			want: []string{"argocd-1 waits for its cluster: no answer. An administrator of the cluster must make the cluster usable that the revision names, and the Secret with its kubeconfig; it is tried again by itself."},
+			want: []string{"argocd-1 waits for its cluster: no answer. An administrator of the cluster must make the cluster that the revision names usable, and the Secret with its kubeconfig; Penstock tries again by itself."},
 		},
 		"Unavailable": {
 			reason: "it was rolled out once; the object says more than the condition",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, unready, "Progressing=False/RolledOut", "Succeeded=True/RolledOut",
 				"Available=False/Unavailable: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff")},
-			want: []string{"argocd-1 is not available: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff. Whoever makes the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
+			want: []string{"argocd-1 is not available: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff. The author of the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
 		},
 		"Unseen": {
 			reason: "nothing is known", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Available=Unknown/Unseen: watches do not answer")},
-			want: []string{"argocd-1 was available, and whether it still is is not known: watches do not answer. It is known when the cluster answers."},
+			want: []string{"argocd-1 was available, but it is not known whether it still is: watches do not answer. It is known when the cluster answers."},
 		},
 		"Archived": {reason: "the end", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=False/Archived")}, want: []string{"argocd-1 is archived."}},
 		"Deleted":  {reason: "on its way out", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, deleted, "Progressing=True/TearingDown: 2 objects are still to go")}, want: []string{"argocd-1 is being deleted: 2 objects are still to go. It goes on by itself."}},
@@ -183,11 +183,11 @@ func TestExtension(t *testing.T) {
 			reason: "the record is damaged", revisions: []*v1alpha1.ClusterExtensionRevision{revision(0, func(r *v1alpha1.ClusterExtensionRevision) {
 				r.ObjectMeta = objectmeta.Unreadable("argocd-1", os.ErrInvalid)
 			})},
-			want: []string{"argocd-1 cannot be read: invalid argument. Whoever runs Penstock must restore the store from a snapshot, or delete the record (runbook PenstockStoreUnreadable)."},
+			want: []string{"argocd-1 cannot be read: invalid argument. An administrator of Penstock must restore the store from a snapshot, or delete the record (runbook PenstockStoreUnreadable)."},
 		},
 		"ReasonOfTomorrow": {
 			reason: "a newer server", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Tomorrow: do that")},
-			want: []string{"argocd-1 fails: do that. Whoever makes the revisions must do what the message says, or ask with a newer version of this program."},
+			want: []string{"argocd-1 fails: do that. The author of the revisions must do what the message says, or ask with a newer version of this program."},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,19 +209,19 @@ func TestPlan(t *testing.T) {
 		conditions []string
 		want       string
 	}{
-		"Review":  {hcov1alpha1.PhaseReviewRequired, "2 items", []string{"Ready=False/ReviewRequired"}, "plan a waits for its approval: 2 items. Whoever may approve plans must review and approve it. The command: kubectl penstock plan approve a"},
-		"Rights":  {hcov1alpha1.PhaseFailed, "alice approved the plan and may not create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and may not create x. Whoever may approve plans must have it computed anew (retry), and approved by somebody who may do what it does. The command: kubectl penstock plan run a"},
-		"Drifted": {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, and its targets were changed since: bob changed .spec. Whoever made the plan must settle with whoever changed it, or have the plan computed anew (retry), and review it. The command: kubectl penstock plan run a"},
+		"Review":  {hcov1alpha1.PhaseReviewRequired, "2 items", []string{"Ready=False/ReviewRequired"}, "plan a waits for its approval: 2 items. An approver of plans must review and approve it. The command: kubectl penstock plan approve a"},
+		"Rights":  {hcov1alpha1.PhaseFailed, "alice approved the plan and may not create x", []string{"Ready=False/ApproverLacksRights"}, "plan a has failed: alice approved the plan and may not create x. An approver of plans must have it computed anew (retry), and approved by somebody with the rights to do what it does. The command: kubectl penstock plan run a"},
+		"Drifted": {hcov1alpha1.PhaseDrifted, "bob changed .spec", []string{"Ready=False/ConfigurationDrifted"}, "plan a was carried out, but its targets were changed since: bob changed .spec. The author of the plan must settle with the person or controller that changed it, or have the plan computed anew (retry), and review it. The command: kubectl penstock plan run a"},
 		"Frozen": {hcov1alpha1.PhaseInProgress, (&rollout.Freeze{Author: "alice", Reason: "the year ends"}).String() + "; nothing is written", []string{"Ready=False/InProgress"},
 			"plan a waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
 		"Second": {hcov1alpha1.PhaseReviewRequired, "1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve: kubectl penstock plan approve a", []string{"Ready=False/ReviewRequired"},
-			"plan a waits for its approval: 1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve. Whoever may approve plans must review and approve it. The command: kubectl penstock plan approve a"},
+			"plan a waits for its approval: 1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve. An approver of plans must review and approve it. The command: kubectl penstock plan approve a"},
 		"Scheduled": {hcov1alpha1.PhaseScheduled, "approved; it begins when its window opens at noon", []string{"Ready=False/WaitingForWindow"}, "plan a is approved, and waits for its turn: approved; it begins when its window opens at noon. It goes on by itself when the window opens."},
 		"Window":    {hcov1alpha1.PhaseInProgress, "item 2 of 2 waits", []string{"Ready=False/WaitingForWindow"}, "plan a is being carried out: item 2 of 2 waits. It goes on by itself when the window opens."},
 		"Progress":  {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It goes on by itself."},
 		"Done":      {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},
-		"Outdated":  {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, and would be another one today. Whoever made the plan must have the plan computed anew (retry), and review it: it would be another one today. The command: kubectl penstock plan run a"},
-		"Young":     {"", "", nil, "plan a has not been looked at yet. It is computed soon; if this lasts, see that a replica of Penstock leads."},
+		"Outdated":  {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, but would be different today. The author of the plan must have the plan computed anew (retry), and review it: it would be different today. The command: kubectl penstock plan run a"},
+		"Young":     {"", "", nil, "plan a has not been looked at yet. It is computed soon; if this lasts, make sure that a replica of Penstock leads."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := &hcov1alpha1.ConfigurationPlan{ObjectMeta: metav1.ObjectMeta{Name: "a"}}

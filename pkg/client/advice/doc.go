@@ -14,15 +14,15 @@ const (
 	// Nobody: it goes on by itself, or is as it should be.
 	Nobody Who = "nobody"
 	// Author makes the revisions of the extension, by hand or in a pipeline, or the plan.
-	Author Who = "whoever makes the revisions"
+	Author Who = "the author of the revisions"
 	// Administrator has the rights in the cluster that is rolled out into.
 	Administrator Who = "an administrator of the cluster"
 	// Operator keeps Penstock running.
-	Operator Who = "whoever runs Penstock"
+	Operator Who = "an administrator of Penstock"
 	// Approver may approve plans.
-	Approver Who = "whoever may approve plans"
+	Approver Who = "an approver of plans"
 	// Planner made the plan.
-	Planner Who = "whoever made the plan"
+	Planner Who = "the author of the plan"
 )
 
 // Advice is what to know and to do.

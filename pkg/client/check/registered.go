@@ -51,9 +51,9 @@ func (in *installation) cluster(ctx context.Context) Result {
 	case apierrors.IsUnauthorized(err):
 		return Result{name, Failed, "it does not know who you are: " + err.Error(), "sign in again, or use another context"}
 	case apierrors.IsForbidden(err):
-		return Result{name, OK, "it answers, and does not tell its version", ""}
+		return Result{name, OK, "it answers, but does not tell its version", ""}
 	case err != nil:
-		return Result{name, Failed, err.Error(), "see that the address in the kubeconfig is right, and that the cluster is up"}
+		return Result{name, Failed, err.Error(), "check that the address in the kubeconfig is right, and that the cluster is up"}
 	default:
 		return Result{name, OK, "Kubernetes " + found.GitVersion, ""}
 	}
@@ -93,9 +93,9 @@ func judgeAPIService(found apiService, err error) Result {
 		if condition.Status == "True" {
 			return Result{"", OK, "the cluster reaches Penstock", ""}
 		}
-		next := "see that a Pod of Penstock is ready, and that the cluster reaches its Service"
+		next := "check that a Pod of Penstock is ready, and that the cluster reaches its Service"
 		if strings.Contains(condition.Message, "x509") {
-			next = "let Penstock write its caBundle again: start it with --register, or have what makes the certificate update the APIService"
+			next = "let Penstock write its caBundle again: start it with --register, or let the tool that makes the certificate update the APIService"
 		}
 		return Result{"", Failed, condition.Reason + ": " + condition.Message, next}
 	}
@@ -122,9 +122,9 @@ func (in *installation) certificates(context.Context) []Result {
 }
 
 func judgeBundle(bundle []byte, now time.Time) Result {
-	const next = "renew it, and see that Penstock runs with --register, or what makes its certificate with access to the APIService"
+	const next = "renew it, and make sure that Penstock runs with --register, or that the tool that makes its certificate has access to the APIService"
 	if len(bundle) == 0 {
-		return Result{"", Unknown, "the APIService names none: the cluster goes by its own, or does not verify", ""}
+		return Result{"", Unknown, "the APIService names none: the cluster uses its own, or does not verify", ""}
 	}
 	var until time.Time
 	for rest := bundle; ; {

@@ -51,7 +51,7 @@ func (in *installation) readiness(ctx context.Context) []Result {
 	const name = "readiness"
 	found := in.services[v1alpha1.GroupName]
 	if found == nil || found.Spec.Service == nil {
-		return []Result{{name, Unknown, "which Service to ask is not known", ""}}
+		return []Result{{name, Unknown, "it is not known which Service to ask", ""}}
 	}
 	service := found.Spec.Service
 	// A Penstock outside the cluster is behind a Service without a selector: kube-apiserver's
@@ -101,7 +101,7 @@ func (in *installation) controllers(ctx context.Context) []Result {
 	const name = "controllers"
 	found := in.services[v1alpha1.GroupName]
 	if found == nil || found.Spec.Service == nil {
-		return []Result{{name, Unknown, "in which namespace Penstock is, is not known", ""}}
+		return []Result{{name, Unknown, "it is not known in which namespace Penstock is", ""}}
 	}
 	var lease coordinationv1.Lease
 	err := in.get(ctx, "/apis/coordination.k8s.io/v1/namespaces/"+found.Spec.Service.Namespace+"/leases/"+leaseName, &lease)
@@ -114,7 +114,7 @@ func (in *installation) controllers(ctx context.Context) []Result {
 const clockSkew = 5 * time.Second
 
 func judgeLease(lease coordinationv1.Lease, err error, now time.Time) Result {
-	const next = "see that a Pod of Penstock runs, and that its log names no missing right to leases"
+	const next = "check that a Pod of Penstock runs, and that its log names no missing right to leases"
 	switch {
 	case apierrors.IsNotFound(err):
 		return Result{"", Failed, "no replica has ever led: nothing is rolled out", next}

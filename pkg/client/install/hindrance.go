@@ -25,7 +25,7 @@ func (r Request) NameTaken(revisions []v1alpha1.ClusterExtensionRevision) string
 		case owner != nil:
 			return fmt.Sprintf("%s belongs to %s %s: use another name", one.Name, owner.Kind, owner.Name)
 		case r.Manual && one.Annotations[extension.ProposedAnnotation] != "true":
-			return fmt.Sprintf("%s is there already, and no ClusterExtension has made it: use another name; or have each version rolled out at once, which takes over what is there", one.Name)
+			return fmt.Sprintf("%s exists already, and no ClusterExtension has made it: use another name; or have each version rolled out at once, which takes over the existing objects", one.Name)
 		}
 	}
 	return ""

@@ -89,7 +89,7 @@ func InstalledAlready(there catalogv1alpha1.InstalledVersion, name string) strin
 	if there.Extension == name {
 		return fmt.Sprintf("%s is installed already, by revisions of %s that an earlier ClusterExtension has left: the next revision takes their objects over", there.Version, name)
 	}
-	return fmt.Sprintf("%s is installed already, as %s: two extensions of one package have the same objects, and the second one is refused", there.Version, there.Extension)
+	return fmt.Sprintf("%s is installed already, as %s: two extensions of one package would have the same objects, so the second one is refused", there.Version, there.Extension)
 }
 
 // Kinds are what a package brings, as KIND.GROUP, each once.

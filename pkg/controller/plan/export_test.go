@@ -85,7 +85,7 @@ func TestExport(t *testing.T) {
 	looks("completed")
 
 	l.must(l.edit("a", interval(120)))
-	l.refusesExport("another one is on its way")
+	l.refusesExport("a new plan is being computed")
 	l.is("a", v1alpha1.PhaseReviewRequired)
 	l.refusesExport("is not approved")
 }

@@ -224,7 +224,7 @@ func TestApprovals(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, people(2))
 	hash := l.plan("a").Status.PlanHash
-	if err := l.approve("a", hash); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "alice has asked for the plan") {
+	if err := l.approve("a", hash); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "alice created the plan or changed its spec") {
 		t.Errorf("who created the plan approves it: %v", err)
 	}
 	l.must(l.enforce("a"))

@@ -49,7 +49,7 @@ func AskingFor(extensions Extensions, revisions Revisions, by authorizer.Uncondi
 		})
 		slices.SortFunc(all, func(a, b extension.Extension) int { return cmp.Compare(a.Name, b.Name) })
 		if !sees.all && len(all) > mostAsked {
-			return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), "", fmt.Errorf("%d of them ask for package %s: whoever may not list them is asked about %d at most", len(all), name, mostAsked))
+			return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), "", fmt.Errorf("%d of them ask for package %s: for a user who may not list them, Penstock checks at most %d", len(all), name, mostAsked))
 		}
 		chains, err := revisions(ctx)
 		if err != nil {

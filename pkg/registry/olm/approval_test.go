@@ -74,7 +74,7 @@ func TestApproval(t *testing.T) {
 	}
 	// What is rolled out changes: the diff that was read is not what would happen.
 	s.patch("e-2", "application/merge-patch+json", object{"spec": object{"lifecycleState": "Active"}}).want(t, http.StatusOK)
-	if stale := goOn("e-3", old); stale.code != http.StatusUnprocessableEntity || !strings.Contains(stale.raw, "is of the diff with e-1") || !strings.Contains(stale.raw, "e-2..e-3") {
+	if stale := goOn("e-3", old); stale.code != http.StatusUnprocessableEntity || !strings.Contains(stale.raw, "belongs to the diff with e-1") || !strings.Contains(stale.raw, "e-2..e-3") {
 		t.Errorf("a stale digest: answered %d %s", stale.code, stale.raw)
 	}
 	goOn("e-3", digest(diffs+"/e-2..e-3")).want(t, http.StatusOK)

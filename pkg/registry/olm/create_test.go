@@ -45,7 +45,7 @@ func TestCreate(t *testing.T) {
 				"username": "alice", "uid": "uid-alice", "groups": []any{"devs", "system:authenticated"}, "extra": object{"scope": []any{"all"}},
 			},
 			"conditions": []any{object{
-				"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "nobody has looked at it yet",
+				"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "Penstock has not looked at it yet",
 				"lastTransitionTime": at(s.get("e-3"), "metadata", "creationTimestamp"),
 			}},
 		},
@@ -286,7 +286,7 @@ func TestOpenNumber(t *testing.T) {
 	take(2)
 	for _, query := range []string{"", "?dryRun=All"} {
 		answer := s.do(call{method: http.MethodPost, path: revisions + query, body: file("e-3", nil)}).want(t, http.StatusConflict)
-		if want := "e-2 is being created, or was begun and never written: try again, or create e-2"; !strings.Contains(answer.raw, want) {
+		if want := "e-2 is being created, or its creation was never finished: try again, or create e-2"; !strings.Contains(answer.raw, want) {
 			t.Errorf("%s: got %s, want %q", query, answer.raw, want)
 		}
 	}

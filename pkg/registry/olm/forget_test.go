@@ -26,7 +26,7 @@ func TestForget(t *testing.T) {
 	refused(http.StatusNotFound, "not found")
 
 	s.create(file("e-7", inline(configMap("a", "1")))).want(t, http.StatusCreated)
-	refused(http.StatusConflict, "it has revisions (e-7 first)")
+	refused(http.StatusConflict, "it still has revisions (e-7 first)")
 	s.remove("e-7")
 
 	inventories := chain.NewInventories(s.etcd, prefix)

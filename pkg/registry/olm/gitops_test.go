@@ -92,7 +92,7 @@ func TestSupersededIsAppliedAgain(t *testing.T) {
 func TestPausedInAFile(t *testing.T) {
 	s := newServer(t, settings{})
 	paused := with(file("e-1", inline(configMap("a", "1"))), "Paused", "spec", "lifecycleState")
-	again := []string{"spec.lifecycleState", "e-1 is paused again", "kubectl-patch", "remove the field there"}
+	again := []string{"spec.lifecycleState", "e-1 is paused again", "kubectl-patch", "remove the field from the file"}
 	state := func() any { return at(s.get("e-1"), "spec", "lifecycleState") }
 	patchAs := func(manager, name string, patch object) response {
 		return s.do(call{method: http.MethodPatch, path: revisions + "/" + name + "?fieldManager=" + manager, contentType: mergePatch, body: patch}).want(t, http.StatusOK)

@@ -118,7 +118,7 @@ func TestHostileRevision(t *testing.T) {
 				}
 				told := at(got.body, "truncated") != nil
 				if form == "Table" {
-					told = strings.Contains(strings.Join(got.warnings, " "), "are left out, as there is too much of it")
+					told = strings.Contains(strings.Join(got.warnings, " "), "are left out, because it is too large")
 				}
 				if told != tc.truncated {
 					t.Errorf("it says that something is left out: %t, want %t", told, tc.truncated)

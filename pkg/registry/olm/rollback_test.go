@@ -100,7 +100,7 @@ func TestRollback(t *testing.T) {
 	wantRevision = with(wantRevision, object{"requestedBy": object{
 		"username": "bob", "uid": "uid-bob", "groups": []any{"devs", "system:authenticated"}, "extra": object{"scope": []any{"all"}},
 	}, "conditions": []any{object{
-		"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "nobody has looked at it yet",
+		"type": "Ready", "status": "Unknown", "reason": "Pending", "message": "Penstock has not looked at it yet",
 		"lastTransitionTime": at(s.get("e-3"), "metadata", "creationTimestamp"),
 	}}}, "status")
 	if diff := cmp.Diff(wantRevision, created); diff != "" {

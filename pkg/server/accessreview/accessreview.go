@@ -52,7 +52,7 @@ func MayWatch(ctx context.Context, client kubernetes.Interface, resource schema.
 		case ctx.Err() != nil:
 			return false
 		case err != nil:
-			klog.FromContext(ctx).Error(err, "Watching all the same", "feature", feature)
+			klog.FromContext(ctx).Error(err, "The right to watch could not be checked; watching anyway", "feature", feature)
 		case !allowed:
 			klog.FromContext(ctx).Info("Going without a feature", "feature", feature, "reason", "the right is missing to "+asked.String())
 			return false

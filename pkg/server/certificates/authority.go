@@ -76,14 +76,14 @@ func load(ctx context.Context, secrets typedcorev1.SecretInterface, name string,
 	}
 	if apierrors.IsNotFound(err) {
 		// The Secret was to be made: what is not there is its namespace.
-		return nil, nil, fmt.Errorf("creating the certificate authority in secret %s: the namespace does not exist; create it, or start with --register, which does: %w", name, err)
+		return nil, nil, fmt.Errorf("creating the certificate authority in secret %s: the namespace does not exist; create it, or start with --register, which creates it: %w", name, err)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("getting the certificate authority from secret %s: %w", name, err)
 	}
 	authority, err := parse(secret.Data, now)
 	if err != nil {
-		return nil, nil, fmt.Errorf("secret %s/%s does not hold a certificate authority (delete it, and a new one is made): %w",
+		return nil, nil, fmt.Errorf("secret %s/%s does not hold a certificate authority (delete it, and Penstock creates a new one): %w",
 			secret.Namespace, secret.Name, err)
 	}
 	return authority, secret, nil
@@ -186,7 +186,7 @@ func parse(data map[string][]byte, now time.Time) (*Authority, error) {
 	case now.After(cert.NotAfter):
 		return nil, fmt.Errorf("the certificate expired at %s", cert.NotAfter.UTC().Format(time.RFC3339))
 	case now.Before(cert.NotBefore):
-		return nil, fmt.Errorf("the certificate is valid from %s on, and here it is %s: the clock of this machine is wrong, or that of the one where the certificate was made was",
+		return nil, fmt.Errorf("the certificate is not valid before %s, and the time here is %s: the clock of this machine is wrong, or the clock of the machine that made the certificate was",
 			cert.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
 	bundle, err := bundleOf(cert, data[bundleKey], now)

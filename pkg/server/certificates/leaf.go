@@ -173,7 +173,7 @@ func (l *Leaf) renew() error {
 // authority's own.
 func (a *Authority) sign(names []string, ips []net.IP, now, notAfter time.Time) (certPEM, keyPEM []byte, err error) {
 	if now.After(a.cert.NotAfter) {
-		return nil, nil, fmt.Errorf("the authority expired at %s: delete its secret and restart, and a new one is made", a.cert.NotAfter.UTC().Format(time.RFC3339))
+		return nil, nil, fmt.Errorf("the authority expired at %s: delete its secret and restart Penstock, which creates a new one", a.cert.NotAfter.UTC().Format(time.RFC3339))
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

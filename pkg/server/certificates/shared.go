@@ -145,11 +145,11 @@ func (s *Shared) Run(ctx context.Context) {
 		before := s.Authority()
 		wait = lookAgain
 		if err := s.Refresh(ctx); err != nil && ctx.Err() == nil {
-			log.Error(err, "The certificate authority cannot be read; the one that was read last is used", "retryAfter", refreshRetry)
+			log.Error(err, "The certificate authority cannot be read; using the one that was read last", "retryAfter", refreshRetry)
 			wait = refreshRetry
 		}
 		if now := s.Authority(); now != before {
-			log.Info("There is another certificate authority, or another bundle", "notAfter", now.cert.NotAfter)
+			log.Info("The certificate authority or its bundle has changed", "notAfter", now.cert.NotAfter)
 		}
 	}
 }

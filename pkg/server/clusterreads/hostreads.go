@@ -56,7 +56,7 @@ func newHostReads(h *host.Host, target *targetcluster.Cluster, targets *Ways) (*
 func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error) {
 	version, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil || version.Group != hub.GroupName || owner.Kind != "ClusterExtension" {
-		return 0, fmt.Errorf("reading the generation of %s %s: only that of a ClusterExtension means something here", owner.Kind, owner.Name)
+		return 0, fmt.Errorf("reading the generation of %s %s: only the generation of a ClusterExtension is used here", owner.Kind, owner.Name)
 	}
 	found, err := get(ctx, r.client, version.WithResource("clusterextensions"), owner.Name)
 	switch {

@@ -179,7 +179,7 @@ func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevi
 		err = way.err
 	}
 	if err != nil {
-		return nil, apierrors.NewServiceUnavailable(what + " now cannot be told: " + err.Error())
+		return nil, apierrors.NewServiceUnavailable(what + " now is not known: " + err.Error())
 	}
 	return way.live, nil
 }

@@ -62,7 +62,7 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 		if damaged == nil && present.Format < identity.Format {
 			// Whoever serves it may be about to refer to what nothing refers to yet, and
 			// compares nothing when they do.
-			return fsck.Report{}, gc.Result{}, fmt.Errorf("repairing: the store has format %d, and an earlier Penstock may serve it, beside which nothing may be deleted: "+
+			return fsck.Report{}, gc.Result{}, fmt.Errorf("repairing: the store has format %d, so an earlier Penstock may be serving it, and nothing may be deleted meanwhile: "+
 				"start this Penstock on it, which raises the format to %d, or check without --repair", present.Format, identity.Format)
 		}
 		if damaged != nil {

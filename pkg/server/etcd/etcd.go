@@ -207,7 +207,7 @@ func (s *Server) Close() {
 func socketPath(dir string) (string, error) {
 	socket := filepath.Join(dir, "run", "etcd.sock")
 	if n := len(socket) - maxSocketPath; n > 0 {
-		return "", fmt.Errorf("the path of data directory %s is %d bytes too long: a unix socket is made below it, whose path %s may have %d bytes at most",
+		return "", fmt.Errorf("the path of data directory %s is %d bytes too long: Penstock creates a unix socket below it, and the path %s may have at most %d bytes",
 			dir, n, socket, maxSocketPath)
 	}
 	return socket, nil
@@ -257,7 +257,7 @@ func lockFiles(ctx context.Context, dir string) (*fileutil.LockedFile, error) {
 			return lock, err
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("an etcd whose parent was killed still has the files open: it ends as soon as it can, or end the process that has %s/lock open", dir)
+			return nil, fmt.Errorf("an etcd whose parent process was killed still has the files open: wait until it ends, or end the process that has %s/lock open", dir)
 		}
 		select {
 		case <-ctx.Done():

@@ -32,7 +32,7 @@ func TestSocketPath(t *testing.T) {
 		"TooLong": {
 			reason: "the message says by how much, and what for",
 			dir:    "/" + strings.Repeat("a", maxSocketPath-len("/run/etcd.sock")+2),
-			err:    "is 3 bytes too long: a unix socket is made below it",
+			err:    "is 3 bytes too long: Penstock creates a unix socket below it",
 		},
 	}
 	for name, tc := range cases {

@@ -279,7 +279,7 @@ func (p *Process) checkStore() error {
 		return fmt.Errorf("the store that was there is gone: %w", err)
 	}
 	if !os.SameFile(info, known) {
-		return fmt.Errorf("%s is another directory than before: restart penstock to have it looked at whether it is the right store", path)
+		return fmt.Errorf("%s is not the same directory as before: restart penstock, which checks whether it is the right store", path)
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (p *Process) reason(exit error, last *entry, printed string) error {
 		exit = errors.New("it ended by itself")
 	}
 	if printed != "" {
-		p.config.Log.Error(exit, "The last words of the embedded etcd", "printed", printed)
+		p.config.Log.Error(exit, "The last output of the embedded etcd", "printed", printed)
 	}
 	switch {
 	case last != nil && last.Level >= zapcore.DPanicLevel, last != nil && printed == "":

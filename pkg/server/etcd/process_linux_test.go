@@ -187,7 +187,7 @@ func TestConditions(t *testing.T) {
 					moves(t, filepath.Join(dir, "away"), filepath.Join(dir, "etcd"))
 				}
 			},
-			says: "is another directory than before",
+			says: "is not the same directory as before",
 		},
 		"Truncated": {
 			reason: "reading what is mapped and is not there is a signal of the kernel",

@@ -49,7 +49,7 @@ func Restore(ctx context.Context, file string, config Config, prepare func(ctx c
 	defer func() { _ = lock.Close() }()
 	switch _, err := os.Lstat(dataDir(dir)); {
 	case err == nil:
-		return fmt.Errorf("data directory %s has a store (%s): name another one, or move that away", dir, dataDir(dir))
+		return fmt.Errorf("data directory %s already has a store (%s): choose another directory, or move the store away", dir, dataDir(dir))
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
@@ -96,7 +96,7 @@ func checkSum(file string) error {
 	}
 	database := info.Size() - sha256.Size
 	if database <= 0 || database%blockBytes != 0 {
-		return fmt.Errorf("it has %d bytes, with no checksum at the end: it is no snapshot, or not all of one; take another snapshot, or copy the file again", info.Size())
+		return fmt.Errorf("it has %d bytes, with no checksum at the end: it is not a snapshot, or not a complete one; take another snapshot, or copy the file again", info.Size())
 	}
 	sum := sha256.New()
 	if _, err := io.CopyN(sum, f, database); err != nil {
@@ -107,7 +107,7 @@ func checkSum(file string) error {
 		return err
 	}
 	if !bytes.Equal(want, sum.Sum(nil)) {
-		return errors.New("it is damaged: its content does not have the checksum that is at its end; take another snapshot, or copy the file again")
+		return errors.New("it is damaged: its content does not match the checksum at its end; take another snapshot, or copy the file again")
 	}
 	return nil
 }

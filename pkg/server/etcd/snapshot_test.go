@@ -134,12 +134,12 @@ func TestRestoreRefuses(t *testing.T) {
 		"Empty": {
 			reason: "nothing in it",
 			file:   func(path string) error { return os.WriteFile(path, nil, 0o600) },
-			want:   "it is no snapshot",
+			want:   "it is not a snapshot",
 		},
 		"Cut": {
 			reason: "a copy that ran out of space",
 			file:   func(path string) error { return os.WriteFile(path, content[:len(content)/2], 0o600) },
-			want:   "it is no snapshot, or not all of one",
+			want:   "it is not a snapshot, or not a complete one",
 		},
 		"Damaged": {
 			reason: "one bit is another",

@@ -96,7 +96,7 @@ func refuseSharedCA(data map[string]string) error {
 	for _, proxy := range proxies {
 		for _, user := range users {
 			if bytes.Equal(proxy.RawSubjectPublicKeyInfo, user.RawSubjectPublicKeyInfo) {
-				return fmt.Errorf("the authority %q signs users' certificates (%s) and the proxy's (%s), and %s is empty: any user could speak for any other. "+
+				return fmt.Errorf("the authority %q signs users' certificates (%s) and the proxy's (%s), and %s is empty: any user could act as any other user. "+
 					"Start kube-apiserver with --requestheader-allowed-names, or with an authority of its own for the proxy",
 					proxy.Subject.CommonName, clientCAKey, proxyCAKey, proxyNamesKey)
 			}

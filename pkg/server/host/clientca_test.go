@@ -22,7 +22,7 @@ func TestRefuseSharedCA(t *testing.T) {
 		"OnlyProxy":  {"nobody else has certificates", map[string]string{proxyCAKey: proxies}, ""},
 		"SharedName": {"one authority, and one name that it gives to nobody else", map[string]string{clientCAKey: users, proxyCAKey: users, proxyNamesKey: `["front-proxy-client"]`}, ""},
 		"Shared":     {"every user is the proxy", map[string]string{clientCAKey: users, proxyCAKey: users, proxyNamesKey: `[]`}, `the authority "users" signs`},
-		"SharedNull": {"names that were never given", map[string]string{clientCAKey: users, proxyCAKey: users}, "any user could speak for any other"},
+		"SharedNull": {"names that were never given", map[string]string{clientCAKey: users, proxyCAKey: users}, "any user could act as any other user"},
 		"SharedPart": {"one of several", map[string]string{clientCAKey: users + proxies, proxyCAKey: proxies}, `the authority "proxies" signs`},
 		"Garbage":    {"what cannot be read is not believed", map[string]string{clientCAKey: users, proxyCAKey: users, proxyNamesKey: `front-proxy-client`}, "reading requestheader-allowed-names"},
 	}

@@ -130,7 +130,7 @@ func decide(wanted []Feature, disabled []string, found findings) ([]Off, error) 
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("the host does not grant this process the right to\n  %s\n"+
-			"Grant it, or switch an admission plugin off with --disable-admission-plugins: what it enforces then does not hold for Penstock's resources",
+			"Grant it, or disable an admission plugin with --disable-admission-plugins: nothing then enforces its rules for Penstock's resources",
 			strings.Join(missing, "\n  "))
 	}
 	return without, nil

@@ -159,14 +159,14 @@ func (h *Host) Wait(ctx context.Context) error {
 		case refused.IsZero():
 			refused = time.Now()
 		case time.Since(refused) > h.credentialsPatience:
-			return fmt.Errorf("the host cluster %s answers, and does not take the credentials: put others into the kubeconfig or token file: %w", h.config.Host, err)
+			return fmt.Errorf("the host cluster %s answers, but does not accept the credentials: put valid ones into the kubeconfig or token file: %w", h.config.Host, err)
 		}
 		if time.Since(complained) > hostComplain {
 			complained = time.Now()
 			if refused.IsZero() {
 				log.Error(err, "The host cluster does not answer; trying again until it does", "server", h.config.Host)
 			} else {
-				log.Error(err, "The host cluster answers, and does not take the credentials; trying again for a while", "server", h.config.Host, "patience", h.credentialsPatience)
+				log.Error(err, "The host cluster answers, but does not accept the credentials; trying again for a while", "server", h.config.Host, "patience", h.credentialsPatience)
 			}
 		}
 		select {

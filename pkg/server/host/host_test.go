@@ -91,7 +91,7 @@ func TestHostRefusesCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.credentialsPatience = time.Millisecond
-	if err := h.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "does not take the credentials") || !strings.Contains(err.Error(), server.Listener.Addr().String()) {
+	if err := h.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "does not accept the credentials") || !strings.Contains(err.Error(), server.Listener.Addr().String()) {
 		t.Errorf("a host that refuses the credentials: %v", err)
 	}
 }

@@ -45,7 +45,7 @@ type Watch struct {
 func New(access kubernetes.Interface, client dynamic.Interface, ours schema.GroupVersionResource, registry metrics.KubeRegistry) (*Watch, error) {
 	w := &Watch{access: access, client: client, ours: ours, gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name:           "penstock_resource_name_shared",
-		Help:           "1 while a CustomResourceDefinition of the host serves a resource of the same group and name in another version: kubectl shows that one unless it is given ours; else 0.",
+		Help:           "1 while a CustomResourceDefinition of the host serves a resource of the same group and name in another version: kubectl shows that resource unless the version of Penstock is given; else 0.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})}
 	if err := registry.Register(w.gauge); err != nil {
@@ -84,7 +84,7 @@ func (w *Watch) Warning() string {
 	if len(w.versions) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is also the name of a CustomResourceDefinition, in version %s, which kubectl prefers: say %s.%s.%s to see this resource",
+	return fmt.Sprintf("%s is also the name of a CustomResourceDefinition, in version %s, which kubectl prefers: use %s.%s.%s to see this resource",
 		w.ours.GroupResource(), strings.Join(w.versions, " and "), w.ours.Resource, w.ours.Version, w.ours.Group)
 }
 
@@ -116,10 +116,10 @@ func (w *Watch) set(ctx context.Context, versions []string) {
 	log := klog.FromContext(ctx).WithName("names")
 	if len(versions) == 0 {
 		w.gauge.WithLabelValues(w.ours.GroupResource().String()).Set(0)
-		log.Info("No other resource has the name of ours any more", "resource", w.ours.GroupResource().String())
+		log.Info("No other resource has the same name any more", "resource", w.ours.GroupResource().String())
 		return
 	}
 	w.gauge.WithLabelValues(w.ours.GroupResource().String()).Set(1)
-	log.Error(nil, "Another resource has the name of ours, and kubectl prefers it", "resource", w.ours.GroupResource().String(),
+	log.Error(nil, "Another resource has the same name, and kubectl prefers it", "resource", w.ours.GroupResource().String(),
 		"versions", versions, "to see ours", "kubectl get "+w.ours.Resource+"."+w.ours.Version+"."+w.ours.Group)
 }

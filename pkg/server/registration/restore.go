@@ -100,7 +100,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		}
 		if err := k.do(ctx, key); err != nil && ctx.Err() == nil {
 			k.queue.AddRateLimited(key)
-			klog.FromContext(ctx).Error(err, "What this process needs in the host cluster could not be restored; trying again", "what", key)
+			klog.FromContext(ctx).Error(err, "An object that this process needs in the host cluster could not be restored; trying again", "what", key)
 		} else {
 			k.queue.Forget(key)
 		}
@@ -178,7 +178,7 @@ func (k *Keeper) restore(ctx context.Context, p managedobject.Object) error {
 		return err
 	}
 	if leaving != "" {
-		klog.FromContext(ctx).Info("Not restoring what this process needs in the host cluster", "what", p.String(), "reason", leaving)
+		klog.FromContext(ctx).Info("Not restoring an object that this process needs in the host cluster", "what", p.String(), "reason", leaving)
 		return nil
 	}
 	if p.HasCABundle {
@@ -200,7 +200,7 @@ func (k *Keeper) noteWritten(ctx context.Context, p managedobject.Object, object
 	defer k.mu.Unlock()
 	now := writtenObject{entry: ownEntry(object), version: object.GetResourceVersion()}
 	if before, known := k.written[p.String()]; known && before.version != now.version {
-		klog.FromContext(ctx).Info("What this process needs in the host cluster is as it should be again", "what", p.String())
+		klog.FromContext(ctx).Info("Restored an object that this process needs in the host cluster", "what", p.String())
 	}
 	k.written[p.String()] = now
 }
@@ -217,7 +217,7 @@ func whyLeaving(ctx context.Context, client kubernetes.Interface, namespace stri
 		return "namespace " + namespace + " is being deleted", nil
 	}
 	if at, ok := found.Annotations[unregisteredAnnotation]; ok {
-		return fmt.Sprintf("somebody took the registration back at %s; to allow it again: kubectl annotate namespace %s %s-", at, namespace, unregisteredAnnotation), nil
+		return fmt.Sprintf("somebody unregistered Penstock at %s; to allow registration again: kubectl annotate namespace %s %s-", at, namespace, unregisteredAnnotation), nil
 	}
 	return "", nil
 }

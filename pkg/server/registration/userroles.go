@@ -66,7 +66,7 @@ func (r *Registration) applyUserRoles(ctx context.Context) error {
 				return fmt.Errorf("asking for the right to write the roles of users: %w", err)
 			}
 			if !allowed {
-				log.V(1).Info("The roles of users are left to whoever installs Penstock", "missing", asked.String(), "manifests", "artifacts/deploy/base/rbac-users.yaml")
+				log.V(1).Info("The roles of users are not written: this process lacks the right to", "missing", asked.String(), "manifests", "artifacts/deploy/base/rbac-users.yaml")
 				return nil
 			}
 		}

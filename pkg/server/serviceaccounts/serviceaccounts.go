@@ -114,7 +114,7 @@ func (a *Accounts) ConfigForAccount(namespace, name string) *rest.Config {
 			return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf("there is no ServiceAccount %s/%s", namespace, name))
 		case apierrors.IsForbidden(err):
 			return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf(
-				"penstock itself may not create serviceaccounts/token of %s/%s: let it by a Role and a RoleBinding in namespace %s (see docs/how-to/make-a-kind-of-a-chart.md)", namespace, name, namespace))
+				"penstock itself may not create serviceaccounts/token of %s/%s: allow it with a Role and a RoleBinding in namespace %s (see docs/how-to/make-a-kind-of-a-chart.md)", namespace, name, namespace))
 		}
 		return made, err
 	})
@@ -166,7 +166,7 @@ func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
 			err = a.apply(ctx, a.Objects(j))
 		}
 		if apierrors.IsForbidden(err) {
-			klog.FromContext(ctx).Error(err, "A job of this process goes without an identity", "job", j.Name, "remedy", a.Remedy(j))
+			klog.FromContext(ctx).Error(err, "A job of this process has no identity", "job", j.Name, "remedy", a.Remedy(j))
 			continue
 		}
 		if err != nil {
@@ -201,7 +201,7 @@ func (a *Accounts) await(ctx context.Context, j Job) {
 		case <-time.After(rightsPoll):
 		}
 	}
-	klog.FromContext(ctx).Error(err, "It is not known whether the host knows the rights of a job", "job", j.Name)
+	klog.FromContext(ctx).Error(err, "It is not known whether the host already grants the rights of a job", "job", j.Name)
 }
 
 // apply writes objects. What is as it should be is not changed.
@@ -209,7 +209,7 @@ func (a *Accounts) apply(ctx context.Context, objects []managedobject.Object) er
 	for _, object := range objects {
 		_, err := object.Apply(ctx)
 		if apierrors.IsNotFound(err) && object.Resource.Group == admissionv1.GroupName {
-			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies; nothing but its own manners keeps a job within its limit")
+			klog.FromContext(ctx).Info("The host has no ValidatingAdmissionPolicies, so it does not enforce the limits of jobs")
 			continue
 		}
 		if err != nil {

@@ -18,7 +18,7 @@ func (g *Guard) advice(token string, acceptable bool) string {
 	case g.accept == "":
 		return fmt.Sprintf("%s with --accept-identity=%s", choice, token)
 	default:
-		return fmt.Sprintf("%s with another value of --accept-identity (that of now, %q, stands for another decision): --accept-identity=%s", choice, g.accept, token)
+		return fmt.Sprintf("%s with another value of --accept-identity (the present value, %q, is for another decision): --accept-identity=%s", choice, g.accept, token)
 	}
 }
 
@@ -57,13 +57,13 @@ func decisionToken(state identity.State, observed identity.Observed, mark *ident
 
 // howToMend says what an unreadable witness should say.
 func (g *Guard) howToMend(ctx context.Context) string {
-	const remove = "or delete it, if it is certain that this is the store of this cluster: it is made anew then"
+	const remove = "or delete it, if you are certain that this is the store of this cluster: Penstock then creates it again"
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	observed, err := g.store.Observe(ctx)
 	if err != nil || !observed.Found || observed.ID == "" {
-		return "put back what it said, " + remove
+		return "restore its content, " + remove
 	}
-	return fmt.Sprintf("put back what it said (the store at hand has the storeID %s, the format %d, and has come to etcd revision %d, of which highWater may be anything up to it), %s",
+	return fmt.Sprintf("restore its content (this store has the storeID %s and the format %d, and is at etcd revision %d; highWater may be any number up to that), %s",
 		observed.ID, observed.Format, observed.Revision, remove)
 }

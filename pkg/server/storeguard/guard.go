@@ -190,7 +190,7 @@ func (g *Guard) decide(ctx context.Context) (Decision, error) {
 	if verdict.Serve() {
 		log.Info("Judged the store", "state", verdict.State, "reason", verdict.Reason)
 		if g.accept != "" {
-			log.Info("--accept-identity has nothing to decide any more and can be removed", "given", g.accept)
+			log.Info("--accept-identity is not needed any more and can be removed", "given", g.accept)
 		}
 		return g.serve(ctx, observed, mark)
 	}
@@ -201,7 +201,7 @@ func (g *Guard) decide(ctx context.Context) (Decision, error) {
 		return g.takeOver(ctx, observed, mark)
 	}
 	if g.accept != "" {
-		log.Info("The value of --accept-identity stands for another decision than the one to be made now", "given", g.accept, "matching", matching(token, acceptable))
+		log.Info("The value of --accept-identity is for another decision than the present one", "given", g.accept, "matching", matching(token, acceptable))
 	}
 	return Decision{Degraded: DegradedMessage(verdict.Reason, g.advice(token, acceptable))}, nil
 }
@@ -248,7 +248,7 @@ func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *
 		return Decision{}, err
 	}
 	if forgotten > 0 {
-		klog.FromContext(ctx).Info("Forgot what extensions have in the cluster: it is looked up again, and nothing is deleted for it", "extensions", forgotten)
+		klog.FromContext(ctx).Info("Discarded the inventories of extensions: their objects are looked up in the cluster again, and nothing is deleted", "extensions", forgotten)
 	}
 	if mark == nil {
 		return g.serve(ctx, observed, nil)

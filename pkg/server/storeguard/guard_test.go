@@ -201,7 +201,7 @@ func TestLostStores(t *testing.T) {
 				w.emptyStore()
 				w.put(store.NewKeys(w.prefix).Head("argocd"), "x")
 			},
-			says:    "and no identity",
+			says:    "but no identity",
 			renewed: true,
 		},
 		"Newer": {

@@ -251,7 +251,7 @@ func (k *MarkKeeper) raiseRead(ctx context.Context, highWater int64) error {
 		}
 	}
 	if present.StoreID != k.mark.StoreID {
-		return fmt.Errorf("configmap %s/%s speaks of store %s, and this process serves store %s: somebody else claims to be this cluster's store",
+		return fmt.Errorf("configmap %s/%s names store %s, but this process serves store %s: somebody else claims to be this cluster's store",
 			k.witness.namespace, WitnessName, present.StoreID, k.mark.StoreID)
 	}
 	next, higher := present.Raised(highWater)

@@ -169,7 +169,7 @@ func (h *Health) run(ctx context.Context) {
 			}
 		}
 		if err == nil && h.space.setOverQuota(h.spent(status)) {
-			log.Info("Whether the store is as large as its quota has changed", "adds", !h.spent(status), "bytes", status.DbSize, "inUse", status.DbSizeInUse, "quota", h.quota)
+			log.Info("The store has reached its quota, or is below it again", "adds", !h.spent(status), "bytes", status.DbSize, "inUse", status.DbSizeInUse, "quota", h.quota)
 		}
 		// Nothing was written since the last look: nobody waits for anything.
 		if err == nil && h.ours && status.Header.Revision == revision && worthTidying(status) && time.Since(tidied) > tidyAgain {
@@ -290,7 +290,7 @@ func (h *Health) tidy(ctx context.Context, before *pb.StatusResponse) {
 	defer cancel()
 	log, begin := klog.FromContext(ctx), time.Now()
 	if _, err := h.client.Defragment(ctx, h.client.Endpoints()[0]); err != nil {
-		log.Info("The file of the store stays as large as it is", "reason", err.Error())
+		log.Info("The file of the store could not be made smaller", "reason", err.Error())
 		return
 	}
 	log.Info("Gave free pages of the store back", "before", before.DbSize, "inUse", before.DbSizeInUse, "took", time.Since(begin).Round(time.Millisecond))

@@ -87,7 +87,7 @@ func (s *space) tooLittle(free, needed string) *apierrors.StatusError {
 		Reason: "InsufficientStorage",
 		Message: fmt.Sprintf("the volume of the store has too little room: %s in %s, and %s are needed before anything is added. "+
 			"Deleting, archiving and acknowledging deletions go on, and what is installed is kept as it is. What to do: make room on that volume, or enlarge it; "+
-			"Penstock sees it at once and goes on by itself", free, s.volume.Dir(), needed),
+			"Penstock notices it at once and goes on by itself", free, s.volume.Dir(), needed),
 	}}
 }
 
@@ -98,7 +98,7 @@ func noQuota() *apierrors.StatusError {
 		Code:   http.StatusInsufficientStorage,
 		Reason: "InsufficientStorage",
 		Message: "the store is as large as its quota, and nothing is added to it. Deleting and archiving go on, and what is installed is kept as it is. " +
-			"What to do: delete revisions that nobody needs, whose room is given back within two minutes, or give it a larger quota (--data-quota)",
+			"What to do: delete revisions that nobody needs, which frees their room within two minutes, or give the store a larger quota (--data-quota)",
 	}}
 }
 
@@ -135,7 +135,7 @@ func (s *space) run(ctx context.Context) {
 			case err != nil:
 				log.V(2).Info("The ballast stays as it is", "reason", err.Error())
 			case step == volume.Released:
-				log.Info("The volume of the store has hardly any room; gave back what was kept for deletions", "free", quantity(usage.Free))
+				log.Info("The volume of the store has hardly any room; released the room that was reserved for deletions", "free", quantity(usage.Free))
 			}
 			if was := low; was != s.low() {
 				low = !was

@@ -23,17 +23,17 @@ type validator struct {
 // validators are in the order in which what they find is told.
 func validators() []validator {
 	return []validator{
-		{"deployment-name-unique", "no two Deployments have one name", uniqueDeployments},
+		{"deployment-name-unique", "no two Deployments have the same name", uniqueDeployments},
 		{"deployment-name", "the name of a Deployment is a DNS-1123 subdomain", deploymentNames},
-		{"definition-unique", "no two CustomResourceDefinitions have one name", uniqueDefinitions},
+		{"definition-unique", "no two CustomResourceDefinitions have the same name", uniqueDefinitions},
 		{"owned-definition-exists", "each owned CustomResourceDefinition is in the bundle", ownedDefinitions},
 		{"package-name", "metadata/annotations.yaml names the package", packageName},
 		{"conversion-install-mode", "a bundle with a ConversionWebhook supports AllNamespaces and no other install mode", conversionModes},
 		{"webhook-deployment", "the Deployment of a webhook is in the ClusterServiceVersion", webhookDeployments},
-		{"webhook-name-unique", "no two webhooks of one type have one generateName", uniqueWebhooks},
+		{"webhook-name-unique", "no two webhooks of the same type have the same generateName", uniqueWebhooks},
 		{"webhook-name", "the generateName of a webhook is a DNS-1123 subdomain, when one dash at its end is left out", webhookNames},
-		{"conversion-unique", "one ConversionWebhook converts a CustomResourceDefinition", uniqueConversions},
-		{"conversion-owned", "what a ConversionWebhook converts is an owned CustomResourceDefinition", ownedConversions},
+		{"conversion-unique", "at most one ConversionWebhook converts a CustomResourceDefinition", uniqueConversions},
+		{"conversion-owned", "a ConversionWebhook converts only owned CustomResourceDefinitions", ownedConversions},
 		{"webhook-rules", "no rule is about all API groups, olm.operatorframework.io, or webhook configurations", webhookRules},
 		{"supported-kind", "every other object is of a kind that a bundle may have", supportedKinds},
 	}

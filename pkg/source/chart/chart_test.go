@@ -112,8 +112,8 @@ func TestRender(t *testing.T) {
 		"templates/after.yaml:1: Job notify: spec.ttlSecondsAfterFinished is left out: a hook that is gone would be run again",
 		"templates/before.yaml:1: Job migrate: spec.ttlSecondsAfterFinished is left out: a hook that is gone would be run again",
 		"test hooks are left out: 1",
-		"templates/lamp.yaml:5: Bulb b: the chart does not say whether Bulb.other.example.com is in a namespace, taken to be in the namespace of the release: set metadata.namespace if it is not",
-		"templates/lamp.yaml:17: AdminNetworkPolicy guard: the chart does not say whether AdminNetworkPolicy.policy.networking.k8s.io is in a namespace, taken to be in the namespace of the release: set metadata.namespace if it is not",
+		"templates/lamp.yaml:5: Bulb b: the chart does not say whether Bulb.other.example.com is in a namespace; it is assumed to be in the namespace of the release: set metadata.namespace if it is not",
+		"templates/lamp.yaml:17: AdminNetworkPolicy guard: the chart does not say whether AdminNetworkPolicy.policy.networking.k8s.io is in a namespace; it is assumed to be in the namespace of the release: set metadata.namespace if it is not",
 	}
 	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
 		t.Errorf("warnings: -want, +got:\n%s", diff)
@@ -138,13 +138,13 @@ func TestRefused(t *testing.T) {
 		files  fstest.MapFS
 		want   []string
 	}{
-		"Rand":       {"it is another one each time", chart("templates/a.yaml", configMap("\"{{ randAlphaNum 5 }}\"")), []string{"templates/a.yaml:5: ", "randAlphaNum", "makes another value each time"}},
+		"Rand":       {"it is another one each time", chart("templates/a.yaml", configMap("\"{{ randAlphaNum 5 }}\"")), []string{"templates/a.yaml:5: ", "randAlphaNum", "makes a different value each time"}},
 		"Gen":        {"it is another one each time", chart("templates/a.yaml", "{{ $ca := genCA \"x\" 1 }}\n"), []string{"templates/a.yaml:1: ", "genCA"}},
 		"UUID":       {"it is another one each time", chart("templates/a.yaml", configMap("{{ uuidv4 }}")), []string{"templates/a.yaml:5: ", "uuidv4"}},
 		"Shuffle":    {"it is another one each time", chart("templates/a.yaml", configMap("{{ shuffle \"abc\" }}")), []string{"shuffle"}},
 		"Bcrypt":     {"it is another one each time", chart("templates/a.yaml", configMap("{{ htpasswd \"a\" \"b\" }}")), []string{"htpasswd"}},
-		"Now":        {"it is another one each time", chart("templates/a.yaml", configMap("{{ now | date \"2006\" }}")), []string{"templates/a.yaml:5: ", "<now>", "is another value each time"}},
-		"Date":       {"what is no time is now", chart("templates/a.yaml", configMap("{{ date \"2006\" \"x\" }}")), []string{"templates/a.yaml:5: ", "would take the current one"}},
+		"Now":        {"it is another one each time", chart("templates/a.yaml", configMap("{{ now | date \"2006\" }}")), []string{"templates/a.yaml:5: ", "<now>", "is a different value each time"}},
+		"Date":       {"what is no time is now", chart("templates/a.yaml", configMap("{{ date \"2006\" \"x\" }}")), []string{"templates/a.yaml:5: ", "would use the current one"}},
 		"Lookup":     {"there is no cluster", chart("templates/a.yaml", configMap("{{ (lookup \"v1\" \"Secret\" \"n\" \"s\").x }}")), []string{"templates/a.yaml:5: ", "asks a cluster for v1 Secret n/s"}},
 		"Included":   {"the place is where it is called", chart("templates/_x.tpl", "\n{{ define \"x\" }}{{ randInt 1 5 }}{{ end }}", "templates/a.yaml", configMap("{{ include \"x\" . }}")), []string{"templates/_x.tpl:2: ", "randInt"}},
 		"Subchart":   {"the place is in it", chart("charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n", "charts/sub/templates/a.yaml", configMap("{{ now }}")), []string{"charts/sub/templates/a.yaml:5: ", "now"}},
@@ -155,7 +155,7 @@ func TestRefused(t *testing.T) {
 		"Rollback":   {"nothing is run then", chart("templates/a.yaml", job("back", "post-install,post-rollback", "")), []string{"a post-rollback hook cannot be run"}},
 		"Both":       {"an object is applied once", chart("templates/a.yaml", job("both", "pre-install,post-install", "")), []string{"before and after"}},
 		"Unknown":    {"Helm would ignore it", chart("templates/a.yaml", job("x", "pre-instal", "")), []string{`"pre-instal" is no hook`}},
-		"Pod":        {"nobody waits for it", chart("templates/a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {helm.sh/hook: pre-install}}\n"), []string{"make a Job of it"}},
+		"Pod":        {"nobody waits for it", chart("templates/a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {helm.sh/hook: pre-install}}\n"), []string{"make it a Job"}},
 		"Weight":     {"it is a number", chart("templates/a.yaml", job("x", "pre-install", ", helm.sh/hook-weight: a")), []string{`is "a", want a number`}},
 		"Twice":      {"which counts would be a question of order", chart("templates/a.yaml", configMap("a"), "templates/b.yaml", configMap("b")), []string{"templates/b.yaml:1: ConfigMap c is already at templates/a.yaml:1"}},
 		"Nothing":    {"that is no extension", chart("templates/a.yaml", "{{ if false }}a{{ end }}"), []string{"no manifests"}},
@@ -239,7 +239,7 @@ func TestGenerated(t *testing.T) {
 	})
 	t.Run("Elsewhere", func(t *testing.T) {
 		_, err := render(t, chart("templates/a.yaml", secret, "templates/b.yaml", configMap("{{ randInt 1 3 }}x")), Options{Generated: []GeneratedSecret{declared}})
-		if err == nil || !strings.Contains(err.Error(), "templates/b.yaml:1: ConfigMap c is another each time") {
+		if err == nil || !strings.Contains(err.Error(), "templates/b.yaml:1: ConfigMap c is different each time") {
 			t.Errorf("got %v, want the object that is no such Secret", err)
 		}
 	})

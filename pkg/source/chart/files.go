@@ -43,7 +43,7 @@ func readFiles(fsys fs.FS) ([]template.File, error) {
 		case entry.IsDir():
 			return nil
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s: is no file, nor a link to one", name)
+			return fmt.Errorf("%s: is neither a file nor a link to one", name)
 		}
 		data, err := readLimited(fsys, name, maxChartBytes-size)
 		if err != nil {

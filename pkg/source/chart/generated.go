@@ -35,7 +35,7 @@ func (r Renderer) readManifests(ctx context.Context, answer template.Answer) ([]
 		return nil, err
 	}
 	if len(first) != len(second) {
-		return nil, fmt.Errorf("the chart makes %d objects, and %d when it is rendered again: what it makes must not depend on generated values", len(first), len(second))
+		return nil, fmt.Errorf("the chart makes %d objects, and %d when it is rendered again: the objects must not depend on generated values", len(first), len(second))
 	}
 	for i := range first {
 		if first[i].ID != second[i].ID {
@@ -61,7 +61,7 @@ func (r Renderer) carryOn(one directory.Located, again manifest.Object) (directo
 		return one.IsSecret() && secret.Name == one.Name && secret.Namespace == namespace
 	})
 	if declared < 0 {
-		return one, fail(one, "%s is another each time that the chart is rendered: it has a generated value, and is not declared as a generated Secret; give the value, or declare it if it is a Secret", one.ID)
+		return one, fail(one, "%s is different each time that the chart is rendered: it has a generated value, and is not declared as a generated Secret; set the value, or declare the object if it is a Secret", one.ID)
 	}
 	content, err := decode(one.Object)
 	if err != nil {

@@ -101,9 +101,9 @@ func whenOf(one directory.Located, names string) (event, error) {
 		known, is := events()[name]
 		switch {
 		case !is:
-			return when, fail(one, "%s: annotation %s: %q is no hook that Helm knows", describe(one.Object), hookAnnotation, name)
+			return when, fail(one, "%s: annotation %s: %q is not a hook of Helm", describe(one.Object), hookAnnotation, name)
 		case known.forbidden:
-			return when, fail(one, "%s: annotation %s: a %s hook cannot be run: a revision is applied and deleted, and runs nothing then; remove the hook, by a value of the chart if it has one",
+			return when, fail(one, "%s: annotation %s: a %s hook cannot be run, because nothing runs when a revision is applied or deleted; remove the hook, with a value of the chart if there is one",
 				describe(one.Object), hookAnnotation, name)
 		}
 		when.before, when.after = when.before || known.before, when.after || known.after
@@ -111,7 +111,7 @@ func whenOf(one directory.Located, names string) (event, error) {
 		when.test = when.test || known.test
 	}
 	if when.before && when.after {
-		return when, fail(one, "%s: annotation %s: %q is before and after the other objects: an object is applied once in a revision; make two of it", describe(one.Object), hookAnnotation, names)
+		return when, fail(one, "%s: annotation %s: %q is before and after the other objects: an object is applied once in a revision; split it into two objects", describe(one.Object), hookAnnotation, names)
 	}
 	return when, nil
 }
@@ -129,7 +129,7 @@ func (o *objects) addHook(one directory.Located, content map[string]any, when ev
 	}
 	switch one.GroupKind().String() {
 	case "Pod":
-		return fail(one, "%s: a Pod as a hook is never waited for: make a Job of it", describe(one.Object))
+		return fail(one, "%s: Penstock does not wait for a Pod that is a hook: make it a Job", describe(one.Object))
 	case "Job.batch":
 		var err error
 		if added.Located, err = nameJob(one, content, when, everything, out); err != nil {
@@ -159,7 +159,7 @@ func nameJob(one directory.Located, content map[string]any, when event, everythi
 	}
 	if when.upgrade && !when.install {
 		out.Warnings = append(out.Warnings, source.Warning{File: one.File, Line: one.Line,
-			Message: fmt.Sprintf("%s: a hook of upgrades is run in the first installation too", describe(one.Object))})
+			Message: fmt.Sprintf("%s: an upgrade hook also runs in the first installation", describe(one.Object))})
 	}
 	metadata := content["metadata"].(map[string]any)
 	suffix := "-" + digest[:10]

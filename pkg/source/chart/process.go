@@ -47,7 +47,7 @@ func (r Renderer) run(ctx context.Context, request template.Request) (template.A
 	case out.exceeded:
 		return answer, fmt.Errorf("the templates make more than %d MiB", limits.Output>>20)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return answer, fmt.Errorf("the templates are not rendered after %s", limits.Time)
+		return answer, fmt.Errorf("the templates were not rendered within %s", limits.Time)
 	case ctx.Err() != nil:
 		return answer, fmt.Errorf("rendering the templates: %w", ctx.Err())
 	case err != nil && isOutOfMemory(complaint.buffer.String()):

@@ -89,7 +89,7 @@ func (s *scope) place(one directory.Located) (directory.Located, error) {
 				where = "in the namespace of the release"
 			}
 			s.out.Warnings = append(s.out.Warnings, source.Warning{File: one.File, Line: one.Line,
-				Message: fmt.Sprintf("%s: the chart does not say whether %s is in a namespace, taken to be %s: set metadata.namespace if it is not", describe(one.Object), kind, where)})
+				Message: fmt.Sprintf("%s: the chart does not say whether %s is in a namespace; it is assumed to be %s: set metadata.namespace if it is not", describe(one.Object), kind, where)})
 		}
 		if !inNamespace {
 			return one, nil

@@ -64,7 +64,7 @@ func (c *collector) found(nothing string) ([]Located, error) {
 	case c.read == 0:
 		return nil, errors.New(nothing)
 	case len(c.objects) == 0:
-		return nil, fmt.Errorf("none of the %d manifests is wanted", c.read)
+		return nil, fmt.Errorf("all %d manifests are filtered out", c.read)
 	}
 	return c.objects, nil
 }

@@ -29,7 +29,7 @@ func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, erro
 		folder = "."
 	}
 	if info, err := fs.Stat(fsys, folder); err != nil || !info.IsDir() {
-		return source.Rendered{}, fmt.Errorf("%s: is no folder: the manifests are looked for there", folder)
+		return source.Rendered{}, fmt.Errorf("%s: is not a folder: the manifests are read from a folder", folder)
 	}
 	below, err := fs.Sub(fsys, folder)
 	if err != nil {

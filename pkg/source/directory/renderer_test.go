@@ -18,7 +18,7 @@ func TestRendererOfFolder(t *testing.T) {
 	if err != nil || len(rendered.Phases) != 2 {
 		t.Errorf("got %d phases and %v, want configuration and infrastructure", len(rendered.Phases), err)
 	}
-	for folder, want := range map[string]string{"opt/broken": "opt/broken/c.yaml:1: not valid YAML", "opt/none": "opt/none: is no folder", "../x": "../x: is no folder"} {
+	for folder, want := range map[string]string{"opt/broken": "opt/broken/c.yaml:1: not valid YAML", "opt/none": "opt/none: is not a folder", "../x": "../x: is not a folder"} {
 		if _, err := (Renderer{Folder: folder}).Render(context.Background(), files); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", folder, err, want)
 		}

@@ -33,13 +33,13 @@ func Choose(all []Release) (History, error) {
 	newest := sorted[0]
 	switch status := newest.Info.Status; {
 	case strings.HasPrefix(status, "pending-"):
-		return History{}, fmt.Errorf("revision %d is %s: Helm is at work, or was interrupted: wait, or bring the release to rest with helm rollback", newest.Version, status)
+		return History{}, fmt.Errorf("revision %d is %s: Helm is at work, or was interrupted: wait, or run helm rollback", newest.Version, status)
 	case status == "uninstalling" || status == "uninstalled":
 		return History{}, fmt.Errorf("revision %d is %s: there is nothing to adopt", newest.Version, status)
 	}
 	at := slices.IndexFunc(sorted, func(r Release) bool { return r.Info.Status == StatusDeployed })
 	if at < 0 {
-		return History{}, fmt.Errorf("no revision is deployed; the newest one, %d, is %s: bring the release to rest with helm upgrade or helm rollback", newest.Version, newest.Info.Status)
+		return History{}, fmt.Errorf("no revision is deployed; the newest one, %d, is %s: run helm upgrade or helm rollback first", newest.Version, newest.Info.Status)
 	}
 	history := History{Deployed: sorted[at], Highest: newest.Version}
 	if at > 0 {

@@ -80,7 +80,7 @@ func (r Release) warnOfHooks(out *source.Rendered) {
 	}
 	if len(others) > 0 {
 		slices.Sort(others)
-		warn("hooks are no part of a revision, and stay with Helm: " + strings.Join(others, ", "))
+		warn("hooks are not part of a revision, and stay with Helm: " + strings.Join(others, ", "))
 	}
 	definitions := 0
 	for _, file := range r.Chart.Files {
@@ -89,7 +89,7 @@ func (r Release) warnOfHooks(out *source.Rendered) {
 		}
 	}
 	if definitions > 0 {
-		warn(fmt.Sprintf("%s of the folder crds are no part of a release, and are not adopted", text.Count(definitions, "file")))
+		warn(fmt.Sprintf("%s of the folder crds are not part of a release, and are not adopted", text.Count(definitions, "file")))
 	}
 }
 

@@ -54,7 +54,7 @@ func (o Options) profile(id manifest.ID, annotations map[string]string) (string,
 	if o.Profile == "" {
 		for key := range annotations {
 			if name, ok := strings.CutPrefix(key, includePrefix); ok {
-				return "", fmt.Errorf("%s is for clusters of some profiles, one is %q: say which one this is for with --profile", id, name)
+				return "", fmt.Errorf("%s is for clusters of some profiles, for instance %q: name the profile of your cluster with --profile", id, name)
 			}
 		}
 		return "", nil
@@ -85,7 +85,7 @@ func (o Options) features(id manifest.ID, annotations map[string]string) (string
 		return "", nil
 	}
 	if _, both := annotations[featureGateAnnotation]; both {
-		return "", fmt.Errorf("%s has both annotations %s and %s, which leave open what is meant: remove one", id, featureSetAnnotation, featureGateAnnotation)
+		return "", fmt.Errorf("%s has both annotations %s and %s, which is ambiguous: remove one", id, featureSetAnnotation, featureGateAnnotation)
 	}
 	set := o.FeatureSet
 	if set == "" {
@@ -150,7 +150,7 @@ func deleted(id manifest.ID, annotations map[string]string) (string, error) {
 
 func majorVersion(id manifest.ID, annotations map[string]string) (string, error) {
 	if value, found := annotations[majorVersionAnnotation]; found {
-		return "", fmt.Errorf("%s is for the major versions %q (annotation %s), which cannot be told from here: remove the annotation, or the manifest", id, value, majorVersionAnnotation)
+		return "", fmt.Errorf("%s is for the major versions %q (annotation %s), and the version of the cluster is not known here: remove the annotation, or the manifest", id, value, majorVersionAnnotation)
 	}
 	return "", nil
 }

@@ -275,7 +275,7 @@ func TestHostile(t *testing.T) {
 		"OtherTar":     {reason: "a tar file of somebody", change: func(f []file) []file { return f[1:] }, careful: true, want: "not a Penstock archive"},
 		"UnknownField": {reason: "it would be lost", change: replacing(t, "chains/flux/chain.json", `"highest"`, `"lowest":1,"highest"`), careful: true, want: `unknown field "lowest"`},
 		"Traversal":    {reason: "a path that leads out", change: named("chains/flux/chain.json", "chains/../chain.json"), careful: true, want: "is about extension"},
-		"Absolute":     {reason: "another path", change: named("chains/flux/chain.json", "/etc/passwd"), careful: true, want: "not one that an archive has here"},
+		"Absolute":     {reason: "another path", change: named("chains/flux/chain.json", "/etc/passwd"), careful: true, want: "not allowed at this place of an archive"},
 		"OtherName":    {reason: "the entry says another chain", change: named("chains/flux/chain.json", "chains/fluy/chain.json"), careful: true, want: `is about extension "flux"`},
 		"NameInside": {reason: "both say what is no name", change: func(f []file) []file {
 			return replacing(t, "chains/../chain.json", `"flux"`, `".."`)(named("chains/flux/chain.json", "chains/../chain.json")(f))
@@ -289,8 +289,8 @@ func TestHostile(t *testing.T) {
 			find(t, f, "chains/flux/chain.json").header.PAXRecords = map[string]string{"comment": "x"}
 			return f
 		}, careful: true, want: "not a plain file"},
-		"Swapped":        {reason: "the order is part of the form", change: func(f []file) []file { f[2], f[4] = f[4], f[2]; return f }, careful: true, want: "is where chains/argocd/4/revision.json belongs"},
-		"Missing":        {reason: "an announced revision", change: func(f []file) []file { return append(f[:4:4], f[6:]...) }, careful: true, want: "is where chains/argocd/2/revision.json belongs"},
+		"Swapped":        {reason: "the order is part of the form", change: func(f []file) []file { f[2], f[4] = f[4], f[2]; return f }, careful: true, want: "is in the place of chains/argocd/4/revision.json"},
+		"Missing":        {reason: "an announced revision", change: func(f []file) []file { return append(f[:4:4], f[6:]...) }, careful: true, want: "is in the place of chains/argocd/2/revision.json"},
 		"Unannounced":    {reason: "a revision of the chain before", change: replacing(t, "chains/argocd/chain.json", `[4,2]`, `[4]`), careful: true, want: "must either be deleted or in the archive"},
 		"Twice":          {reason: "a chain twice", change: func(f []file) []file { return append(f[:7:7], f[6:]...) }, careful: true, want: "each once"},
 		"Rising":         {reason: "numbers fall", change: replacing(t, "chains/argocd/chain.json", `[4,2]`, `[2,4]`), careful: true, want: "and fall"},
@@ -306,15 +306,15 @@ func TestHostile(t *testing.T) {
 			m := find(t, f, "chains/argocd/2/manifests.jsonl")
 			m.data = bytes.Repeat(m.data, 2)
 			return f
-		}, careful: true, want: "there twice"},
+		}, careful: true, want: "occurs twice"},
 		"NoNewline": {reason: "a line has an end", change: func(f []file) []file {
 			m := find(t, f, "chains/argocd/2/manifests.jsonl")
 			m.data = m.data[:len(m.data)-1]
 			return f
 		}, careful: true, want: "does not end"},
-		"Behind":          {reason: "nothing follows the checksums", change: func(f []file) []file { return append(f, f[0]) }, careful: true, want: "goes on behind its end"},
+		"Behind":          {reason: "nothing follows the checksums", change: func(f []file) []file { return append(f, f[0]) }, careful: true, want: "continues after its end"},
 		"NoSums":          {reason: "an archive that was cut at an entry", change: func(f []file) []file { return f[:len(f)-1] }, want: "cut off"},
-		"MoreSums":        {reason: "checksums of what is not there", change: func(f []file) []file { s := find(t, f, sumsName); s.data = append(s.data, s.data...); return f }, want: "speaks of more"},
+		"MoreSums":        {reason: "checksums of what is not there", change: func(f []file) []file { s := find(t, f, sumsName); s.data = append(s.data, s.data...); return f }, want: "lists more than the archive has"},
 		"TooManyChains":   {reason: "chains", limits: func(l *Limits) { l.Chains = 1 }, want: "more than the 1 extensions"},
 		"TooManyRows":     {reason: "rows", limits: func(l *Limits) { l.Rows = 2 }, want: "has 3 rows, 2 are allowed"},
 		"TooManyNumbers":  {reason: "revisions", limits: func(l *Limits) { l.Revisions = 1 }, want: "has 2 revisions, 1 are allowed"},

@@ -17,7 +17,7 @@ func (r *Reader) expect(name string) (*tar.Header, error) {
 		return nil, cut(err)
 	}
 	if entry.Name != name {
-		return nil, fmt.Errorf("the entry %.200q is where %s belongs", entry.Name, name)
+		return nil, fmt.Errorf("the entry %.200q is in the place of %s", entry.Name, name)
 	}
 	return entry, nil
 }
@@ -57,7 +57,7 @@ func (r *Reader) data(entry *tar.Header, limit int64) ([]byte, error) {
 		return nil, cut(err)
 	}
 	if n != entry.Size {
-		return nil, fmt.Errorf("%s has %d bytes, and says to have %d", entry.Name, n, entry.Size)
+		return nil, fmt.Errorf("%s has %d bytes, but its header says %d", entry.Name, n, entry.Size)
 	}
 	fmt.Fprintf(&r.sums, "%x  %s\n", sha256.Sum256(data.Bytes()), entry.Name)
 	if int64(r.sums.Len()) > 2*r.limits.maxSumsBytes() {
@@ -79,7 +79,7 @@ func strictly(data []byte, into any) error {
 		return err
 	}
 	if len(bytes.TrimSpace(data[decoder.InputOffset():])) > 0 {
-		return errors.New("it goes on behind its end")
+		return errors.New("it continues after its end")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (o *order) chain(next Chain, limits Limits) error {
 		return err
 	}
 	if o.chains > 0 && next.Name <= o.name {
-		return fmt.Errorf("extension %s comes behind extension %s: extensions must be sorted by name, each once", next.Name, o.name)
+		return fmt.Errorf("extension %s comes after extension %s: extensions must be sorted by name, each once", next.Name, o.name)
 	}
 	if o.chains++; o.chains > limits.Chains {
 		return fmt.Errorf("there are more than the %d extensions that are allowed", limits.Chains)
@@ -28,7 +28,7 @@ func (o *order) chain(next Chain, limits Limits) error {
 
 func (o *order) revision(number int64) error {
 	if len(o.left) == 0 || o.left[0] != number {
-		return fmt.Errorf("revision %d of extension %s is not what the extension announces next", number, o.name)
+		return fmt.Errorf("revision %d of extension %s is not the next one that the extension lists", number, o.name)
 	}
 	o.left = o.left[1:]
 	return nil

@@ -136,7 +136,7 @@ func (r *Reader) begin() error {
 func (r *Reader) chain(entry *tar.Header) (Item, error) {
 	parts := strings.Split(entry.Name, "/")
 	if len(parts) != 3 || entry.Name != chainPath(parts[1]) {
-		return Item{}, fmt.Errorf("the entry %.200q is not one that an archive has here", entry.Name)
+		return Item{}, fmt.Errorf("the entry %.200q is not allowed at this place of an archive", entry.Name)
 	}
 	chain := &Chain{}
 	if err := r.record(entry, chain); err != nil {
@@ -203,7 +203,7 @@ func parseManifests(ctx context.Context, entry string, data []byte) ([]manifest.
 			return nil, fmt.Errorf("%s, line %d: %w", entry, number, err)
 		}
 		if seen[object.Digest] {
-			return nil, fmt.Errorf("%s, line %d: %s is there twice", entry, number, object.ID)
+			return nil, fmt.Errorf("%s, line %d: %s occurs twice", entry, number, object.ID)
 		}
 		seen[object.Digest] = true
 		objects = append(objects, object)
@@ -225,14 +225,14 @@ func (r *Reader) end(entry *tar.Header) error {
 		return fmt.Errorf("the archive is damaged: %s", firstDifference(string(got), string(want)))
 	}
 	if extra, err := r.header(); err == nil {
-		return fmt.Errorf("the archive goes on behind its end, with %.200q", extra.Name)
+		return fmt.Errorf("the archive continues after its end, with %.200q", extra.Name)
 	} else if !errors.Is(err, io.EOF) {
 		return cut(err)
 	}
 	// To the end of the frame: it has a checksum, too.
 	switch n, err := io.ReadFull(r.rest, make([]byte, 1)); {
 	case n > 0:
-		return errors.New("the archive goes on behind its end")
+		return errors.New("the archive continues after its end")
 	case !errors.Is(err, io.EOF):
 		return cut(err)
 	}
@@ -253,5 +253,5 @@ func firstDifference(got, want string) string {
 			return name + " does not have the checksum that " + sumsName + " gives it"
 		}
 	}
-	return sumsName + " speaks of more than there is"
+	return sumsName + " lists more than the archive has"
 }

@@ -315,7 +315,7 @@ func decodeJSON(data []byte, into any) error {
 		return err
 	}
 	if decoder.InputOffset() != int64(len(data)) {
-		return errors.New("it goes on behind its end")
+		return errors.New("it continues after its end")
 	}
 	return nil
 }

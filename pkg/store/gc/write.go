@@ -127,7 +127,7 @@ func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
 			}
 		}
 	}
-	if _, err := c.write(ctx, "giving packs free that something refers to", candidates); err != nil {
+	if _, err := c.write(ctx, "releasing packs that something refers to", candidates); err != nil {
 		return 0, err
 	}
 	return c.write(ctx, "deleting parts of packs that were never finished", parts)
@@ -159,7 +159,7 @@ func (c *Collector) rebaseLast(ctx context.Context, s state) (rebased, putOff in
 		}
 		left, err := c.rebaseOnto(ctx, s, needs[base], newest)
 		if err != nil {
-			return rebased, putOff, fmt.Errorf("making packs not need %s: %w", base, err)
+			return rebased, putOff, fmt.Errorf("making packs independent of %s: %w", base, err)
 		}
 		rebased += len(needs[base]) - len(left)
 		if len(left) != 1 || !s.kept[left[0]] {

@@ -97,7 +97,7 @@ func rules() []rule {
 		{Foreign,
 			func(o Observed, _ *Mark) bool { return !o.Found && o.HighWater > 0 },
 			func(o Observed, _ *Mark) string {
-				return fmt.Sprintf("the store has records (the newest at etcd revision %d) and no identity: it is not known whose they are", o.HighWater)
+				return fmt.Sprintf("the store has records (the newest at etcd revision %d) but no identity: it is not known which cluster they belong to", o.HighWater)
 			}},
 		{Empty,
 			func(o Observed, _ *Mark) bool { return !o.Found },
@@ -107,7 +107,7 @@ func rules() []rule {
 		{Restored,
 			func(o Observed, m *Mark) bool { return m == nil && o.Epoch > 0 },
 			func(o Observed, _ *Mark) string {
-				return fmt.Sprintf("the store %s was restored from a snapshot, and the host cluster has no witness of it: it is not known how far the cluster has gone since", o.ID)
+				return fmt.Sprintf("the store %s was restored from a snapshot, and the host cluster has no witness of it: it is not known what has changed in the cluster since", o.ID)
 			}},
 		{Healthy,
 			func(_ Observed, m *Mark) bool { return m == nil },

@@ -180,7 +180,7 @@ func split(content []byte) ([]manifest.Object, error) {
 		return nil, fmt.Errorf("reading its index: %w", err)
 	}
 	if decoder.InputOffset() != int64(len(head)) || len(bodies) > 0 {
-		return nil, errors.New("its content goes on behind the last object")
+		return nil, errors.New("its content continues after the last object")
 	}
 	return objects, nil
 }

@@ -111,7 +111,7 @@ func (s *Store) readBase(ctx context.Context, root string) (*found, error) {
 // openDelta returns the content of a delta.
 func (s *Store) openDelta(ctx context.Context, root string, h header, frame []byte) ([]byte, error) {
 	if h.contentLen > maxDeltaContent {
-		return nil, corrupt(root, fmt.Errorf("it says to have %d bytes of content: %w", h.contentLen, store.ErrTooLarge))
+		return nil, corrupt(root, fmt.Errorf("its header says %d bytes of content: %w", h.contentLen, store.ErrTooLarge))
 	}
 	b, err := s.readBase(ctx, h.base.name())
 	var missing *MissingError

@@ -178,7 +178,7 @@ func (s *Store) putChunk(ctx context.Context, root, key string, data []byte) err
 	}
 	// One that vanished again is found missing by the transaction behind this.
 	if stored.Exists() && !bytes.Equal(stored.Bytes, data) {
-		return &CorruptError{Root: root, Err: fmt.Errorf("%s does not have the bytes that it is named by", key)}
+		return &CorruptError{Root: root, Err: fmt.Errorf("%s has other bytes than its name says", key)}
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (s *Store) chunks(ctx context.Context, root string, header header) ([]byte,
 		case !chunk.Exists():
 			return nil, &MissingError{Root: root, Key: key}
 		case sum(chunk.Bytes) != digest:
-			return nil, corrupt(root, fmt.Errorf("%s does not have the bytes that it is named by", key))
+			return nil, corrupt(root, fmt.Errorf("%s has other bytes than its name says", key))
 		}
 		frame = append(frame, chunk.Bytes...)
 	}

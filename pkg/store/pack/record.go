@@ -179,7 +179,7 @@ func parseRecord(key string, record []byte) (header, []byte, error) {
 		return header{}, nil, packFormat().Damaged(key, errors.New("it ends too early"))
 	}
 	if len(h.chunks) > 0 && len(r.rest) > 0 {
-		return header{}, nil, packFormat().Damaged(key, fmt.Errorf("it goes on for %d bytes behind its end", len(r.rest)))
+		return header{}, nil, packFormat().Damaged(key, fmt.Errorf("it continues for %d bytes after its end", len(r.rest)))
 	}
 	return h, r.rest, nil
 }
@@ -192,7 +192,7 @@ func (h header) open(frame, dictionary []byte, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("its %d compressed bytes have checksum %s, want %d bytes with %s", len(frame), sum(frame), h.compLen, h.frame)
 	}
 	if h.contentLen > limit {
-		return nil, fmt.Errorf("it says to have %d bytes of content: %w", h.contentLen, store.ErrTooLarge)
+		return nil, fmt.Errorf("its header says %d bytes of content: %w", h.contentLen, store.ErrTooLarge)
 	}
 	decompress := store.Decompress
 	if h.base != nil {
@@ -205,7 +205,7 @@ func (h header) open(frame, dictionary []byte, limit int) ([]byte, error) {
 		return nil, err
 	}
 	if len(content) != h.contentLen {
-		return nil, fmt.Errorf("it has %d bytes of content, and says to have %d", len(content), h.contentLen)
+		return nil, fmt.Errorf("it has %d bytes of content, but its header says %d", len(content), h.contentLen)
 	}
 	return content, nil
 }

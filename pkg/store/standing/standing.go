@@ -39,7 +39,7 @@ func New(kv clientv3.KV, prefix string) *Standings {
 func (s *Standings) Get(ctx context.Context, chain string) (int64, error) {
 	found, err := store.Get(ctx, s.kv, s.keys.Standing(chain))
 	if err != nil {
-		return 0, fmt.Errorf("reading how extension %q stands: %w", chain, err)
+		return 0, fmt.Errorf("reading the state of extension %q: %w", chain, err)
 	}
 	return found.ModRevision, nil
 }
@@ -49,7 +49,7 @@ func (s *Standings) Get(ctx context.Context, chain string) (int64, error) {
 type ChangedError struct{ Chain string }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("the revisions of %s changed while this change was judged by them", e.Chain)
+	return fmt.Sprintf("the revisions of %s changed while this change was checked against them", e.Chain)
 }
 
 // Judgement is what the writes of one request rest on. It is good for one write,

@@ -60,7 +60,7 @@ func obstacles(s *site) {
 	s.limited()
 	before := s.read(".spec.template", "deployment/web")
 	out := s.mustAdopt("--overwrite")
-	s.says(out, "hooks are no part of a revision, and stay with Helm: ConfigMap hooked (pre-upgrade)", "test hooks are left out: 1", name+"-4 has succeeded")
+	s.says(out, "hooks are not part of a revision, and stay with Helm: ConfigMap hooked (pre-upgrade)", "test hooks are left out: 1", name+"-4 has succeeded")
 	s.read(".metadata.uid", "configmap/more")
 	if after := s.read(".spec.template", "deployment/web"); after != before || s.read(".spec.replicas", "deployment/web") != "3" {
 		s.t.Errorf("the template was %s, and is %s; replicas %s", before, after, s.read(".spec.replicas", "deployment/web"))

@@ -22,10 +22,11 @@ type kubectls struct {
 	dir, tools string
 	processors int // as of Options
 
-	mu     sync.Mutex
-	idle   []*batch
-	all    []*batch
-	closed bool
+	mu sync.Mutex
+	// Those that do nothing: for commands that wait, and for others.
+	waiting, others []*batch
+	all             []*batch
+	closed          bool
 }
 
 // commandsEach is how many commands a process runs. Each leaves 1.6 MB behind, in what
@@ -43,6 +44,7 @@ type command struct {
 	Args  []string
 	Env   []string
 	Stdin []byte
+	Waits bool
 }
 
 type answer struct {
@@ -52,10 +54,12 @@ type answer struct {
 
 // run runs a command to its end. A non-zero exit is no error.
 func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
-	if needsProcess(c.Args) {
+	if slices.Contains(c.Args, "can-i") {
+		// It ends its process to say no.
 		return k.alone(ctx, c)
 	}
-	b, err := k.take()
+	c.Waits = waits(c.Args)
+	b, err := k.take(c.Waits)
 	if errors.Is(err, os.ErrNotExist) {
 		return k.alone(ctx, c)
 	}
@@ -72,21 +76,21 @@ func (k *kubectls) run(ctx context.Context, c command) (Output, error) {
 	defer k.mu.Unlock()
 	if k.closed || b.commands == commandsEach {
 		b.end()
-	} else {
-		k.idle = append(k.idle, b)
+		return out, nil
 	}
+	idle := k.idle(c.Waits)
+	*idle = append(*idle, b)
 	return out, nil
 }
 
-// needsProcess is true for commands that end their process, as can-i does to say no,
-// and for those that wait: what they watch by ends a moment after them, and would
-// complain in the output of the next command.
-func needsProcess(args []string) bool {
+// waits is true for commands that wait. They have processes of their own: what they watch by
+// ends a moment after them, and would complain in the output of the next command.
+func waits(args []string) bool {
 	if slices.Contains(args, "delete") && slices.Contains(args, "--wait=false") {
 		return false
 	}
 	return slices.ContainsFunc(args, func(arg string) bool {
-		return slices.Contains([]string{"can-i", "delete", "wait", "rollout"}, arg) || strings.HasPrefix(arg, "--wait")
+		return slices.Contains([]string{"delete", "wait", "rollout"}, arg) || strings.HasPrefix(arg, "--wait")
 	})
 }
 
@@ -104,13 +108,23 @@ func (k *kubectls) alone(ctx context.Context, c command) (Output, error) {
 	return out, err
 }
 
-// take returns a process that does nothing, or starts one.
-func (k *kubectls) take() (*batch, error) {
+// idle are the processes that do nothing, those for commands that wait or the others.
+func (k *kubectls) idle(waits bool) *[]*batch {
+	if waits {
+		return &k.waiting
+	}
+	return &k.others
+}
+
+// take returns a process that does nothing, of those for commands that wait or of the
+// others, or starts one.
+func (k *kubectls) take(waits bool) (*batch, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if n := len(k.idle); n > 0 {
-		b := k.idle[n-1]
-		k.idle = k.idle[:n-1]
+	idle := k.idle(waits)
+	if n := len(*idle); n > 0 {
+		b := (*idle)[n-1]
+		*idle = (*idle)[:n-1]
 		return b, nil
 	}
 	b, err := startBatch(launch{dir: k.dir, name: "kubectl-batch", path: filepath.Join(k.tools, "kubectl-batch"), processors: k.processors})
@@ -128,7 +142,7 @@ func (k *kubectls) close() {
 	for _, b := range k.all {
 		b.end()
 	}
-	k.all, k.idle = nil, nil
+	k.all, k.waiting, k.others = nil, nil, nil
 }
 
 // batch is one process of kubectl-batch.

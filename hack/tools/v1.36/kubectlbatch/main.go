@@ -13,12 +13,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
+	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/plugin"
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
@@ -28,6 +37,9 @@ type request struct {
 	// Env are the variables of this command, as "NAME=value".
 	Env   []string
 	Stdin []byte
+	// Waits says that it is a command that waits. What it watches by ends a moment after
+	// it and logs that: nothing is logged then, in this process from now on.
+	Waits bool
 }
 
 // answer is what it printed and how it ended.
@@ -79,6 +91,10 @@ func (r request) run() (a answer, err error) {
 	os.Stdin, os.Stdout, os.Stderr = files[0], files[1], files[2]
 	defer func() { os.Stdin, os.Stdout, os.Stderr = stdin, stdout, stderr }()
 	defer environ(r.Env)()
+	if r.Waits {
+		klog.LogToStderr(false)
+		klog.SetOutput(io.Discard)
+	}
 	a.ExitCode = kubectl(r.Args)
 	if a.Stdout, err = content(files[1]); err != nil {
 		return answer{}, err
@@ -109,10 +125,35 @@ func kubectl(args []string) (status int) {
 	}()
 	// As kubectl's own main does, for the same reason.
 	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
-	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+	if err := cli.RunNoErrOutput(command(args)); err != nil {
 		util.CheckErr(err)
 	}
 	return 0
+}
+
+// command is kubectl with the arguments. It is that of its own main, but for what onlyPatches
+// does.
+func command(args []string) *cobra.Command {
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	creates := slices.Contains(args, "create")
+	if creates {
+		// kubectl caches documents, and other commands need the whole ones.
+		_ = os.Setenv(cacheFolder, filepath.Join(os.Getenv(cacheFolder), "create"))
+	}
+	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().
+		WithDiscoveryBurst(300).WithDiscoveryQPS(50.0).WithWarningPrinter(streams)
+	if creates {
+		flags = flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper { return onlyPatches{next} })
+			return config
+		})
+	}
+	return cmd.NewDefaultKubectlCommandWithArgs(cmd.KubectlOptions{
+		PluginHandler: cmd.NewDefaultPluginHandler(plugin.ValidPluginFilenamePrefixes),
+		Arguments:     os.Args,
+		ConfigFlags:   flags,
+		IOStreams:     streams,
+	})
 }
 
 // environ sets variables and returns what sets them back.

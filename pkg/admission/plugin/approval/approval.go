@@ -98,7 +98,7 @@ func (p *Plugin) validatePlan(ctx context.Context, a admission.Attributes) error
 	}
 	changed := !apiequality.Semantic.DeepEqual(plan.Spec, old.Spec)
 	if governance.NeedsApprove(old.Spec.Action == hco.ActionApply, plan.Spec.Action == hco.ActionApply, changed) {
-		if err := p.need(ctx, a, VerbApprove, "setting spec.action to Apply, and changing spec while it is,"); err != nil {
+		if err := p.need(ctx, a, VerbApprove, "setting spec.action to Apply, or changing spec while it is Apply,"); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, verb, what st
 	case allowed:
 		return nil
 	case err != nil:
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 	default:
 		return admission.NewForbidden(a, fmt.Errorf("%s needs the verb %s on %s.%s", what, verb, resource, hco.GroupName))
 	}

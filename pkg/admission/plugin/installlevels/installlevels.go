@@ -148,7 +148,7 @@ func unsaid(objects []manifest.Object, places map[manifest.ID]place) field.Error
 func warn(ctx context.Context, objects []manifest.Object) {
 	var warnings []string
 	for _, inversion := range release.Inversions(objects) {
-		warnings = append(warnings, fmt.Sprintf("%s: the first installation waits until somebody else makes it", inversion))
+		warnings = append(warnings, fmt.Sprintf("%s: the first installation waits until somebody else creates it", inversion))
 	}
 	for _, object := range objects {
 		for _, text := range release.LookAlikes(object) {

@@ -149,7 +149,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Deployment.apps a/server, of install level 0, needs ConfigMap a/late, which is of install level 1: the first installation waits until somebody else makes it",
+		"Deployment.apps a/server, of install level 0, needs ConfigMap a/late, which is of install level 1: the first installation waits until somebody else creates it",
 		"Deployment.apps a/server: release.openshift.io/install-level on the pod template has no effect: it belongs on the object itself",
 	}
 	if diff := cmp.Diff(want, said.texts); diff != "" {

@@ -27,20 +27,20 @@ type beyond struct {
 func beyondOf(object manifest.Object, k *kinds) (beyond, error) {
 	switch (schema.GroupKind{Group: object.Group, Kind: object.Kind}) {
 	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
-		return beyond{refusal: "the cluster would take it for a request of Penstock"}, nil
+		return beyond{refusal: "the cluster would treat it as a request of Penstock"}, nil
 	case schema.GroupKind{Group: olm.GroupName, Kind: "ClusterExtensionRevision"}:
-		return beyond{refusal: "a revision within a revision would be one that Penstock asked for"}, nil
+		return beyond{refusal: "Penstock would be the requester of a revision within a revision"}, nil
 	case schema.GroupKind{Group: olm.GroupName, Kind: "ClusterExtension"}:
 		return beyond{refusal: "it would be installed in the name of Penstock"}, nil
 	case schema.GroupKind{Group: hco.GroupName, Kind: "ConfigurationProfileDefinition"}:
-		return beyond{refusal: "its ServiceAccount gets rights that its author has, who would be Penstock"}, nil
+		return beyond{refusal: "its ServiceAccount gets rights of its author, and Penstock would be the author"}, nil
 	case schema.GroupKind{Group: "cert-manager.io", Kind: "CertificateRequest"}:
 		return beyond{refusal: "it would be approved as a request of Penstock"}, nil
 	case schema.GroupKind{Group: "template.openshift.io", Kind: "TemplateInstance"}:
 		return beyond{refusal: "its objects would be made with the rights of Penstock"}, nil
 	case schema.GroupKind{Group: openshiftRBAC, Kind: "Role"}, schema.GroupKind{Group: openshiftRBAC, Kind: "ClusterRole"},
 		schema.GroupKind{Group: openshiftRBAC, Kind: "RoleBinding"}, schema.GroupKind{Group: openshiftRBAC, Kind: "ClusterRoleBinding"}:
-		return beyond{refusal: "it hands on rights and is not checked for them, as those of " + rbacv1.GroupName + " are"}, nil
+		return beyond{refusal: "it grants rights, which are only checked in roles and bindings of " + rbacv1.GroupName}, nil
 	case schema.GroupKind{Group: openshiftBuilds, Kind: "Build"}, schema.GroupKind{Group: openshiftBuilds, Kind: "BuildConfig"}:
 		return beyondBuild(object)
 	case schema.GroupKind{Group: openshiftImages, Kind: "ImageStream"}, schema.GroupKind{Group: openshiftImages, Kind: "ImageStreamTag"}:

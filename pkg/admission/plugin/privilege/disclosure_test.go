@@ -23,7 +23,7 @@ func TestSecrecy(t *testing.T) {
 		"Prune": {
 			reason: "objects that others brought",
 			act:    func(w *situation) error { w.has(1, web); return w.creates(rev(2)) },
-			says:   []string{"alice lacks 1 rights on what they may not read", "!web"},
+			says:   []string{"alice lacks 1 rights on objects that they may not read", "!web"},
 		},
 		"PruneRead": {
 			reason: "are named to who may read their revision",

@@ -69,7 +69,7 @@ func TestFailsClosed(t *testing.T) {
 				p.deps.Timeout = time.Millisecond
 				return p.Validate(request.WithManifests(w.t.Context(), []manifest.Object{web}), attributes(admission.Create, rev(1, web), nil, ""), nil)
 			},
-			says: "was not found out within 1ms",
+			says: "your rights could not be checked within 1ms",
 		},
 	}
 	for name, tc := range cases {

@@ -256,5 +256,5 @@ func rightOf(atom rbacv1.PolicyRule, namespace string) right.Right {
 type tooManyError struct{}
 
 func (*tooManyError) Error() string {
-	return fmt.Sprintf("its roles and bindings hand on more than %d rights, which is more than are checked one by one", MaxAtoms)
+	return fmt.Sprintf("the roles and bindings of the revision grant more than %d rights, too many to be checked one by one", MaxAtoms)
 }

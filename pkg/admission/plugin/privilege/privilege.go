@@ -236,11 +236,11 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 	case errors.As(err, &scopes):
 		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), scopes.fields)
 	case errors.As(err, &many), errors.As(err, &unreadable):
-		return admission.NewForbidden(a, fmt.Errorf("what you may do cannot be checked: %w; whoever may bypass privilegechecks.policy.penstock.dev need not be", err))
+		return admission.NewForbidden(a, fmt.Errorf("your rights cannot be checked: %w; with the right to bypass privilegechecks.policy.penstock.dev, they need not be", err))
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do was not found out within %s: %s", p.deps.Timeout, err))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights could not be checked within %s: %s", p.deps.Timeout, err))
 	default:
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 	}
 }
 
@@ -254,7 +254,7 @@ func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	case rest > 0:
 		listed = append(listed, fmt.Sprintf("and %d more", rest))
 	case partial && len(listed) > 0:
-		listed = append(listed, "and perhaps more, which was not asked about")
+		listed = append(listed, "and perhaps more, which was not checked")
 	}
 	var lacks []string
 	if len(listed) > 0 {
@@ -262,9 +262,9 @@ func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	}
 	switch {
 	case untold > 0 && partial:
-		lacks = append(lacks, fmt.Sprintf("lacks %d rights or more on what they may not read", untold))
+		lacks = append(lacks, fmt.Sprintf("lacks at least %d rights on objects that they may not read", untold))
 	case untold > 0:
-		lacks = append(lacks, fmt.Sprintf("lacks %d rights on what they may not read", untold))
+		lacks = append(lacks, fmt.Sprintf("lacks %d rights on objects that they may not read", untold))
 	}
 	return fmt.Errorf("a revision may only do what its requester may do: %s %s", who.GetName(), strings.Join(lacks, ", and "))
 }

@@ -59,7 +59,7 @@ func (t *turns) enter(user string) (*turn, error) {
 		t.users[user] = mine
 	}
 	if mine.requests >= userConcurrency+userWaiting {
-		return nil, apierrors.NewTooManyRequests("too many of your requests wait for what you may do to be found out", busyRetrySeconds)
+		return nil, apierrors.NewTooManyRequests("too many of your requests are waiting for a check of your rights", busyRetrySeconds)
 	}
 	mine.requests++
 	return mine, nil

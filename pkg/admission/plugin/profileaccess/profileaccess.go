@@ -67,7 +67,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	switch a.GetSubresource() {
 	case "":
 	case "status":
-		return admission.NewForbidden(a, errors.New("status of a definition is what the server made of it: nobody but Penstock writes it"))
+		return admission.NewForbidden(a, errors.New("status of a definition is what the server reports about it: nobody but Penstock writes it"))
 	default:
 		return nil
 	}
@@ -88,7 +88,7 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, definition *h
 		for _, asked := range cel.Rights(requirement.Definition, v1alpha1.DefinitionAccess(requirement.Access)) {
 			allowed, err := asked.Has(ctx, p.deps.Authorizer, a.GetUserInfo())
 			if err != nil && !allowed {
-				return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+				return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 			}
 			if !allowed {
 				lacks = append(lacks, asked.String())
@@ -97,7 +97,7 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, definition *h
 	}
 	if len(lacks) > 0 {
 		return admission.NewForbidden(a, fmt.Errorf(
-			"the ServiceAccount of the definition gets the rights that it declares, so whoever writes it must have them in the whole cluster; you may not %s", strings.Join(lacks, ", ")))
+			"the ServiceAccount of the definition gets the rights that the definition declares, so you need them in the whole cluster to write it; you may not %s", strings.Join(lacks, ", ")))
 	}
 	return nil
 }

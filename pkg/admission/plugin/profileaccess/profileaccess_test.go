@@ -60,7 +60,7 @@ func TestProfileAccess(t *testing.T) {
 		"Other items":        {definition(hco.AccessWrite, 2), definition(hco.AccessWrite, 1), "", read, "you may not create"},
 		"Labels":             {labelled, definition(hco.AccessWrite, 1), "", nil, ""},
 		"Status":             {definition(hco.AccessWrite, 1), definition(hco.AccessWrite, 1), "status", write, "nobody but Penstock"},
-		"Unknown":            {definition(hco.AccessRead, 1), nil, "", rights{"down"}, "cannot be found out"},
+		"Unknown":            {definition(hco.AccessRead, 1), nil, "", rights{"down"}, "cannot be checked at the moment"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plugin := profileaccess.New()

@@ -47,7 +47,7 @@ func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer
 		return *refused
 	}
 	if w.ForOthers && w.MakesStamp() {
-		return webhook.Refuse(fmt.Sprintf("%s would have %s as its author, who writes for others: whoever wants it writes it, and not by a revision or a plan", r, r.User.Username))
+		return webhook.Refuse(fmt.Sprintf("the author of %s would be %s, which writes for others: create it in your own name, not through a revision or a plan", r, r.User.Username))
 	}
 	return w.Stamp(r, bypass)
 }
@@ -65,7 +65,7 @@ func (s Stamps) Check(r webhook.Review, validate func(w *Write) field.ErrorList)
 	if !w.Changes() && !w.ChangesStamp() || w.IsStamped(w.Object.GetGeneration()) {
 		return webhook.Answer{}
 	}
-	return webhook.Refuse(fmt.Sprintf("%s has no stamp of %s for what they write (annotation %s): mutatingwebhookconfigurations penstock must be registered, and no other webhook may change the spec or this annotation after it",
+	return webhook.Refuse(fmt.Sprintf("%s has no stamp of %s for this write (annotation %s): mutatingwebhookconfigurations penstock must be registered, and no other webhook may change the spec or this annotation after it",
 		r, r.User.Username, extension.AuthorAnnotation))
 }
 
@@ -111,7 +111,7 @@ func (s Stamps) Read(r webhook.Review) (*Write, *webhook.Answer) {
 		}}
 	}
 	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update || r.SubResource != "" || r.Group != s.Subject.Kind.Group || r.Kind != s.Subject.Kind.Kind {
-		refused := webhook.Refuse(fmt.Sprintf("%s of %s %s is nothing that this webhook is asked about", r.Operation, r, r.SubResource))
+		refused := webhook.Refuse(fmt.Sprintf("this webhook does not handle %s of %s %s", r.Operation, r, r.SubResource))
 		return nil, &refused
 	}
 	w, err := newWrite(r, s.Subject, key, s.Now().UTC().Truncate(time.Second))

@@ -175,5 +175,5 @@ func (w *Write) takeover() []string {
 	if err != nil || before.User == w.user.Username {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s %s was written by %s until now; from now on all of it is done in the name of %s", w.subject.Kind.Kind, w.Old.GetName(), before.User, w.user.Username)}
+	return []string{fmt.Sprintf("%s %s was written by %s until now; from now on Penstock acts on it in the name of %s", w.subject.Kind.Kind, w.Old.GetName(), before.User, w.user.Username)}
 }

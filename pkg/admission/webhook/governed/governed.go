@@ -118,7 +118,7 @@ func judge(r webhook.Review) string {
 		return refusal("deleting", r, chain)
 	case admissionv1.Update:
 		if now, ok := chainOf(r.Object); !ok || now != chain {
-			return refusal("taking the marks of Penstock off", r, chain)
+			return refusal("removing the marks of Penstock from", r, chain)
 		}
 		// Garbage collection, which is not asked about, deletes what has owners that
 		// are gone, and what never had one goes with the first that is none.
@@ -140,7 +140,7 @@ func judgeBinding(r webhook.Review) string {
 	if _, labelled := r.Object.Metadata.Labels[v1alpha1.ChainLabel]; !labelled {
 		return ""
 	}
-	return fmt.Sprintf("giving Pod %s/%s the label %s by its binding is not for you: this namespace protects what extensions have rolled out (label %s). "+
+	return fmt.Sprintf("giving Pod %s/%s the label %s by its binding is not allowed: this namespace protects objects that extensions have rolled out (label %s). "+
 		"Leave the label out, or ask for the verb bypass on privilegechecks.policy.penstock.dev, of all names",
 		r.Namespace, r.Name, v1alpha1.ChainLabel, NamespaceLabel)
 }
@@ -161,7 +161,7 @@ func chainOf(object *webhook.Object) (string, bool) {
 }
 
 func refusal(doing string, r webhook.Review, chain string) string {
-	return fmt.Sprintf("%s %s is not for you: extension %q has rolled it out, and this namespace protects that (label %s). "+
+	return fmt.Sprintf("%s %s is not allowed: extension %q has rolled it out, and this namespace protects such objects (label %s). "+
 		"Change the extension, or ask for the verb bypass on privilegechecks.policy.penstock.dev %q",
 		doing, r, chain, NamespaceLabel, chain)
 }

@@ -36,9 +36,9 @@ func ParseResource(text string) (Resource, error) {
 	case !ok || resource == "" || strings.Contains(resource, "/"):
 		return Resource{}, fmt.Errorf("%q must be group/resource, such as config.openshift.io/* or /configmaps", text)
 	case group == "*":
-		return Resource{}, fmt.Errorf("%q: all groups would be every write in the cluster: name the groups", text)
+		return Resource{}, fmt.Errorf("%q: all groups would mean every write in the cluster: name the groups", text)
 	case group == "olm.operatorframework.io" || group == "hco.kubevirt.io":
-		return Resource{}, errors.New(group + " is served by Penstock itself, which looks at what is in revisions anyway")
+		return Resource{}, errors.New(group + " is served by Penstock itself, which checks the objects of revisions anyway")
 	default:
 		return Resource{group, resource}, nil
 	}

@@ -17,33 +17,34 @@ const CatalogLabel = "catalog"
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // CatalogPackage is a package that the catalogs of this cluster offer. It is computed
-// from their indexes whenever it is read, and nothing of it is stored. Where several
-// catalogs have a package, it shows the one of the highest priority, of those the first
-// by name, and names the others.
+// from their indexes whenever it is read, and nothing of it is stored. If several
+// catalogs have a package, it shows the package of the catalog with the highest
+// priority, of several the first by name, and names the other catalogs.
 type CatalogPackage struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata has the name of the package; as labels those of the catalog, besides
-	// the label catalog with its name; and a resourceVersion that tells one state of
-	// the catalogs from another.
+	// metadata has the name of the package; the labels of the catalog, and the label
+	// catalog with the name of the catalog; and a resourceVersion that identifies one
+	// state of the catalogs.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// catalog is the one that everything below is from.
+	// catalog is the catalog that everything below is from.
 	Catalog string `json:"catalog"`
-	// catalogs are all that have the package, the one that counts first.
+	// catalogs are all catalogs that have the package; the first one is the one that
+	// is used.
 	// +listType=map
 	// +listMapKey=name
 	Catalogs []PackageCatalog `json:"catalogs"`
-	// description is the beginning of what the catalog says.
+	// description is the beginning of the description in the catalog.
 	// +optional
 	Description string `json:"description,omitempty"`
-	// defaultChannel is the one that is followed when none is asked for.
+	// defaultChannel is the channel that is followed when none is asked for.
 	// +optional
 	DefaultChannel string `json:"defaultChannel,omitempty"`
 	// latest is the version that is installed when nothing is asked for: the highest
 	// one that is not deprecated.
 	// +optional
 	Latest string `json:"latest,omitempty"`
-	// deprecation is there when the catalog says that the package should not be used.
+	// deprecation is set when the catalog says that the package should not be used.
 	// +optional
 	Deprecation *Deprecation `json:"deprecation,omitempty"`
 	// channels are at most 100, by name.
@@ -56,12 +57,12 @@ type CatalogPackage struct {
 	Versions []PackageVersion `json:"versions,omitempty"`
 	// versionCount is how many versions there are.
 	VersionCount int32 `json:"versionCount"`
-	// kinds are what its versions bring, all of them together, at most 200.
+	// kinds are the kinds that all its versions together bring, at most 200.
 	// +optional
 	// +listType=atomic
 	Kinds []PackageKind `json:"kinds,omitempty"`
-	// installed is what is installed of the package. It is left out for whoever may not
-	// list clusterextensionrevisions.
+	// installed are the installed versions of the package. It is left out if you may
+	// not list clusterextensionrevisions.
 	// +optional
 	// +listType=map
 	// +listMapKey=extension
@@ -84,8 +85,8 @@ type CatalogPackageList struct {
 type PackageCatalog struct {
 	// name of the ClusterCatalog.
 	Name string `json:"name"`
-	// priority of the ClusterCatalog: of two catalogs the one with the higher priority
-	// counts.
+	// priority of the ClusterCatalog: of two catalogs, the one with the higher
+	// priority is used.
 	Priority int32 `json:"priority"`
 	// latest is the version that this catalog would install when nothing is asked for.
 	// +optional
@@ -105,7 +106,7 @@ type PackageChannel struct {
 	// latest is the highest version in the channel that is not deprecated.
 	// +optional
 	Latest string `json:"latest,omitempty"`
-	// deprecation is there when the catalog says that the channel should not be used.
+	// deprecation is set when the catalog says that the channel should not be used.
 	// +optional
 	Deprecation *Deprecation `json:"deprecation,omitempty"`
 }
@@ -114,11 +115,11 @@ type PackageChannel struct {
 type PackageVersion struct {
 	// version is as the bundle has it.
 	Version string `json:"version"`
-	// channels are those that have it.
+	// channels are the channels that have the version.
 	// +optional
 	// +listType=atomic
 	Channels []string `json:"channels,omitempty"`
-	// deprecation is there when the catalog says that the version should not be used.
+	// deprecation is set when the catalog says that the version should not be used.
 	// +optional
 	Deprecation *Deprecation `json:"deprecation,omitempty"`
 	// unsupported says why it cannot be installed, as far as the catalog tells.
@@ -168,25 +169,26 @@ type BundleVersion struct {
 	Version string `json:"version"`
 	// bundle is its name.
 	Bundle string `json:"bundle"`
-	// channels are those that have it.
+	// channels are the channels that have the version.
 	// +optional
 	// +listType=atomic
 	Channels []string `json:"channels,omitempty"`
-	// replaces are the versions that it is the upgrade of, or names of bundles that are
-	// not in the catalog.
+	// replaces are the versions that this version replaces, or names of bundles that
+	// are not in the catalog.
 	// +optional
 	// +listType=atomic
 	Replaces []string `json:"replaces,omitempty"`
-	// skips are versions that it is an upgrade of, too, so that it need not come after
-	// others.
+	// skips are other versions that can be upgraded to this version, without the
+	// versions between.
 	// +optional
 	// +listType=atomic
 	Skips []string `json:"skips,omitempty"`
-	// skipRanges are the same as ranges of versions.
+	// skipRanges are ranges of versions that can be upgraded to this version in the
+	// same way.
 	// +optional
 	// +listType=atomic
 	SkipRanges []string `json:"skipRanges,omitempty"`
-	// deprecation is there when the catalog says that the version should not be used.
+	// deprecation is set when the catalog says that the version should not be used.
 	// +optional
 	Deprecation *Deprecation `json:"deprecation,omitempty"`
 	// unsupported says why it cannot be installed, as far as the catalog tells.
@@ -207,27 +209,27 @@ type CatalogPackageGraph struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// catalog that it is from.
 	Catalog string `json:"catalog"`
-	// defaultChannel is the one that is followed when none is asked for.
+	// defaultChannel is the channel that is followed when none is asked for.
 	// +optional
 	DefaultChannel string `json:"defaultChannel,omitempty"`
-	// entries are those of the channels, by channel, the highest version first.
+	// entries are the entries of the channels, by channel, the highest version first.
 	// +listType=atomic
 	Entries []GraphEntry `json:"entries"`
-	// upgrades are all that one step does, at most 30000.
+	// upgrades are all upgrades in one step, at most 30000.
 	// +listType=atomic
 	Upgrades []GraphUpgrade `json:"upgrades"`
 	// omitted is how many more upgrades there are.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
-	// installed is what is installed of the package. It is left out for whoever may not
-	// list clusterextensionrevisions.
+	// installed are the installed versions of the package. It is left out if you may
+	// not list clusterextensionrevisions.
 	// +optional
 	// +listType=map
 	// +listMapKey=extension
 	Installed []InstalledVersion `json:"installed,omitempty"`
-	// paths are the shortest ways from what is installed, or from what was asked for,
-	// to the latest version of each channel that can be reached, and to what was asked
-	// for.
+	// paths are the shortest upgrade paths from the installed version, or from the
+	// parameter from, to the latest version of each channel that can be reached, and
+	// to the parameter to.
 	// +optional
 	// +listType=atomic
 	Paths []GraphPath `json:"paths,omitempty"`
@@ -239,14 +241,15 @@ type GraphEntry struct {
 	Channel string `json:"channel"`
 	// version, or the name of a bundle that is not in the catalog.
 	Version string `json:"version"`
-	// upgradeOf says in words what it is an upgrade of.
+	// upgradeOf says in words which versions can be upgraded to this one.
 	// +optional
 	UpgradeOf string `json:"upgradeOf,omitempty"`
-	// deprecation is there when the catalog says that the version should not be used.
+	// deprecation is set when the catalog says that the version should not be used.
 	// +optional
 	Deprecation *Deprecation `json:"deprecation,omitempty"`
-	// path has the versions to go to from the one that is installed, one after the other,
-	// in words. It is empty when no upgrades lead there, and when nothing is installed.
+	// path is the upgrade path from the installed version, in words: the versions in
+	// order. It is empty when no upgrades lead to this version, and when nothing is
+	// installed.
 	// +optional
 	Path string `json:"path,omitempty"`
 }
@@ -263,13 +266,13 @@ type GraphUpgrade struct {
 	By string `json:"by"`
 }
 
-// GraphPath is a way of upgrades.
+// GraphPath is a path of upgrades.
 type GraphPath struct {
 	// from is the version where it begins.
 	From string `json:"from"`
 	// to is the version where it ends.
 	To string `json:"to"`
-	// versions are those to go to, one after the other, to included.
+	// versions are the versions to upgrade to, in order, including to.
 	// +listType=atomic
 	Versions []string `json:"versions"`
 }
@@ -284,8 +287,8 @@ type CatalogPackageIcon struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// catalog that it is from.
 	Catalog string `json:"catalog"`
-	// mediaType is what the catalog says, such as image/svg+xml. Nobody has looked at
-	// the picture: it may have programs in it.
+	// mediaType is what the catalog says, such as image/svg+xml. Penstock does not
+	// check the picture: it may contain scripts.
 	MediaType string `json:"mediaType"`
 	// data is the picture.
 	Data []byte `json:"data"`
@@ -297,7 +300,7 @@ type CatalogPackageIcon struct {
 // CatalogPackageOptions are the query parameters of the subresources of a package.
 type CatalogPackageOptions struct {
 	metav1.TypeMeta `json:",inline"`
-	// catalog to read instead of the one that counts.
+	// catalog to read instead of the one that is used by default.
 	// +optional
 	Catalog string `json:"catalog,omitempty"`
 	// channel limits versions and upgrades to channels; it may be given several times.
@@ -312,8 +315,8 @@ type CatalogPackageOptions struct {
 	// channel.
 	// +optional
 	To string `json:"to,omitempty"`
-	// version has upgrades say what would come if specs asked for this range, instead of their
-	// own: once at most. An empty one is any version.
+	// version makes the subresource upgrades answer as if specs asked for this range, instead
+	// of their own. It may be given once. An empty range is any version.
 	// +optional
 	// +listType=atomic
 	Version []string `json:"version,omitempty"`
@@ -321,8 +324,8 @@ type CatalogPackageOptions struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// CatalogPackageUpgrades is which ClusterExtensions ask for a package, and what they could be
-// upgraded to.
+// CatalogPackageUpgrades lists the ClusterExtensions that ask for a package, and what they
+// could be upgraded to.
 type CatalogPackageUpgrades struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the name of the package.
@@ -341,17 +344,18 @@ type ExtensionUpgrades struct {
 	// installed is the version that is installed, empty for none.
 	// +optional
 	Installed string `json:"installed,omitempty"`
-	// allowed is the version that spec leads to now; it may be the installed one. It is
-	// empty when spec leads to none.
+	// allowed is the version that spec allows now; it may be the installed one. It is
+	// empty when spec allows none.
 	// +optional
 	Allowed string `json:"allowed,omitempty"`
-	// channel and catalog lead to the allowed version.
+	// channel has the allowed version.
 	// +optional
 	Channel string `json:"channel,omitempty"`
 	// catalog has the allowed version.
 	// +optional
 	Catalog string `json:"catalog,omitempty"`
-	// approval is Automatic or Manual: then an upgrade waits until somebody approves it.
+	// approval is Automatic or Manual: with Manual, an upgrade waits until somebody
+	// approves it.
 	// +optional
 	Approval string `json:"approval,omitempty"`
 	// newest is the highest version in the channels and catalogs that spec asks for.
@@ -365,12 +369,12 @@ type ExtensionUpgrades struct {
 	// omitted is how many more there are.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
-	// message says why spec leads to no version, or why that is not known.
+	// message says why spec allows no version, or why that is not known.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// BlockedVersion is a version that does not come.
+// BlockedVersion is a version that the extension is not upgraded to.
 type BlockedVersion struct {
 	// version of the package.
 	Version string `json:"version"`

@@ -21,7 +21,7 @@ type ConfigurationProfileDefinition struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is the profile.
 	Spec ConfigurationProfileDefinitionSpec `json:"spec"`
-	// status is what the server made of it.
+	// status is what the server reports about it.
 	// +optional
 	Status ConfigurationProfileDefinitionStatus `json:"status,omitempty"`
 }
@@ -39,14 +39,14 @@ type ConfigurationProfileDefinitionList struct {
 }
 
 // ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the
-// functions that Kubernetes has. They name: facts, what the cluster has of each
-// requirement; options, with defaults; variables; and in items live, the target as it is,
-// or null.
+// functions that Kubernetes has. They can use: facts, what the cluster has of each
+// requirement; options, with defaults; variables; and, in items, live, which is the
+// target as it is, or null.
 type ConfigurationProfileDefinitionSpec struct {
 	// description says in one sentence what the profile is for.
 	Description string `json:"description"`
 	// requirements are the CustomResourceDefinitions that the profile looks at, and what
-	// it does with their objects. The profile can have no other.
+	// it does with their objects. The profile can use no others.
 	// +listType=map
 	// +listMapKey=name
 	Requirements []DefinitionRequirement `json:"requirements"`
@@ -86,7 +86,7 @@ const (
 	AccessSchema DefinitionAccess = "Schema"
 	// AccessRead reads objects: get, list and watch.
 	AccessRead DefinitionAccess = "Read"
-	// AccessWrite reads and configures objects: create, patch and delete besides.
+	// AccessWrite reads and configures objects: also create, patch and delete.
 	AccessWrite DefinitionAccess = "Write"
 )
 
@@ -99,15 +99,15 @@ type DefinitionRequirement struct {
 	Definition string `json:"definition"`
 	// kind that it defines, such as KubeletConfig.
 	Kind string `json:"kind"`
-	// access is what the profile does with the objects: Schema, Read or Write. Its
-	// ServiceAccount gets the verbs for that, and whoever writes the definition must have
-	// them in the whole cluster. Default: Schema.
+	// access is what the profile does with the objects: Schema, Read or Write. The
+	// ServiceAccount of the profile gets the verbs for that, and users who write the
+	// definition must have them in the whole cluster. Default: Schema.
 	// +default="Schema"
 	// +optional
 	Access DefinitionAccess `json:"access,omitempty"`
 	// install says what to install where the definition is missing.
 	Install string `json:"install"`
-	// optional tells that the profile does without it.
+	// optional means that the profile works without it.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 	// fields of the schema that expressions ask for: facts.NAME.fields[PATH].
@@ -121,8 +121,8 @@ type DefinitionRequirement struct {
 type DefinitionField struct {
 	// path such as spec.profiles[]; "[]" stands for the items of a list.
 	Path string `json:"path"`
-	// optional tells that the profile does without it. Plans wait in PrerequisiteFailed
-	// for any other.
+	// optional means that the profile works without the field. While any other field is
+	// missing, plans wait in PrerequisiteFailed.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
@@ -154,7 +154,7 @@ type DefinitionItem struct {
 	Target DefinitionTarget `json:"target"`
 	// object is an expression that makes the object, with every field that matters and no
 	// other. It may leave out apiVersion, kind, and the name and namespace in metadata,
-	// which follow from target; where it has them they must be those.
+	// which follow from target; if it has them, they must match target.
 	Object string `json:"object"`
 	// blastRadius is what the item reaches.
 	// +optional
@@ -165,11 +165,11 @@ type DefinitionItem struct {
 	// reason is an expression that says why, as text. It may name blast.
 	Reason string `json:"reason"`
 	// notes is an expression that makes a list of texts for reviewers. It may name blast.
-	// Whoever may read plans sees them.
+	// All users who may read plans see them.
 	// +optional
 	Notes string `json:"notes,omitempty"`
-	// waits are what the target has to become before the next item has its turn, besides
-	// what its kind is waited for anyway.
+	// waits are conditions that the target has to meet before the next item begins,
+	// besides those that its kind has anyway.
 	// +optional
 	// +listType=atomic
 	Waits []DefinitionWait `json:"waits,omitempty"`
@@ -195,13 +195,13 @@ type DefinitionBlastRadius struct {
 	Reboot string `json:"reboot,omitempty"`
 }
 
-// DefinitionWait is what is waited for.
+// DefinitionWait is a condition that a plan waits for.
 type DefinitionWait struct {
-	// expression is of type bool. Live is the target as it is by then, facts are those of
-	// that time. While it cannot be evaluated, as on a status that is not there yet, it is
-	// waited for.
+	// expression is of type bool. live is the target at that time, and facts are the facts
+	// at that time. While the expression cannot be evaluated, for instance because there
+	// is no status yet, the plan waits.
 	Expression string `json:"expression"`
-	// message says in words what is waited for.
+	// message says in words what the plan waits for.
 	Message string `json:"message"`
 	// messageExpression makes a message that says more, such as how many nodes are ready.
 	// +optional
@@ -215,30 +215,31 @@ const (
 	ConditionAccessGranted = "AccessGranted"
 )
 
-// ConfigurationProfileDefinitionStatus is what the server made of a definition.
+// ConfigurationProfileDefinitionStatus is what the server reports about a
+// definition.
 type ConfigurationProfileDefinitionStatus struct {
-	// observedGeneration is the generation of spec that status speaks of.
+	// observedGeneration is the generation of spec that status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// digest of spec: a plan names the one that it was computed from.
+	// digest of spec: a plan names the digest that it was computed from.
 	// +optional
 	Digest string `json:"digest,omitempty"`
 	// serviceAccount under which plans of the profile are executed.
 	// +optional
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// conditions sum the definition up.
+	// conditions summarize the definition.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// PlanDefinition is the definition that a plan was computed from. An edit of it changes
-// nothing of the plan.
+// PlanDefinition is the definition that a plan was computed from. Later changes of the
+// definition do not change the plan.
 type PlanDefinition struct {
 	// digest of its spec.
 	Digest string `json:"digest"`
-	// manifest names where it is stored as it was.
+	// manifest names where the definition is stored as it was then.
 	Manifest string `json:"manifest"`
 	// requirements are what it declared: kinds, and what is done with their objects.
 	// +optional
@@ -289,7 +290,7 @@ type ProfileEvaluationStatus struct {
 	// missing says what the cluster lacks.
 	// +optional
 	Missing string `json:"missing,omitempty"`
-	// impactSeverity is the highest of the items.
+	// impactSeverity is the highest severity of the items.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
 	// items are what a plan would do.
@@ -304,7 +305,7 @@ type EvaluatedItem struct {
 	Name string `json:"name"`
 	// targetRef is the object that is configured.
 	TargetRef TargetRef `json:"targetRef"`
-	// impactSeverity is how much that disturbs.
+	// impactSeverity is how much the item disturbs.
 	ImpactSeverity ImpactSeverity `json:"impactSeverity"`
 	// impactReason says why.
 	// +optional
@@ -316,11 +317,11 @@ type EvaluatedItem struct {
 	// +optional
 	// +listType=atomic
 	Notes []string `json:"notes,omitempty"`
-	// waits say in words what is waited for after it.
+	// waits say in words what the plan waits for after the item.
 	// +optional
 	// +listType=atomic
 	Waits []string `json:"waits,omitempty"`
-	// object as it should be. It is there if you may get the target.
+	// object as it should be. It is set if you may get the target.
 	// +optional
 	Object *JSONObject `json:"object,omitempty"`
 	// diff of the target as it is and as it would be, redacted.
@@ -341,7 +342,7 @@ type ProfileOption struct {
 	// description says what it does, and to what effect.
 	// +optional
 	Description string `json:"description,omitempty"`
-	// default is what counts without it, as JSON.
+	// default is the value that applies without it, as JSON.
 	// +optional
 	Default string `json:"default,omitempty"`
 	// allowed says which values it may have.

@@ -9,17 +9,17 @@ import (
 // +genclient:onlyVerbs=get,list
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ConfigurationProfile is something that a ConfigurationPlan can configure, and how
-// the cluster is with regard to it. It is computed whenever it is read; nothing of
-// it is stored, and it cannot be watched.
+// ConfigurationProfile is something that a ConfigurationPlan can configure, and the
+// state of the cluster with regard to it. It is computed whenever it is read;
+// nothing of it is stored, and it cannot be watched.
 type ConfigurationProfile struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata has the name, as spec.profile of a plan takes it.
+	// metadata has the name, for spec.profile of a plan.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// description says what the profile is for.
 	Description string `json:"description"`
-	// options are what a plan of the profile can be given, with defaults.
+	// options are the options that a plan of the profile can set, with defaults.
 	// +optional
 	// +listType=atomic
 	Options []ProfileOption `json:"options,omitempty"`
@@ -75,11 +75,11 @@ type ConfigurationProfileStatus struct {
 	// state tells whether the cluster is as the profile says: Active, Inactive,
 	// Drifted, or Unknown when something could not be read.
 	State ProfileState `json:"state"`
-	// plan that holds the profile; no other can be active. None holds it when it is
-	// left out.
+	// plan that holds the profile; no other plan can be active. It is left out when no
+	// plan holds the profile.
 	// +optional
 	Plan string `json:"plan,omitempty"`
-	// planPhase is where that plan is.
+	// planPhase is the phase of that plan.
 	// +optional
 	PlanPhase Phase `json:"planPhase,omitempty"`
 	// message says why the state is what it is.
@@ -92,8 +92,8 @@ type ConfigurationProfileStatus struct {
 	// +optional
 	// +listType=atomic
 	Requirements []ProfileRequirement `json:"requirements,omitempty"`
-	// impactSeverity is the highest of the items. It is left out while it is not
-	// known.
+	// impactSeverity is the highest severity of the items. It is left out while it is
+	// not known.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
 	// items are what a plan would do now, with the options of the plan that holds
@@ -109,7 +109,7 @@ type ProfileRequirement struct {
 	Definition string `json:"definition"`
 	// kind that it defines.
 	Kind string `json:"kind"`
-	// optional tells that the profile does without it.
+	// optional means that the profile works without it.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 	// state tells whether it is served: Met, Missing or Unknown.
@@ -129,7 +129,7 @@ type ProfileItem struct {
 	// the cluster refuses it, or could not be asked; message says why.
 	// +optional
 	Action ItemAction `json:"action,omitempty"`
-	// impactSeverity is how much that disturbs.
+	// impactSeverity is how much the action disturbs.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
 	// impactReason says why.

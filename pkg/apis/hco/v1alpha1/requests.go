@@ -40,8 +40,8 @@ type PlanApprovalRequest struct {
 
 // PlanApprovalRequestSpec is what is approved.
 type PlanApprovalRequestSpec struct {
-	// planHash is status.planHash of the plan that was read. When the plan has
-	// another one by now, nothing is approved: 409 Conflict.
+	// planHash is status.planHash of the plan that was read. When the plan has another
+	// hash by now, nothing is approved: 409 Conflict.
 	PlanHash string `json:"planHash"`
 	// comment is why, at most 1024 bytes.
 	// +optional
@@ -50,8 +50,8 @@ type PlanApprovalRequestSpec struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanRetryRequest has a plan computed anew: POST it to the subresource retry. An
-// approval that was used is not one of what is computed then.
+// PlanRetryRequest asks for a plan to be computed anew: POST it to the subresource
+// retry. An approval that was used does not apply to the new plan.
 type PlanRetryRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata may be left out.
@@ -88,8 +88,8 @@ type PlanRun struct {
 	// captured names where the targets are stored as they were before.
 	// +optional
 	Captured string `json:"captured,omitempty"`
-	// restoreRun is the run before which the targets were put back; absent when this
-	// run did what the profile says.
+	// restoreRun is the run whose earlier state this run restored; absent when this
+	// run applied the profile.
 	// +optional
 	RestoreRun int64 `json:"restoreRun,omitempty"`
 	// approval is who approved it.
@@ -102,13 +102,13 @@ type PlanRun struct {
 	// outcome is the phase it ended in; absent while it goes on.
 	// +optional
 	Outcome Phase `json:"outcome,omitempty"`
-	// items are what became of the items.
+	// items are the results of the items.
 	// +optional
 	// +listType=atomic
 	Items []PlanRunItem `json:"items,omitempty"`
 }
 
-// PlanRunItem is what became of one item.
+// PlanRunItem is the result of one item.
 type PlanRunItem struct {
 	// name of the item.
 	Name string `json:"name"`
@@ -120,7 +120,7 @@ type PlanRunItem struct {
 	// digest of the desired state.
 	// +optional
 	Digest string `json:"digest,omitempty"`
-	// state is how far the item came.
+	// state is how far the item got.
 	State ItemState `json:"state"`
 	// message says more.
 	// +optional
@@ -128,9 +128,9 @@ type PlanRunItem struct {
 	// startedAt is when the item's turn came.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// applied is true when the run has written the target: only then a rollback
-	// restores it. Runs of versions that did not note it lack it; of those all that
-	// was started counts.
+	// applied is true when the run has written the target: only then does a rollback
+	// restore it. Runs of versions of Penstock that did not record it lack it; for
+	// those, every item that was started counts.
 	// +optional
 	Applied *bool `json:"applied,omitempty"`
 	// endedAt is when its state changed last.
@@ -140,9 +140,9 @@ type PlanRunItem struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanRollbackRequest has a plan computed that restores what the targets had before
-// a run: POST it to the subresource rollback. It is reviewed and approved as any
-// other; nothing is undone silently.
+// PlanRollbackRequest asks for a plan that restores what the targets had before a
+// run: POST it to the subresource rollback. The plan is reviewed and approved like
+// any other; nothing is undone silently.
 type PlanRollbackRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata may be left out.

@@ -55,7 +55,7 @@ type ConfigurationPlan struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is what is asked for.
 	Spec ConfigurationPlanSpec `json:"spec"`
-	// status is what was planned and what became of it.
+	// status is the plan that was computed, and its progress.
 	// +optional
 	Status ConfigurationPlanStatus `json:"status,omitempty"`
 }
@@ -117,24 +117,23 @@ const (
 type ConflictPolicy string
 
 const (
-	// OnConflictBlock has the plan wait, which names the fields and who has them.
+	// OnConflictBlock makes the plan wait; it names the fields and who has them.
 	OnConflictBlock ConflictPolicy = "Block"
 	// OnConflictTake takes the fields when the plan is executed.
 	OnConflictTake ConflictPolicy = "Take"
 )
 
-// ConfigurationPlanSpec is what is asked for.
+// ConfigurationPlanSpec is the requested change.
 type ConfigurationPlanSpec struct {
 	// profile is what to configure. It is immutable. Valid values:
 	// "LoadAwareRebalancing", "HighDensitySwap", "NodeHealthRemediation", and the name of
-	// any ConfigurationProfileDefinition; kubectl get configprofile lists all that there
-	// are.
+	// any ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.
 	Profile ProfileName `json:"profile"`
 	// action is what to do with the plan: DryRun computes it and waits for an
 	// approval, Apply approves and executes it, Ignore does nothing and watches
-	// nothing. Setting Apply, and any change of spec while it is Apply, needs the
-	// verb approve. While a plan waits, the write that sets Apply says which one was
-	// reviewed: by approvedPlanHash, or by metadata.resourceVersion.
+	// nothing. Setting Apply, and any change of spec while it is Apply, needs the verb
+	// approve. While a plan waits for approval, the write that sets Apply must say
+	// which plan was reviewed: by approvedPlanHash, or by metadata.resourceVersion.
 	// +optional
 	// +default="DryRun"
 	Action Action `json:"action,omitempty"`
@@ -143,9 +142,9 @@ type ConfigurationPlanSpec struct {
 	// +optional
 	// +default="Abort"
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
-	// onConflict is what happens when fields belong to other field managers and
-	// would get other values: Block shows the plan and whose they are, and executes
-	// nothing; Take takes them.
+	// onConflict is what happens when fields belong to other field managers and would
+	// get other values: Block shows the plan and who has the fields, and executes
+	// nothing; Take takes the fields.
 	// +optional
 	// +default="Block"
 	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
@@ -156,8 +155,8 @@ type ConfigurationPlanSpec struct {
 	// Without it there is no limit. The time that a pool is paused does not count.
 	// +optional
 	WaitTimeout *metav1.Duration `json:"waitTimeout,omitempty"`
-	// approvedPlanHash is the only plan that may be executed, as status.planHash
-	// names it. Any other waits in ReviewRequired.
+	// approvedPlanHash is the hash, as in status.planHash, of the only plan that may
+	// be executed. Any other plan waits in ReviewRequired.
 	// +optional
 	ApprovedPlanHash string `json:"approvedPlanHash,omitempty"`
 	// expiresAfter is how long a computed plan may wait for its approval before it
@@ -176,20 +175,20 @@ type ConfigurationPlanSpec struct {
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
 	// approvals is how many people have to approve the plan, 1 to 5; without it one.
-	// Above 1, whoever created the plan, or changed more of spec than action and
-	// approvedPlanHash, is none of them. It can be raised, and not lowered.
+	// Above 1, users who created the plan, or changed more of spec than action and
+	// approvedPlanHash, cannot approve it. It can be raised, but not lowered.
 	// +optional
 	Approvals int32 `json:"approvals,omitempty"`
 	// requires are other profiles that have to be in effect: an item of this plan begins
 	// only while a plan of each of them is Completed. At most 8. It is part of the plan
-	// that is approved. A plan that restores the state before a run goes without it.
+	// that is approved. A plan that restores the state before a run ignores it.
 	// +optional
 	// +listType=set
 	Requires []ProfileName `json:"requires,omitempty"`
-	// restoreRun makes the plan restore what the targets had before that run, where
-	// the run set it, instead of what the profile says. The subresource rollback
-	// sets it. What has the plan computed anew once that is done unsets it, and so do
-	// other options and action Ignore.
+	// restoreRun makes the plan restore the fields that this run set to what the
+	// targets had before the run, instead of applying the profile. The subresource
+	// rollback sets it. It is unset when the plan is computed anew after the restore,
+	// and by other options or action Ignore.
 	// +optional
 	RestoreRun int64 `json:"restoreRun,omitempty"`
 }
@@ -235,7 +234,8 @@ type NodeHealthRemediationOptions struct {
 	// +optional
 	Remediator Remediator `json:"remediator,omitempty"`
 	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
-	// use. Without it there has to be one, or the one that Self Node Remediation made.
+	// use. Without it, the only existing template is used, or the one that Self Node
+	// Remediation made.
 	// +optional
 	Template *TemplateReference `json:"template,omitempty"`
 	// nodeSelector selects the worker nodes that are checked, by their labels. Control
@@ -294,12 +294,13 @@ type HighDensitySwapOptions struct {
 	// enableSwap gives worker nodes swap, which reboots them. Default: true.
 	// +optional
 	EnableSwap *bool `json:"enableSwap,omitempty"`
-	// swapSource is where worker nodes have their swap: on a Partition that is there, or
-	// in a File that is made. Default: Partition.
+	// swapSource is where worker nodes have their swap: on an existing Partition, or in
+	// a File that is created. Default: Partition.
 	// +optional
 	SwapSource SwapSource `json:"swapSource,omitempty"`
 	// partitionLabel is the label of the partition (of its entry in the partition table).
-	// It has to be formatted as swap; one that is not is left alone. Default: CNV_SWAP.
+	// The partition has to be formatted as swap; otherwise it is left alone. Default:
+	// CNV_SWAP.
 	// +optional
 	PartitionLabel string `json:"partitionLabel,omitempty"`
 	// fileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for
@@ -322,9 +323,9 @@ type HighDensitySwapOptions struct {
 type SwapSource string
 
 const (
-	// SwapSourcePartition is a partition that is there.
+	// SwapSourcePartition is an existing partition.
 	SwapSourcePartition SwapSource = "Partition"
-	// SwapSourceFile is a file that is made.
+	// SwapSourceFile is a file that is created.
 	SwapSourceFile SwapSource = "File"
 )
 
@@ -347,12 +348,12 @@ type LoadAwareRebalancingOptions struct {
 	// AsymmetricLow.
 	// +optional
 	DeviationThresholds DeviationThresholds `json:"deviationThresholds,omitempty"`
-	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000.
-	// Without it what HyperConverged allows for live migrations counts.
+	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without
+	// it, the limit that HyperConverged has for live migrations applies.
 	// +optional
 	EvictionLimitTotal *int32 `json:"evictionLimitTotal,omitempty"`
-	// evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without
-	// it what HyperConverged allows for live migrations counts.
+	// evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without it,
+	// the limit that HyperConverged has for live migrations applies.
 	// +optional
 	EvictionLimitNode *int32 `json:"evictionLimitNode,omitempty"`
 }
@@ -387,7 +388,7 @@ const (
 	DeviationAsymmetricHigh DeviationThresholds = "AsymmetricHigh"
 )
 
-// Phase is where a plan is.
+// Phase is the state of a plan.
 // +enum
 type Phase string
 
@@ -437,23 +438,23 @@ const (
 	ConditionStalled = "Stalled"
 )
 
-// ConfigurationPlanStatus is what was planned and what became of it.
+// ConfigurationPlanStatus is the plan that was computed, and its progress.
 type ConfigurationPlanStatus struct {
-	// phase is where the plan is.
+	// phase is the state of the plan.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// observedGeneration is the generation of spec that status speaks of.
+	// observedGeneration is the generation of spec that status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// planHash names the plan: it is over the desired state of all items, over the
-	// targets as they were found, over the impact, and over spec.window, spec.expires,
+	// planHash identifies the plan: it covers the desired state of all items, the
+	// targets as they were found, the impact, and spec.window, spec.expires,
 	// spec.approvals and spec.requires.
 	// +optional
 	PlanHash string `json:"planHash,omitempty"`
-	// sourceSnapshotHash is over the targets as they were found.
+	// sourceSnapshotHash covers the targets as they were found.
 	// +optional
 	SourceSnapshotHash string `json:"sourceSnapshotHash,omitempty"`
-	// inputsHash is over the parts of spec that the plan was computed from.
+	// inputsHash covers the parts of spec that the plan was computed from.
 	// +optional
 	InputsHash string `json:"inputsHash,omitempty"`
 	// operatorVersion is the version of Penstock that computed the plan.
@@ -469,7 +470,7 @@ type ConfigurationPlanStatus struct {
 	// captured names where the targets are stored as they were found.
 	// +optional
 	Captured string `json:"captured,omitempty"`
-	// impactSeverity is the highest of the items.
+	// impactSeverity is the highest severity of the items.
 	// +optional
 	ImpactSeverity ImpactSeverity `json:"impactSeverity,omitempty"`
 	// diff is what the plan changes, all items together, bounded: fields, and the values
@@ -490,23 +491,23 @@ type ConfigurationPlanStatus struct {
 	// +optional
 	// +listType=atomic
 	RequestedBy []string `json:"requestedBy,omitempty"`
-	// window is the time that is open for the plan, or opens next. It is there while the
-	// plan waits or is executed, and spec.window is set.
+	// window is the window that is open for the plan, or opens next. It is set while the
+	// plan waits or is executed, if spec.window is set.
 	// +optional
 	Window *PlanWindowStatus `json:"window,omitempty"`
-	// run is the number of the execution that goes on or was the last; 0 before
-	// the first.
+	// run is the number of the current or last execution; 0 before the first.
 	// +optional
 	Run int64 `json:"run,omitempty"`
 	// message says what to do next.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// conditions sum the plan up.
+	// conditions summarize the plan.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// definition is what the plan was computed from, of a profile of your own.
+	// definition is the ConfigurationProfileDefinition that the plan was computed
+	// from, for a profile of your own.
 	// +optional
 	Definition *PlanDefinition `json:"definition,omitempty"`
 }
@@ -515,8 +516,8 @@ type ConfigurationPlanStatus struct {
 type PlanWindowStatus struct {
 	// opensAt is when it begins.
 	OpensAt metav1.Time `json:"opensAt"`
-	// closesAt is when it ends. No item begins then or later. Where one window follows
-	// another without end, it is a time until which it does not end.
+	// closesAt is when it ends. No item begins then or later. If windows follow one
+	// another without a gap, the window is open at least until this time.
 	ClosesAt metav1.Time `json:"closesAt"`
 	// local is when it begins in the time zone of spec.window, for people.
 	Local string `json:"local"`
@@ -602,8 +603,8 @@ type PlanItem struct {
 	// applied is true when the run has written the target.
 	// +optional
 	Applied bool `json:"applied,omitempty"`
-	// pausedSeconds is how long what is waited for was paused; it does not count
-	// for waitTimeout.
+	// pausedSeconds is how long the objects that the item waits for were paused; this
+	// time does not count for waitTimeout.
 	// +optional
 	PausedSeconds int64 `json:"pausedSeconds,omitempty"`
 	// lastTransitionTime is when state changed last.
@@ -620,7 +621,7 @@ const (
 	ItemCreate ItemAction = "Create"
 	// ItemUpdate changes a target.
 	ItemUpdate ItemAction = "Update"
-	// ItemDelete removes a target that the run that is rolled back made.
+	// ItemDelete removes a target that was created by the run that is rolled back.
 	ItemDelete ItemAction = "Delete"
 	// ItemNone leaves a target that is as it should be.
 	ItemNone ItemAction = "None"
@@ -645,7 +646,7 @@ type BlastRadius struct {
 	// +optional
 	// +listType=atomic
 	Pools []string `json:"pools,omitempty"`
-	// nodes is how many nodes that are.
+	// nodes is how many nodes get the change.
 	// +optional
 	Nodes int64 `json:"nodes,omitempty"`
 	// reboot tells whether they reboot.
@@ -683,16 +684,17 @@ const (
 
 // PlanApproval is who approved what. The server writes it.
 type PlanApproval struct {
-	// username of who approved.
+	// username of the approver.
 	Username string `json:"username"`
-	// uid of who approved.
+	// uid of the approver.
 	// +optional
 	UID string `json:"uid,omitempty"`
-	// groups of who approved, at the time.
+	// groups of the approver, at the time.
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
-	// extra is what the authenticator said besides, such as the scopes of a token.
+	// extra is additional information from the authenticator, such as the scopes of a
+	// token.
 	// +optional
 	Extra map[string]ExtraValue `json:"extra,omitempty"`
 	// time of the approval.
@@ -701,15 +703,15 @@ type PlanApproval struct {
 	// until the first plan is computed.
 	// +optional
 	PlanHash string `json:"planHash,omitempty"`
-	// comment of who approved.
+	// comment of the approver.
 	// +optional
 	Comment string `json:"comment,omitempty"`
 	// mode is Explicit or Standing.
 	Mode ApprovalMode `json:"mode"`
-	// run is the execution that it was used for: it counts once.
+	// run is the execution that the approval was used for: an approval counts once.
 	// +optional
 	Run int64 `json:"run,omitempty"`
-	// others are who approved the same plan after that, where spec.approvals asks for
+	// others are the further approvers of the same plan, when spec.approvals asks for
 	// more than one.
 	// +optional
 	// +listType=atomic
@@ -718,21 +720,22 @@ type PlanApproval struct {
 
 // PlanApprover is somebody who approved a plan, besides the first.
 type PlanApprover struct {
-	// username of who approved.
+	// username of the approver.
 	Username string `json:"username"`
-	// uid of who approved.
+	// uid of the approver.
 	// +optional
 	UID string `json:"uid,omitempty"`
-	// groups of who approved, at the time.
+	// groups of the approver, at the time.
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
-	// extra is what the authenticator said besides, such as the scopes of a token.
+	// extra is additional information from the authenticator, such as the scopes of a
+	// token.
 	// +optional
 	Extra map[string]ExtraValue `json:"extra,omitempty"`
 	// time of the approval.
 	Time metav1.Time `json:"time"`
-	// comment of who approved.
+	// comment of the approver.
 	// +optional
 	Comment string `json:"comment,omitempty"`
 }

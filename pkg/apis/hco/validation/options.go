@@ -33,7 +33,7 @@ const (
 func validateOptions(spec *hco.ConfigurationPlanSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.Options.Values != nil && !hco.IsOwn(spec.Profile) {
-		errs = append(errs, field.Forbidden(path.Child("values"), "belongs to profiles of ConfigurationProfileDefinitions, and this is a plan of "+string(spec.Profile)))
+		errs = append(errs, field.Forbidden(path.Child("values"), "is for profiles of ConfigurationProfileDefinitions, but this is a plan of "+string(spec.Profile)))
 	}
 	if options := spec.Options.LoadAwareRebalancing; options != nil {
 		member := path.Child("loadAwareRebalancing")
@@ -57,7 +57,7 @@ func belongs(profile, to hco.ProfileName, path *field.Path) field.ErrorList {
 	if profile == to {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path, "belongs to profile "+string(to)+", and this is a plan of "+string(profile))}
+	return field.ErrorList{field.Forbidden(path, "belongs to profile "+string(to)+", but this is a plan of "+string(profile))}
 }
 
 func validateLoadAware(options *hco.LoadAwareRebalancingOptions, path *field.Path) field.ErrorList {
@@ -107,7 +107,7 @@ func validateSwap(options *hco.HighDensitySwapOptions, path *field.Path) field.E
 		}
 	}
 	if swap && file && options.FileSizeMiB == nil {
-		errs = append(errs, field.Required(path.Child("fileSizeMiB"), "swapSource is File: every worker node gives up as much of its disk, which no default should decide"))
+		errs = append(errs, field.Required(path.Child("fileSizeMiB"), "required for swapSource File: the file takes this much of the disk of every worker node, so there is no default"))
 	}
 	return errs
 }
@@ -137,7 +137,7 @@ func validateNodeHealth(options *hco.NodeHealthRemediationOptions, path *field.P
 		}
 		errs = append(errs, oneOf(at.Child("status"), condition.Status, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown)...)
 		if condition.Type == "Ready" && condition.Status == metav1.ConditionTrue {
-			errs = append(errs, field.Invalid(at.Child("status"), condition.Status, "of Ready must be False or Unknown: every healthy node would be remediated"))
+			errs = append(errs, field.Invalid(at.Child("status"), condition.Status, "must be False or Unknown for type Ready: otherwise every healthy node would be remediated"))
 		}
 		errs = append(errs, within(at.Child("duration"), &condition.Duration, time.Second, maxUnhealthyDuration)...)
 		if slices.ContainsFunc(options.UnhealthyConditions[:i], func(other hco.UnhealthyCondition) bool {

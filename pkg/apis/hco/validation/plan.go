@@ -114,7 +114,7 @@ func validateRequires(spec *hco.ConfigurationPlanSpec, path *field.Path, profile
 	for i, name := range spec.Requires {
 		switch at := path.Index(i); {
 		case name == spec.Profile:
-			errs = append(errs, field.Invalid(at, name, "must be another profile than that of the plan"))
+			errs = append(errs, field.Invalid(at, name, "must not be the profile of the plan itself"))
 		case slices.Contains(spec.Requires[:i], name):
 			errs = append(errs, field.Duplicate(at, name))
 		case !hco.IsOwn(name):
@@ -153,7 +153,7 @@ func validateWindow(recurs *hco.PlanWindow, path *field.Path) field.ErrorList {
 // ValidatePlanHash says what is wrong with the spelling of a plan's hash.
 func ValidatePlanHash(hash string, path *field.Path) field.ErrorList {
 	if err := manifest.Digest(hash).Validate(); err != nil || manifest.Digest(hash).Keyed() {
-		return field.ErrorList{field.Invalid(path, hash, "must be a hash as status.planHash has it: sha256: and 64 lower-case hexadecimal digits")}
+		return field.ErrorList{field.Invalid(path, hash, "must be a hash as in status.planHash: sha256: and 64 lower-case hexadecimal digits")}
 	}
 	return nil
 }

@@ -51,8 +51,8 @@ type RevisionDiff struct {
 	// metadata has the name <from>..<to>, and nothing else.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// from is the revision that is compared with, or "live". It is empty when no
-	// earlier revision of the extension is stored: everything is added then.
+	// from is the revision to compare with, or "live". It is empty when no earlier
+	// revision of the extension is stored: everything is added then.
 	// +optional
 	From string `json:"from,omitempty"`
 	// to is the revision whose changes these are.
@@ -109,24 +109,24 @@ type DiffSummary struct {
 	// counted nowhere else.
 	// +optional
 	Withheld int32 `json:"withheld,omitempty"`
-	// fromBytes is the size of the manifests compared with, in bytes. Those of
-	// Secrets are not counted.
+	// fromBytes is the size of the manifests of from, in bytes. Manifests of Secrets
+	// are not counted.
 	// +optional
 	FromBytes int64 `json:"fromBytes,omitempty"`
 	// toBytes is the size of the revision's own manifests.
 	// +optional
 	ToBytes int64 `json:"toBytes,omitempty"`
-	// removedDigest names the set of the objects that are removed: how many, and a
-	// digest. Whoever lets a paused revision go on acknowledges their deletion, and no
-	// other, by setting the annotation penstock.dev/acknowledge-deletion to it in the
-	// same update. It is absent when that revision is not paused, when nothing is
-	// removed, and when the answer does not show all that is.
+	// removedDigest identifies the set of the removed objects: how many, and a digest.
+	// To acknowledge the deletion of these objects, and of no others, set the
+	// annotation penstock.dev/acknowledge-deletion to it in the update that resumes a
+	// paused revision. It is absent when the revision is not paused, when nothing is
+	// removed, and when the answer does not show all removed objects.
 	// +optional
 	RemovedDigest string `json:"removedDigest,omitempty"`
-	// approvalDigest names this diff, when it is between what is rolled out now and a
-	// revision that is proposed. Whoever approves the proposal sets the annotation
-	// penstock.dev/approve to it when they set lifecycleState to Active, so that what
-	// they have read is what they approve.
+	// approvalDigest identifies this diff, when it is between the revision that is
+	// rolled out now and a proposed revision. To approve the proposal, set the
+	// annotation penstock.dev/approve to it when you set lifecycleState to Active, so
+	// that you approve what you have read.
 	// +optional
 	ApprovalDigest string `json:"approvalDigest,omitempty"`
 }
@@ -137,7 +137,7 @@ type ObjectChange struct {
 	Change ChangeType `json:"change"`
 	// apiVersion of the object: the new one where there is one.
 	APIVersion string `json:"apiVersion"`
-	// fromAPIVersion is the one that it had, when that is another.
+	// fromAPIVersion is the apiVersion before, when it was another one.
 	// +optional
 	FromAPIVersion string `json:"fromAPIVersion,omitempty"`
 	// kind of the object.
@@ -165,8 +165,7 @@ type ObjectChange struct {
 	// context.
 	// +optional
 	Unified string `json:"unified,omitempty"`
-	// notCompared says why there is nothing of the above although the object
-	// changes.
+	// notCompared says why the fields above are empty although the object changes.
 	// +optional
 	NotCompared string `json:"notCompared,omitempty"`
 }
@@ -176,8 +175,8 @@ type FieldChange struct {
 	// path leads to the field, such as
 	// .spec.template.spec.containers[name="manager"].image
 	Path string `json:"path"`
-	// op is add, remove, replace, or reorder for items that have keys and stand
-	// in another order; old and new are then their keys.
+	// op is add, remove, replace, or reorder for items that have keys and are in
+	// another order; old and new are then their keys.
 	Op string `json:"op"`
 	// old is the value before; absent where there was none, or it is hidden or
 	// left out.
@@ -186,7 +185,7 @@ type FieldChange struct {
 	// new is the value after.
 	// +optional
 	New *AnyValue `json:"new,omitempty"`
-	// index is where an added item stands in its list, from 0, for lists whose
+	// index is the position of an added item in its list, from 0, for lists whose
 	// items have keys.
 	// +optional
 	Index *int32 `json:"index,omitempty"`
@@ -207,7 +206,7 @@ type DiffTruncation struct {
 	// fields of which nothing is shown.
 	// +optional
 	Fields int32 `json:"fields,omitempty"`
-	// values of fields that are shown without.
+	// values of fields that are shown without their values.
 	// +optional
 	Values int32 `json:"values,omitempty"`
 	// lines of unified diffs.

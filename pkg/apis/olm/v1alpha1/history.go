@@ -90,14 +90,15 @@ type RevisionRecord struct {
 	// completedAt is when its rollout was complete for the first time.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
-	// approvedAt is when a proposal was approved, by requestedBy. It is absent when the
-	// revision was deleted, and of all others.
+	// approvedAt is when requestedBy approved a proposal. It is absent for deleted
+	// revisions, and for revisions that were not proposed.
 	// +optional
 	ApprovedAt *metav1.Time `json:"approvedAt,omitempty"`
 	// deletedAt is when its deletion was asked for.
 	// +optional
 	DeletedAt *metav1.Time `json:"deletedAt,omitempty"`
-	// requestedBy is the user who created it; of a proposal, who approved it.
+	// requestedBy is the user who created the revision; for a proposal, the user who
+	// approved it.
 	// +optional
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// rollbackOf is the revision whose content it brought back.
@@ -122,7 +123,7 @@ type ChangeCounts struct {
 // RevisionHold keeps the owner of an extension from creating a new revision right
 // after a rollback.
 type RevisionHold struct {
-	// revision is the name of the one that the rollback created.
+	// revision is the name of the revision that the rollback created.
 	Revision string `json:"revision"`
 	// ownerGeneration is the generation that the extension's owner must exceed before it
 	// creates revisions again. 0 holds the owner until the hold is released.

@@ -4,14 +4,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FailureCause is why an object is not ready, without what containers, registries and
-// schedulers write.
+// FailureCause is why an object is not ready, without the texts that containers,
+// registries and schedulers write.
 type FailureCause struct {
 	// reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
 	Reason string `json:"reason"`
-	// object shows it, such as a Pod.
+	// object that shows the cause, such as a Pod.
 	Object ObjectName `json:"object"`
-	// container of the Pod, when it is about one.
+	// container of the Pod, when the cause is in a container.
 	// +optional
 	Container string `json:"container,omitempty"`
 	// exitCode of the container when it ended last.
@@ -20,7 +20,8 @@ type FailureCause struct {
 	// restarts of the container.
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
-	// related is what is missing, not bound, used up or refuses, when that is known.
+	// related is the object that is missing, not bound, used up or refuses, when it is
+	// known.
 	// +optional
 	Related *ObjectName `json:"related,omitempty"`
 }
@@ -72,7 +73,7 @@ type RevisionObjects struct {
 	// metadata has the name of the revision, and nothing else.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// objects in the order of rollout, those apart that the caller may not get.
+	// objects in the order of rollout, without those that the caller may not get.
 	// +listType=atomic
 	Objects []RevisionObjectStatus `json:"objects"`
 	// withheld is how many objects the caller may not get.
@@ -108,8 +109,8 @@ type RevisionObjectStatus struct {
 	// the cause. Only callers who may list the Pods and Events of the namespace see it.
 	// +optional
 	Detail string `json:"detail,omitempty"`
-	// lastRepair is the last time that Penstock brought the object back, when that is not
-	// long ago: it is as old as Events may be in the host.
+	// lastRepair is the last time that Penstock brought the object back to its manifest.
+	// It is known as long as the host keeps Events.
 	// +optional
 	LastRepair *ObjectRepair `json:"lastRepair,omitempty"`
 }

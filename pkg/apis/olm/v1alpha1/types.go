@@ -140,7 +140,8 @@ type LifecycleState string
 const (
 	// LifecycleStateActive rolls the revision out and keeps it that way.
 	LifecycleStateActive LifecycleState = "Active"
-	// LifecycleStatePaused writes nothing; status still tells what is.
+	// LifecycleStatePaused writes nothing; status still reports the state of the
+	// objects.
 	LifecycleStatePaused LifecycleState = "Paused"
 	// LifecycleStateArchived gives the revision's objects up: what belongs to
 	// no other active revision of the extension is deleted. It is final.
@@ -238,10 +239,10 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +listType=atomic
 	Previous []PreviousRevision `json:"previous,omitempty"`
-	// targetRef names another cluster into which the revision is rolled out, by a
-	// kubeconfig Secret in the namespace of Penstock. Without it that is the cluster of
-	// --target-kubeconfig, or the one that serves this API. All revisions of an
-	// extension have the same. Immutable.
+	// targetRef names the cluster into which the revision is rolled out, by a
+	// kubeconfig Secret in the namespace of Penstock. Without it, that is the cluster
+	// of --target-kubeconfig, or the cluster that serves this API. All revisions of an
+	// extension have the same targetRef. Immutable.
 	// +optional
 	TargetRef *TargetReference `json:"targetRef,omitempty"`
 	// phases are rolled out in order: objects of a phase are touched when all
@@ -253,30 +254,29 @@ type ClusterExtensionRevisionSpec struct {
 	// +patchMergeKey=name
 	// +patchStrategy=merge
 	Phases []RevisionPhase `json:"phases,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
-	// collisionProtection is for all objects whose phase and entry say nothing
-	// else: Prevent (the default), IfNoController or None. Immutable.
+	// collisionProtection applies to all objects whose phase and entry do not set it:
+	// Prevent (the default), IfNoController or None. Immutable.
 	// +optional
 	// +default="Prevent"
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 	// progressDeadlineMinutes is how long a rollout may take before status says
-	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on
-	// behind it.
+	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on after
+	// the deadline.
 	// +optional
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
-	// successDelaySeconds is how long all objects must stay Available before
-	// Succeeded turns True and what is superseded is given up, in seconds, at most
-	// 86400; 0 (the default) is not at all. When an object fails meanwhile, it
-	// begins anew with the next time that all are Available. The progress deadline
-	// does not count while it runs. It may change: who has seen enough sets 0.
+	// successDelaySeconds is how long all objects must stay Available before Succeeded
+	// turns True and what is superseded is given up, in seconds, at most 86400; 0 (the
+	// default) means no delay. When an object fails meanwhile, the delay begins anew
+	// the next time that all objects are Available. The progress deadline does not
+	// count while the delay runs. The delay may change: 0 ends it.
 	// +optional
 	SuccessDelaySeconds int32 `json:"successDelaySeconds,omitempty"`
-	// onFailure is what happens when the progress deadline passes and the
-	// rollout has never succeeded: None (the default), status says so, or
-	// Rollback, the newest earlier revision that has succeeded is rolled out again
-	// as the next revision: once, by the subresource rollback, and not when this
-	// revision is a rollback itself. Rollback needs progressDeadlineMinutes. It may
-	// change, as the deadline may: whoever watches a rollout go wrong can still ask
-	// for the way back, and whoever repairs it can still call it off.
+	// onFailure is what happens when the progress deadline passes and the rollout has
+	// never succeeded. None (the default): only status says so. Rollback: the newest
+	// earlier revision that has succeeded is rolled out again as the next revision,
+	// once, through the subresource rollback; not when this revision is a rollback
+	// itself. Rollback needs progressDeadlineMinutes. Both fields may change during a
+	// rollout, to ask for the rollback or to call it off.
 	// +optional
 	// +default="None"
 	OnFailure OnFailure `json:"onFailure,omitempty"`
@@ -286,10 +286,10 @@ type ClusterExtensionRevisionSpec struct {
 	// +optional
 	// +listType=atomic
 	ProgressionProbes []ProgressionProbe `json:"progressionProbes,omitempty"`
-	// yield lists fields that are left to whoever changes them, such as an
-	// autoscaler: each has the manifest's value until another manager has it, and
-	// is not applied from then on. Fields that are set through the subresource
-	// scale are left without being listed. Immutable.
+	// yield lists fields that are left to other field managers, such as an autoscaler:
+	// each field has the manifest's value until another manager owns it, and is not
+	// applied from then on. Fields that are set through the subresource scale need not
+	// be listed. Immutable.
 	// +optional
 	// +listType=atomic
 	Yield []YieldRule `json:"yield,omitempty"`
@@ -301,9 +301,10 @@ type ClusterExtensionRevisionSpec struct {
 	TeardownPolicy TeardownPolicy `json:"teardownPolicy,omitempty"`
 	// adoptedTeardownPolicy is what becomes of objects that existed before the
 	// extension, and that no extension had installed, when they would be deleted:
-	// Orphan (the default) leaves them as they are, Delete deletes them as all others.
-	// The policy of the revision whose content an object has counts. Objects that Helm,
-	// OLM or Penstock had installed are no such objects. It may change.
+	// Orphan (the default) leaves them as they are, Delete deletes them like all
+	// others. For each object, the policy of the revision whose content it has applies.
+	// Objects that Helm, OLM or Penstock had installed do not count as such objects.
+	// The policy may change.
 	// +optional
 	// +default="Orphan"
 	AdoptedTeardownPolicy TeardownPolicy `json:"adoptedTeardownPolicy,omitempty"`
@@ -312,10 +313,11 @@ type ClusterExtensionRevisionSpec struct {
 // TargetReference names a cluster by the Secret that has a kubeconfig for it.
 type TargetReference struct {
 	// name of a Secret in the namespace of Penstock, with the kubeconfig at the key
-	// kubeconfig, or value as Cluster API has it. The kubeconfig has everything in
-	// itself: it names no program and no file. Whoever changes the revision needs the
-	// right to use the resource of this name in targets.policy.penstock.dev, of which
-	// default is the cluster of --target-kubeconfig and no Secret.
+	// kubeconfig, or at the key value as in Secrets of Cluster API. The kubeconfig
+	// must be self-contained: it names no program and no file. Users who change the
+	// revision need the right to use the resource of this name in
+	// targets.policy.penstock.dev. The name default stands there for the cluster of
+	// --target-kubeconfig, and not for a Secret.
 	Name string `json:"name"`
 }
 
@@ -368,8 +370,8 @@ type PreviousRevision struct {
 type RevisionPhase struct {
 	// name is the phase's name, a DNS label, unique in the revision.
 	Name string `json:"name"`
-	// collisionProtection is for the objects of this phase whose entry says
-	// nothing else.
+	// collisionProtection applies to the objects of this phase whose entry does not
+	// set it.
 	// +optional
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 	// objects are the phase's objects.
@@ -409,10 +411,10 @@ type RevisionObject struct {
 	// createOnly objects are created, and never changed. Ignored on write.
 	// +optional
 	CreateOnly bool `json:"createOnly,omitempty"`
-	// installLevel at which a create-only object comes, 0 or 1. Ignored on write.
+	// installLevel at which a create-only object is created, 0 or 1. Ignored on write.
 	// +optional
 	InstallLevel int32 `json:"installLevel,omitempty"`
-	// collisionProtection is for this object alone.
+	// collisionProtection applies to this object only.
 	// +optional
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 }
@@ -540,7 +542,7 @@ const (
 
 // ClusterExtensionRevisionStatus is what was observed of a revision.
 type ClusterExtensionRevisionStatus struct {
-	// observedGeneration is the generation that status speaks of.
+	// observedGeneration is the generation that status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// requestedBy is who created the revision. The server stamps it.
@@ -572,7 +574,7 @@ type Requester struct {
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
-	// extra is what the authenticator said besides.
+	// extra is the additional information from the authenticator.
 	// +optional
 	Extra map[string]ExtraValue `json:"extra,omitempty"`
 }
@@ -607,7 +609,7 @@ type PhaseStatus struct {
 	// +optional
 	FailingOmitted int32 `json:"failingOmitted,omitempty"`
 	// startedAt is when the rollout of the phase began. It stays, whatever happens
-	// later. Phases that are Pending have none, nor have those of imported revisions.
+	// later. Pending phases and phases of imported revisions have none.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// availableAt is when the phase was Available for the first time. It stays while

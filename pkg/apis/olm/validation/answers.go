@@ -104,10 +104,10 @@ func (q question) expects(old *olm.ClusterExtensionRevision) string {
 	asked := q.asks(old)
 	switch {
 	case old.Name == "":
-		return fmt.Sprintf("must not be set when a revision is created: it is the answer to what condition %s asks, once it asks", condition)
+		return fmt.Sprintf("must not be set when a revision is created: it answers condition %s, once that condition asks for it", condition)
 	case asked == "":
-		return fmt.Sprintf("must be what status of this revision asks for, in condition %s, and it asks for nothing at the moment", condition)
+		return fmt.Sprintf("must be the value that status of this revision asks for in condition %s, which asks for nothing at the moment", condition)
 	default:
-		return fmt.Sprintf("must be %q, which status of this revision asks for in condition %s", asked, condition)
+		return fmt.Sprintf("must be %q, as status of this revision asks in condition %s", asked, condition)
 	}
 }

@@ -107,7 +107,7 @@ func validateObject(object *olm.RevisionObject, places map[manifest.ID]*field.Pa
 	errs = append(errs, validateDigest(object.Digest, id, path.Child("digest"))...)
 	if first, found := places[id]; found {
 		return append(errs, &field.Error{Type: field.ErrorTypeDuplicate, Field: path.String(), BadValue: id.String(),
-			Detail: fmt.Sprintf("is also at %s: an object can be in a revision once, in whatever version of its API", first)})
+			Detail: fmt.Sprintf("is also at %s: an object can be in a revision only once, in any version of its API", first)})
 	}
 	places[id] = path
 	return errs

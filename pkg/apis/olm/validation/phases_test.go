@@ -137,7 +137,7 @@ func TestObjectOnce(t *testing.T) {
 		},
 		"OtherVersion": {
 			reason: "one object is served in several versions", change: add(object("apps/v1beta2", "Deployment", "server")),
-			want: []string{duplicate + "spec.phases[1].objects[1]"}, mentions: "in whatever version",
+			want: []string{duplicate + "spec.phases[1].objects[1]"}, mentions: "in any version of its API",
 		},
 	})
 }

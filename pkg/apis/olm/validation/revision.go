@@ -138,7 +138,7 @@ func validateOnFailure(spec *olm.ClusterExtensionRevisionSpec, path *field.Path)
 	errs := oneOf(path, spec.OnFailure, olm.OnFailureNone, olm.OnFailureRollback)
 	if spec.OnFailure == olm.OnFailureRollback && spec.ProgressDeadlineMinutes == 0 {
 		errs = append(errs, field.Invalid(path, spec.OnFailure,
-			"needs spec.progressDeadlineMinutes above 0: without a deadline no rollout has failed; or must be \"None\""))
+			"needs spec.progressDeadlineMinutes above 0, because without a deadline no rollout fails; or must be \"None\""))
 	}
 	return errs
 }

@@ -18,7 +18,7 @@ func validateTarget(target *olm.TargetReference, path *field.Path) field.ErrorLi
 		return field.ErrorList{field.Required(path, "the name of a Secret with a kubeconfig, in the namespace of Penstock")}
 	case target.Name == v1alpha1.DefaultTarget:
 		return field.ErrorList{field.Invalid(path, target.Name,
-			"is the cluster of --target-kubeconfig in the rules of RBAC: give the Secret another name; leave spec.targetRef out for that cluster")}
+			"means the cluster of --target-kubeconfig in RBAC rules: give the Secret another name, or leave spec.targetRef out to use that cluster")}
 	}
 	var errs field.ErrorList
 	for _, problem := range apivalidation.NameIsDNSSubdomain(target.Name, false) {
@@ -33,7 +33,7 @@ func ValidateTargetOfChain(revision *olm.ClusterExtensionRevision, others []olm.
 	for i := range others {
 		if other := &others[i]; other.Name != revision.Name && other.Target() != revision.Target() {
 			return field.ErrorList{field.Invalid(field.NewPath("spec", "targetRef", "name"), revision.Target(), fmt.Sprintf(
-				"must be %q, as in %s: all revisions of an extension are rolled out into one cluster; delete those that are there first", other.Target(), other.Name))}
+				"must be %q, as in %s: all revisions of an extension are rolled out into one cluster; to change it, delete the existing revisions first", other.Target(), other.Name))}
 		}
 	}
 	return nil

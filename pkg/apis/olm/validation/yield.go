@@ -21,7 +21,7 @@ func validateYield(rules []olm.YieldRule, path *field.Path) field.ErrorList {
 		fields := at.Child("fields")
 		switch n := len(rule.Fields); {
 		case n == 0:
-			errs = append(errs, field.Required(fields, "a rule without fields leaves nothing to anybody"))
+			errs = append(errs, field.Required(fields, "a rule without fields has no effect"))
 		case n > v1alpha1.MaxYieldRules:
 			errs = append(errs, tooMany(fields, n, fmt.Sprintf("a yield rule has at most %d fields", v1alpha1.MaxYieldRules)))
 			continue

@@ -284,7 +284,7 @@ func TestNotKnownYet(t *testing.T) {
 	if _, err := s.Package.List(warning.WithWarningRecorder(t.Context(), &told), nil); err != nil {
 		t.Fatal(err)
 	}
-	want := warnings{"catalog gone cannot be read: no such [2Jimage", "catalog waits has not been read yet", "1 package is left out: its name cannot be that of an object"}
+	want := warnings{"catalog gone cannot be read: no such [2Jimage", "catalog waits has not been read yet", "1 package is left out: its name is not a valid object name"}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -300,7 +300,7 @@ func TestInstalledUnknown(t *testing.T) {
 		return nil, errors.New("no answer")
 	}).Package
 	found, err := packages.Get(warning.WithWarningRecorder(t.Context(), &told), "lamp", nil)
-	if err != nil || found.(*catalog.CatalogPackage).Installed != nil || len(told) != 1 || told[0] != "what is installed is left out: no answer" {
+	if err != nil || found.(*catalog.CatalogPackage).Installed != nil || len(told) != 1 || told[0] != "installed versions are left out: no answer" {
 		t.Errorf("%+v, %v, warnings %q", found, err, told)
 	}
 }

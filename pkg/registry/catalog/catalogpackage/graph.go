@@ -217,8 +217,8 @@ func (graphTable) ConvertToTable(_ context.Context, object, options runtime.Obje
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Channel", Type: "string", Description: "Channel that has the version."},
 		{Name: "Version", Type: "string", Description: "The version, or a bundle that is not in the catalog."},
-		{Name: "Upgrade of", Type: "string", Description: "What it is an upgrade of."},
-		{Name: "Path", Type: "string", Description: "Versions to go to from the one that is installed, one after the other."},
-		{Name: "Deprecated", Type: "string", Description: "What the catalog says when it should not be used."},
+		{Name: "Upgrade of", Type: "string", Description: "Versions that can be upgraded to this one."},
+		{Name: "Path", Type: "string", Description: "Upgrade path from the installed version: the versions in order."},
+		{Name: "Deprecated", Type: "string", Description: "Why the version should not be used, as the catalog says."},
 	}), nil
 }

@@ -92,9 +92,9 @@ func warnUnread(ctx context.Context, at *inventory.Snapshot) {
 	}
 	switch {
 	case unlisted == 1:
-		warning.AddWarning(ctx, "", "1 package is left out: its name cannot be that of an object")
+		warning.AddWarning(ctx, "", "1 package is left out: its name is not a valid object name")
 	case unlisted > 1:
-		warning.AddWarning(ctx, "", fmt.Sprintf("%d packages are left out: their names cannot be those of objects", unlisted))
+		warning.AddWarning(ctx, "", fmt.Sprintf("%d packages are left out: their names are not valid object names", unlisted))
 	}
 }
 

@@ -84,7 +84,7 @@ func (e endpoint) read(name string, query *catalog.CatalogPackageOptions) (inven
 	}
 	config, err := from.Catalog.Index.Package(name)
 	if err == nil && config == nil {
-		err = fmt.Errorf("the index of catalog %s has the row of package %s, and not the package", from.Catalog.Name, name)
+		err = fmt.Errorf("the index of catalog %s lists package %s, but does not contain it", from.Catalog.Name, name)
 	}
 	if err != nil {
 		return from, nil, apierrors.NewInternalError(err)

@@ -61,7 +61,7 @@ func (endpoint) Destroy() {}
 func (e endpoint) known() (*inventory.Snapshot, error) {
 	found := e.catalogs.Snapshot()
 	if !found.Complete() {
-		return nil, apierrors.NewServiceUnavailable("the catalogs of the cluster are not known yet: ask again in a few seconds; when this stays so, the log of Penstock says why it cannot list clustercatalogs")
+		return nil, apierrors.NewServiceUnavailable("the catalogs of the cluster are not known yet: try again in a few seconds; if this persists, the log of Penstock says why it cannot list clustercatalogs")
 	}
 	return found, nil
 }
@@ -71,7 +71,7 @@ func (e endpoint) known() (*inventory.Snapshot, error) {
 func (e endpoint) installedNow(ctx context.Context) map[string][]catalog.InstalledVersion {
 	found, err := e.installed(ctx)
 	if err != nil {
-		warning.AddWarning(ctx, "", fmt.Sprintf("what is installed is left out: %v", err))
+		warning.AddWarning(ctx, "", fmt.Sprintf("installed versions are left out: %v", err))
 	}
 	return found
 }

@@ -26,15 +26,15 @@ const (
 func columns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the package."},
-		{Name: "Catalog", Type: "string", Description: "Catalog that it is from: of all that have it, the one of the highest priority."},
+		{Name: "Catalog", Type: "string", Description: "Catalog that the package is from: if several have it, the one with the highest priority."},
 		{Name: "Channels", Type: "string", Description: "Channels that can be chosen."},
 		{Name: "Default", Type: "string", Description: "Channel that is followed when none is chosen."},
 		{Name: "Latest", Type: "string", Description: "Version that is installed when nothing is asked for."},
-		{Name: "Installed", Type: "string", Description: "Versions that are installed. Empty for whoever may not list clusterextensionrevisions."},
-		{Name: "Description", Type: "string", Description: "What it is."},
+		{Name: "Installed", Type: "string", Description: "Versions that are installed. Empty if you may not list clusterextensionrevisions."},
+		{Name: "Description", Type: "string", Description: "What the package is."},
 		{Name: "Versions", Type: "integer", Priority: 1, Description: "How many versions there are."},
-		{Name: "Deprecated", Type: "string", Priority: 1, Description: "What the catalog says when the package should not be used."},
-		{Name: "Other catalogs", Type: "string", Priority: 1, Description: "Other catalogs that have it."},
+		{Name: "Deprecated", Type: "string", Priority: 1, Description: "Why the package should not be used, as the catalog says."},
+		{Name: "Other catalogs", Type: "string", Priority: 1, Description: "Other catalogs that have the package."},
 	}
 }
 

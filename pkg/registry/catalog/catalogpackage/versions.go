@@ -82,9 +82,9 @@ func (versionsTable) ConvertToTable(_ context.Context, object, options runtime.O
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Version", Type: "string", Description: "The version, as its bundle says."},
 		{Name: "Channels", Type: "string", Description: "Channels that have it."},
-		{Name: "Replaces", Type: "string", Description: "Versions that it is the upgrade of."},
-		{Name: "Skips", Type: "string", Description: "Other versions and ranges that it is an upgrade of."},
-		{Name: "Deprecated", Type: "string", Description: "What the catalog says when it should not be used."},
+		{Name: "Replaces", Type: "string", Description: "Versions that this one replaces."},
+		{Name: "Skips", Type: "string", Description: "Other versions and ranges that can be upgraded to this one."},
+		{Name: "Deprecated", Type: "string", Description: "Why the version should not be used, as the catalog says."},
 		{Name: "Supported", Type: "string", Description: "Whether it can be installed, as far as the catalog tells."},
 		{Name: "Bundle", Type: "string", Priority: 1, Description: "Name of its bundle."},
 		{Name: "Image", Type: "string", Priority: 1, Description: "Image of its bundle."},

@@ -97,9 +97,9 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 		case status.PlanHash != asked.Spec.PlanHash:
 			return conflict(name, "the plan has hash %s now, not %s: review it again", status.PlanHash, asked.Spec.PlanHash)
 		case status.InputsHash != inputs(plan):
-			return conflict(name, "spec has changed since the plan was computed: another one is on its way")
+			return conflict(name, "spec has changed since the plan was computed: a new plan is being computed")
 		case plan.Spec.ApprovedPlanHash != "" && plan.Spec.ApprovedPlanHash != status.PlanHash:
-			return conflict(name, "spec.approvedPlanHash allows %s only: %s allows the plan that you have reviewed, and approves it", plan.Spec.ApprovedPlanHash, governance.ApproveCommand(name, asked.Spec.PlanHash))
+			return conflict(name, "spec.approvedPlanHash allows only %s: to allow and approve the plan that you have reviewed, run %s", plan.Spec.ApprovedPlanHash, governance.ApproveCommand(name, asked.Spec.PlanHash))
 		}
 		if why := taken(plan); why != "" {
 			return conflict(name, "%s", why)
@@ -131,10 +131,10 @@ func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	case needed(plan) == 1:
 	case excluded(ctx, plan):
 		return apierrors.NewForbidden(v1alpha1.Resource(resource), plan.Name,
-			fmt.Errorf("spec.approvals is %d: %s has asked for the plan, or changed what is asked for, and others approve it", needed(plan), who))
+			fmt.Errorf("spec.approvals is %d: %s created the plan or changed its spec, so others must approve it", needed(plan), who))
 	case given == nil || given.PlanHash != plan.Status.PlanHash || given.Run != 0:
 	case slices.Contains(governance.Approvers(given), who):
-		return conflict(plan.Name, "%s has approved it: %d of %d approvals; another person approves it", who, len(governance.Approvers(given)), needed(plan))
+		return conflict(plan.Name, "%s has already approved it (%d of %d approvals): another person must approve it", who, len(governance.Approvers(given)), needed(plan))
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (r *ApproveREST) mayDo(ctx context.Context, plan *hco.ConfigurationPlan) er
 	}
 	if len(lacks) > 0 {
 		return apierrors.NewForbidden(v1alpha1.Resource(resource), plan.Name,
-			fmt.Errorf("whoever approves a plan must be able to do what it does: you may not %s", strings.Join(lacks, ", ")))
+			fmt.Errorf("to approve a plan, you need the rights to all that it does: you may not %s", strings.Join(lacks, ", ")))
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 				return apierrors.NewInternalError(fmt.Errorf("reading run %d of %s: %w", row.Number, name, err))
 			}
 			if !slices.ContainsFunc(executed.Items, governance.Restorable) {
-				return conflict(name, "run %d changed nothing that could be restored; other runs are in its history, to be named in spec.run", row.Number)
+				return conflict(name, "run %d changed nothing that could be restored; to undo another run of its history, name it in spec.run", row.Number)
 			}
 			asked.Spec.Run = row.Number
 			plan.Status.RequestedBy = governance.Requests(plan.Status.RequestedBy, requester(ctx))
@@ -256,7 +256,7 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 		if run == 0 {
 			return conflict(name, "it was never executed: there is nothing to undo")
 		}
-		return conflict(name, "it has no run %d that is remembered", run)
+		return conflict(name, "its history has no run %d", run)
 	})
 	if err != nil {
 		return nil, err
@@ -264,4 +264,4 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 	return &hco.PlanRollbackRequest{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: asked.Spec}, nil
 }
 
-var errNoPlan = errors.New("no plan was computed yet")
+var errNoPlan = errors.New("no plan has been computed yet")

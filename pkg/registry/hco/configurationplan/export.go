@@ -74,10 +74,10 @@ func (r *ExportREST) Get(ctx context.Context, name string, options *metav1.GetOp
 		list.Items = append(list.Items, runtime.RawExtension{Raw: exported.JSON})
 	}
 	if len(lacking) > 0 {
-		return nil, apierrors.NewForbidden(v1alpha1.Resource(resource), name, fmt.Errorf("a part of a plan is not exported: you may not %s", strings.Join(lacking, ", ")))
+		return nil, apierrors.NewForbidden(v1alpha1.Resource(resource), name, fmt.Errorf("a plan is exported only as a whole: you may not %s", strings.Join(lacking, ", ")))
 	}
 	if len(gone) > 0 {
-		warning.AddWarning(ctx, "", "the plan deletes what no manifest can say: "+strings.Join(gone, ", "))
+		warning.AddWarning(ctx, "", "the plan deletes objects, which no manifest can express: "+strings.Join(gone, ", "))
 	}
 	return list, nil
 }
@@ -89,9 +89,9 @@ func approved(plan *hco.ConfigurationPlan) error {
 	case plan.Status.PlanHash == "" || plan.Status.Manifests == "":
 		return errNoPlan
 	case plan.Status.InputsHash != inputs(plan):
-		return errors.New("spec has changed since the plan was computed: another one is on its way")
+		return errors.New("spec has changed since the plan was computed: a new plan is being computed")
 	case approval == nil || approval.PlanHash != plan.Status.PlanHash:
-		return fmt.Errorf("plan %s is not approved: what is exported is what was approved, and the subresource manifests has what waits", plan.Status.PlanHash)
+		return fmt.Errorf("plan %s is not approved: only an approved plan is exported; the subresource manifests shows the plan that waits", plan.Status.PlanHash)
 	case len(governance.Approvers(approval)) < needed(plan):
 		return fmt.Errorf("plan %s has %d of %d approvals", plan.Status.PlanHash, len(governance.Approvers(approval)), needed(plan))
 	}

@@ -84,7 +84,7 @@ func (c *claiming) claim(ctx context.Context, plan *hco.ConfigurationPlan, overr
 	var held *claim.HeldError
 	if errors.As(err, &held) {
 		name, _ := governance.ParseHolder(held.Holder)
-		return conflict(plan.Name, "plan %q holds profile %s: delete it or set its action to Ignore; with the verb override, annotation %s: %s takes over",
+		return conflict(plan.Name, "plan %q holds profile %s: delete that plan or set its action to Ignore; or, with the verb override, take over with annotation %s: %s",
 			name, plan.Spec.Profile, v1alpha1.OverrideAnnotation, name)
 	}
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *claiming) settle(ctx context.Context, failed error) error {
 	}
 	var held *claim.HeldError
 	if err != nil && !errors.As(err, &held) {
-		return apierrors.NewInternalError(fmt.Errorf("the plan is stored, and whether it holds its profile is not known: %w", err))
+		return apierrors.NewInternalError(fmt.Errorf("the plan is stored, but it is not known whether it holds its profile: %w", err))
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (r *HistoryREST) Get(ctx context.Context, name string, _ *metav1.GetOptions
 		history.Runs = append(history.Runs, internal)
 	}
 	if n := dropped(rows); n > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("dropped: at least %d earlier runs are not kept; of a name the newest %d are, and 1 MiB", n, run.MaxRows))
+		warning.AddWarning(ctx, "", fmt.Sprintf("at least %d earlier runs are no longer kept: for each name of a plan, the newest %d runs are kept, up to 1 MiB", n, run.MaxRows))
 	}
 	return history, nil
 }

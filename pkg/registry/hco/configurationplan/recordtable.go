@@ -40,13 +40,13 @@ func (historyTable) ConvertToTable(_ context.Context, object, options runtime.Ob
 	}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Run", Type: "integer", Description: "Number of the execution."},
-		{Name: "Outcome", Type: "string", Description: "The phase it ended in, and which run it has undone."},
-		{Name: "Items", Type: "string", Description: "Items that are done, of all."},
+		{Name: "Outcome", Type: "string", Description: "Phase in which the run ended, and the run that it has undone."},
+		{Name: "Items", Type: "string", Description: "Items that are done, of all items."},
 		{Name: "Started", Type: "string", Description: "When it began."},
 		{Name: "Ended", Type: "string", Description: "When it ended."},
-		{Name: "Approved by", Type: "string", Description: "Who approved it; standing when Apply was set before there was a plan."},
-		{Name: "Comment", Type: "string", Description: "What the approver said."},
-		{Name: "Targets", Type: "string", Priority: 1, Description: "What happened to which target, and how far that came."},
+		{Name: "Approved by", Type: "string", Description: "Who approved the plan; standing when Apply was set before there was a plan."},
+		{Name: "Comment", Type: "string", Description: "Comment of the approver."},
+		{Name: "Targets", Type: "string", Priority: 1, Description: "What happened to each target, and how far it got."},
 		{Name: "Hash", Type: "string", Priority: 1, Description: "Hash of the plan that was executed."},
 	}), nil
 }

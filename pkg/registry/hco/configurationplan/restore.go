@@ -32,11 +32,11 @@ func restoreWarnings(plan, stored *hco.ConfigurationPlan) []string {
 	case run == 0:
 		return nil
 	case plan.Spec.RestoreRun == 0 && plan.Spec.Action == hco.ActionIgnore:
-		return []string{fmt.Sprintf("the plan does not restore the state before run %d any more: spec.restoreRun is unset", run)}
+		return []string{fmt.Sprintf("the plan no longer restores the state before run %d: spec.restoreRun is unset", run)}
 	case plan.Spec.RestoreRun == 0:
-		return []string{fmt.Sprintf("the plan does not restore the state before run %d any more: spec.restoreRun is unset, and the plan is computed from the profile, to be reviewed and approved", run)}
+		return []string{fmt.Sprintf("the plan no longer restores the state before run %d: spec.restoreRun is unset, and the plan is computed from the profile; review and approve it", run)}
 	case plan.Spec.RestoreRun == run && plan.Spec.Action != hco.ActionApply:
-		return []string{fmt.Sprintf("spec.restoreRun is %d: the plan restores the state before that run, and not what the profile says; 0 leads back to the profile", run)}
+		return []string{fmt.Sprintf("spec.restoreRun is %d: the plan restores the state before that run instead of applying the profile; set 0 to apply the profile", run)}
 	}
 	return nil
 }

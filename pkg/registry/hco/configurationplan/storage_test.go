@@ -157,7 +157,7 @@ func TestApproveRefuses(t *testing.T) {
 	}{
 		"another plan":  {func(*hco.ConfigurationPlanStatus) {}, hash("b"), "review it again"},
 		"nothing waits": {func(s *hco.ConfigurationPlanStatus) { s.Phase = hco.PhaseCompleted }, hash("a"), "no plan waits"},
-		"another spec":  {func(s *hco.ConfigurationPlanStatus) { s.InputsHash = hash("c") }, hash("a"), "another one is on its way"},
+		"another spec":  {func(s *hco.ConfigurationPlanStatus) { s.InputsHash = hash("c") }, hash("a"), "a new plan is being computed"},
 		"taken fields": {func(s *hco.ConfigurationPlanStatus) {
 			s.Items[0].Takes = []hco.TakenFields{{Manager: "argocd", Fields: []string{".spec.x"}}}
 		}, hash("a"), "argocd"},
@@ -205,7 +205,7 @@ func TestApproveAsksForRights(t *testing.T) {
 		says    string
 		asked   int
 	}{
-		"lacks":      {answers{lacks: []string{"create x a", "patch x a"}}, hash("a"), apierrors.IsForbidden, `configurationplans.hco.kubevirt.io "a" is forbidden: whoever approves a plan must be able to do what it does: you may not create x a, patch x a`, 1},
+		"lacks":      {answers{lacks: []string{"create x a", "patch x a"}}, hash("a"), apierrors.IsForbidden, `configurationplans.hco.kubevirt.io "a" is forbidden: to approve a plan, you need the rights to all that it does: you may not create x a, patch x a`, 1},
 		"unknown":    {answers{err: apierrors.NewServiceUnavailable("not now")}, hash("a"), apierrors.IsServiceUnavailable, "not now", 1},
 		"other hash": {answers{lacks: []string{"create x a"}}, hash("b"), apierrors.IsConflict, "review it again", 0},
 	} {
@@ -455,10 +455,10 @@ func TestWarningsOfTerms(t *testing.T) {
 		says string
 	}{
 		"in time":      {hco.ConfigurationPlanSpec{Expires: &soon}, ""},
-		"over":         {hco.ConfigurationPlanSpec{Expires: &over}, "spec.expires is over"},
+		"over":         {hco.ConfigurationPlanSpec{Expires: &over}, "spec.expires has passed"},
 		"never":        {hco.ConfigurationPlanSpec{Expires: &soon, Window: night}, "spec.expires comes before the window"},
 		"window":       {hco.ConfigurationPlanSpec{Window: night}, ""},
-		"own approval": {hco.ConfigurationPlanSpec{Action: hco.ActionApply, Approvals: 2}, "other people than those who asked"},
+		"own approval": {hco.ConfigurationPlanSpec{Action: hco.ActionApply, Approvals: 2}, "people other than those in status.requestedBy"},
 		"one approval": {hco.ConfigurationPlanSpec{Action: hco.ActionApply}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -500,7 +500,7 @@ func TestHistoryDropped(t *testing.T) {
 		}
 		var want said
 		if dropped := n + 1 - run.MaxRows; dropped > 0 {
-			want = said{fmt.Sprintf("dropped: at least %d earlier runs are not kept; of a name the newest 50 are, and 1 MiB", dropped)}
+			want = said{fmt.Sprintf("at least %d earlier runs are no longer kept: for each name of a plan, the newest 50 runs are kept, up to 1 MiB", dropped)}
 		}
 		if diff := cmp.Diff(want, warnings); diff != "" || len(found.(*hco.PlanHistory).Runs) != int(min(n+1, run.MaxRows)) {
 			t.Fatalf("after run %d, %d rows, warnings (-want +got):\n%s", n+1, len(found.(*hco.PlanHistory).Runs), diff)

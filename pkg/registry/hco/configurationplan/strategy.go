@@ -117,7 +117,7 @@ func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []s
 }
 
 // notAnApprover is said to who would approve what they have asked for.
-const notAnApprover = "spec.action: Apply approves nothing: spec.approvals asks for other people than those who asked for the plan (status.requestedBy); they approve it by the subresource approve"
+const notAnApprover = "spec.action: Apply approves nothing: spec.approvals requires people other than those in status.requestedBy; they approve the plan through the subresource approve"
 
 // WarningsOnUpdate tells who sets Apply while another plan is on its way that nothing
 // is approved.
@@ -132,7 +132,7 @@ func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object
 	case excluded(ctx, plan):
 		warnings = append(warnings, notAnApprover)
 	default:
-		warnings = append(warnings, "spec.action: Apply approves nothing now: another plan is computed, or spec.approvedPlanHash names another one; review and approve the plan that waits then")
+		warnings = append(warnings, "spec.action: Apply approves nothing now: a new plan is being computed, or spec.approvedPlanHash names another one; review and approve the plan that then waits")
 	}
 	return warnings
 }
@@ -148,7 +148,7 @@ func (s *strategy) neverBegins(plan *hco.ConfigurationPlan) []string {
 	case err != nil:
 		return nil // validation says so
 	case turn.Expired:
-		return []string{"spec.expires is over: nothing is executed before a later time is set"}
+		return []string{"spec.expires has passed: nothing is executed until you set a later time"}
 	case !turn.Open && !spec.Expires.After(turn.Window.OpensAt.Time):
 		return []string{"spec.expires comes before the window: " + turn.Begins(spec)}
 	}

@@ -27,15 +27,15 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the plan."},
 		{Name: "Profile", Type: "string", Description: "What it configures."},
 		{Name: "Action", Type: "string", Description: "DryRun, Apply or Ignore."},
-		{Name: "Phase", Type: "string", Description: "Where the plan is, and which run it undoes."},
+		{Name: "Phase", Type: "string", Description: "Phase of the plan, and the run that it undoes."},
 		{Name: "Impact", Type: "string", Description: "The highest impact of its items."},
-		{Name: "Items", Type: "string", Description: "Items that are done, of all."},
+		{Name: "Items", Type: "string", Description: "Items that are done, of all items."},
 		{Name: "Current", Type: "string", Description: "The item that runs, or why the plan does not go on: FieldConflict, PlanStale, Frozen and other reasons."},
 		{Name: "Begins", Type: "string", Description: "When a plan that waits may begin: after the profiles that it requires, or in its next window, in UTC, or now."},
 		{Name: "Age", Type: "string", Description: "Time since the plan was created."},
-		{Name: "Approvals", Type: "string", Priority: wide, Description: "People who approved the plan that is shown, of those that it needs."},
+		{Name: "Approvals", Type: "string", Priority: wide, Description: "How many people approved the plan that is shown, of how many it needs."},
 		{Name: "Hash", Type: "string", Priority: wide, Description: "Hash of the plan, by which it is approved."},
-		{Name: "Message", Type: "string", Priority: wide, Description: "What goes on, or what to do next."},
+		{Name: "Message", Type: "string", Priority: wide, Description: "What is happening, or what to do next."},
 	}
 }
 

@@ -46,5 +46,5 @@ func (s *strategy) unknownProfile(ctx context.Context, plan *hco.ConfigurationPl
 	if found, err := s.defined(ctx, plan); err != nil || found != nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("there is no ConfigurationProfileDefinition %s yet: the plan waits for it; kubectl get configprofile lists the profiles that there are", plan.Spec.Profile)}
+	return []string{fmt.Sprintf("there is no ConfigurationProfileDefinition %s yet: the plan waits for it; kubectl get configprofile lists the existing profiles", plan.Spec.Profile)}
 }

@@ -27,10 +27,10 @@ const (
 func columns() []metav1.TableColumnDefinition {
 	const wide = 1
 	return []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name", Description: "Name of the profile, as spec.profile of a plan takes it."},
+		{Name: "Name", Type: "string", Format: "name", Description: "Name of the profile, for spec.profile of a plan."},
 		{Name: "State", Type: "string", Description: "Whether the cluster is as the profile says: Active, Inactive, Drifted or Unknown."},
 		{Name: "Plan", Type: "string", Description: "The plan that holds the profile, and its phase."},
-		{Name: "Impact", Type: "string", Description: "How much a plan would disturb now."},
+		{Name: "Impact", Type: "string", Description: "How much a plan would disturb the cluster now."},
 		{Name: "Prerequisites", Type: "string", Description: "Whether the cluster has what the profile needs, and what to install."},
 		{Name: "Description", Type: "string", Description: "What the profile is for."},
 		{Name: "Blast radius", Type: "string", Priority: wide, Description: "The pools and nodes that a plan would reach now."},

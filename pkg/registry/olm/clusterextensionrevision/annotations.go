@@ -101,6 +101,6 @@ func keepNotes(ctx context.Context, revision, stored *olm.ClusterExtensionRevisi
 	}
 	if len(lost) > 0 && pastFrom(ctx) == nil { // an archive has them as they were
 		slices.Sort(lost)
-		warning.AddWarning(ctx, "", fmt.Sprintf("metadata.annotations of %s: Penstock notes in %s what it makes revisions of: what you give there does not count", revision.Name, strings.Join(lost, ", ")))
+		warning.AddWarning(ctx, "", fmt.Sprintf("metadata.annotations of %s: Penstock records in %s what it makes revisions of, and ignores values of others", revision.Name, strings.Join(lost, ", ")))
 	}
 }

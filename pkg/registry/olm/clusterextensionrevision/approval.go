@@ -63,14 +63,14 @@ func (s *strategy) invalidApproval(ctx context.Context, revision, stored *olm.Cl
 	if from != nil {
 		read = fmt.Sprintf("kubectl get revisiondiff %s..%s", from.Name, revision.Name)
 	}
-	how := fmt.Sprintf("must be summary.approvalDigest of the diff that you approve: %s -o yaml; kubectl penstock resume %s shows it, and asks", read, revision.Name)
+	how := fmt.Sprintf("must be summary.approvalDigest of the diff that you approve: run %s -o yaml; or run kubectl penstock resume %s, which shows the diff and asks", read, revision.Name)
 	if given == "" {
 		return field.ErrorList{field.Required(approvalPath(), revision.Name+" is a proposal: "+how)}, nil
 	}
 	if other := slices.IndexFunc(revisions, func(one olm.ClusterExtensionRevision) bool { return given == rev.ApprovalDigest(&one, revision) }); other >= 0 {
-		how = fmt.Sprintf("is of the diff with %s, and what is rolled out has changed since: %s", revisions[other].Name, how)
+		how = fmt.Sprintf("belongs to the diff with %s, but another revision has been rolled out since: %s", revisions[other].Name, how)
 	} else if from != nil && given == rev.ApprovalDigest(nil, revision) {
-		how = fmt.Sprintf("is of the diff with nothing, and %s was rolled out since: %s", from.Name, how)
+		how = fmt.Sprintf("belongs to the diff with nothing, but %s has been rolled out since: %s", from.Name, how)
 	}
 	return field.ErrorList{field.Invalid(approvalPath(), given, how)}, nil
 }

@@ -42,7 +42,7 @@ type Inventories interface {
 func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
 	lines, err := r.forecast(ctx, name, orphans)
 	if err != nil {
-		lines = []string{text.Clip("what would go is not known: "+err.Error(), longestWarning)}
+		lines = []string{text.Clip("the objects that would be deleted are not known: "+err.Error(), longestWarning)}
 	}
 	for _, line := range lines {
 		warning.AddWarning(ctx, "", line)
@@ -102,7 +102,7 @@ func inWords(found rev.Teardown, named bool) []string {
 		lines[0] = fmt.Sprintf("would delete %s: %s", text.Count(n, "object"), byKind(found.Deleted))
 	}
 	if found.Paused != "" && len(found.Deleted) > 0 {
-		lines = append(lines, "nothing goes while "+found.Paused+" is paused")
+		lines = append(lines, "nothing is deleted while "+found.Paused+" is paused")
 	}
 	stays := func(ids []manifest.ID, why string) {
 		if len(ids) > 0 {

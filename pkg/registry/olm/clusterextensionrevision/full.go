@@ -15,9 +15,9 @@ func StoreFull() *apierrors.StatusError {
 		Status: metav1.StatusFailure,
 		Code:   http.StatusInsufficientStorage,
 		Reason: "InsufficientStorage",
-		Message: "the store is full: etcd has reached its quota and takes no writes, not even deletions, which are written down, too. " +
+		Message: "the store is full: etcd has reached its quota and accepts no writes, not even deletions, which are writes, too. " +
 			"Reads go on, and nothing that is installed is touched. What to do: give etcd a larger quota (--data-quota, " +
-			"or --quota-backend-bytes of an etcd elsewhere), or make room in an etcd elsewhere (compact, defrag, alarm disarm); " +
-			"Penstock sees it within seconds and goes on by itself",
+			"or --quota-backend-bytes of an external etcd), or make room in an external etcd (compact, defrag, alarm disarm); " +
+			"Penstock notices it within seconds and goes on by itself",
 	}}
 }

@@ -52,7 +52,7 @@ func (p *Past) restore(revision *olm.ClusterExtensionRevision) {
 	if !p.SucceededAt.IsZero() {
 		revision.Status.Conditions = append(revision.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Imported",
-			Message: "the rollout was complete once, where the revision was imported from", LastTransitionTime: metav1.NewTime(p.SucceededAt),
+			Message: "the rollout was complete once, in the store that the revision was imported from", LastTransitionTime: metav1.NewTime(p.SucceededAt),
 		})
 	}
 }

@@ -77,7 +77,7 @@ func contradiction(given entryKey, object manifest.Object) error {
 			continue
 		}
 		if claim.field == "digest" && object.IsSecret() {
-			return errors.New("the entry has a digest, and the manifest another one: remove one of them")
+			return errors.New("the digest of the entry is not that of the manifest: remove one of them")
 		}
 		return fmt.Errorf("the entry says %s %q, but the manifest has %q: remove one of them", claim.field, claim.given, claim.found)
 	}
@@ -205,7 +205,7 @@ func writeEntry(entry *olm.RevisionObject, object manifest.Object) {
 }
 
 // onlyAsOne is how manifests come with a request.
-const onlyAsOne = "mutating admission may not put one in, and a JSON patch must bring it as one value"
+const onlyAsOne = "mutating admission must not add a manifest, and a JSON patch must set a manifest as one value"
 
 // strange tells whether an entry has the manifest of a Secret inline that the filter has
 // not seen. Nothing is made of it: nobody was asked whether the caller may know what is

@@ -169,7 +169,7 @@ func (a amount) added(operation map[string]any) (int, *field.Error) {
 		return count(operation["value"], a.path[len(path):]), nil
 	default:
 		return 0, field.Invalid(field.NewPath(a.path[0], a.path[1:]...), operation["path"],
-			fmt.Sprintf("%v brings a list of unknown length to this path: add or replace it by value", kind))
+			fmt.Sprintf("%v puts a list of unknown length at this path: add or replace it by value", kind))
 	}
 }
 

@@ -126,7 +126,7 @@ func hiddenSecrets(hidden []entryKey, cut bool) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	if cut {
-		return fmt.Sprintf("%d of the Secrets left out, as you may not get them, or as there are more than are asked about in one request (%d namespaces, and %d names in those you may not read as a whole): %s; select fewer with objectNamespace or objectName",
+		return fmt.Sprintf("%d of the Secrets left out, as you may not get them, or as they are more than one request checks (%d namespaces, and %d names in namespaces that you may not read as a whole): %s; select fewer with objectNamespace or objectName",
 			len(hidden), access.MaxNamespaces, access.MaxNames, strings.Join(names, ", "))
 	}
 	return fmt.Sprintf("%d of the Secrets left out, as you may not get them: %s", len(hidden), strings.Join(names, ", "))

@@ -74,7 +74,7 @@ func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *
 	return &store.Beside{Key: note.Key, Known: note.Known, Change: func(found store.Value) ([]byte, error) {
 		record, err := note.Change(found)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "What history keeps of a revision could not be noted with it", "revision", revision.Name)
+			klog.FromContext(ctx).Error(err, "The history entry of a revision could not be written with the revision", "revision", revision.Name)
 			return nil, nil
 		}
 		return record, nil

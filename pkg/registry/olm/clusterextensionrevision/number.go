@@ -106,12 +106,12 @@ func (r *REST) refused(ctx context.Context, name string, err error) error {
 		return r.numberUsed(ctx, revision, used.Highest, used.Next)
 	case errors.As(err, &gap):
 		return invalid(revision, field.ErrorList{field.Invalid(field.NewPath("spec", "revision"), gap.Number, fmt.Sprintf(
-			"must be from %d to %d: a revision of %s may leave out %d numbers, not more, because they are used for ever", gap.Lowest, gap.Highest, gap.Chain, chain.MaxGap))})
+			"must be from %d to %d: a revision of %s may leave out at most %d numbers, because they can never be used again", gap.Lowest, gap.Highest, gap.Chain, chain.MaxGap))})
 	case errors.As(err, &open) && open.Open == 0:
 		return busy("the import of %s is not finished: import its archive again, then try again", open.Chain)
 	case errors.As(err, &open):
 		below := olm.RevisionName(open.Chain, open.Open)
-		return busy("%s is being created, or was begun and never written: try again, or create %s", below, below)
+		return busy("%s is being created, or its creation was never finished: try again, or create %s", below, below)
 	case errors.As(err, &overtaken):
 		if stored, err := r.Stored(ctx, revision.Name); err == nil {
 			return alreadyExists(ctx, stored)
@@ -172,7 +172,7 @@ func alreadyExists(ctx context.Context, stored *olm.ClusterExtensionRevision) er
 // following says which number may be used, 0 for none.
 func following(next int64) string {
 	if next == 0 {
-		return "and there is none above it: whoever may delete revisionhistories can have the extension forgotten, when nothing of it is left"
+		return "and there is none above it: once nothing is left of the extension, somebody who may delete revisionhistories can have it forgotten"
 	}
 	return fmt.Sprintf("the next one is %d", next)
 }

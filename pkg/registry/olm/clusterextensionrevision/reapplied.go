@@ -42,7 +42,7 @@ func (s *strategy) keepArchived(ctx context.Context, revision, stored *olm.Clust
 	}
 	asked := revision.Spec.LifecycleState
 	revision.Spec.LifecycleState = olm.LifecycleStateArchived
-	warning.AddWarning(ctx, "", fmt.Sprintf("spec.lifecycleState: %s stays Archived and does not become %s: %s came after it; leave the field out of the file",
+	warning.AddWarning(ctx, "", fmt.Sprintf("spec.lifecycleState: %s stays Archived and does not become %s, because %s came after it; leave the field out of the file",
 		stored.Name, asked, newer))
 	if sameBut(revision, stored) {
 		revision.ManagedFields = stored.ManagedFields
@@ -88,7 +88,7 @@ func pausedAgain(revision, stored *olm.ClusterExtensionRevision) []string {
 	if !byFile {
 		return nil
 	}
-	return []string{fmt.Sprintf("spec.lifecycleState: %s is paused again, %s had resumed it: the file that is applied says Paused; to resume it, remove the field there",
+	return []string{fmt.Sprintf("spec.lifecycleState: %s is paused again, although %s had resumed it: the applied file says Paused; to resume it, remove the field from the file",
 		revision.Name, was.Manager)}
 }
 

@@ -98,8 +98,8 @@ func mayKnow(ctx context.Context, caller *access.Caller, revision string, secret
 			return err
 		case !may:
 			return apierrors.NewForbidden(v1alpha1.Resource(resource), revision, fmt.Errorf(
-				"this write brings the manifest of Secret %s/%s, and what becomes of it would tell whether that is what is stored: it needs the right to get or to patch that Secret; "+
-					"a revision that has it needs no more than its digest", secret.Namespace, secret.Name))
+				"this write contains the manifest of Secret %s/%s, and its result would show whether the same manifest is stored: you need the right to get or to patch that Secret; "+
+					"if a revision already has it, its digest is enough", secret.Namespace, secret.Name))
 		}
 	}
 	return nil

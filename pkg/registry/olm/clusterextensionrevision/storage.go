@@ -384,7 +384,7 @@ func (r *REST) healContents(validate rest.ValidateObjectUpdateFunc, dryRun bool)
 			_, err = r.contents.put(ctx, revision, held, objects, []string{rootOf(stored)})
 		}
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "The manifests of a revision are at hand but could not be checked in", "revision", revision.Name)
+			klog.FromContext(ctx).Error(err, "The manifests of a revision came with a request, but could not be put back into the store", "revision", revision.Name)
 		}
 		return nil
 	}

@@ -273,7 +273,7 @@ func (*strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) 
 	if requester, ok := request.UserFrom(ctx); ok && requester.GetName() == user.APIServerUser {
 		return warnings
 	}
-	return append(warnings, "metadata.finalizers: without "+v1alpha1.TeardownFinalizer+" nobody deletes the objects of this revision")
+	return append(warnings, "metadata.finalizers: without "+v1alpha1.TeardownFinalizer+" Penstock does not delete the objects of this revision")
 }
 
 // requesterFrom returns the authenticated user of the request.

@@ -27,7 +27,7 @@ func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensio
 			return
 		}
 	}
-	how := "that can be acknowledged when it is stored"
+	how := "the deletion can be acknowledged when the revision is stored"
 	if to.UID != "" {
 		out.Summary.RemovedDigest = rev.RemovedDigest(removed, to.UID)
 		how = fmt.Sprintf("set the annotation %s=%s when you set lifecycleState to Active", v1alpha1.AcknowledgeDeletionAnnotation, out.Summary.RemovedDigest)
@@ -41,7 +41,7 @@ func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensio
 	}
 	out.Notes = slices.Insert(out.Notes, at, olm.DiffNote{
 		Severity: olm.NoteWarning, Reason: reasonDeletionAsks,
-		Message: fmt.Sprintf("when %s has succeeded, nothing of this is deleted unless it is acknowledged, then or now: %s", to.Name, how),
+		Message: fmt.Sprintf("when %s has succeeded, these objects are deleted only if their deletion is acknowledged, then or now: %s", to.Name, how),
 	})
 }
 

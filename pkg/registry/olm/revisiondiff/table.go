@@ -105,7 +105,7 @@ func warnings(changes *olm.RevisionDiff) []string {
 		texts = append(texts, fmt.Sprintf("left out, as you may not %s them: %d", may, n))
 	}
 	if changes.Truncated != nil {
-		texts = append(texts, "parts of this diff are left out, as there is too much of it: see truncated with -o yaml")
+		texts = append(texts, "parts of this diff are left out, because it is too large: see truncated with -o yaml")
 	}
 	return fitting(texts)
 }

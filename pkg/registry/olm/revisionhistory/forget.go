@@ -122,9 +122,9 @@ func (r *ForgettingREST) see(ctx context.Context, name string) (seen chain.Seen,
 			names = append(names, revisions[i].Name)
 		}
 		slices.Sort(names)
-		return seen, fmt.Sprintf("it has revisions (%s first): only an extension of which nothing is left can be forgotten", names[0]), nil
+		return seen, fmt.Sprintf("it still has revisions (%s first): only an extension of which nothing is left can be forgotten", names[0]), nil
 	case len(inventory.Entries) > 0:
-		return seen, fmt.Sprintf("it has %d objects in the cluster, which are on their way out: only an extension of which nothing is left can be forgotten", len(inventory.Entries)), nil
+		return seen, fmt.Sprintf("it still has %d objects in the cluster, which are being deleted: only an extension of which nothing is left can be forgotten", len(inventory.Entries)), nil
 	}
 	return seen, "", nil
 }

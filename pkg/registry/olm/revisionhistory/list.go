@@ -61,7 +61,7 @@ func extensionColumns() []metav1.TableColumnDefinition {
 		{Name: "Revision", Type: "integer", Description: "Number of its newest revision."},
 		{Name: "Version", Type: "string", Description: "Version that the newest revision installs."},
 		{Name: "State", Type: "string", Description: "Active, Paused, Archived or Deleting: of the newest revision."},
-		{Name: "Result", Type: "string", Description: "How far the rollout of the newest revision has come."},
+		{Name: "Result", Type: "string", Description: "Result of the rollout of the newest revision."},
 		{Name: "Succeeded", Type: "string", Description: "Version, or number, of the newest revision that has succeeded."},
 		{Name: "Objects", Type: "string", Description: "Number of objects of the newest revision."},
 		{Name: "Updated", Type: "string", Description: "When the newest revision was created."},

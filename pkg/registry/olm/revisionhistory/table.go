@@ -27,7 +27,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Revision", Type: "integer", Description: "Number of the revision."},
 		{Name: "Version", Type: "string", Description: "Version of the extension."},
 		{Name: "State", Type: "string", Description: "Active, Paused, Archived, Deleting or Deleted."},
-		{Name: "Result", Type: "string", Description: "How far its rollout has come, or had when it was given up."},
+		{Name: "Result", Type: "string", Description: "Result of its rollout, so far or when it was given up."},
 		{Name: "Changes", Type: "string", Description: "Objects added, changed and removed against the revision before."},
 		{Name: "Objects", Type: "string", Description: "Number of objects."},
 		{Name: "Created", Type: "string", Description: "When it was created."},

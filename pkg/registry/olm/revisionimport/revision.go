@@ -76,7 +76,7 @@ func disarm(ctx context.Context, name string, spec *v1alpha1.ClusterExtensionRev
 		return
 	}
 	spec.OnFailure = v1alpha1.OnFailureNone
-	warning.AddWarning(ctx, "", fmt.Sprintf("%s does not roll itself back: set spec.onFailure to %s again if it shall", name, v1alpha1.OnFailureRollback))
+	warning.AddWarning(ctx, "", fmt.Sprintf("%s will not roll back by itself: if it should, set spec.onFailure to %s again", name, v1alpha1.OnFailureRollback))
 }
 
 // past is what the revision brings along. Whether it is complete here has to be
@@ -151,7 +151,7 @@ func (in *incoming) keepOwners(ctx context.Context, from []archive.Owner) []meta
 			continue
 		}
 		if !asked {
-			warning.AddWarning(ctx, "", fmt.Sprintf("%s: its revisions come without their owner %s %s: %v",
+			warning.AddWarning(ctx, "", fmt.Sprintf("%s: its revisions are imported without their owner %s %s: %v",
 				in.name, cmp.Or(owner.Kind, "?"), owner.Name, missing))
 		}
 	}
@@ -160,7 +160,7 @@ func (in *incoming) keepOwners(ctx context.Context, from []archive.Owner) []meta
 
 func (in *incoming) exists(ctx context.Context, owner metav1.OwnerReference) error {
 	if in.deps.Owners == nil || len(in.owners) >= maxOwners {
-		return errors.New("whether it exists cannot be asked")
+		return errors.New("Penstock cannot check whether it exists")
 	}
 	_, err := in.deps.Owners.Generation(ctx, owner)
 	return err

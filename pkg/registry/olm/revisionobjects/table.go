@@ -28,9 +28,9 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Namespace", Type: "string", Description: "Namespace of the object."},
 		{Name: "Name", Type: "string", Description: "Name of the object."},
 		{Name: "State", Type: "string", Description: "Pending, Failing, Unready, Available, Superseded, Leaving, Gone or Unknown."},
-		{Name: "Reason", Type: "string", Description: "Why it is so: the cause, where it is known."},
-		{Name: "Repaired", Type: "date", Description: "When Penstock brought the object back last."},
-		{Name: "Message", Type: "string", Priority: wide, Description: "The same in a sentence."},
+		{Name: "Reason", Type: "string", Description: "Why the object is in this state: the cause, where it is known."},
+		{Name: "Repaired", Type: "date", Description: "When Penstock last brought the object back to its manifest."},
+		{Name: "Message", Type: "string", Priority: wide, Description: "The reason in a sentence."},
 		{Name: "Detail", Type: "string", Priority: wide, Description: "What a component wrote about the cause."},
 	}
 }

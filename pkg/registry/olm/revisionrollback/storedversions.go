@@ -48,7 +48,7 @@ func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, w
 		}
 		switch err := caller.NeedSubresource(ctx, way.target.Name, "manifests"); {
 		case apierrors.IsForbidden(err):
-			return conflict(way.target.Name, fmt.Sprintf("a CustomResourceDefinition of %s lacks a version in which objects are stored; which one is told to who may get its manifests", way.target.Name))
+			return conflict(way.target.Name, fmt.Sprintf("a CustomResourceDefinition of %s lacks a version in which objects are stored; which one is shown only to users who may get the manifests of that revision", way.target.Name))
 		case err != nil:
 			return err
 		default:

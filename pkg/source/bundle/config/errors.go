@@ -105,7 +105,7 @@ func describe(found *jsonschema.ValidationError) []Error {
 			olm: fmt.Sprintf("invalid value %q: must be %q (the namespace where the operator is installed) because this operator only supports OwnNamespace install mode", why.Got, why.Want),
 		}}
 	case *kind.Not:
-		return at("must be another namespace than that of the operator, which cannot watch its own")
+		return at("must not be the namespace of the operator, which cannot watch its own namespace")
 	case *kind.Pattern:
 		return at("is %q, must match pattern %s", why.Got, why.Want)
 	default:

@@ -55,10 +55,10 @@ func (f *functions) all() template.FuncMap {
 		case generators(name) && f.generate:
 			replaced[name] = f.generator(original)
 		case generators(name), name == "shuffle":
-			replaced[name] = refuse(original, errors.New("makes another value each time, so the same chart would make other manifests each time: "+
-				"give the value, or declare the Secret that has it as generated"))
+			replaced[name] = refuse(original, errors.New("makes a different value each time, so the same chart would make different manifests each time: "+
+				"set the value, or declare the Secret that has it as generated"))
 		case name == "now", name == "ago":
-			replaced[name] = refuse(original, errors.New("is another value each time, so the same chart would make other manifests each time: give the value"))
+			replaced[name] = refuse(original, errors.New("is a different value each time, so the same chart would make different manifests each time: set the value"))
 		case name == "durationRound":
 			replaced[name] = untimed(original)
 		case strings.HasPrefix(name, "date"), strings.HasPrefix(name, "htmlDate"):
@@ -127,7 +127,7 @@ func (f *functions) generator(original any) any {
 // cluster to ask.
 func (f *functions) lookup(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	if !f.generate || apiVersion != "v1" || kind != "Secret" || name == "" {
-		return nil, fmt.Errorf("asks a cluster for %s %s %s/%s, so the same chart would make other manifests elsewhere: give the value, or declare the Secret as generated",
+		return nil, fmt.Errorf("asks a cluster for %s %s %s/%s, so the same chart would make different manifests elsewhere: set the value, or declare the Secret as generated",
 			apiVersion, kind, namespace, name)
 	}
 	for _, secret := range f.known {
@@ -151,7 +151,7 @@ func timed(original any) any {
 			return false
 		})
 		if !isTime {
-			return nil, errors.New("is given no time, and would take the current one: give the value")
+			return nil, errors.New("is given no time, and would use the current one: set the value")
 		}
 		return function.Call(args), nil
 	})
@@ -163,7 +163,7 @@ func untimed(original any) any {
 	return wrap(original, func(args []reflect.Value) ([]reflect.Value, error) {
 		for _, arg := range args {
 			if _, isTime := arg.Interface().(time.Time); isTime {
-				return nil, errors.New("is given a time, and would take how long ago it was: give the value")
+				return nil, errors.New("is given a time, and would return how long ago it was: set the value")
 			}
 		}
 		return function.Call(args), nil

@@ -18,11 +18,11 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("Secret %[1]s/%[2]s has a part of its release in Secret %[1]s/%[3]s, which is not there: writing it was interrupted", e.Namespace, e.Index, e.Chunk)
+	return fmt.Sprintf("Secret %[1]s/%[2]s has a part of its release in Secret %[1]s/%[3]s, which does not exist: writing it was interrupted", e.Namespace, e.Index, e.Chunk)
 }
 
 // ErrNoIndex says that a Secret is no index of a release.
-var ErrNoIndex = errors.New("it is no index of a release")
+var ErrNoIndex = errors.New("it is not an index of a release")
 
 // Names are those of the Secrets with the other pieces of an index, in order.
 func Names(index *corev1.Secret) ([]string, error) {

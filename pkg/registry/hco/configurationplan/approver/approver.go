@@ -50,5 +50,5 @@ func (r *Rights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([
 }
 
 func unknown(err error) error {
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 }

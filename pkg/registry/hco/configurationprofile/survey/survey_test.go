@@ -175,12 +175,12 @@ func TestState(t *testing.T) {
 		},
 		"set by hand": {
 			reason: "it is in effect, whoever did that", try: same(),
-			want: hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "no plan sees to it",
+			want: hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "no plan keeps it so",
 		},
 		"only marks differ": {
 			reason: "they say who governs an object, not how it is",
 			try:    says(preview.Item{Exists: true, Before: pump(60, `"hco.kubevirt.io/governed-by":"gone"`), After: pump(60, "")}),
-			want:   hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "no plan sees to it",
+			want:   hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "no plan keeps it so",
 		},
 		"set, but not on all nodes": {
 			reason: "what needs a reboot is not in effect before it", profile: tuning{reboots: 3}, try: same(),
@@ -221,11 +221,11 @@ func TestState(t *testing.T) {
 		"another plan today": {
 			reason: "what the plan applied stays in effect until somebody asks for more", try: changed(),
 			plan: outdated(plan(t, hco.PhaseCompleted), metav1.ConditionTrue),
-			want: hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "would be another one today",
+			want: hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "a plan computed today would be different",
 		},
 		"another plan today, and drifted": {
 			reason: "the plan knows", try: changed(), plan: outdated(plan(t, hco.PhaseDrifted), metav1.ConditionFalse),
-			want: hco.ProfileDrifted, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "would be another one today",
+			want: hco.ProfileDrifted, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "a plan computed today would be different",
 		},
 		"missing": {
 			reason: "it says what to install", client: client(), try: created(),
@@ -327,7 +327,7 @@ func TestWhole(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "Tuning"}, Description: "Pumps run faster.",
 		Status: hco.ConfigurationProfileStatus{
 			State: hco.ProfileInactive, Plan: "nightly", PlanPhase: hco.PhaseCompleted, Prerequisites: hco.PrerequisiteMet, ImpactSeverity: hco.ImpactHigh,
-			Message: "as plan nightly applied it and says of it; the plan would be another one today",
+			Message: "this is the state that plan nightly reports; a plan computed today would be different",
 			Requirements: []hco.ProfileRequirement{
 				{Definition: "pumps.water.example.com", Kind: "Pump", State: hco.PrerequisiteMet},
 				{Definition: "wells.water.example.com", Kind: "Well", Optional: true, State: hco.PrerequisiteMet},

@@ -183,7 +183,7 @@ func (s findings) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, 
 	case nodes > 0:
 		return hco.ProfileInactive, fmt.Sprintf("everything is set as the profile says, but %d nodes do not have it yet", nodes)
 	default:
-		return hco.ProfileActive, "the cluster is as the profile says, and no plan sees to it"
+		return hco.ProfileActive, "the cluster is as the profile says, but no plan keeps it so"
 	}
 }
 
@@ -259,5 +259,5 @@ func (s findings) byPlan() (hco.ProfileState, string) {
 	case meta.IsStatusConditionTrue(s.plan.Status.Conditions, v1alpha1.ConditionProfileActive):
 		state = hco.ProfileActive
 	}
-	return state, governance.Clip(fmt.Sprintf("as plan %s applied it and says of it; the plan would be another one today", s.plan.Name))
+	return state, governance.Clip(fmt.Sprintf("this is the state that plan %s reports; a plan computed today would be different", s.plan.Name))
 }

@@ -71,7 +71,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, definition *hco.ConfigurationP
 		return nil, apierrors.NewInternalError(err)
 	}
 	if !configurationprofiledefinition.Granted(definition) {
-		return nil, apierrors.NewServiceUnavailable("the ServiceAccount of the definition does not have the rights that it declares yet: kubectl get configprofiledef " + definition.Name + " -o yaml says why")
+		return nil, apierrors.NewServiceUnavailable("the ServiceAccount of the definition does not yet have the rights that the definition declares: kubectl get configprofiledef " + definition.Name + " -o yaml says why")
 	}
 	facts, err := e.facts(ctx, made)
 	if err != nil {
@@ -116,7 +116,7 @@ func (e *Evaluator) mayRead(ctx context.Context, name string, spec *v1alpha1.Con
 		for _, asked := range cel.Rights(requirement.Definition, v1alpha1.AccessRead) {
 			allowed, err := asked.Has(ctx, e.Authorizer, caller)
 			if err != nil && !allowed {
-				return apierrors.NewServiceUnavailable(fmt.Sprintf("what you may do cannot be found out at the moment: %s", err))
+				return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 			}
 			if !allowed && asked.Verb != "watch" {
 				lacks = append(lacks, asked.String())
@@ -125,7 +125,7 @@ func (e *Evaluator) mayRead(ctx context.Context, name string, spec *v1alpha1.Con
 	}
 	if len(lacks) > 0 {
 		return apierrors.NewForbidden(v1alpha1.Resource("configurationprofiledefinitions"), name, fmt.Errorf(
-			"what the profile makes may show what it reads, and you may not %s", strings.Join(lacks, ", ")))
+			"the objects that the profile makes may show what it reads, and you may not %s", strings.Join(lacks, ", ")))
 	}
 	return nil
 }

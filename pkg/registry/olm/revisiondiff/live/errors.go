@@ -23,14 +23,14 @@ func (l *Live) answer(ctx context.Context, err error) error {
 
 // answerAbout is answer for another question.
 func (l *Live) answerAbout(ctx context.Context, what string, err error) error {
-	unavailable := func(why string) error { return apierrors.NewServiceUnavailable(what + " now cannot be told: " + why) }
+	unavailable := func(why string) error { return apierrors.NewServiceUnavailable(what + " now is not known: " + why) }
 	var ours *apierrors.StatusError
 	var review *reviewError
 	var kinds *kindsError
 	var rights *rightsError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
-		return timedOut(fmt.Sprintf("the cluster has not answered within %s %s; ask for less of it with objectKind, objectNamespace or objectName", l.deps.Timeout, what))
+		return timedOut(fmt.Sprintf("the cluster has not answered within %s %s; select fewer objects with objectKind, objectNamespace or objectName", l.deps.Timeout, what))
 	case errors.As(err, &ours) && ours.ErrStatus.Code == http.StatusServiceUnavailable:
 		return unavailable(ours.ErrStatus.Message)
 	case errors.As(err, &review), errors.As(err, &kinds), errors.As(err, &rights):
@@ -45,7 +45,7 @@ func (l *Live) answerAbout(ctx context.Context, what string, err error) error {
 }
 
 func unavailable(why string) error {
-	return apierrors.NewServiceUnavailable("what a rollout would change now cannot be told: " + why)
+	return apierrors.NewServiceUnavailable("what a rollout would change now is not known: " + why)
 }
 
 func timedOut(why string) error {
@@ -61,7 +61,7 @@ func (e *rightsError) Error() string { return e.message }
 
 // lacks says what to do about a right that the reader lacks.
 func (l *Live) lacks(verb string) string {
-	return fmt.Sprintf("the reader identity %s may not %s what is to be compared: %s", l.deps.Reader.GetName(), verb, l.deps.Role)
+	return fmt.Sprintf("the reader identity %s may not %s the objects to compare: %s", l.deps.Reader.GetName(), verb, l.deps.Role)
 }
 
 // ownRights tells refusals of the cluster, which belong into the answer, from

@@ -201,7 +201,7 @@ func TestNoAnswer(t *testing.T) {
 			reason: "the reader's own refusal is no answer about the object",
 			change: func(s *setting) { s.engine.err = fmt.Errorf("reading: %w", forbidden) },
 			code:   http.StatusServiceUnavailable,
-			want:   reader + " may not get what is to be compared: create ClusterRole penstock-reader",
+			want:   reader + " may not get the objects to compare: create ClusterRole penstock-reader",
 			not:    "secret reasons",
 		},
 		"ReaderMayNotTry": {

@@ -52,9 +52,9 @@ func noteOf(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	case item.Action == rollout.Deferred:
 		return note(diffreview.Warning, reasonDeferred, "%s", item.Message)
 	case item.Action == preview.Leave:
-		return note(diffreview.Warning, reasonLeft, "is in no phase any more, and stays: it %s", item.Message)
+		return note(diffreview.Warning, reasonLeft, "is no longer in any phase, and stays: it %s", item.Message)
 	case item.Action == preview.Release:
-		return note(diffreview.Info, reasonReleased, "is in no phase any more, and stays: it is released")
+		return note(diffreview.Info, reasonReleased, "is no longer in any phase, and stays: it is released")
 	case item.Action == preview.Delete && item.IsDefinition():
 		return note(diffreview.Warning, reasonInstances, "is deleted only when no object of its kind is left, or with the annotation penstock.dev/allow-crd-deletion")
 	case item.Action == rollout.Adopt:
@@ -77,7 +77,7 @@ func drift(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	case !item.Exists:
 		note.Message = "was rolled out, and somebody has deleted it: a rollout creates it again"
 	case change == nil || len(change.Fields) == 0:
-		note.Severity, note.Message = diffreview.Info, "labels, annotations or managedFields by which Penstock knows it were changed: a rollout sets them again"
+		note.Severity, note.Message = diffreview.Info, "labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again"
 	default:
 		note.Message = "was changed since it was rolled out: " + owners(item, change)
 	}

@@ -47,7 +47,7 @@ func (q *queue) enter(ctx context.Context, objects int) (leave func(), err error
 		case <-left:
 		case <-ctx.Done():
 			return nil, apierrors.NewTooManyRequests(fmt.Sprintf(
-				"the cluster is being asked what other rollouts would change, which is at most %d objects at once; ask again, or for less of it with objectKind, objectNamespace or objectName",
+				"the cluster is being asked what other rollouts would change, for at most %d objects at once; try again, or select fewer objects with objectKind, objectNamespace or objectName",
 				objectsAtOnce), retrySeconds)
 		}
 	}
