@@ -52,7 +52,7 @@ func TestValidateAnnotations(t *testing.T) {
 		"NewTarget":     {reason: "it does not change", key: TargetAnnotation, value: "edge-2", old: map[string]string{TargetAnnotation: "edge-1"}, updated: true, wants: `it was "edge-1"`},
 		"LateTarget":    {reason: "it does not change", key: TargetAnnotation, value: "edge-2", updated: true, wants: `it was ""`},
 		"SameTarget":    {reason: "as it was", key: TargetAnnotation, value: "edge-1", old: map[string]string{TargetAnnotation: "edge-1"}, updated: true},
-		"Misspelt":      {reason: "it would have no effect", key: "penstock.dev/upgrade-aproval", value: "Manual", wants: "there are penstock.dev/upgrade-approval,"},
+		"Misspelt":      {reason: "it would have no effect", key: "penstock.dev/upgrade-aproval", value: "Manual", wants: "must be one of penstock.dev/upgrade-approval,"},
 		"WrongBefore":   {reason: "an object must not become one that nobody can write", key: ApprovalAnnotation, value: "x", old: map[string]string{ApprovalAnnotation: "x"}, updated: true},
 		"WrongAgain":    {reason: "it is changed", key: ApprovalAnnotation, value: "y", old: map[string]string{ApprovalAnnotation: "x"}, updated: true, wants: "Unsupported value"},
 		"Others":        {reason: "not ours", key: "example.com/penstock.dev", value: "x"},

@@ -80,7 +80,7 @@ type Situation struct {
 	Message string
 	// Restored tells that the plan has put back what was there before it.
 	Restored bool
-	// Outdated tells that the plan would be another one today.
+	// Outdated tells that the plan would be different today.
 	Outdated bool
 }
 

@@ -59,7 +59,7 @@ func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 	}{spec.Profile, spec.OnConflict, spec.Options, spec.RestoreRun, termsOf(spec)})
 }
 
-// Outdated tells whether a plan would be another one today: with other items, or other
+// Outdated tells whether a plan would be different today: with other items, or other
 // manifests of them. Both are the digests of the manifests, by the names of the items.
 func Outdated(planned, today map[string]string) bool { return !maps.Equal(planned, today) }
 

@@ -110,7 +110,7 @@ func Table() []Transition {
 		{only(v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors), EventDrift, v1alpha1.PhaseDrifted,
 			"somebody changed a field that the plan set"},
 		{only(v1alpha1.PhaseDrifted), EventReverted, v1alpha1.PhaseCompleted,
-			"the targets are as the plan says again"},
+			"the targets are again as the plan says"},
 		{only(v1alpha1.PhaseDrifted), EventRevertedWithErrors, v1alpha1.PhaseCompletedWithErrors,
 			"the same, when items of the plan had failed"},
 	}

@@ -3,6 +3,11 @@ package right
 // policyGroup is where the rights are that are none on objects: nothing is served there.
 const policyGroup = "policy.penstock.dev"
 
+// Refusal begins what admission plugin Privilege says when it refuses a revision. Who creates
+// revisions for somebody tells by it that rights are missing: a refusal by admission has no
+// reason of its own.
+const Refusal = "a revision may only do what its requester may do"
+
 // Bypass is the right not to be checked by admission plugin Privilege.
 func Bypass(extension string) Right {
 	return Right{Verb: "bypass", Group: policyGroup, Resource: "privilegechecks", Name: extension}

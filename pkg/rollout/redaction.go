@@ -31,7 +31,7 @@ func (e *Engine) judge(gate stage.Gate, object *unstructured.Unstructured, ask f
 	}
 	shown := ask(&unstructured.Unstructured{Object: e.Redactor.Object(kind, object.Object)})
 	if shown.Status != verdict.Status {
-		verdict.Message = "is not as its probe requires; the details depend on a hidden field"
+		verdict.Message = "does not pass its probe; why depends on a hidden field"
 		return verdict
 	}
 	// Controllers write into status what they like.

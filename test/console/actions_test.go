@@ -178,7 +178,7 @@ func readOnly(p *page) {
 	p.refuses("#back-shop-1", "this console was started with --read-only")
 }
 
-// troubles: what is shown stays when nothing answers, with its age, and goes on by itself.
+// troubles: what is shown stays when nothing answers, with its age, and continues by itself.
 func troubles(i *installation, p *page) {
 	p.sees("Extensions", "shop")
 	i.server.Kill(i.t)

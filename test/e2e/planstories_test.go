@@ -79,7 +79,7 @@ func (w sharedPlane) sequential(name string) {
 	}
 }
 
-// upgradedPlan would be another one today: it stays what it is until somebody asks.
+// upgradedPlan would be different today: it stays what it is until somebody asks.
 // Other facts of the cluster are as good as another version of the program.
 func upgradedPlan(w sharedPlane, name string) {
 	w.MustKubectlInput(`

@@ -123,7 +123,7 @@ func byPlugin(w sharedPlane) {
 	status, _ := w.eventually(func() (string, string) { return w.types(0, `kubectl penstock status lighthouse`, names...).Stdout, "" },
 		func(status string) bool { return strings.Contains(status, "Deployment beacon-system/beacon-webhook") })
 	w.says(status, "beacon-4", "beacon-3")
-	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-4 is rolling out, phase deploy", "It goes on by itself.")
+	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-4 is rolling out, phase deploy", "It continues by itself.")
 	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-4"}, names...)...)
 
 	// Back.

@@ -20,7 +20,7 @@ func nameScenarios() map[string]scenario {
 }
 
 // Denied: whoever wrote the extension lacks rights. The condition names them, nothing is
-// written, and it goes on by itself when they are given.
+// written, and it continues by itself when they are given.
 func denied(w shared) {
 	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
 	bob := w.person("bob", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")

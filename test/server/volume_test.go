@@ -96,7 +96,7 @@ func (k *kept) refusal(reason string) error {
 	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "ServiceUnavailable") {
 		return errors.New(out.String())
 	}
-	return missing(out.Stderr, []string{reason, "the embedded etcd does not run", "goes on by itself"})
+	return missing(out.Stderr, []string{reason, "the embedded etcd does not run", "continues by itself"})
 }
 
 // lives sees that the process has not ended, and that discovery is served: a namespace

@@ -165,7 +165,7 @@ func cause(r *v1alpha1.ClusterExtensionRevision, c *metav1.Condition) *metav1.Co
 	return c
 }
 
-// blocked turns what goes on by itself into what somebody should look at, when an object
+// blocked turns what continues by itself into what somebody should look at, when an object
 // is held up that waiting alone does not help: conditions say so only when it has lasted.
 func blocked(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	for i := range r.Status.Phases {

@@ -82,16 +82,16 @@ func TestExtension(t *testing.T) {
 		"Well":  {reason: "there is nothing to do", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, well...)}, want: []string{"argocd-1 is rolled out and available: 13 objects are as rolled out."}},
 		"RollingOut": {
 			reason: "how far it is", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/RollingOut: phase deploy (2 of 2): Deployment argocd/server: 0 of 1 replicas available")},
-			want: []string{"argocd-1 is rolling out, phase deploy (2 of 2, 4 of 8 objects): Deployment argocd/server: 0 of 1 replicas available. It goes on by itself."},
+			want: []string{"argocd-1 is rolling out, phase deploy (2 of 2, 4 of 8 objects): Deployment argocd/server: 0 of 1 replicas available. It continues by itself."},
 		},
-		"Repairing": {reason: "drift", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/Repairing: x", "Succeeded=True/RolledOut")}, want: []string{"argocd-1 is being repaired: x. It goes on by itself."}},
+		"Repairing": {reason: "drift", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, twoPhases, "Progressing=True/Repairing: x", "Succeeded=True/RolledOut")}, want: []string{"argocd-1 is being repaired: x. It continues by itself."}},
 		"Soaking": {
 			reason: "only time is missing", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/Soaking: until noon")},
 			want: []string{"argocd-1 is complete, and has to stay so for a while: until noon. It succeeds by itself when that time is over."},
 		},
 		"WaitingForLevel": {
 			reason: "another extension is first", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/WaitingForLevel: 3 objects wait")},
-			want: []string{"argocd-1 waits for an earlier install level: 3 objects wait. It goes on by itself when the objects of the earlier level are there."},
+			want: []string{"argocd-1 waits for an earlier install level: 3 objects wait. It continues by itself when the objects of the earlier level are there."},
 		},
 		"Collision": {
 			reason: "a person has to decide", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Collision: Deployment argocd/server: exists already", "Stalled=True/Collision: the same")},
@@ -115,7 +115,7 @@ func TestExtension(t *testing.T) {
 		"Starting": {
 			reason:    "that is how rollouts begin",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("ProbeFailed", "Starting"), "Progressing=True/RollingOut: x")},
-			want:      []string{"argocd-1 is rolling out, phase deploy (1 of 1, 0 of 1 objects): x. It goes on by itself."},
+			want:      []string{"argocd-1 is rolling out, phase deploy (1 of 1, 0 of 1 objects): x. It continues by itself."},
 		},
 		"BudgetExceeded": {
 			reason: "the message has the answer",
@@ -178,7 +178,7 @@ func TestExtension(t *testing.T) {
 			want: []string{"argocd-1 was available, but it is not known whether it still is: watches do not answer. It is known when the cluster answers."},
 		},
 		"Archived": {reason: "the end", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=False/Archived")}, want: []string{"argocd-1 is archived."}},
-		"Deleted":  {reason: "on its way out", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, deleted, "Progressing=True/TearingDown: 2 objects are still to go")}, want: []string{"argocd-1 is being deleted: 2 objects are still to go. It goes on by itself."}},
+		"Deleted":  {reason: "on its way out", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, deleted, "Progressing=True/TearingDown: 2 objects are still to go")}, want: []string{"argocd-1 is being deleted: 2 objects are still to go. It continues by itself."}},
 		"Unreadable": {
 			reason: "the record is damaged", revisions: []*v1alpha1.ClusterExtensionRevision{revision(0, func(r *v1alpha1.ClusterExtensionRevision) {
 				r.ObjectMeta = objectmeta.Unreadable("argocd-1", os.ErrInvalid)
@@ -216,9 +216,9 @@ func TestPlan(t *testing.T) {
 			"plan a waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
 		"Second": {hcov1alpha1.PhaseReviewRequired, "1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve: kubectl penstock plan approve a", []string{"Ready=False/ReviewRequired"},
 			"plan a waits for its approval: 1 of 2 approvals: approved by bob; another person approves it by a POST of hash h to the subresource approve. An approver of plans must review and approve it. The command: kubectl penstock plan approve a"},
-		"Scheduled": {hcov1alpha1.PhaseScheduled, "approved; it begins when its window opens at noon", []string{"Ready=False/WaitingForWindow"}, "plan a is approved, and waits for its turn: approved; it begins when its window opens at noon. It goes on by itself when the window opens."},
-		"Window":    {hcov1alpha1.PhaseInProgress, "item 2 of 2 waits", []string{"Ready=False/WaitingForWindow"}, "plan a is being carried out: item 2 of 2 waits. It goes on by itself when the window opens."},
-		"Progress":  {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It goes on by itself."},
+		"Scheduled": {hcov1alpha1.PhaseScheduled, "approved; it begins when its window opens at noon", []string{"Ready=False/WaitingForWindow"}, "plan a is approved, and waits for its turn: approved; it begins when its window opens at noon. It continues by itself when the window opens."},
+		"Window":    {hcov1alpha1.PhaseInProgress, "item 2 of 2 waits", []string{"Ready=False/WaitingForWindow"}, "plan a is being carried out: item 2 of 2 waits. It continues by itself when the window opens."},
+		"Progress":  {hcov1alpha1.PhaseInProgress, "item 1 of 2", []string{"Ready=False/InProgress"}, "plan a is being carried out: item 1 of 2. It continues by itself."},
 		"Done":      {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed"}, "plan a is carried out."},
 		"Outdated":  {hcov1alpha1.PhaseCompleted, "", []string{"Ready=True/Completed", "UpgradeAvailable=True/LogicChanged"}, "plan a is carried out, but would be different today. The author of the plan must have the plan computed anew (retry), and review it: it would be different today. The command: kubectl penstock plan run a"},
 		"Young":     {"", "", nil, "plan a has not been looked at yet. It is computed soon; if this lasts, make sure that a replica of Penstock leads."},

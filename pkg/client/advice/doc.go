@@ -11,7 +11,7 @@ import "strings"
 type Who string
 
 const (
-	// Nobody: it goes on by itself, or is as it should be.
+	// Nobody: it continues by itself, or is as it should be.
 	Nobody Who = "nobody"
 	// Author makes the revisions of the extension, by hand or in a pipeline, or the plan.
 	Author Who = "the author of the revisions"

@@ -49,7 +49,7 @@ func TestNeedsPerson(t *testing.T) {
 		want       string
 	}{
 		"well":      {"nobody has to look", []metav1.Condition{is(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready")}, ""},
-		"going":     {"it goes on by itself", []metav1.Condition{is(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "RollingOut")}, ""},
+		"going":     {"it continues by itself", []metav1.Condition{is(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "RollingOut")}, ""},
 		"failing":   {"failing comes before stalled", []metav1.Condition{is(v1alpha1.ConditionStalled, metav1.ConditionTrue, "Deadline"), is(v1alpha1.ConditionFailing, metav1.ConditionTrue, "Collision")}, "Collision"},
 		"held":      {"its owner waits", []metav1.Condition{is(v1alpha1.ConditionHeld, metav1.ConditionTrue, "RolledBack")}, "RolledBack"},
 		"no way":    {"it should have been rolled back", []metav1.Condition{is(v1alpha1.ConditionRolledBack, metav1.ConditionFalse, "NoEarlierSuccess")}, "NoEarlierSuccess"},

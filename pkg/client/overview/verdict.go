@@ -13,7 +13,7 @@ type Verdict int
 
 // Verdicts.
 const (
-	// Going goes on by itself.
+	// Going continues by itself.
 	Going Verdict = iota
 	// Done is as it was asked for.
 	Done

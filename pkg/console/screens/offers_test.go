@@ -206,7 +206,7 @@ func TestInstall(t *testing.T) {
 	cluster.installed = nil
 	would = Installation{}
 	ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"taken","namespace":"sea","dryRun":true}`, &would)
-	if !strings.HasPrefix(would.Refused, "taken-7 is there already") || would.Free != "lighthouse-sea" || !strings.Contains(strings.Join(would.Notes, "\n"), "1.2.0 is the highest version of any channel; the default channel stable has 1.1.0") {
+	if !strings.HasPrefix(would.Refused, "taken-7 exists already") || would.Free != "lighthouse-sea" || !strings.Contains(strings.Join(would.Notes, "\n"), "1.2.0 is the highest version of any channel; the default channel stable has 1.1.0") {
 		t.Errorf("a name that revisions have: %+v", would)
 	}
 	would = Installation{}

@@ -87,7 +87,7 @@ func TestVet(t *testing.T) {
 		},
 		"Unsaid": {
 			reason: "stored by a release that did not read them", annotations: map[string]string{"c-unsaid": `{"release.openshift.io/create-only":"true"}`},
-			want: []string{"ConfigMap argocd/c-unsaid", "stored by an earlier Penstock"},
+			want: []string{"ConfigMap argocd/c-unsaid", "an earlier Penstock stored it"},
 		},
 		"Begun": {reason: "what was begun goes on as it began", reached: 1, annotations: map[string]string{"c-unsaid": level(`"1"`)}},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Labels of revisions by which OLM's clients find those of an extension.
@@ -172,6 +173,6 @@ func (v *visit) refused(revision string, name name, err error) *halt {
 // the objects, and authorization of revisions. Quotas and policies are none.
 func isAboutRights(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "a revision may only do what its requester may do") ||
+	return strings.Contains(text, right.Refusal) ||
 		strings.Contains(text, "cannot create resource") || strings.Contains(text, "cannot patch resource")
 }

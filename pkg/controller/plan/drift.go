@@ -67,7 +67,7 @@ func (v *visit) reconsider() bool {
 	return spec.Action == v1alpha1.ActionDryRun || status.Approval == nil || fresh || status.InputsHash != governance.InputsHash(spec)
 }
 
-// upgrade tells whether the plan would be another one today. That costs no
+// upgrade tells whether the plan would be different today. That costs no
 // request, and says nothing when it would be the same.
 func (v *visit) upgrade(ctx context.Context) {
 	status := &v.plan.Status

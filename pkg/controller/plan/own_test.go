@@ -90,7 +90,7 @@ func TestDefinition(t *testing.T) {
 	l.define(waitsFor("live.status.looked == true"))
 	granted := l.definitions[ownName].Status.Conditions
 	l.definitions[ownName].Status.Conditions = nil
-	l.is("own", v1alpha1.PhasePrerequisiteFailed, "does not have the rights")
+	l.is("own", v1alpha1.PhasePrerequisiteFailed, "does not yet have the rights")
 	l.definitions[ownName].Status.Conditions = granted
 	planned := l.is("own", v1alpha1.PhaseReviewRequired)
 	if len(planned.Status.Items) != 1 || planned.Status.Definition == nil || planned.Status.Definition.Digest != cel.Digest(&l.definitions[ownName].Spec) {

@@ -70,7 +70,7 @@ func TestOwnProfileInItsWindow(t *testing.T) {
 	l.approved()
 	l.is("a", v1alpha1.PhaseScheduled, "it begins when its window opens at 2026-07-02T22:00:00Z")
 	l.clock.SetTime(l.tonight().Add(24 * time.Hour))
-	l.is("a", v1alpha1.PhaseInProgress, "99-worker-generated-kubelet to be deleted")
+	l.is("a", v1alpha1.PhaseInProgress, "99-worker-generated-kubelet, which was made from it, to be deleted")
 	o.through()
 	l.is("a", v1alpha1.PhaseCompleted)
 	if written() || l.cluster.value(made, "spec") != nil || o.wants("worker") != before {

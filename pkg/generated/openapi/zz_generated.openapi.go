@@ -203,7 +203,7 @@ func schema_pkg_apis_catalog_v1alpha1_BlockedVersion(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BlockedVersion is a version that does not come.",
+				Description: "BlockedVersion is a version that the extension is not upgraded to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"version": {
@@ -275,7 +275,7 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "channels are those that have it.",
+							Description: "channels are the channels that have the version.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -294,7 +294,7 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "replaces are the versions that it is the upgrade of, or names of bundles that are not in the catalog.",
+							Description: "replaces are the versions that this version replaces, or names of bundles that are not in the catalog.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -313,7 +313,7 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "skips are versions that it is an upgrade of, too, so that it need not come after others.",
+							Description: "skips are other versions that can be upgraded to this version, without the versions between.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -332,7 +332,7 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "skipRanges are the same as ranges of versions.",
+							Description: "skipRanges are ranges of versions that can be upgraded to this version in the same way.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -346,7 +346,7 @@ func schema_pkg_apis_catalog_v1alpha1_BundleVersion(ref common.ReferenceCallback
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is there when the catalog says that the version should not be used.",
+							Description: "deprecation is set when the catalog says that the version should not be used.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
@@ -377,7 +377,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogPackage is a package that the catalogs of this cluster offer. It is computed from their indexes whenever it is read, and nothing of it is stored. Where several catalogs have a package, it shows the one of the highest priority, of those the first by name, and names the others.",
+				Description: "CatalogPackage is a package that the catalogs of this cluster offer. It is computed from their indexes whenever it is read, and nothing of it is stored. If several catalogs have a package, it shows the package of the catalog with the highest priority, of several the first by name, and names the other catalogs.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -396,14 +396,14 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata has the name of the package; as labels those of the catalog, besides the label catalog with its name; and a resourceVersion that tells one state of the catalogs from another.",
+							Description: "metadata has the name of the package; the labels of the catalog, and the label catalog with the name of the catalog; and a resourceVersion that identifies one state of the catalogs.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog is the one that everything below is from.",
+							Description: "catalog is the catalog that everything below is from.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -419,7 +419,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "catalogs are all that have the package, the one that counts first.",
+							Description: "catalogs are all catalogs that have the package; the first one is the one that is used.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -432,14 +432,14 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description is the beginning of what the catalog says.",
+							Description: "description is the beginning of the description in the catalog.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"defaultChannel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "defaultChannel is the one that is followed when none is asked for.",
+							Description: "defaultChannel is the channel that is followed when none is asked for.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -453,7 +453,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is there when the catalog says that the package should not be used.",
+							Description: "deprecation is set when the catalog says that the package should not be used.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
@@ -508,7 +508,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "kinds are what its versions bring, all of them together, at most 200.",
+							Description: "kinds are the kinds that all its versions together bring, at most 200.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -529,7 +529,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "installed is what is installed of the package. It is left out for whoever may not list clusterextensionrevisions.",
+							Description: "installed are the installed versions of the package. It is left out if you may not list clusterextensionrevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -587,7 +587,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 					},
 					"defaultChannel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "defaultChannel is the one that is followed when none is asked for.",
+							Description: "defaultChannel is the channel that is followed when none is asked for.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -599,7 +599,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "entries are those of the channels, by channel, the highest version first.",
+							Description: "entries are the entries of the channels, by channel, the highest version first.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -617,7 +617,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "upgrades are all that one step does, at most 30000.",
+							Description: "upgrades are all upgrades in one step, at most 30000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -645,7 +645,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "installed is what is installed of the package. It is left out for whoever may not list clusterextensionrevisions.",
+							Description: "installed are the installed versions of the package. It is left out if you may not list clusterextensionrevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -663,7 +663,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "paths are the shortest ways from what is installed, or from what was asked for, to the latest version of each channel that can be reached, and to what was asked for.",
+							Description: "paths are the shortest upgrade paths from the installed version, or from the parameter from, to the latest version of each channel that can be reached, and to the parameter to.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -721,7 +721,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageIcon(ref common.ReferenceCal
 					},
 					"mediaType": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mediaType is what the catalog says, such as image/svg+xml. Nobody has looked at the picture: it may have programs in it.",
+							Description: "mediaType is what the catalog says, such as image/svg+xml. Penstock does not check the picture: it may contain scripts.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -816,7 +816,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.Reference
 					},
 					"catalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalog to read instead of the one that counts.",
+							Description: "catalog to read instead of the one that is used by default.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -861,7 +861,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageOptions(ref common.Reference
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "version has upgrades say what would come if specs asked for this range, instead of their own: once at most. An empty one is any version.",
+							Description: "version makes the subresource upgrades answer as if specs asked for this range, instead of their own. It may be given once. An empty range is any version.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -883,7 +883,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageUpgrades(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogPackageUpgrades is which ClusterExtensions ask for a package, and what they could be upgraded to.",
+				Description: "CatalogPackageUpgrades lists the ClusterExtensions that ask for a package, and what they could be upgraded to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1053,14 +1053,14 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 					},
 					"allowed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "allowed is the version that spec leads to now; it may be the installed one. It is empty when spec leads to none.",
+							Description: "allowed is the version that spec allows now; it may be the installed one. It is empty when spec allows none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"channel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "channel and catalog lead to the allowed version.",
+							Description: "channel has the allowed version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1074,7 +1074,7 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 					},
 					"approval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approval is Automatic or Manual: then an upgrade waits until somebody approves it.",
+							Description: "approval is Automatic or Manual: with Manual, an upgrade waits until somebody approves it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1113,7 +1113,7 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says why spec leads to no version, or why that is not known.",
+							Description: "message says why spec allows no version, or why that is not known.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1152,20 +1152,20 @@ func schema_pkg_apis_catalog_v1alpha1_GraphEntry(ref common.ReferenceCallback) c
 					},
 					"upgradeOf": {
 						SchemaProps: spec.SchemaProps{
-							Description: "upgradeOf says in words what it is an upgrade of.",
+							Description: "upgradeOf says in words which versions can be upgraded to this one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is there when the catalog says that the version should not be used.",
+							Description: "deprecation is set when the catalog says that the version should not be used.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
 					"path": {
 						SchemaProps: spec.SchemaProps{
-							Description: "path has the versions to go to from the one that is installed, one after the other, in words. It is empty when no upgrades lead there, and when nothing is installed.",
+							Description: "path is the upgrade path from the installed version, in words: the versions in order. It is empty when no upgrades lead to this version, and when nothing is installed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1183,7 +1183,7 @@ func schema_pkg_apis_catalog_v1alpha1_GraphPath(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "GraphPath is a way of upgrades.",
+				Description: "GraphPath is a path of upgrades.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"from": {
@@ -1209,7 +1209,7 @@ func schema_pkg_apis_catalog_v1alpha1_GraphPath(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "versions are those to go to, one after the other, to included.",
+							Description: "versions are the versions to upgrade to, in order, including to.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1321,7 +1321,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageCatalog(ref common.ReferenceCallbac
 					},
 					"priority": {
 						SchemaProps: spec.SchemaProps{
-							Description: "priority of the ClusterCatalog: of two catalogs the one with the higher priority counts.",
+							Description: "priority of the ClusterCatalog: of two catalogs, the one with the higher priority is used.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1365,7 +1365,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageChannel(ref common.ReferenceCallbac
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is there when the catalog says that the channel should not be used.",
+							Description: "deprecation is set when the catalog says that the channel should not be used.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
@@ -1438,7 +1438,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageVersion(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "channels are those that have it.",
+							Description: "channels are the channels that have the version.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1452,7 +1452,7 @@ func schema_pkg_apis_catalog_v1alpha1_PackageVersion(ref common.ReferenceCallbac
 					},
 					"deprecation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deprecation is there when the catalog says that the version should not be used.",
+							Description: "deprecation is set when the catalog says that the version should not be used.",
 							Ref:         ref(v1alpha1.Deprecation{}.OpenAPIModelName()),
 						},
 					},
@@ -1500,7 +1500,7 @@ func schema_pkg_apis_hco_v1alpha1_BlastRadius(ref common.ReferenceCallback) comm
 					},
 					"nodes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "nodes is how many nodes that are.",
+							Description: "nodes is how many nodes get the change.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1562,7 +1562,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlan(ref common.ReferenceCallback
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what was planned and what became of it.",
+							Description: "status is the plan that was computed, and its progress.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ConfigurationPlanStatus{}.OpenAPIModelName()),
 						},
@@ -1630,12 +1630,12 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationPlanSpec is what is asked for.",
+				Description: "ConfigurationPlanSpec is the requested change.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"profile": {
 						SchemaProps: spec.SchemaProps{
-							Description: "profile is what to configure. It is immutable. Valid values: \"LoadAwareRebalancing\", \"HighDensitySwap\", \"NodeHealthRemediation\", and the name of any ConfigurationProfileDefinition; kubectl get configprofile lists all that there are.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and virtual machines more memory than is requested for them.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).\n - `\"NodeHealthRemediation\"` has nodes that stay unhealthy remediated, and their virtual machines started elsewhere.",
+							Description: "profile is what to configure. It is immutable. Valid values: \"LoadAwareRebalancing\", \"HighDensitySwap\", \"NodeHealthRemediation\", and the name of any ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.\n\nPossible enum values:\n - `\"HighDensitySwap\"` gives worker nodes swap, and virtual machines more memory than is requested for them.\n - `\"LoadAwareRebalancing\"` makes the descheduler move virtual machines away from nodes under pressure, and nodes report pressure (PSI).\n - `\"NodeHealthRemediation\"` has nodes that stay unhealthy remediated, and their virtual machines started elsewhere.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1644,7 +1644,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what to do with the plan: DryRun computes it and waits for an approval, Apply approves and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of spec while it is Apply, needs the verb approve. While a plan waits, the write that sets Apply says which one was reviewed: by approvedPlanHash, or by metadata.resourceVersion.\n\nPossible enum values:\n - `\"Apply\"` executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits.\n - `\"Ignore\"` does nothing: what was applied stays and is not watched.",
+							Description: "action is what to do with the plan: DryRun computes it and waits for an approval, Apply approves and executes it, Ignore does nothing and watches nothing. Setting Apply, and any change of spec while it is Apply, needs the verb approve. While a plan waits for approval, the write that sets Apply must say which plan was reviewed: by approvedPlanHash, or by metadata.resourceVersion.\n\nPossible enum values:\n - `\"Apply\"` executes the plan. Setting it needs the verb approve.\n - `\"DryRun\"` computes the plan and waits.\n - `\"Ignore\"` does nothing: what was applied stays and is not watched.",
 							Default:     "DryRun",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1662,7 +1662,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"onConflict": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onConflict is what happens when fields belong to other field managers and would get other values: Block shows the plan and whose they are, and executes nothing; Take takes them.\n\nPossible enum values:\n - `\"Block\"` has the plan wait, which names the fields and who has them.\n - `\"Take\"` takes the fields when the plan is executed.",
+							Description: "onConflict is what happens when fields belong to other field managers and would get other values: Block shows the plan and who has the fields, and executes nothing; Take takes the fields.\n\nPossible enum values:\n - `\"Block\"` makes the plan wait; it names the fields and who has them.\n - `\"Take\"` takes the fields when the plan is executed.",
 							Default:     "Block",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1683,7 +1683,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"approvedPlanHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvedPlanHash is the only plan that may be executed, as status.planHash names it. Any other waits in ReviewRequired.",
+							Description: "approvedPlanHash is the hash, as in status.planHash, of the only plan that may be executed. Any other plan waits in ReviewRequired.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1709,7 +1709,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"approvals": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvals is how many people have to approve the plan, 1 to 5; without it one. Above 1, whoever created the plan, or changed more of spec than action and approvedPlanHash, is none of them. It can be raised, and not lowered.",
+							Description: "approvals is how many people have to approve the plan, 1 to 5; without it one. Above 1, users who created the plan, or changed more of spec than action and approvedPlanHash, cannot approve it. It can be raised, but not lowered.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1721,7 +1721,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requires are other profiles that have to be in effect: an item of this plan begins only while a plan of each of them is Completed. At most 8. It is part of the plan that is approved. A plan that restores the state before a run goes without it.",
+							Description: "requires are other profiles that have to be in effect: an item of this plan begins only while a plan of each of them is Completed. At most 8. It is part of the plan that is approved. A plan that restores the state before a run ignores it.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1736,7 +1736,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"restoreRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "restoreRun makes the plan restore what the targets had before that run, where the run set it, instead of what the profile says. The subresource rollback sets it. What has the plan computed anew once that is done unsets it, and so do other options and action Ignore.",
+							Description: "restoreRun makes the plan restore the fields that this run set to what the targets had before the run, instead of applying the profile. The subresource rollback sets it. It is unset when the plan is computed anew after the restore, and by other options or action Ignore.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1754,12 +1754,12 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationPlanStatus is what was planned and what became of it.",
+				Description: "ConfigurationPlanStatus is the plan that was computed, and its progress.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is where the plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
+							Description: "phase is the state of the plan.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -1767,28 +1767,28 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the generation of spec that status speaks of.",
+							Description: "observedGeneration is the generation of spec that status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash names the plan: it is over the desired state of all items, over the targets as they were found, over the impact, and over spec.window, spec.expires, spec.approvals and spec.requires.",
+							Description: "planHash identifies the plan: it covers the desired state of all items, the targets as they were found, the impact, and spec.window, spec.expires, spec.approvals and spec.requires.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"sourceSnapshotHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sourceSnapshotHash is over the targets as they were found.",
+							Description: "sourceSnapshotHash covers the targets as they were found.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"inputsHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "inputsHash is over the parts of spec that the plan was computed from.",
+							Description: "inputsHash covers the parts of spec that the plan was computed from.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1822,7 +1822,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the highest of the items.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the highest severity of the items.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -1883,13 +1883,13 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"window": {
 						SchemaProps: spec.SchemaProps{
-							Description: "window is the time that is open for the plan, or opens next. It is there while the plan waits or is executed, and spec.window is set.",
+							Description: "window is the window that is open for the plan, or opens next. It is set while the plan waits or is executed, if spec.window is set.",
 							Ref:         ref(hcov1alpha1.PlanWindowStatus{}.OpenAPIModelName()),
 						},
 					},
 					"run": {
 						SchemaProps: spec.SchemaProps{
-							Description: "run is the number of the execution that goes on or was the last; 0 before the first.",
+							Description: "run is the number of the current or last execution; 0 before the first.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1911,7 +1911,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions sum the plan up.",
+							Description: "conditions summarize the plan.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1924,7 +1924,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"definition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "definition is what the plan was computed from, of a profile of your own.",
+							Description: "definition is the ConfigurationProfileDefinition that the plan was computed from, for a profile of your own.",
 							Ref:         ref(hcov1alpha1.PlanDefinition{}.OpenAPIModelName()),
 						},
 					},
@@ -1940,7 +1940,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationProfile is something that a ConfigurationPlan can configure, and how the cluster is with regard to it. It is computed whenever it is read; nothing of it is stored, and it cannot be watched.",
+				Description: "ConfigurationProfile is something that a ConfigurationPlan can configure, and the state of the cluster with regard to it. It is computed whenever it is read; nothing of it is stored, and it cannot be watched.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1959,7 +1959,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata has the name, as spec.profile of a plan takes it.",
+							Description: "metadata has the name, for spec.profile of a plan.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1979,7 +1979,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfile(ref common.ReferenceCallb
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "options are what a plan of the profile can be given, with defaults.",
+							Description: "options are the options that a plan of the profile can set, with defaults.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2043,7 +2043,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinition(ref common.Refe
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the server made of it.",
+							Description: "status is what the server reports about it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.ConfigurationProfileDefinitionStatus{}.OpenAPIModelName()),
 						},
@@ -2111,7 +2111,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the functions that Kubernetes has. They name: facts, what the cluster has of each requirement; options, with defaults; variables; and in items live, the target as it is, or null.",
+				Description: "ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the functions that Kubernetes has. They can use: facts, what the cluster has of each requirement; options, with defaults; variables; and, in items, live, which is the target as it is, or null.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"description": {
@@ -2132,7 +2132,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionSpec(ref common.
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "requirements are the CustomResourceDefinitions that the profile looks at, and what it does with their objects. The profile can have no other.",
+							Description: "requirements are the CustomResourceDefinitions that the profile looks at, and what it does with their objects. The profile can use no others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2240,19 +2240,19 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionStatus(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ConfigurationProfileDefinitionStatus is what the server made of a definition.",
+				Description: "ConfigurationProfileDefinitionStatus is what the server reports about a definition.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the generation of spec that status speaks of.",
+							Description: "observedGeneration is the generation of spec that status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"digest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "digest of spec: a plan names the one that it was computed from.",
+							Description: "digest of spec: a plan names the digest that it was computed from.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2274,7 +2274,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileDefinitionStatus(ref commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions sum the definition up.",
+							Description: "conditions summarize the definition.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2361,14 +2361,14 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 					},
 					"plan": {
 						SchemaProps: spec.SchemaProps{
-							Description: "plan that holds the profile; no other can be active. None holds it when it is left out.",
+							Description: "plan that holds the profile; no other plan can be active. It is left out when no plan holds the profile.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"planPhase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planPhase is where that plan is.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
+							Description: "planPhase is the phase of that plan.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -2410,7 +2410,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationProfileStatus(ref common.Referenc
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the highest of the items. It is left out while it is not known.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the highest severity of the items. It is left out while it is not known.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -2460,7 +2460,7 @@ func schema_pkg_apis_hco_v1alpha1_DeclaredAccess(ref common.ReferenceCallback) c
 					},
 					"access": {
 						SchemaProps: spec.SchemaProps{
-							Description: "access to its objects.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: create, patch and delete besides.",
+							Description: "access to its objects.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: also create, patch and delete.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2550,7 +2550,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionField(ref common.ReferenceCallback) 
 					},
 					"optional": {
 						SchemaProps: spec.SchemaProps{
-							Description: "optional tells that the profile does without it. Plans wait in PrerequisiteFailed for any other.",
+							Description: "optional means that the profile works without the field. While any other field is missing, plans wait in PrerequisiteFailed.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2593,7 +2593,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object is an expression that makes the object, with every field that matters and no other. It may leave out apiVersion, kind, and the name and namespace in metadata, which follow from target; where it has them they must be those.",
+							Description: "object is an expression that makes the object, with every field that matters and no other. It may leave out apiVersion, kind, and the name and namespace in metadata, which follow from target; if it has them, they must match target.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2623,7 +2623,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 					},
 					"notes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notes is an expression that makes a list of texts for reviewers. It may name blast. Whoever may read plans sees them.",
+							Description: "notes is an expression that makes a list of texts for reviewers. It may name blast. All users who may read plans see them.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2635,7 +2635,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionItem(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "waits are what the target has to become before the next item has its turn, besides what its kind is waited for anyway.",
+							Description: "waits are conditions that the target has to meet before the next item begins, besides those that its kind has anyway.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2688,7 +2688,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 					},
 					"access": {
 						SchemaProps: spec.SchemaProps{
-							Description: "access is what the profile does with the objects: Schema, Read or Write. Its ServiceAccount gets the verbs for that, and whoever writes the definition must have them in the whole cluster. Default: Schema.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: create, patch and delete besides.",
+							Description: "access is what the profile does with the objects: Schema, Read or Write. The ServiceAccount of the profile gets the verbs for that, and users who write the definition must have them in the whole cluster. Default: Schema.\n\nPossible enum values:\n - `\"Read\"` reads objects: get, list and watch.\n - `\"Schema\"` looks at the definition only.\n - `\"Write\"` reads and configures objects: also create, patch and delete.",
 							Default:     "Schema",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2705,7 +2705,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionRequirement(ref common.ReferenceCall
 					},
 					"optional": {
 						SchemaProps: spec.SchemaProps{
-							Description: "optional tells that the profile does without it.",
+							Description: "optional means that the profile works without it.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2811,12 +2811,12 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionWait(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DefinitionWait is what is waited for.",
+				Description: "DefinitionWait is a condition that a plan waits for.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"expression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expression is of type bool. Live is the target as it is by then, facts are those of that time. While it cannot be evaluated, as on a status that is not there yet, it is waited for.",
+							Description: "expression is of type bool. live is the target at that time, and facts are the facts at that time. While the expression cannot be evaluated, for instance because there is no status yet, the plan waits.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2824,7 +2824,7 @@ func schema_pkg_apis_hco_v1alpha1_DefinitionWait(ref common.ReferenceCallback) c
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says in words what is waited for.",
+							Description: "message says in words what the plan waits for.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2868,7 +2868,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is how much that disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is how much the item disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2914,7 +2914,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "waits say in words what is waited for after it.",
+							Description: "waits say in words what the plan waits for after the item.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2928,7 +2928,7 @@ func schema_pkg_apis_hco_v1alpha1_EvaluatedItem(ref common.ReferenceCallback) co
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object as it should be. It is there if you may get the target.",
+							Description: "object as it should be. It is set if you may get the target.",
 							Ref:         ref(hcov1alpha1.JSONObject{}.OpenAPIModelName()),
 						},
 					},
@@ -2971,7 +2971,7 @@ func schema_pkg_apis_hco_v1alpha1_HighDensitySwapOptions(ref common.ReferenceCal
 					},
 					"swapSource": {
 						SchemaProps: spec.SchemaProps{
-							Description: "swapSource is where worker nodes have their swap: on a Partition that is there, or in a File that is made. Default: Partition.\n\nPossible enum values:\n - `\"File\"` is a file that is made.\n - `\"Partition\"` is a partition that is there.",
+							Description: "swapSource is where worker nodes have their swap: on an existing Partition, or in a File that is created. Default: Partition.\n\nPossible enum values:\n - `\"File\"` is a file that is created.\n - `\"Partition\"` is an existing partition.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"File", "Partition"},
@@ -2979,7 +2979,7 @@ func schema_pkg_apis_hco_v1alpha1_HighDensitySwapOptions(ref common.ReferenceCal
 					},
 					"partitionLabel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "partitionLabel is the label of the partition (of its entry in the partition table). It has to be formatted as swap; one that is not is left alone. Default: CNV_SWAP.",
+							Description: "partitionLabel is the label of the partition (of its entry in the partition table). The partition has to be formatted as swap; otherwise it is left alone. Default: CNV_SWAP.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3050,14 +3050,14 @@ func schema_pkg_apis_hco_v1alpha1_LoadAwareRebalancingOptions(ref common.Referen
 					},
 					"evictionLimitTotal": {
 						SchemaProps: spec.SchemaProps{
-							Description: "evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without it what HyperConverged allows for live migrations counts.",
+							Description: "evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without it, the limit that HyperConverged has for live migrations applies.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"evictionLimitNode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without it what HyperConverged allows for live migrations counts.",
+							Description: "evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without it, the limit that HyperConverged has for live migrations applies.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3085,7 +3085,7 @@ func schema_pkg_apis_hco_v1alpha1_NodeHealthRemediationOptions(ref common.Refere
 					},
 					"template": {
 						SchemaProps: spec.SchemaProps{
-							Description: "template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to use. Without it there has to be one, or the one that Self Node Remediation made.",
+							Description: "template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to use. Without it, the only existing template is used, or the one that Self Node Remediation made.",
 							Ref:         ref(hcov1alpha1.TemplateReference{}.OpenAPIModelName()),
 						},
 					},
@@ -3152,7 +3152,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"username": {
 						SchemaProps: spec.SchemaProps{
-							Description: "username of who approved.",
+							Description: "username of the approver.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3160,7 +3160,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid of who approved.",
+							Description: "uid of the approver.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3172,7 +3172,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "groups of who approved, at the time.",
+							Description: "groups of the approver, at the time.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3186,7 +3186,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 					},
 					"extra": {
 						SchemaProps: spec.SchemaProps{
-							Description: "extra is what the authenticator said besides, such as the scopes of a token.",
+							Description: "extra is additional information from the authenticator, such as the scopes of a token.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -3221,7 +3221,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 					},
 					"comment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "comment of who approved.",
+							Description: "comment of the approver.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3237,7 +3237,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 					},
 					"run": {
 						SchemaProps: spec.SchemaProps{
-							Description: "run is the execution that it was used for: it counts once.",
+							Description: "run is the execution that the approval was used for: an approval counts once.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3249,7 +3249,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "others are who approved the same plan after that, where spec.approvals asks for more than one.",
+							Description: "others are the further approvers of the same plan, when spec.approvals asks for more than one.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3328,7 +3328,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprovalRequestSpec(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash is status.planHash of the plan that was read. When the plan has another one by now, nothing is approved: 409 Conflict.",
+							Description: "planHash is status.planHash of the plan that was read. When the plan has another hash by now, nothing is approved: 409 Conflict.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3357,7 +3357,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"username": {
 						SchemaProps: spec.SchemaProps{
-							Description: "username of who approved.",
+							Description: "username of the approver.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3365,7 +3365,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) com
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid of who approved.",
+							Description: "uid of the approver.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3377,7 +3377,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "groups of who approved, at the time.",
+							Description: "groups of the approver, at the time.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3391,7 +3391,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) com
 					},
 					"extra": {
 						SchemaProps: spec.SchemaProps{
-							Description: "extra is what the authenticator said besides, such as the scopes of a token.",
+							Description: "extra is additional information from the authenticator, such as the scopes of a token.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -3419,7 +3419,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) com
 					},
 					"comment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "comment of who approved.",
+							Description: "comment of the approver.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3437,7 +3437,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDefinition(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanDefinition is the definition that a plan was computed from. An edit of it changes nothing of the plan.",
+				Description: "PlanDefinition is the definition that a plan was computed from. Later changes of the definition do not change the plan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"digest": {
@@ -3450,7 +3450,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanDefinition(ref common.ReferenceCallback) c
 					},
 					"manifest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifest names where it is stored as it was.",
+							Description: "manifest names where the definition is stored as it was then.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3677,7 +3677,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what happens to the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that the run that is rolled back made.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is what happens to the target: Create, Update, Delete or None.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -3792,7 +3792,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"pausedSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pausedSeconds is how long what is waited for was paused; it does not count for waitTimeout.",
+							Description: "pausedSeconds is how long the objects that the item waits for were paused; this time does not count for waitTimeout.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3905,7 +3905,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRetryRequest(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanRetryRequest has a plan computed anew: POST it to the subresource retry. An approval that was used is not one of what is computed then.",
+				Description: "PlanRetryRequest asks for a plan to be computed anew: POST it to the subresource retry. An approval that was used does not apply to the new plan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3941,7 +3941,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRollbackRequest(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanRollbackRequest has a plan computed that restores what the targets had before a run: POST it to the subresource rollback. It is reviewed and approved as any other; nothing is undone silently.",
+				Description: "PlanRollbackRequest asks for a plan that restores what the targets had before a run: POST it to the subresource rollback. The plan is reviewed and approved like any other; nothing is undone silently.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4056,7 +4056,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"restoreRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "restoreRun is the run before which the targets were put back; absent when this run did what the profile says.",
+							Description: "restoreRun is the run whose earlier state this run restored; absent when this run applied the profile.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -4095,7 +4095,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "items are what became of the items.",
+							Description: "items are the results of the items.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4119,7 +4119,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanRunItem is what became of one item.",
+				Description: "PlanRunItem is the result of one item.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -4139,7 +4139,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what happened to it.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that the run that is rolled back made.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is what happened to it.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -4154,7 +4154,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is how far the item came.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
+							Description: "state is how far the item got.\n\nPossible enum values:\n - `\"Completed\"` is applied and healthy.\n - `\"Failed\"` was refused, did not become healthy in time, or is stale.\n - `\"InProgress\"` is being applied or waited for.\n - `\"Pending\"` waits for its turn.\n - `\"Skipped\"` needs nothing to be done.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4176,7 +4176,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRunItem(ref common.ReferenceCallback) comm
 					},
 					"applied": {
 						SchemaProps: spec.SchemaProps{
-							Description: "applied is true when the run has written the target: only then a rollback restores it. Runs of versions that did not note it lack it; of those all that was started counts.",
+							Description: "applied is true when the run has written the target: only then does a rollback restore it. Runs of versions of Penstock that did not record it lack it; for those, every item that was started counts.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -4249,7 +4249,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindowStatus(ref common.ReferenceCallback)
 					},
 					"closesAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "closesAt is when it ends. No item begins then or later. Where one window follows another without end, it is a time until which it does not end.",
+							Description: "closesAt is when it ends. No item begins then or later. If windows follow one another without a gap, the window is open at least until this time.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -4371,7 +4371,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileEvaluationStatus(ref common.ReferenceCa
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is the highest of the items.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is the highest severity of the items.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -4428,7 +4428,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"action": {
 						SchemaProps: spec.SchemaProps{
-							Description: "action is what would happen to it: Create, Update or None. It is left out when the cluster refuses it, or could not be asked; message says why.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that the run that is rolled back made.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
+							Description: "action is what would happen to it: Create, Update or None. It is left out when the cluster refuses it, or could not be asked; message says why.\n\nPossible enum values:\n - `\"Create\"` makes a target that does not exist.\n - `\"Delete\"` removes a target that was created by the run that is rolled back.\n - `\"None\"` leaves a target that is as it should be.\n - `\"Update\"` changes a target.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Delete", "None", "Update"},
@@ -4436,7 +4436,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileItem(ref common.ReferenceCallback) comm
 					},
 					"impactSeverity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "impactSeverity is how much that disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
+							Description: "impactSeverity is how much the action disturbs.\n\nPossible enum values:\n - `\"High\"` reboots nodes.\n - `\"Low\"` changes configuration and disturbs no workload.\n - `\"Medium\"` moves or restarts workloads.\n - `\"None\"` changes nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"High", "Low", "Medium", "None"},
@@ -4521,7 +4521,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileOption(ref common.ReferenceCallback) co
 					},
 					"default": {
 						SchemaProps: spec.SchemaProps{
-							Description: "default is what counts without it, as JSON.",
+							Description: "default is the value that applies without it, as JSON.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4565,7 +4565,7 @@ func schema_pkg_apis_hco_v1alpha1_ProfileRequirement(ref common.ReferenceCallbac
 					},
 					"optional": {
 						SchemaProps: spec.SchemaProps{
-							Description: "optional tells that the profile does without it.",
+							Description: "optional means that the profile works without it.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -4931,7 +4931,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"lifecycleState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lifecycleState is Active (the default), Paused or Archived. Archived is final.\n\nPossible enum values:\n - `\"Active\"` rolls the revision out and keeps it that way.\n - `\"Archived\"` gives the revision's objects up: what belongs to no other active revision of the extension is deleted. It is final.\n - `\"Paused\"` writes nothing; status still tells what is.",
+							Description: "lifecycleState is Active (the default), Paused or Archived. Archived is final.\n\nPossible enum values:\n - `\"Active\"` rolls the revision out and keeps it that way.\n - `\"Archived\"` gives the revision's objects up: what belongs to no other active revision of the extension is deleted. It is final.\n - `\"Paused\"` writes nothing; status still reports the state of the objects.",
 							Default:     "Active",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4966,7 +4966,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"targetRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "targetRef names another cluster into which the revision is rolled out, by a kubeconfig Secret in the namespace of Penstock. Without it that is the cluster of --target-kubeconfig, or the one that serves this API. All revisions of an extension have the same. Immutable.",
+							Description: "targetRef names the cluster into which the revision is rolled out, by a kubeconfig Secret in the namespace of Penstock. Without it, that is the cluster of --target-kubeconfig, or the cluster that serves this API. All revisions of an extension have the same targetRef. Immutable.",
 							Ref:         ref(olmv1alpha1.TargetReference{}.OpenAPIModelName()),
 						},
 					},
@@ -4995,7 +4995,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection is for all objects whose phase and entry say nothing else: Prevent (the default), IfNoController or None. Immutable.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection applies to all objects whose phase and entry do not set it: Prevent (the default), IfNoController or None. Immutable.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
 							Default:     "Prevent",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5004,21 +5004,21 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"progressDeadlineMinutes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressDeadlineMinutes is how long a rollout may take before status says Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on behind it.",
+							Description: "progressDeadlineMinutes is how long a rollout may take before status says Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on after the deadline.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"successDelaySeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "successDelaySeconds is how long all objects must stay Available before Succeeded turns True and what is superseded is given up, in seconds, at most 86400; 0 (the default) is not at all. When an object fails meanwhile, it begins anew with the next time that all are Available. The progress deadline does not count while it runs. It may change: who has seen enough sets 0.",
+							Description: "successDelaySeconds is how long all objects must stay Available before Succeeded turns True and what is superseded is given up, in seconds, at most 86400; 0 (the default) means no delay. When an object fails meanwhile, the delay begins anew the next time that all objects are Available. The progress deadline does not count while the delay runs. The delay may change: 0 ends it.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"onFailure": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onFailure is what happens when the progress deadline passes and the rollout has never succeeded: None (the default), status says so, or Rollback, the newest earlier revision that has succeeded is rolled out again as the next revision: once, by the subresource rollback, and not when this revision is a rollback itself. Rollback needs progressDeadlineMinutes. It may change, as the deadline may: whoever watches a rollout go wrong can still ask for the way back, and whoever repairs it can still call it off.\n\nPossible enum values:\n - `\"None\"` leaves it to people.\n - `\"Rollback\"` rolls out again what has succeeded before.",
+							Description: "onFailure is what happens when the progress deadline passes and the rollout has never succeeded. None (the default): only status says so. Rollback: the newest earlier revision that has succeeded is rolled out again as the next revision, once, through the subresource rollback; not when this revision is a rollback itself. Rollback needs progressDeadlineMinutes. Both fields may change during a rollout, to ask for the rollback or to call it off.\n\nPossible enum values:\n - `\"None\"` leaves it to people.\n - `\"Rollback\"` rolls out again what has succeeded before.",
 							Default:     "None",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5050,7 +5050,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "yield lists fields that are left to whoever changes them, such as an autoscaler: each has the manifest's value until another manager has it, and is not applied from then on. Fields that are set through the subresource scale are left without being listed. Immutable.",
+							Description: "yield lists fields that are left to other field managers, such as an autoscaler: each field has the manifest's value until another manager owns it, and is not applied from then on. Fields that are set through the subresource scale need not be listed. Immutable.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5072,7 +5072,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"adoptedTeardownPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "adoptedTeardownPolicy is what becomes of objects that existed before the extension, and that no extension had installed, when they would be deleted: Orphan (the default) leaves them as they are, Delete deletes them as all others. The policy of the revision whose content an object has counts. Objects that Helm, OLM or Penstock had installed are no such objects. It may change.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
+							Description: "adoptedTeardownPolicy is what becomes of objects that existed before the extension, and that no extension had installed, when they would be deleted: Orphan (the default) leaves them as they are, Delete deletes them like all others. For each object, the policy of the revision whose content it has applies. Objects that Helm, OLM or Penstock had installed do not count as such objects. The policy may change.\n\nPossible enum values:\n - `\"Delete\"` deletes them, in reverse order.\n - `\"Orphan\"` leaves them as they are and forgets them.",
 							Default:     "Orphan",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5097,7 +5097,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the generation that status speaks of.",
+							Description: "observedGeneration is the generation that status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -5305,7 +5305,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"fromBytes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fromBytes is the size of the manifests compared with, in bytes. Those of Secrets are not counted.",
+							Description: "fromBytes is the size of the manifests of from, in bytes. Manifests of Secrets are not counted.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -5319,14 +5319,14 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"removedDigest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "removedDigest names the set of the objects that are removed: how many, and a digest. Whoever lets a paused revision go on acknowledges their deletion, and no other, by setting the annotation penstock.dev/acknowledge-deletion to it in the same update. It is absent when that revision is not paused, when nothing is removed, and when the answer does not show all that is.",
+							Description: "removedDigest identifies the set of the removed objects: how many, and a digest. To acknowledge the deletion of these objects, and of no others, set the annotation penstock.dev/acknowledge-deletion to it in the update that resumes a paused revision. It is absent when the revision is not paused, when nothing is removed, and when the answer does not show all removed objects.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"approvalDigest": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvalDigest names this diff, when it is between what is rolled out now and a revision that is proposed. Whoever approves the proposal sets the annotation penstock.dev/approve to it when they set lifecycleState to Active, so that what they have read is what they approve.",
+							Description: "approvalDigest identifies this diff, when it is between the revision that is rolled out now and a proposed revision. To approve the proposal, set the annotation penstock.dev/approve to it when you set lifecycleState to Active, so that you approve what you have read.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5361,7 +5361,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref common.ReferenceCallback) c
 					},
 					"values": {
 						SchemaProps: spec.SchemaProps{
-							Description: "values of fields that are shown without.",
+							Description: "values of fields that are shown without their values.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5390,7 +5390,7 @@ func schema_pkg_apis_olm_v1alpha1_FailureCause(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FailureCause is why an object is not ready, without what containers, registries and schedulers write.",
+				Description: "FailureCause is why an object is not ready, without the texts that containers, registries and schedulers write.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"reason": {
@@ -5403,14 +5403,14 @@ func schema_pkg_apis_olm_v1alpha1_FailureCause(ref common.ReferenceCallback) com
 					},
 					"object": {
 						SchemaProps: spec.SchemaProps{
-							Description: "object shows it, such as a Pod.",
+							Description: "object that shows the cause, such as a Pod.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.ObjectName{}.OpenAPIModelName()),
 						},
 					},
 					"container": {
 						SchemaProps: spec.SchemaProps{
-							Description: "container of the Pod, when it is about one.",
+							Description: "container of the Pod, when the cause is in a container.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5431,7 +5431,7 @@ func schema_pkg_apis_olm_v1alpha1_FailureCause(ref common.ReferenceCallback) com
 					},
 					"related": {
 						SchemaProps: spec.SchemaProps{
-							Description: "related is what is missing, not bound, used up or refuses, when that is known.",
+							Description: "related is the object that is missing, not bound, used up or refuses, when it is known.",
 							Ref:         ref(olmv1alpha1.ObjectName{}.OpenAPIModelName()),
 						},
 					},
@@ -5461,7 +5461,7 @@ func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) comm
 					},
 					"op": {
 						SchemaProps: spec.SchemaProps{
-							Description: "op is add, remove, replace, or reorder for items that have keys and stand in another order; old and new are then their keys.",
+							Description: "op is add, remove, replace, or reorder for items that have keys and are in another order; old and new are then their keys.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5481,7 +5481,7 @@ func schema_pkg_apis_olm_v1alpha1_FieldChange(ref common.ReferenceCallback) comm
 					},
 					"index": {
 						SchemaProps: spec.SchemaProps{
-							Description: "index is where an added item stands in its list, from 0, for lists whose items have keys.",
+							Description: "index is the position of an added item in its list, from 0, for lists whose items have keys.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5595,7 +5595,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 					},
 					"fromAPIVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fromAPIVersion is the one that it had, when that is another.",
+							Description: "fromAPIVersion is the apiVersion before, when it was another one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5671,7 +5671,7 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 					},
 					"notCompared": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notCompared says why there is nothing of the above although the object changes.",
+							Description: "notCompared says why the fields above are empty although the object changes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5908,7 +5908,7 @@ func schema_pkg_apis_olm_v1alpha1_PhaseStatus(ref common.ReferenceCallback) comm
 					},
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "startedAt is when the rollout of the phase began. It stays, whatever happens later. Phases that are Pending have none, nor have those of imported revisions.",
+							Description: "startedAt is when the rollout of the phase began. It stays, whatever happens later. Pending phases and phases of imported revisions have none.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6106,7 +6106,7 @@ func schema_pkg_apis_olm_v1alpha1_Requester(ref common.ReferenceCallback) common
 					},
 					"extra": {
 						SchemaProps: spec.SchemaProps{
-							Description: "extra is what the authenticator said besides.",
+							Description: "extra is the additional information from the authenticator.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -6163,7 +6163,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 					},
 					"from": {
 						SchemaProps: spec.SchemaProps{
-							Description: "from is the revision that is compared with, or \"live\". It is empty when no earlier revision of the extension is stored: everything is added then.",
+							Description: "from is the revision to compare with, or \"live\". It is empty when no earlier revision of the extension is stored: everything is added then.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -6412,7 +6412,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHold(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision is the name of the one that the rollback created.",
+							Description: "revision is the name of the revision that the rollback created.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -6669,14 +6669,14 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 					},
 					"installLevel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "installLevel at which a create-only object comes, 0 or 1. Ignored on write.",
+							Description: "installLevel at which a create-only object is created, 0 or 1. Ignored on write.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection is for this object alone.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection applies to this object only.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"IfNoController", "None", "Prevent"},
@@ -6773,7 +6773,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 					},
 					"lastRepair": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastRepair is the last time that Penstock brought the object back, when that is not long ago: it is as old as Events may be in the host.",
+							Description: "lastRepair is the last time that Penstock brought the object back to its manifest. It is known as long as the host keeps Events.",
 							Ref:         ref(olmv1alpha1.ObjectRepair{}.OpenAPIModelName()),
 						},
 					},
@@ -6821,7 +6821,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "objects in the order of rollout, those apart that the caller may not get.",
+							Description: "objects in the order of rollout, without those that the caller may not get.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -6865,7 +6865,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionPhase(ref common.ReferenceCallback) co
 					},
 					"collisionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "collisionProtection is for the objects of this phase whose entry says nothing else.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
+							Description: "collisionProtection applies to the objects of this phase whose entry does not set it.\n\nPossible enum values:\n - `\"IfNoController\"` takes it over when it has no controller owner and belongs to no other extension.\n - `\"None\"` takes it over from anyone.\n - `\"Prevent\"` never touches it.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"IfNoController", "None", "Prevent"},
@@ -6970,7 +6970,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					},
 					"approvedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approvedAt is when a proposal was approved, by requestedBy. It is absent when the revision was deleted, and of all others.",
+							Description: "approvedAt is when requestedBy approved a proposal. It is absent for deleted revisions, and for revisions that were not proposed.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6982,7 +6982,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRecord(ref common.ReferenceCallback) c
 					},
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is the user who created it; of a proposal, who approved it.",
+							Description: "requestedBy is the user who created the revision; for a proposal, the user who approved it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7138,7 +7138,7 @@ func schema_pkg_apis_olm_v1alpha1_TargetReference(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of a Secret in the namespace of Penstock, with the kubeconfig at the key kubeconfig, or value as Cluster API has it. The kubeconfig has everything in itself: it names no program and no file. Whoever changes the revision needs the right to use the resource of this name in targets.policy.penstock.dev, of which default is the cluster of --target-kubeconfig and no Secret.",
+							Description: "name of a Secret in the namespace of Penstock, with the kubeconfig at the key kubeconfig, or at the key value as in Secrets of Cluster API. The kubeconfig must be self-contained: it names no program and no file. Users who change the revision need the right to use the resource of this name in targets.policy.penstock.dev. The name default stands there for the cluster of --target-kubeconfig, and not for a Secret.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -124,7 +124,7 @@ func TestSkew(t *testing.T) {
 		server := plugintest.New(t, "testdata/recorded")
 		server.Version = version
 		_, stderr, code := run(t, server, 0, nil, "status")
-		if got := strings.Count(stderr, "Penstock "+version+" answers") == 1; code != 0 || got != want {
+		if got := strings.Count(stderr, "the server is Penstock "+version) == 1; code != 0 || got != want {
 			t.Errorf("%q: exit %d, told: %t, want %t: %s", version, code, got, want, stderr)
 		}
 	}

@@ -35,7 +35,7 @@ func TestForget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(http.StatusConflict, "it has 1 objects in the cluster")
+	refused(http.StatusConflict, "it still has 1 object in the cluster")
 	if _, err := inventories.Save(t.Context(), "e", chain.Inventory{}, at); err != nil {
 		t.Fatal(err)
 	}

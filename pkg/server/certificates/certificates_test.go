@@ -99,7 +99,7 @@ func TestUnusableSecretIsLeftAlone(t *testing.T) {
 			reason: "a clock that stands at its beginning would make leaves that nobody believes",
 			damage: func(*corev1.Secret) {},
 			now:    time.Unix(0, 0),
-			want:   "here it is 1970-01-01T00:00:00Z: the clock of this machine is wrong",
+			want:   "the time here is 1970-01-01T00:00:00Z: the clock of this machine is wrong",
 		},
 		"Bundle": {
 			reason: "what is trusted besides was damaged",

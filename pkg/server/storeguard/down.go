@@ -25,7 +25,7 @@ func (e *DownError) Error() string { return "the embedded etcd does not run: " +
 func (e *DownError) Unwrap() error { return e.Reason }
 
 // healing ends an advice where nobody has to do more.
-const healing = "Penstock notices it within seconds and goes on by itself"
+const healing = "Penstock notices it within seconds and continues by itself"
 
 // downAdvice is what to do about it.
 const downAdvice = "make room on the volume of --data-dir if it has none, make it writable, or see docs/operations/failure-modes.md for what the reason says"

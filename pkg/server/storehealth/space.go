@@ -87,7 +87,7 @@ func (s *space) tooLittle(free, needed string) *apierrors.StatusError {
 		Reason: "InsufficientStorage",
 		Message: fmt.Sprintf("the volume of the store has too little room: %s in %s, and %s are needed before anything is added. "+
 			"Deleting, archiving and acknowledging deletions go on, and what is installed is kept as it is. What to do: make room on that volume, or enlarge it; "+
-			"Penstock notices it at once and goes on by itself", free, s.volume.Dir(), needed),
+			"Penstock notices it at once and continues by itself", free, s.volume.Dir(), needed),
 	}}
 }
 

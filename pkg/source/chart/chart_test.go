@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 		"Delete":     {"nothing is run then", chart("templates/a.yaml", job("bye", "pre-delete", "")), []string{"templates/a.yaml:1: Job bye: annotation helm.sh/hook: a pre-delete hook cannot be run"}},
 		"Rollback":   {"nothing is run then", chart("templates/a.yaml", job("back", "post-install,post-rollback", "")), []string{"a post-rollback hook cannot be run"}},
 		"Both":       {"an object is applied once", chart("templates/a.yaml", job("both", "pre-install,post-install", "")), []string{"before and after"}},
-		"Unknown":    {"Helm would ignore it", chart("templates/a.yaml", job("x", "pre-instal", "")), []string{`"pre-instal" is no hook`}},
+		"Unknown":    {"Helm would ignore it", chart("templates/a.yaml", job("x", "pre-instal", "")), []string{`"pre-instal" is not a hook of Helm`}},
 		"Pod":        {"nobody waits for it", chart("templates/a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {helm.sh/hook: pre-install}}\n"), []string{"make it a Job"}},
 		"Weight":     {"it is a number", chart("templates/a.yaml", job("x", "pre-install", ", helm.sh/hook-weight: a")), []string{`is "a", want a number`}},
 		"Twice":      {"which counts would be a question of order", chart("templates/a.yaml", configMap("a"), "templates/b.yaml", configMap("b")), []string{"templates/b.yaml:1: ConfigMap c is already at templates/a.yaml:1"}},
@@ -190,7 +190,7 @@ func TestLimits(t *testing.T) {
 		limits   template.Limits
 		want     string
 	}{
-		"Time":   {forever, template.Limits{Time: 200 * time.Millisecond}, "not rendered after 200ms"},
+		"Time":   {forever, template.Limits{Time: 200 * time.Millisecond}, "not rendered within 200ms"},
 		"Memory": {"{{ $a := repeat 3000000000 \"x\" }}", template.Limits{Memory: 256 << 20}, "more than 256 MiB of memory"},
 		"Output": {"# {{ repeat 3000000 \"x\" }}", template.Limits{Output: 1 << 20}, "more than 1 MiB"},
 	}

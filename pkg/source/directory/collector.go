@@ -10,6 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // maxListDepth bounds lists in lists.
@@ -64,7 +65,7 @@ func (c *collector) found(nothing string) ([]Located, error) {
 	case c.read == 0:
 		return nil, errors.New(nothing)
 	case len(c.objects) == 0:
-		return nil, fmt.Errorf("all %d manifests are filtered out", c.read)
+		return nil, fmt.Errorf("of %s, the filter leaves none", text.Count(c.read, "manifest"))
 	}
 	return c.objects, nil
 }

@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"OtherNames":  {files{"deployment.yaml": object("ConfigMap", "x")}, []string{"deployment.yaml:1: ", "has no run level", "without --layout release"}},
 		"NoComponent": {files{"0000_50.yaml": object("ConfigMap", "x")}, []string{"has no run level"}},
-		"OnlyOthers":  {files{"0000_50_c_00.yaml": object("ConfigMap", "x", "include.release.openshift.io/ibm", "true")}, []string{"all 1 manifests are filtered out"}},
+		"OnlyOthers":  {files{"0000_50_c_00.yaml": object("ConfigMap", "x", "include.release.openshift.io/ibm", "true")}, []string{"of 1 manifest, the filter leaves none"}},
 		"Nothing":     {files{"0000_50_c_00.txt": "x"}, []string{"no manifests found"}},
 		"All": {files{"0000_50_c_00.yaml": object("ConfigMap", "x", capabilityAnnotation, "A"), "0000_50_c_01.yaml": object("ConfigMap", "z", featureGateAnnotation, "B")},
 			[]string{"0000_50_c_00.yaml:1: ", "0000_50_c_01.yaml:1: "}},

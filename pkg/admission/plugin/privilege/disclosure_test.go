@@ -23,7 +23,7 @@ func TestSecrecy(t *testing.T) {
 		"Prune": {
 			reason: "objects that others brought",
 			act:    func(w *situation) error { w.has(1, web); return w.creates(rev(2)) },
-			says:   []string{"alice lacks 1 rights on objects that they may not read", "!web"},
+			says:   []string{"alice lacks 1 right on objects that they may not read", "!web"},
 		},
 		"PruneRead": {
 			reason: "are named to who may read their revision",
@@ -34,7 +34,7 @@ func TestSecrecy(t *testing.T) {
 		"Own": {
 			reason: "users know what they bring",
 			act:    func(w *situation) error { w.has(1, web); return w.creates(rev(2, deployment(t, "mine"))) },
-			says:   []string{"may not create,patch deployments.apps lighthouse/mine, and lacks 1 rights", "!web"},
+			says:   []string{"may not create,patch deployments.apps lighthouse/mine, and lacks 1 right", "!web"},
 		},
 		"Rollback": {
 			reason: "what comes back by a rollback was not brought by the requester",
@@ -51,7 +51,7 @@ func TestSecrecy(t *testing.T) {
 			reason: "what is in a role takes the right to read manifests",
 			may:    []rbacv1.PolicyRule{readsOld(revisions)},
 			act:    func(w *situation) error { return w.creates(rev(2, powerful).rollbackOf("lighthouse-1")) },
-			says:   []string{"clusterroles.rbac.authorization.k8s.io powerful, and lacks 1 rights", "!secrets"},
+			says:   []string{"clusterroles.rbac.authorization.k8s.io powerful, and lacks 1 right", "!secrets"},
 		},
 		"RulesRead": {
 			reason: "which is enough",
@@ -63,7 +63,7 @@ func TestSecrecy(t *testing.T) {
 			reason: "so does naming the role by its digest",
 			may:    []rbacv1.PolicyRule{readsOld(revisions)},
 			act:    func(w *situation) error { w.borrow("lighthouse-1", powerful); return w.creates(rev(2, powerful)) },
-			says:   []string{"clusterroles.rbac.authorization.k8s.io powerful, and lacks 1 rights", "!secrets"},
+			says:   []string{"clusterroles.rbac.authorization.k8s.io powerful, and lacks 1 right", "!secrets"},
 		},
 		"RulesByDigestRead": {
 			reason: "with the right to the manifests it is no secret",
@@ -77,7 +77,7 @@ func TestSecrecy(t *testing.T) {
 				w.roles["ClusterRole /powerful"] = []rbacv1.PolicyRule{rule("get", "", "secrets")}
 				return w.creates(rev(1, clusterRoleBinding(t, "b", "powerful")))
 			},
-			says: []string{"clusterrolebindings.rbac.authorization.k8s.io b, and lacks 1 rights", "!secrets"},
+			says: []string{"clusterrolebindings.rbac.authorization.k8s.io b, and lacks 1 right", "!secrets"},
 		},
 		"Refusal": {
 			reason: "nor which object is of a kind that nobody may have written",

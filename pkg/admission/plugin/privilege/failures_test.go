@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -171,7 +171,9 @@ func TestRefusedSoon(t *testing.T) {
 
 // TestTurns: what one user sends waits for their own requests; others do not wait for
 // it.
-func TestTurns(t *testing.T) {
+func TestTurns(t *testing.T) { synctest.Test(t, turnsOfUsers) }
+
+func turnsOfUsers(t *testing.T) {
 	all := turns{users: map[string]*turn{}}
 	var ends []func()
 	for range userConcurrency {
@@ -196,15 +198,9 @@ func TestTurns(t *testing.T) {
 			waiting <- err
 		}()
 	}
-	for {
-		if _, err := all.enter("mallory"); err != nil {
-			if !apierrors.IsTooManyRequests(err) {
-				t.Error(err)
-			}
-			break
-		}
-		all.leave("mallory")
-		runtime.Gosched()
+	synctest.Wait()
+	if _, err := all.enter("mallory"); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("one more request of a user who has as many as may wait: %v", err)
 	}
 	done, err := all.take(t.Context(), "alice")
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 const (
@@ -262,9 +263,9 @@ func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	}
 	switch {
 	case untold > 0 && partial:
-		lacks = append(lacks, fmt.Sprintf("lacks at least %d rights on objects that they may not read", untold))
+		lacks = append(lacks, fmt.Sprintf("lacks at least %s on objects that they may not read", text.Count(untold, "right")))
 	case untold > 0:
-		lacks = append(lacks, fmt.Sprintf("lacks %d rights on objects that they may not read", untold))
+		lacks = append(lacks, fmt.Sprintf("lacks %s on objects that they may not read", text.Count(untold, "right")))
 	}
-	return fmt.Errorf("a revision may only do what its requester may do: %s %s", who.GetName(), strings.Join(lacks, ", and "))
+	return fmt.Errorf(right.Refusal+": %s %s", who.GetName(), strings.Join(lacks, ", and "))
 }

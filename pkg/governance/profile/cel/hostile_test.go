@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 			variable("a", "1")(spec)
 			variable("a", "2")(spec)
 		}, "spec.variables[1].name", "Duplicate"},
-		"A name that cannot be spelled": {variable("a-b", "1"), "spec.variables[0].name", "spell"},
+		"A name that cannot be spelled": {variable("a-b", "1"), "spec.variables[0].name", "letters, digits and _"},
 		"Live in a variable":            {variable("a", "live"), "spec.variables[0].expression", "undeclared reference to 'live'"},
 		"Another item":                  {makes("{'spec': items.widget}"), "spec.items[0].object", "undeclared reference"},
 		"Blast in an object":            {makes("{'spec': blast}"), "spec.items[0].object", "undeclared reference to 'blast'"},

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Forgetting is where chains are forgotten, as a *chain.Heads does.
@@ -124,7 +125,7 @@ func (r *ForgettingREST) see(ctx context.Context, name string) (seen chain.Seen,
 		slices.Sort(names)
 		return seen, fmt.Sprintf("it still has revisions (%s first): only an extension of which nothing is left can be forgotten", names[0]), nil
 	case len(inventory.Entries) > 0:
-		return seen, fmt.Sprintf("it still has %d objects in the cluster, which are being deleted: only an extension of which nothing is left can be forgotten", len(inventory.Entries)), nil
+		return seen, fmt.Sprintf("it still has %s in the cluster, to be deleted: only an extension of which nothing is left can be forgotten", text.Count(len(inventory.Entries), "object")), nil
 	}
 	return seen, "", nil
 }

@@ -33,7 +33,7 @@ func TestWatchNamespace(t *testing.T) {
 		"OwnOther":      {"it can watch no other", own, `{"watchNamespace":"a"}`, "", `watchNamespace: is "a", must be "light"`},
 		"Single":        {"another", single, `{"watchNamespace":"a"}`, "a", ""},
 		"SingleMissing": {"it has to be said", single, ``, "", "watchNamespace: is missing"},
-		"SingleOwn":     {"it cannot watch its own", single, `{"watchNamespace":"light"}`, "", "watchNamespace: must be another namespace"},
+		"SingleOwn":     {"it cannot watch its own", single, `{"watchNamespace":"light"}`, "", "watchNamespace: must not be the namespace of the operator"},
 		"BothOwn":       {"any", both, `{"watchNamespace":"light"}`, "light", ""},
 		"BothMissing":   {"it has to be said", both, `{}`, "", "is missing"},
 		"AnyNull":       {"null is all", any3, `{"watchNamespace":null}`, "", ""},

@@ -11,7 +11,7 @@ package v1alpha1
 type BlastRadiusApplyConfiguration struct {
 	// pools are the MachineConfigPools whose nodes get the change.
 	Pools []string `json:"pools,omitempty"`
-	// nodes is how many nodes that are.
+	// nodes is how many nodes get the change.
 	Nodes *int64 `json:"nodes,omitempty"`
 	// reboot tells whether they reboot.
 	Reboot *bool `json:"reboot,omitempty"`

@@ -25,7 +25,7 @@ type ConfigurationPlanApplyConfiguration struct {
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is what is asked for.
 	Spec *ConfigurationPlanSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was planned and what became of it.
+	// status is the plan that was computed, and its progress.
 	Status *ConfigurationPlanStatusApplyConfiguration `json:"status,omitempty"`
 }
 

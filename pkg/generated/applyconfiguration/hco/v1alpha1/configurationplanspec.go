@@ -12,33 +12,32 @@ import (
 // ConfigurationPlanSpecApplyConfiguration represents a declarative configuration of the ConfigurationPlanSpec type for use
 // with apply.
 //
-// ConfigurationPlanSpec is what is asked for.
+// ConfigurationPlanSpec is the requested change.
 type ConfigurationPlanSpecApplyConfiguration struct {
 	// profile is what to configure. It is immutable. Valid values:
 	// "LoadAwareRebalancing", "HighDensitySwap", "NodeHealthRemediation", and the name of
-	// any ConfigurationProfileDefinition; kubectl get configprofile lists all that there
-	// are.
+	// any ConfigurationProfileDefinition; kubectl get configprofile lists all profiles.
 	Profile *hcov1alpha1.ProfileName `json:"profile,omitempty"`
 	// action is what to do with the plan: DryRun computes it and waits for an
 	// approval, Apply approves and executes it, Ignore does nothing and watches
-	// nothing. Setting Apply, and any change of spec while it is Apply, needs the
-	// verb approve. While a plan waits, the write that sets Apply says which one was
-	// reviewed: by approvedPlanHash, or by metadata.resourceVersion.
+	// nothing. Setting Apply, and any change of spec while it is Apply, needs the verb
+	// approve. While a plan waits for approval, the write that sets Apply must say
+	// which plan was reviewed: by approvedPlanHash, or by metadata.resourceVersion.
 	Action *hcov1alpha1.Action `json:"action,omitempty"`
 	// failurePolicy is what happens when an item fails: Abort leaves the rest
 	// Pending, Continue goes on with the next.
 	FailurePolicy *hcov1alpha1.FailurePolicy `json:"failurePolicy,omitempty"`
-	// onConflict is what happens when fields belong to other field managers and
-	// would get other values: Block shows the plan and whose they are, and executes
-	// nothing; Take takes them.
+	// onConflict is what happens when fields belong to other field managers and would
+	// get other values: Block shows the plan and who has the fields, and executes
+	// nothing; Take takes the fields.
 	OnConflict *hcov1alpha1.ConflictPolicy `json:"onConflict,omitempty"`
 	// options of the profile. Only the member of the plan's own profile may be set.
 	Options *PlanOptionsApplyConfiguration `json:"options,omitempty"`
 	// waitTimeout is how long an item may take to become healthy, such as 2h30m.
 	// Without it there is no limit. The time that a pool is paused does not count.
 	WaitTimeout *v1.Duration `json:"waitTimeout,omitempty"`
-	// approvedPlanHash is the only plan that may be executed, as status.planHash
-	// names it. Any other waits in ReviewRequired.
+	// approvedPlanHash is the hash, as in status.planHash, of the only plan that may
+	// be executed. Any other plan waits in ReviewRequired.
 	ApprovedPlanHash *string `json:"approvedPlanHash,omitempty"`
 	// expiresAfter is how long a computed plan may wait for its approval before it
 	// expires and has to be computed anew. Default: 24h.
@@ -52,17 +51,17 @@ type ConfigurationPlanSpecApplyConfiguration struct {
 	// plan that is approved. Without it an approval lasts until it is used or withdrawn.
 	Expires *v1.Time `json:"expires,omitempty"`
 	// approvals is how many people have to approve the plan, 1 to 5; without it one.
-	// Above 1, whoever created the plan, or changed more of spec than action and
-	// approvedPlanHash, is none of them. It can be raised, and not lowered.
+	// Above 1, users who created the plan, or changed more of spec than action and
+	// approvedPlanHash, cannot approve it. It can be raised, but not lowered.
 	Approvals *int32 `json:"approvals,omitempty"`
 	// requires are other profiles that have to be in effect: an item of this plan begins
 	// only while a plan of each of them is Completed. At most 8. It is part of the plan
-	// that is approved. A plan that restores the state before a run goes without it.
+	// that is approved. A plan that restores the state before a run ignores it.
 	Requires []hcov1alpha1.ProfileName `json:"requires,omitempty"`
-	// restoreRun makes the plan restore what the targets had before that run, where
-	// the run set it, instead of what the profile says. The subresource rollback
-	// sets it. What has the plan computed anew once that is done unsets it, and so do
-	// other options and action Ignore.
+	// restoreRun makes the plan restore the fields that this run set to what the
+	// targets had before the run, instead of applying the profile. The subresource
+	// rollback sets it. It is unset when the plan is computed anew after the restore,
+	// and by other options or action Ignore.
 	RestoreRun *int64 `json:"restoreRun,omitempty"`
 }
 

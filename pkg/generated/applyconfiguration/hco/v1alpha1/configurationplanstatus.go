@@ -13,19 +13,19 @@ import (
 // ConfigurationPlanStatusApplyConfiguration represents a declarative configuration of the ConfigurationPlanStatus type for use
 // with apply.
 //
-// ConfigurationPlanStatus is what was planned and what became of it.
+// ConfigurationPlanStatus is the plan that was computed, and its progress.
 type ConfigurationPlanStatusApplyConfiguration struct {
-	// phase is where the plan is.
+	// phase is the state of the plan.
 	Phase *hcov1alpha1.Phase `json:"phase,omitempty"`
-	// observedGeneration is the generation of spec that status speaks of.
+	// observedGeneration is the generation of spec that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// planHash names the plan: it is over the desired state of all items, over the
-	// targets as they were found, over the impact, and over spec.window, spec.expires,
+	// planHash identifies the plan: it covers the desired state of all items, the
+	// targets as they were found, the impact, and spec.window, spec.expires,
 	// spec.approvals and spec.requires.
 	PlanHash *string `json:"planHash,omitempty"`
-	// sourceSnapshotHash is over the targets as they were found.
+	// sourceSnapshotHash covers the targets as they were found.
 	SourceSnapshotHash *string `json:"sourceSnapshotHash,omitempty"`
-	// inputsHash is over the parts of spec that the plan was computed from.
+	// inputsHash covers the parts of spec that the plan was computed from.
 	InputsHash *string `json:"inputsHash,omitempty"`
 	// operatorVersion is the version of Penstock that computed the plan.
 	OperatorVersion *string `json:"operatorVersion,omitempty"`
@@ -36,7 +36,7 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	Manifests *string `json:"manifests,omitempty"`
 	// captured names where the targets are stored as they were found.
 	Captured *string `json:"captured,omitempty"`
-	// impactSeverity is the highest of the items.
+	// impactSeverity is the highest severity of the items.
 	ImpactSeverity *hcov1alpha1.ImpactSeverity `json:"impactSeverity,omitempty"`
 	// diff is what the plan changes, all items together, bounded: fields, and the values
 	// that the plan sets and the targets do not have.
@@ -49,17 +49,17 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	// than action and approvedPlanHash: the first, and the newest of the others. The
 	// server writes it.
 	RequestedBy []string `json:"requestedBy,omitempty"`
-	// window is the time that is open for the plan, or opens next. It is there while the
-	// plan waits or is executed, and spec.window is set.
+	// window is the window that is open for the plan, or opens next. It is set while the
+	// plan waits or is executed, if spec.window is set.
 	Window *PlanWindowStatusApplyConfiguration `json:"window,omitempty"`
-	// run is the number of the execution that goes on or was the last; 0 before
-	// the first.
+	// run is the number of the current or last execution; 0 before the first.
 	Run *int64 `json:"run,omitempty"`
 	// message says what to do next.
 	Message *string `json:"message,omitempty"`
-	// conditions sum the plan up.
+	// conditions summarize the plan.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// definition is what the plan was computed from, of a profile of your own.
+	// definition is the ConfigurationProfileDefinition that the plan was computed
+	// from, for a profile of your own.
 	Definition *PlanDefinitionApplyConfiguration `json:"definition,omitempty"`
 }
 

@@ -12,14 +12,14 @@ import (
 // with apply.
 //
 // ConfigurationProfileDefinitionSpec is a profile. Expressions are in CEL, with the
-// functions that Kubernetes has. They name: facts, what the cluster has of each
-// requirement; options, with defaults; variables; and in items live, the target as it is,
-// or null.
+// functions that Kubernetes has. They can use: facts, what the cluster has of each
+// requirement; options, with defaults; variables; and, in items, live, which is the
+// target as it is, or null.
 type ConfigurationProfileDefinitionSpecApplyConfiguration struct {
 	// description says in one sentence what the profile is for.
 	Description *string `json:"description,omitempty"`
 	// requirements are the CustomResourceDefinitions that the profile looks at, and what
-	// it does with their objects. The profile can have no other.
+	// it does with their objects. The profile can use no others.
 	Requirements []DefinitionRequirementApplyConfiguration `json:"requirements,omitempty"`
 	// prerequisites are what else the cluster must have. While one is false, plans wait
 	// in PrerequisiteFailed, and show its message.

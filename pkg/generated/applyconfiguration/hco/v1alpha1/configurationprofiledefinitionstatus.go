@@ -11,15 +11,16 @@ import (
 // ConfigurationProfileDefinitionStatusApplyConfiguration represents a declarative configuration of the ConfigurationProfileDefinitionStatus type for use
 // with apply.
 //
-// ConfigurationProfileDefinitionStatus is what the server made of a definition.
+// ConfigurationProfileDefinitionStatus is what the server reports about a
+// definition.
 type ConfigurationProfileDefinitionStatusApplyConfiguration struct {
-	// observedGeneration is the generation of spec that status speaks of.
+	// observedGeneration is the generation of spec that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// digest of spec: a plan names the one that it was computed from.
+	// digest of spec: a plan names the digest that it was computed from.
 	Digest *string `json:"digest,omitempty"`
 	// serviceAccount under which plans of the profile are executed.
 	ServiceAccount *string `json:"serviceAccount,omitempty"`
-	// conditions sum the definition up.
+	// conditions summarize the definition.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -11,8 +11,8 @@ package v1alpha1
 type DefinitionFieldApplyConfiguration struct {
 	// path such as spec.profiles[]; "[]" stands for the items of a list.
 	Path *string `json:"path,omitempty"`
-	// optional tells that the profile does without it. Plans wait in PrerequisiteFailed
-	// for any other.
+	// optional means that the profile works without the field. While any other field is
+	// missing, plans wait in PrerequisiteFailed.
 	Optional *bool `json:"optional,omitempty"`
 }
 

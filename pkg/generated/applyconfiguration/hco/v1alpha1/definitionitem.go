@@ -17,7 +17,7 @@ type DefinitionItemApplyConfiguration struct {
 	Target *DefinitionTargetApplyConfiguration `json:"target,omitempty"`
 	// object is an expression that makes the object, with every field that matters and no
 	// other. It may leave out apiVersion, kind, and the name and namespace in metadata,
-	// which follow from target; where it has them they must be those.
+	// which follow from target; if it has them, they must match target.
 	Object *string `json:"object,omitempty"`
 	// blastRadius is what the item reaches.
 	BlastRadius *DefinitionBlastRadiusApplyConfiguration `json:"blastRadius,omitempty"`
@@ -27,10 +27,10 @@ type DefinitionItemApplyConfiguration struct {
 	// reason is an expression that says why, as text. It may name blast.
 	Reason *string `json:"reason,omitempty"`
 	// notes is an expression that makes a list of texts for reviewers. It may name blast.
-	// Whoever may read plans sees them.
+	// All users who may read plans see them.
 	Notes *string `json:"notes,omitempty"`
-	// waits are what the target has to become before the next item has its turn, besides
-	// what its kind is waited for anyway.
+	// waits are conditions that the target has to meet before the next item begins,
+	// besides those that its kind has anyway.
 	Waits []DefinitionWaitApplyConfiguration `json:"waits,omitempty"`
 }
 

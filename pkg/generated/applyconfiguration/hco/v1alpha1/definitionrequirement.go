@@ -20,13 +20,13 @@ type DefinitionRequirementApplyConfiguration struct {
 	Definition *string `json:"definition,omitempty"`
 	// kind that it defines, such as KubeletConfig.
 	Kind *string `json:"kind,omitempty"`
-	// access is what the profile does with the objects: Schema, Read or Write. Its
-	// ServiceAccount gets the verbs for that, and whoever writes the definition must have
-	// them in the whole cluster. Default: Schema.
+	// access is what the profile does with the objects: Schema, Read or Write. The
+	// ServiceAccount of the profile gets the verbs for that, and users who write the
+	// definition must have them in the whole cluster. Default: Schema.
 	Access *hcov1alpha1.DefinitionAccess `json:"access,omitempty"`
 	// install says what to install where the definition is missing.
 	Install *string `json:"install,omitempty"`
-	// optional tells that the profile does without it.
+	// optional means that the profile works without it.
 	Optional *bool `json:"optional,omitempty"`
 	// fields of the schema that expressions ask for: facts.NAME.fields[PATH].
 	Fields []DefinitionFieldApplyConfiguration `json:"fields,omitempty"`

@@ -7,13 +7,13 @@ package v1alpha1
 // DefinitionWaitApplyConfiguration represents a declarative configuration of the DefinitionWait type for use
 // with apply.
 //
-// DefinitionWait is what is waited for.
+// DefinitionWait is a condition that a plan waits for.
 type DefinitionWaitApplyConfiguration struct {
-	// expression is of type bool. Live is the target as it is by then, facts are those of
-	// that time. While it cannot be evaluated, as on a status that is not there yet, it is
-	// waited for.
+	// expression is of type bool. live is the target at that time, and facts are the facts
+	// at that time. While the expression cannot be evaluated, for instance because there
+	// is no status yet, the plan waits.
 	Expression *string `json:"expression,omitempty"`
-	// message says in words what is waited for.
+	// message says in words what the plan waits for.
 	Message *string `json:"message,omitempty"`
 	// messageExpression makes a message that says more, such as how many nodes are ready.
 	MessageExpression *string `json:"messageExpression,omitempty"`

@@ -15,11 +15,12 @@ import (
 type HighDensitySwapOptionsApplyConfiguration struct {
 	// enableSwap gives worker nodes swap, which reboots them. Default: true.
 	EnableSwap *bool `json:"enableSwap,omitempty"`
-	// swapSource is where worker nodes have their swap: on a Partition that is there, or
-	// in a File that is made. Default: Partition.
+	// swapSource is where worker nodes have their swap: on an existing Partition, or in
+	// a File that is created. Default: Partition.
 	SwapSource *hcov1alpha1.SwapSource `json:"swapSource,omitempty"`
 	// partitionLabel is the label of the partition (of its entry in the partition table).
-	// It has to be formatted as swap; one that is not is left alone. Default: CNV_SWAP.
+	// The partition has to be formatted as swap; otherwise it is left alone. Default:
+	// CNV_SWAP.
 	PartitionLabel *string `json:"partitionLabel,omitempty"`
 	// fileSizeMiB is how large the file is, in MiB, 1024 to 1048576. It is required for
 	// swapSource File. A node where it would leave less than a fifth of the file system

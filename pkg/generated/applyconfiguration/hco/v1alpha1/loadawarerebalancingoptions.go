@@ -26,11 +26,11 @@ type LoadAwareRebalancingOptionsApplyConfiguration struct {
 	// High, AsymmetricLow, AsymmetricMedium or AsymmetricHigh. Default:
 	// AsymmetricLow.
 	DeviationThresholds *hcov1alpha1.DeviationThresholds `json:"deviationThresholds,omitempty"`
-	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000.
-	// Without it what HyperConverged allows for live migrations counts.
+	// evictionLimitTotal bounds evictions in the cluster at a time, 1 to 1000. Without
+	// it, the limit that HyperConverged has for live migrations applies.
 	EvictionLimitTotal *int32 `json:"evictionLimitTotal,omitempty"`
-	// evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without
-	// it what HyperConverged allows for live migrations counts.
+	// evictionLimitNode bounds evictions from a node at a time, 1 to 100. Without it,
+	// the limit that HyperConverged has for live migrations applies.
 	EvictionLimitNode *int32 `json:"evictionLimitNode,omitempty"`
 }
 

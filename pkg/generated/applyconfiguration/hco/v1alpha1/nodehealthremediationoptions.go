@@ -19,7 +19,8 @@ type NodeHealthRemediationOptionsApplyConfiguration struct {
 	// SelfNode elsewhere. Default: Automatic.
 	Remediator *hcov1alpha1.Remediator `json:"remediator,omitempty"`
 	// template is the SelfNodeRemediationTemplate or FenceAgentsRemediationTemplate to
-	// use. Without it there has to be one, or the one that Self Node Remediation made.
+	// use. Without it, the only existing template is used, or the one that Self Node
+	// Remediation made.
 	Template *TemplateReferenceApplyConfiguration `json:"template,omitempty"`
 	// nodeSelector selects the worker nodes that are checked, by their labels. Control
 	// planes are never among them. Without it all worker nodes are.

@@ -14,26 +14,27 @@ import (
 //
 // PlanApproval is who approved what. The server writes it.
 type PlanApprovalApplyConfiguration struct {
-	// username of who approved.
+	// username of the approver.
 	Username *string `json:"username,omitempty"`
-	// uid of who approved.
+	// uid of the approver.
 	UID *string `json:"uid,omitempty"`
-	// groups of who approved, at the time.
+	// groups of the approver, at the time.
 	Groups []string `json:"groups,omitempty"`
-	// extra is what the authenticator said besides, such as the scopes of a token.
+	// extra is additional information from the authenticator, such as the scopes of a
+	// token.
 	Extra map[string]hcov1alpha1.ExtraValue `json:"extra,omitempty"`
 	// time of the approval.
 	Time *v1.Time `json:"time,omitempty"`
 	// planHash is the plan that is approved. It is empty for a standing approval
 	// until the first plan is computed.
 	PlanHash *string `json:"planHash,omitempty"`
-	// comment of who approved.
+	// comment of the approver.
 	Comment *string `json:"comment,omitempty"`
 	// mode is Explicit or Standing.
 	Mode *hcov1alpha1.ApprovalMode `json:"mode,omitempty"`
-	// run is the execution that it was used for: it counts once.
+	// run is the execution that the approval was used for: an approval counts once.
 	Run *int64 `json:"run,omitempty"`
-	// others are who approved the same plan after that, where spec.approvals asks for
+	// others are the further approvers of the same plan, when spec.approvals asks for
 	// more than one.
 	Others []PlanApproverApplyConfiguration `json:"others,omitempty"`
 }

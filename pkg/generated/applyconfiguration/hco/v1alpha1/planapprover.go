@@ -14,17 +14,18 @@ import (
 //
 // PlanApprover is somebody who approved a plan, besides the first.
 type PlanApproverApplyConfiguration struct {
-	// username of who approved.
+	// username of the approver.
 	Username *string `json:"username,omitempty"`
-	// uid of who approved.
+	// uid of the approver.
 	UID *string `json:"uid,omitempty"`
-	// groups of who approved, at the time.
+	// groups of the approver, at the time.
 	Groups []string `json:"groups,omitempty"`
-	// extra is what the authenticator said besides, such as the scopes of a token.
+	// extra is additional information from the authenticator, such as the scopes of a
+	// token.
 	Extra map[string]hcov1alpha1.ExtraValue `json:"extra,omitempty"`
 	// time of the approval.
 	Time *v1.Time `json:"time,omitempty"`
-	// comment of who approved.
+	// comment of the approver.
 	Comment *string `json:"comment,omitempty"`
 }
 

@@ -7,12 +7,12 @@ package v1alpha1
 // PlanDefinitionApplyConfiguration represents a declarative configuration of the PlanDefinition type for use
 // with apply.
 //
-// PlanDefinition is the definition that a plan was computed from. An edit of it changes
-// nothing of the plan.
+// PlanDefinition is the definition that a plan was computed from. Later changes of the
+// definition do not change the plan.
 type PlanDefinitionApplyConfiguration struct {
 	// digest of its spec.
 	Digest *string `json:"digest,omitempty"`
-	// manifest names where it is stored as it was.
+	// manifest names where the definition is stored as it was then.
 	Manifest *string `json:"manifest,omitempty"`
 	// requirements are what it declared: kinds, and what is done with their objects.
 	Requirements []DeclaredAccessApplyConfiguration `json:"requirements,omitempty"`

@@ -45,8 +45,8 @@ type PlanItemApplyConfiguration struct {
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
 	// applied is true when the run has written the target.
 	Applied *bool `json:"applied,omitempty"`
-	// pausedSeconds is how long what is waited for was paused; it does not count
-	// for waitTimeout.
+	// pausedSeconds is how long the objects that the item waits for were paused; this
+	// time does not count for waitTimeout.
 	PausedSeconds *int64 `json:"pausedSeconds,omitempty"`
 	// lastTransitionTime is when state changed last.
 	LastTransitionTime *v1.Time `json:"lastTransitionTime,omitempty"`

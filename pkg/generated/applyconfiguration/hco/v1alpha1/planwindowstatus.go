@@ -15,8 +15,8 @@ import (
 type PlanWindowStatusApplyConfiguration struct {
 	// opensAt is when it begins.
 	OpensAt *v1.Time `json:"opensAt,omitempty"`
-	// closesAt is when it ends. No item begins then or later. Where one window follows
-	// another without end, it is a time until which it does not end.
+	// closesAt is when it ends. No item begins then or later. If windows follow one
+	// another without a gap, the window is open at least until this time.
 	ClosesAt *v1.Time `json:"closesAt,omitempty"`
 	// local is when it begins in the time zone of spec.window, for people.
 	Local *string `json:"local,omitempty"`

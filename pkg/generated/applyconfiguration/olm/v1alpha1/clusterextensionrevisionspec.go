@@ -24,44 +24,43 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// previous lists the revisions that this one follows, newest first. The
 	// server fills it in when it is absent. Immutable.
 	Previous []PreviousRevisionApplyConfiguration `json:"previous,omitempty"`
-	// targetRef names another cluster into which the revision is rolled out, by a
-	// kubeconfig Secret in the namespace of Penstock. Without it that is the cluster of
-	// --target-kubeconfig, or the one that serves this API. All revisions of an
-	// extension have the same. Immutable.
+	// targetRef names the cluster into which the revision is rolled out, by a
+	// kubeconfig Secret in the namespace of Penstock. Without it, that is the cluster
+	// of --target-kubeconfig, or the cluster that serves this API. All revisions of an
+	// extension have the same targetRef. Immutable.
 	TargetRef *TargetReferenceApplyConfiguration `json:"targetRef,omitempty"`
 	// phases are rolled out in order: objects of a phase are touched when all
 	// objects of the phases before it are applied and pass their probes.
 	// Immutable.
 	Phases []RevisionPhaseApplyConfiguration `json:"phases,omitempty"`
-	// collisionProtection is for all objects whose phase and entry say nothing
-	// else: Prevent (the default), IfNoController or None. Immutable.
+	// collisionProtection applies to all objects whose phase and entry do not set it:
+	// Prevent (the default), IfNoController or None. Immutable.
 	CollisionProtection *olmv1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
 	// progressDeadlineMinutes is how long a rollout may take before status says
-	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on
-	// behind it.
+	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on after
+	// the deadline.
 	ProgressDeadlineMinutes *int32 `json:"progressDeadlineMinutes,omitempty"`
-	// successDelaySeconds is how long all objects must stay Available before
-	// Succeeded turns True and what is superseded is given up, in seconds, at most
-	// 86400; 0 (the default) is not at all. When an object fails meanwhile, it
-	// begins anew with the next time that all are Available. The progress deadline
-	// does not count while it runs. It may change: who has seen enough sets 0.
+	// successDelaySeconds is how long all objects must stay Available before Succeeded
+	// turns True and what is superseded is given up, in seconds, at most 86400; 0 (the
+	// default) means no delay. When an object fails meanwhile, the delay begins anew
+	// the next time that all objects are Available. The progress deadline does not
+	// count while the delay runs. The delay may change: 0 ends it.
 	SuccessDelaySeconds *int32 `json:"successDelaySeconds,omitempty"`
-	// onFailure is what happens when the progress deadline passes and the
-	// rollout has never succeeded: None (the default), status says so, or
-	// Rollback, the newest earlier revision that has succeeded is rolled out again
-	// as the next revision: once, by the subresource rollback, and not when this
-	// revision is a rollback itself. Rollback needs progressDeadlineMinutes. It may
-	// change, as the deadline may: whoever watches a rollout go wrong can still ask
-	// for the way back, and whoever repairs it can still call it off.
+	// onFailure is what happens when the progress deadline passes and the rollout has
+	// never succeeded. None (the default): only status says so. Rollback: the newest
+	// earlier revision that has succeeded is rolled out again as the next revision,
+	// once, through the subresource rollback; not when this revision is a rollback
+	// itself. Rollback needs progressDeadlineMinutes. Both fields may change during a
+	// rollout, to ask for the rollback or to call it off.
 	OnFailure *olmv1alpha1.OnFailure `json:"onFailure,omitempty"`
 	// progressionProbes hold phases back until selected objects fulfil their
 	// assertions, in addition to the built-in probes of well-known kinds.
 	// Immutable.
 	ProgressionProbes []ProgressionProbeApplyConfiguration `json:"progressionProbes,omitempty"`
-	// yield lists fields that are left to whoever changes them, such as an
-	// autoscaler: each has the manifest's value until another manager has it, and
-	// is not applied from then on. Fields that are set through the subresource
-	// scale are left without being listed. Immutable.
+	// yield lists fields that are left to other field managers, such as an autoscaler:
+	// each field has the manifest's value until another manager owns it, and is not
+	// applied from then on. Fields that are set through the subresource scale need not
+	// be listed. Immutable.
 	Yield []YieldRuleApplyConfiguration `json:"yield,omitempty"`
 	// teardownPolicy is what becomes of the objects when this revision is
 	// deleted: Delete (the default) or Orphan. `kubectl delete
@@ -69,9 +68,10 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	TeardownPolicy *olmv1alpha1.TeardownPolicy `json:"teardownPolicy,omitempty"`
 	// adoptedTeardownPolicy is what becomes of objects that existed before the
 	// extension, and that no extension had installed, when they would be deleted:
-	// Orphan (the default) leaves them as they are, Delete deletes them as all others.
-	// The policy of the revision whose content an object has counts. Objects that Helm,
-	// OLM or Penstock had installed are no such objects. It may change.
+	// Orphan (the default) leaves them as they are, Delete deletes them like all
+	// others. For each object, the policy of the revision whose content it has applies.
+	// Objects that Helm, OLM or Penstock had installed do not count as such objects.
+	// The policy may change.
 	AdoptedTeardownPolicy *olmv1alpha1.TeardownPolicy `json:"adoptedTeardownPolicy,omitempty"`
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // ClusterExtensionRevisionStatus is what was observed of a revision.
 type ClusterExtensionRevisionStatusApplyConfiguration struct {
-	// observedGeneration is the generation that status speaks of.
+	// observedGeneration is the generation that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// requestedBy is who created the revision. The server stamps it.
 	RequestedBy *RequesterApplyConfiguration `json:"requestedBy,omitempty"`

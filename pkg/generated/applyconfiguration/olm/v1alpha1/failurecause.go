@@ -7,20 +7,21 @@ package v1alpha1
 // FailureCauseApplyConfiguration represents a declarative configuration of the FailureCause type for use
 // with apply.
 //
-// FailureCause is why an object is not ready, without what containers, registries and
-// schedulers write.
+// FailureCause is why an object is not ready, without the texts that containers,
+// registries and schedulers write.
 type FailureCauseApplyConfiguration struct {
 	// reason in one CamelCase word, such as Unschedulable, ImagePullBackOff or OOMKilled.
 	Reason *string `json:"reason,omitempty"`
-	// object shows it, such as a Pod.
+	// object that shows the cause, such as a Pod.
 	Object *ObjectNameApplyConfiguration `json:"object,omitempty"`
-	// container of the Pod, when it is about one.
+	// container of the Pod, when the cause is in a container.
 	Container *string `json:"container,omitempty"`
 	// exitCode of the container when it ended last.
 	ExitCode *int32 `json:"exitCode,omitempty"`
 	// restarts of the container.
 	Restarts *int32 `json:"restarts,omitempty"`
-	// related is what is missing, not bound, used up or refuses, when that is known.
+	// related is the object that is missing, not bound, used up or refuses, when it is
+	// known.
 	Related *ObjectNameApplyConfiguration `json:"related,omitempty"`
 }
 

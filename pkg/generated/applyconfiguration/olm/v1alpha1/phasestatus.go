@@ -33,7 +33,7 @@ type PhaseStatusApplyConfiguration struct {
 	// failingOmitted is how many more there are.
 	FailingOmitted *int32 `json:"failingOmitted,omitempty"`
 	// startedAt is when the rollout of the phase began. It stays, whatever happens
-	// later. Phases that are Pending have none, nor have those of imported revisions.
+	// later. Pending phases and phases of imported revisions have none.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
 	// availableAt is when the phase was Available for the first time. It stays while
 	// objects are repaired, and when the phase is archived.

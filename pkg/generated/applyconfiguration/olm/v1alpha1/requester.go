@@ -19,7 +19,7 @@ type RequesterApplyConfiguration struct {
 	UID *string `json:"uid,omitempty"`
 	// groups of the requester.
 	Groups []string `json:"groups,omitempty"`
-	// extra is what the authenticator said besides.
+	// extra is the additional information from the authenticator.
 	Extra map[string]olmv1alpha1.ExtraValue `json:"extra,omitempty"`
 }
 

@@ -15,8 +15,8 @@ import (
 type RevisionPhaseApplyConfiguration struct {
 	// name is the phase's name, a DNS label, unique in the revision.
 	Name *string `json:"name,omitempty"`
-	// collisionProtection is for the objects of this phase whose entry says
-	// nothing else.
+	// collisionProtection applies to the objects of this phase whose entry does not
+	// set it.
 	CollisionProtection *olmv1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
 	// objects are the phase's objects.
 	Objects []RevisionObjectApplyConfiguration `json:"objects,omitempty"`

@@ -10,10 +10,11 @@ package v1alpha1
 // TargetReference names a cluster by the Secret that has a kubeconfig for it.
 type TargetReferenceApplyConfiguration struct {
 	// name of a Secret in the namespace of Penstock, with the kubeconfig at the key
-	// kubeconfig, or value as Cluster API has it. The kubeconfig has everything in
-	// itself: it names no program and no file. Whoever changes the revision needs the
-	// right to use the resource of this name in targets.policy.penstock.dev, of which
-	// default is the cluster of --target-kubeconfig and no Secret.
+	// kubeconfig, or at the key value as in Secrets of Cluster API. The kubeconfig
+	// must be self-contained: it names no program and no file. Users who change the
+	// revision need the right to use the resource of this name in
+	// targets.policy.penstock.dev. The name default stands there for the cluster of
+	// --target-kubeconfig, and not for a Secret.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -238,7 +238,7 @@ func (i *inquiry) judge(ctx context.Context, id manifest.ID, live *unstructured.
 	shown := ask(&unstructured.Unstructured{Object: i.deps.Redactor.Object(kind, live.Object)})
 	verdict.Message = i.deps.Redactor.Values(kind, live.Object).Mask(shown.Message)
 	if shown.Status != verdict.Status {
-		verdict.Message = "does not pass its probe; why depends on a field that is hidden"
+		verdict.Message = "does not pass its probe; why depends on a hidden field"
 	}
 	return verdict
 }
