@@ -241,7 +241,7 @@ func (w sharedPlane) profile(texts ...string) {
 	w.t.Helper()
 	read := func() (string, string) { return w.MustKubectl("get", "configurationprofiles", "-o", "wide"), "" }
 	row, _ := w.eventually(read, func(row string) bool {
-		return !strings.Contains(row, context.DeadlineExceeded.Error())
+		return !strings.Contains(row, context.DeadlineExceeded.Error()) && !strings.Contains(row, "did not answer in time")
 	})
 	w.says(row, append([]string{"LoadAwareRebalancing", "live-migrates virtual machines"}, texts...)...)
 }

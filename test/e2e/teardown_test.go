@@ -81,7 +81,7 @@ func acknowledged(w sharedPlane) {
 	w.roll(revision("acknowledged", 1).phase("crds", definition("Anchor")).phase("deploy", configMap(ns, "settings", "x=1")))
 	w.MustKubectlInput(instance("Anchor", ns, "mine").String(), "create", "-f", "-")
 	w.MustKubectl("delete", "cer", "acknowledged-1", "--wait=false")
-	w.condition("acknowledged-1", "Failing", "True", "CustomResourceDefinition.apiextensions.k8s.io anchors.anchors.example.com", "acknowledged/mine", "acknowledge it")
+	w.condition("acknowledged-1", "Failing", "True", "CustomResourceDefinition.apiextensions.k8s.io anchors.anchors.example.com", "acknowledged/mine", "acknowledge their deletion")
 	w.MustKubectl("get", "anchor", "mine", "--namespace="+ns)
 	// Nothing has gone: who serves the instances is needed until they are gone.
 	w.MustKubectl("get", "configmap", "settings", "--namespace="+ns)

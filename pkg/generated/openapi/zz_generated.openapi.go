@@ -6669,7 +6669,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObject(ref common.ReferenceCallback) c
 					},
 					"installLevel": {
 						SchemaProps: spec.SchemaProps{
-							Description: "installLevel at which a create-only object is created, 0 or 1. Ignored on write.",
+							Description: "installLevel of a create-only object, 0 or 1. Ignored on write.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

@@ -411,7 +411,7 @@ type RevisionObject struct {
 	// createOnly objects are created, and never changed. Ignored on write.
 	// +optional
 	CreateOnly bool `json:"createOnly,omitempty"`
-	// installLevel at which a create-only object is created, 0 or 1. Ignored on write.
+	// installLevel of a create-only object, 0 or 1. Ignored on write.
 	// +optional
 	InstallLevel int32 `json:"installLevel,omitempty"`
 	// collisionProtection applies to this object only.

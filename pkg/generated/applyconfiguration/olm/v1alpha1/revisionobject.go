@@ -34,7 +34,7 @@ type RevisionObjectApplyConfiguration struct {
 	Size *int64 `json:"size,omitempty"`
 	// createOnly objects are created, and never changed. Ignored on write.
 	CreateOnly *bool `json:"createOnly,omitempty"`
-	// installLevel at which a create-only object is created, 0 or 1. Ignored on write.
+	// installLevel of a create-only object, 0 or 1. Ignored on write.
 	InstallLevel *int32 `json:"installLevel,omitempty"`
 	// collisionProtection applies to this object only.
 	CollisionProtection *olmv1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
