@@ -141,7 +141,7 @@ func leaveByPlugin(w shared) {
 	// that are new to it.
 	install()
 	second, before := revisions()[0], config()
-	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --cascade=orphan --dry-run`).Stdout, "ClusterExtension "+w.name+" goes; 1 revision and", "stay as they are")
+	w.says(w.types(alice, 0, `kubectl penstock uninstall lighthouse --cascade=orphan --dry-run`).Stdout, "ClusterExtension "+w.name+" will be deleted; 1 revision and", "stay as they are")
 	out := w.types(alice, 0, `kubectl penstock uninstall lighthouse --cascade=orphan --yes`)
 	w.says(out.Stderr, "ClusterExtension "+w.name+" is deleted", "its revisions stay: kubectl penstock status "+w.name)
 	if strings.Contains(out.Stderr, "uninstalled") {

@@ -187,7 +187,7 @@ func installedPackages(t *testing.T, w servedHost) {
 	c := w.In(t)
 	const annotated = "metadata:\n  annotations: {olm.operatorframework.io/package-name: lighthouse, olm.operatorframework.io/bundle-version: 1.0.0}\n"
 	c.MustKubectlInput(strings.Replace(revision("packagesread", 1), "metadata:\n", annotated, 1), "create", "-f", "-")
-	inside, err := versioned.NewForConfig(w.server.Loopback)
+	inside, err := versioned.NewForConfig(w.server.Loopback())
 	if err != nil {
 		t.Fatal(err)
 	}

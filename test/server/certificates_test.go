@@ -48,7 +48,7 @@ func TestCertificates(t *testing.T) {
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	t.Run("Restored", func(t *testing.T) { restored(t, c.In(t)) })
 	t.Run("Metrics", func(t *testing.T) {
-		body, _ := get(t, p.Loopback, "/metrics")
+		body, _ := get(t, p.Loopback(), "/metrics")
 		for _, want := range []string{`penstock_certificate_expiration_timestamp_seconds{certificate="serving"}`,
 			`penstock_certificate_expiration_timestamp_seconds{certificate="authority"}`, "penstock_host_clock_skew_seconds 0"} {
 			if !strings.Contains(body, want) {

@@ -171,7 +171,7 @@ func supersededInGit(t *testing.T, w servedHost) {
 			_, paused := number(2, "Paused")
 			s.sync(two, ask, paused)
 			s.must(call{method: http.MethodPatch, name: two, query: "fieldManager=kubectl-patch", contentType: mergePatch, body: map[string]any{"spec": map[string]any{"lifecycleState": "Active"}}})
-			if again := s.sync(two, ask, paused); len(again.warnings) != 1 || !strings.Contains(again.warnings[0], "is paused again, kubectl-patch had resumed it") {
+			if again := s.sync(two, ask, paused); len(again.warnings) != 1 || !strings.Contains(again.warnings[0], "is paused again, although kubectl-patch had resumed it") {
 				t.Errorf("paused again: %d, warnings %q", again.code, again.warnings)
 			}
 			resumed := s.sync(two, ask, with(paused, nil, "spec", "lifecycleState"))

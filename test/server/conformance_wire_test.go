@@ -54,7 +54,7 @@ func newCaller(t *testing.T, config *rest.Config) caller {
 func newSubject(t *testing.T, w servedHost, breed breed, base string) *subject {
 	t.Helper()
 	return &subject{
-		Cluster: w.In(t), breed: breed, t: t, base: base, caller: newCaller(t, w.Config()), inner: newCaller(t, w.server.Loopback),
+		Cluster: w.In(t), breed: breed, t: t, base: base, caller: newCaller(t, w.Config()), inner: newCaller(t, w.server.Loopback()),
 		seen: &transcript{values: map[string]string{}}, names: breed.neutral(),
 	}
 }

@@ -34,7 +34,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 	if out := c.KubectlInput(revision("argocd", 2), "create", "-f", "-"); out.ExitCode == 0 {
 		t.Errorf("a write is accepted: %s", out)
 	}
-	if body, code := get(t, p.Loopback, "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1"); code != http.StatusServiceUnavailable {
+	if body, code := get(t, p.Loopback(), "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1"); code != http.StatusServiceUnavailable {
 		t.Errorf("got %d, want 503: %s", code, body)
 	}
 
@@ -52,13 +52,13 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 		c.MustKubectl("delete", "namespace", "short-lived", "--timeout=180s")
 	})
 	t.Run("HealthTellsTheTruth", func(t *testing.T) {
-		if body, code := get(t, p.Loopback, "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-identity failed") {
+		if body, code := get(t, p.Loopback(), "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-identity failed") {
 			t.Errorf("readyz: got %d:\n%s", code, body)
 		}
-		if body, code := get(t, p.Loopback, "/readyz?exclude=store-identity"); code != http.StatusOK {
+		if body, code := get(t, p.Loopback(), "/readyz?exclude=store-identity"); code != http.StatusOK {
 			t.Errorf("readyz without the identity: got %d:\n%s", code, body)
 		}
-		if body, code := get(t, p.Loopback, "/livez"); code != http.StatusOK {
+		if body, code := get(t, p.Loopback(), "/livez"); code != http.StatusOK {
 			t.Errorf("livez: got %d; a restart would not help:\n%s", code, body)
 		}
 	})

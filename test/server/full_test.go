@@ -104,7 +104,7 @@ func etcdAt(t *testing.T, endpoint string) *clientv3.Client {
 func saysFull(t *testing.T, c *cluster.Cluster, p *process) {
 	t.Helper()
 	eventually(t, "the store to be known as full", func() error {
-		if body, code := get(t, p.Loopback, "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-space failed") {
+		if body, code := get(t, p.Loopback(), "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-space failed") {
 			return fmt.Errorf("readyz: got %d:\n%s", code, body)
 		}
 		return nil
@@ -121,11 +121,11 @@ func saysFull(t *testing.T, c *cluster.Cluster, p *process) {
 	c.MustKubectlInput(revision("another", 1), "create", "-f", "-", "--dry-run=server")
 	c.MustKubectl("get", "cer", "argocd-1", "--subresource=manifests")
 	for _, path := range []string{"/readyz?exclude=store-space", "/livez", "/apis/olm.operatorframework.io/v1alpha1"} {
-		if body, code := get(t, p.Loopback, path); code != http.StatusOK {
+		if body, code := get(t, p.Loopback(), path); code != http.StatusOK {
 			t.Errorf("%s: got %d:\n%s", path, code, body)
 		}
 	}
-	if body, _ := get(t, p.Loopback, "/metrics"); !strings.Contains(body, "\npenstock_store_full 1\n") {
+	if body, _ := get(t, p.Loopback(), "/metrics"); !strings.Contains(body, "\npenstock_store_full 1\n") {
 		t.Error("the metric does not say that the store is full")
 	}
 }
@@ -146,7 +146,7 @@ func goesOn(t *testing.T, c *cluster.Cluster, p *process, name string) {
 		return nil
 	})
 	eventually(t, "readiness", func() error {
-		if body, code := get(t, p.Loopback, "/readyz"); code != http.StatusOK {
+		if body, code := get(t, p.Loopback(), "/readyz"); code != http.StatusOK {
 			return errors.New(body)
 		}
 		return nil

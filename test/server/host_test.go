@@ -102,12 +102,12 @@ func sharedName(t *testing.T, c *cluster.Cluster, p *process) {
 	"spec": {"group": "olm.operatorframework.io", "scope": "Cluster",
 		"names": {"plural": "clusterextensionrevisions", "singular": "clusterextensionrevision", "kind": "ClusterExtensionRevision"},
 		"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`
-	const advice = "say clusterextensionrevisions.v1alpha1.olm.operatorframework.io"
+	const advice = "use clusterextensionrevisions.v1alpha1.olm.operatorframework.io"
 	warned := func(want bool) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("advice on names (%t)", want), func() error {
 			out := c.KubectlInput(revision("argocd", 2), "create", "--dry-run=server", "-f", "-")
-			metrics, _ := get(t, p.Loopback, "/metrics")
+			metrics, _ := get(t, p.Loopback(), "/metrics")
 			if strings.Contains(out.Stderr, advice) != want || strings.Contains(metrics, gauge+"1") != want {
 				return missingError{out.String()}
 			}

@@ -121,11 +121,11 @@ func TestLeadership(t *testing.T) {
 	await(t, "the next term", o.began)
 
 	o.hangs.Store(true)
-	if body, code := get(t, p.Loopback, "/livez"); code == http.StatusOK {
+	if body, code := get(t, p.Loopback(), "/livez"); code == http.StatusOK {
 		t.Errorf("a hanging controller is alive: %s", body)
 	}
 	o.hangs.Store(false)
-	if body, code := get(t, p.Loopback, "/livez"); code != http.StatusOK {
+	if body, code := get(t, p.Loopback(), "/livez"); code != http.StatusOK {
 		t.Errorf("livez: %s", body)
 	}
 
@@ -191,7 +191,7 @@ func TestReplicas(t *testing.T) {
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	for name, p := range map[string]*process{"first": first, "second": second} {
 		eventually(t, "reading from the "+name+" replica", func() error {
-			body, code := get(t, p.Loopback, "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1")
+			body, code := get(t, p.Loopback(), "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1")
 			if code != http.StatusOK {
 				return missingError{body}
 			}

@@ -196,7 +196,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
 	p := start(t, newOptions(t, c, dataDir(t)))
-	body, code := get(t, p.Loopback, "/metrics")
+	body, code := get(t, p.Loopback(), "/metrics")
 	if code != http.StatusOK {
 		t.Fatalf("got %d: %s", code, body)
 	}
@@ -216,7 +216,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is there %d times", family, n)
 		}
 	}
-	anonymous := &rest.Config{Host: p.Loopback.Host, TLSClientConfig: rest.TLSClientConfig{CAData: p.CABundle, ServerName: "localhost"}}
+	anonymous := &rest.Config{Host: p.Loopback().Host, TLSClientConfig: rest.TLSClientConfig{CAData: p.CABundle, ServerName: "localhost"}}
 	if _, code := get(t, anonymous, "/metrics"); code != http.StatusForbidden {
 		t.Errorf("anonymous callers get %d", code)
 	}

@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/server/database"
-
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
@@ -42,8 +44,12 @@ type user interface{ Kubeconfig() string }
 
 // process is a server running in this process.
 type process struct {
-	server.Serving
-	stop context.CancelFunc
+	Port     int
+	CABundle []byte
+	// serving is what the server said last: after an outage of its store it starts over, at
+	// the same port, with credentials of its own that are new.
+	serving atomic.Pointer[server.Serving]
+	stop    context.CancelFunc
 	// done is closed when Run has returned err.
 	done chan struct{}
 	err  error
@@ -85,11 +91,18 @@ func newOptions(t *testing.T, host user, dir string, more ...string) *server.Opt
 // stopped when the test ends.
 func start(t *testing.T, options *server.Options) *process {
 	t.Helper()
-	ready := make(chan server.Serving, 1)
-	options.Ready = func(serving server.Serving) { ready <- serving }
-	p := begin(t, options)
+	p := &process{done: make(chan struct{})}
+	ready := make(chan struct{})
+	first := sync.OnceFunc(func() { close(ready) })
+	options.Ready = func(serving server.Serving) {
+		p.serving.Store(&serving)
+		first()
+	}
+	p.begin(t, options)
 	select {
-	case p.Serving = <-ready:
+	case <-ready:
+		serving := p.serving.Load()
+		p.Port, p.CABundle = serving.Port, serving.CABundle
 	case <-p.done:
 		t.Fatalf("the server ended: %v", p.err)
 	case <-time.After(patience):
@@ -101,15 +114,24 @@ func start(t *testing.T, options *server.Options) *process {
 // begin runs a server without waiting for anything.
 func begin(t *testing.T, options *server.Options) *process {
 	t.Helper()
+	p := &process{done: make(chan struct{})}
+	p.begin(t, options)
+	return p
+}
+
+func (p *process) begin(t *testing.T, options *server.Options) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	p := &process{stop: stop, done: make(chan struct{})}
+	p.stop = stop
 	go func() {
 		defer close(p.done)
 		p.err = server.Run(ctx, options)
 	}()
 	t.Cleanup(func() { p.halt(t) })
-	return p
 }
+
+// Loopback is a configuration of clients with all rights.
+func (p *process) Loopback() *rest.Config { return p.serving.Load().Loopback }
 
 // halt stops the server as a signal would, and returns how long that took.
 func (p *process) halt(t *testing.T) time.Duration {

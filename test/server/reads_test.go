@@ -60,9 +60,9 @@ func versionHeader(t *testing.T, c *cluster.Cluster, p *process) {
 		{"no such resource", c.Config(), cers + "/nothing", http.StatusNotFound, readsVersion},
 		{"the host's answer", c.Config(), "/api/v1/namespaces/default", http.StatusOK, ""},
 		{"the host refuses", nobody.Config(), cers + "/clusterextensionrevisions", http.StatusForbidden, ""},
-		{"asked directly", p.Loopback, cers + "/clusterextensionrevisions", http.StatusOK, readsVersion},
-		{"other paths", p.Loopback, "/readyz", http.StatusOK, ""},
-		{"strangers are told nothing", rest.AnonymousClientConfig(p.Loopback), cers + "/clusterextensionrevisions", http.StatusForbidden, ""},
+		{"asked directly", p.Loopback(), cers + "/clusterextensionrevisions", http.StatusOK, readsVersion},
+		{"other paths", p.Loopback(), "/readyz", http.StatusOK, ""},
+		{"strangers are told nothing", rest.AnonymousClientConfig(p.Loopback()), cers + "/clusterextensionrevisions", http.StatusForbidden, ""},
 	} {
 		header, code := headerOf(t, ask.config, ask.path)
 		if code != ask.code {
@@ -113,7 +113,7 @@ func headerOf(t *testing.T, config *rest.Config, path string) (http.Header, int)
 // tells them what they lack.
 func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 	c.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: a}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
-	inner, err := versioned.NewForConfig(p.Loopback)
+	inner, err := versioned.NewForConfig(p.Loopback())
 	if err != nil {
 		t.Fatal(err)
 	}
