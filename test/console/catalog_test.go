@@ -176,7 +176,7 @@ func takenName(i *installation, p *page) {
 	p.click("#preview")
 	p.sees("It would install nothing. billing-1 exists already, and no ClusterExtension has made it")
 	p.unsees("would take it")
-	p.refuses("#do-install", "it would install nothing: billing-1 is there already")
+	p.refuses("#do-install", "it would install nothing: billing-1 exists already")
 	p.checks("install-taken")
 	p.click("#use-free")
 	p.refuses("#do-install", "you have changed something since")
