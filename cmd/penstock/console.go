@@ -43,7 +43,7 @@ func newConsoleCommand() *cobra.Command {
 		Short: "Serve the console in a cluster, to users who bring their own token",
 		Long: "Serve the pages of kubectl penstock console over TLS. It has no credentials, and sends no requests in its own name: each\n" +
 			"request of a page has the token of its user, which the console passes to kube-apiserver unchanged. Users enter the token in the\n" +
-			"page, or an authenticating proxy in front adds it. Without --host nothing is served.",
+			"page, or an authenticating proxy in front adds it. --host is required: requests for other hosts are refused.",
 		Example: "  penstock console --host=console.example.com --tls-cert-file=tls.crt --tls-private-key-file=tls.key",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

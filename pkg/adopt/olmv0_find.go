@@ -239,7 +239,7 @@ func (a *Adopter) contents(ctx context.Context, plan *OLMv0Plan, refs []manifest
 		objects = append(objects, object)
 	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("no object was found that OLM made from %s", cmp.Or(plan.CSV, "it"))
+		return nil, fmt.Errorf("no object was found that OLM made from %s", cmp.Or(plan.CSV, "the Subscription"))
 	}
 	return source.Sort(objects)
 }

@@ -190,7 +190,7 @@ func troubles(i *installation, p *page) {
 	p.sees("after")
 
 	p.console.stop()
-	p.sees("The connection is lost", "is kubectl penstock console still running?", "shop")
+	p.sees("The connection is lost", "is its process still running?", "shop")
 }
 
 // signedOut: credentials that end while the page is open are said once, and nothing is tried

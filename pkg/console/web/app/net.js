@@ -51,7 +51,7 @@ async function ask(path, options = {}) {
     response = await fetch(path, { ...options, headers, redirect: "error", credentials: "omit" });
   } catch (failure) {
     if (options.signal?.aborted) throw failure;
-    throw new Refused({ status: 0, reason: "Console", message: "the console does not answer: is kubectl penstock console still running?" });
+    throw new Refused({ status: 0, reason: "Console", message: "the console does not answer: is its process still running?" });
   }
   if (response.ok) return response;
   let refusal = { status: response.status, reason: "Unknown", message: `the console answers ${response.status}` };
@@ -105,7 +105,7 @@ export function watch(path, see) {
       throw new Refused({ status: 0, reason: "Console", message: "the stream has ended" });
     } catch (failure) {
       if (stopped || open.signal.aborted) return;
-      const refused = failure instanceof Refused ? failure : new Refused({ status: 0, reason: "Console", message: "the console does not answer: is kubectl penstock console still running?" });
+      const refused = failure instanceof Refused ? failure : new Refused({ status: 0, reason: "Console", message: "the console does not answer: is its process still running?" });
       if (refused.status === 401) {
         link.value = { ...link.value, state: "signedOut", message: refused.message };
         return; // another try would be refused, too
