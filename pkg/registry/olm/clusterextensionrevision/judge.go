@@ -124,5 +124,5 @@ func (r *REST) superseded(ctx context.Context, updated, old *olm.ClusterExtensio
 			return nil
 		}
 	}
-	return apierrors.NewConflict(v1alpha1.Resource(resource), updated.Name, errors.New("Penstock archives it once a newer revision has succeeded, and there is no such revision any more"))
+	return apierrors.NewConflict(v1alpha1.Resource(resource), updated.Name, errors.New("it is archived once a newer revision has succeeded, and there is no such revision any more"))
 }
