@@ -41,12 +41,22 @@ func fillStore(t *testing.T, client *clientv3.Client, history bool) {
 		if !history {
 			key += fmt.Sprint(i)
 		}
-		_, err := client.Put(t.Context(), key, string(value))
+		err := put(t, client, key, value)
 		if err != nil && strings.Contains(err.Error(), "database space exceeded") {
 			return
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// put puts a value, again when the disk was too slow for etcd.
+func put(t *testing.T, client *clientv3.Client, key string, value []byte) error {
+	for {
+		_, err := client.Put(t.Context(), key, string(value))
+		if !errors.Is(err, rpctypes.ErrTimeout) {
+			return err
 		}
 	}
 }
@@ -60,7 +70,7 @@ func fillReserve(t *testing.T, client *clientv3.Client) {
 	n := 0
 	eventually(t, "the store to have its reserve in use", func() error {
 		for {
-			_, err := client.Put(t.Context(), fill+"reserve"+fmt.Sprint(n), string(value))
+			err := put(t, client, fill+"reserve"+fmt.Sprint(n), value)
 			if err != nil && !strings.Contains(err.Error(), "database space exceeded") {
 				t.Fatal(err)
 			}
