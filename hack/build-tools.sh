@@ -39,7 +39,7 @@ kubernetes="$(pinned k8s.io/kubernetes)"
 # Each file once, and for the default version as ever.
 recipes=("${module}/go.mod" "${module}/go.sum")
 [ "${module}" = "${common}" ] || recipes+=("${common}/go.mod" "${common}/go.sum")
-hash="$({ echo "${recipe}"; cat "${recipes[@]}" "${common}"/*/main.go; } | git hash-object --stdin | cut -c1-12)"
+hash="$({ echo "${recipe}"; cat "${recipes[@]}" "${common}"/*/*.go; } | git hash-object --stdin | cut -c1-12)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/v${kubernetes}-${hash}"
 
 # name, pinned module, package

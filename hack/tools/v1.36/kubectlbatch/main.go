@@ -131,6 +131,10 @@ func kubectl(args []string) (status int) {
 	return 0
 }
 
+// cacheFolder is the variable that names the folder in which kubectl caches what servers
+// answered.
+const cacheFolder = "KUBECACHEDIR"
+
 // command is kubectl with the arguments. It is that of its own main, but for what onlyPatches
 // does.
 func command(args []string) *cobra.Command {

@@ -9,10 +9,6 @@ import (
 	"strings"
 )
 
-// cacheFolder is the variable that names the folder in which kubectl caches what servers
-// answered.
-const cacheFolder = "KUBECACHEDIR"
-
 // onlyPatches shortens OpenAPI documents to what `kubectl create` reads of them: which
 // parameters a patch of each kind has. It asks whether fieldValidation is one of them, and to
 // parse the whole document of a group takes three quarters of the time of the command.
