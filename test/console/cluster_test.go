@@ -23,10 +23,10 @@ type installation struct {
 	browser context.Context
 }
 
-func install(t *testing.T) *installation {
+func install(t *testing.T, more ...cluster.Option) *installation {
 	t.Helper()
 	browser := startBrowser(t)
-	i := &installation{Cluster: cluster.Start(t, cluster.Workloads()), t: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), images: registry.Serve(t), browser: browser}
+	i := &installation{Cluster: cluster.Start(t, append(more, cluster.Workloads())...), t: t, program: penstock.Build(t), dataDir: penstock.DataDir(t), images: registry.Serve(t), browser: browser}
 	i.serve(t)
 	return i
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
@@ -45,7 +46,7 @@ func TestScale(t *testing.T) {
 		measured(t, startBrowser(t), serve(t, manyRows(t), asTyped))
 	})
 	t.Run("Penstock", func(t *testing.T) {
-		i := install(t)
+		i := install(t, cluster.AllProcessors())
 		i.manyRevisions()
 		counted := newProxy(t, i.Config())
 		console, pid := asProcess(t, counted.kubeconfig)

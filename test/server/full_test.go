@@ -51,10 +51,12 @@ func fillStore(t *testing.T, client *clientv3.Client, history bool) {
 	}
 }
 
-// put puts a value, again when the disk was too slow for etcd.
+// put puts a value, again when the disk was too slow for etcd, until the patience is over.
 func put(t *testing.T, client *clientv3.Client, key string, value []byte) error {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for {
-		_, err := client.Put(t.Context(), key, string(value))
+		_, err := client.Put(ctx, key, string(value))
 		if !errors.Is(err, rpctypes.ErrTimeout) {
 			return err
 		}

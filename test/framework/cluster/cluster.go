@@ -54,7 +54,7 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	if err != nil {
 		t.Fatalf("cluster: %v", err)
 	}
-	options := plane.Options{Dir: folder(t), Tools: tools, Processors: 1}
+	options := optionsFor(folder(t), tools)
 	for _, opt := range opts {
 		opt(&options)
 	}
@@ -68,6 +68,11 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 		}
 	})
 	return &Cluster{Access: &Access{t: t, access: running.Access}, plane: running}
+}
+
+// optionsFor are those of all control planes of tests.
+func optionsFor(dir, tools string) plane.Options {
+	return plane.Options{Dir: dir, Tools: tools, Processors: 1}
 }
 
 // In returns the same cluster for a subtest: what fails, fails there.

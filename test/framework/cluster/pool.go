@@ -78,7 +78,7 @@ func start() (lent, error) {
 	if err != nil {
 		return lent{}, err
 	}
-	running, err := plane.Start(context.Background(), plane.Options{Dir: dir, Tools: tools, Processors: 1})
+	running, err := plane.Start(context.Background(), optionsFor(dir, tools))
 	if err != nil {
 		return lent{}, errors.Join(err, remove())
 	}

@@ -36,23 +36,24 @@ type launch struct {
 
 // spawn starts a program of the plane.
 func (p *Plane) spawn(name string, detached bool, args ...string) (*Process, error) {
-	started, err := p.launch(p.tools, name, detached, args)
+	started, err := p.launch(name, filepath.Join(p.tools, name), detached, args)
 	if err == nil {
 		p.processes = append(p.processes, started)
 	}
 	return started, err
 }
 
-// launch starts a program of tools that belongs to the plane, and does not add it to the plane.
-func (p *Plane) launch(tools, name string, detached bool, args []string) (*Process, error) {
-	return launch{dir: p.dir, name: name, path: filepath.Join(tools, name), args: args, detached: detached, processors: p.options.Processors}.start()
+// launch starts the program at path in the folder of the plane, and does not add it to the
+// plane.
+func (p *Plane) launch(name, path string, detached bool, args []string) (*Process, error) {
+	return launch{dir: p.dir, name: name, path: path, args: args, detached: detached, processors: p.options.Processors}.start()
 }
 
 // Run starts one more program beside the plane: name is that of its log in the
 // folder, program one of the tools. It dies with the caller, however that ends.
 // The plane neither stops it nor minds when it ends.
 func (p *Plane) Run(name, program string, args ...string) (*Process, error) {
-	return launch{dir: p.dir, name: name, path: filepath.Join(p.tools, program), args: args, processors: p.options.Processors}.start()
+	return p.launch(name, filepath.Join(p.tools, program), false, args)
 }
 
 func (l launch) start() (*Process, error) {

@@ -3,6 +3,7 @@ package plane
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 )
 
 // Upgrade ends kube-apiserver and starts that of other tools on the same port and etcd, as an
@@ -16,7 +17,7 @@ func (p *Plane) Upgrade(ctx context.Context, tools string) error {
 		if err := running.Kill(); err != nil {
 			return err
 		}
-		started, err := p.launch(tools, "kube-apiserver", false, p.apiServerArgs(p.options))
+		started, err := p.launch("kube-apiserver", filepath.Join(tools, "kube-apiserver"), false, p.apiServerArgs(p.options))
 		if err != nil {
 			return err
 		}
