@@ -5,9 +5,11 @@ package right
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -83,4 +85,10 @@ func (r Right) Has(ctx context.Context, by authorizer.UnconditionalAuthorizer, w
 		return true, nil
 	}
 	return false, err
+}
+
+// Unknown is the answer to a request when Has could not say what its user may do: 503,
+// which clients repeat.
+func Unknown(err error) error {
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 }

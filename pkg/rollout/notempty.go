@@ -148,7 +148,7 @@ func (r *removal) lookInto(ctx context.Context, id manifest.ID) (string, error) 
 	}
 	if isClaim(id) {
 		if volume, _, _ := unstructured.NestedString(live.Object, "spec", "volumeName"); volume != "" {
-			return fmt.Sprintf("has the data of volume %s, which goes with it", volume), nil
+			return fmt.Sprintf("is bound to volume %s, whose data is deleted with it unless its reclaim policy is Retain", volume), nil
 		}
 		return "", nil
 	}

@@ -119,7 +119,7 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, verb, what st
 	case allowed:
 		return nil
 	case err != nil:
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
+		return right.Unknown(err)
 	default:
 		return admission.NewForbidden(a, fmt.Errorf("%s needs the verb %s on %s.%s", what, verb, resource, hco.GroupName))
 	}

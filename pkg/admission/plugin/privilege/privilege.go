@@ -241,7 +241,7 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights could not be checked within %s: %s", p.deps.Timeout, err))
 	default:
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
+		return right.Unknown(err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // PluginName is under which the plugin is switched off.
@@ -88,7 +89,7 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, definition *h
 		for _, asked := range cel.Rights(requirement.Definition, v1alpha1.DefinitionAccess(requirement.Access)) {
 			allowed, err := asked.Has(ctx, p.deps.Authorizer, a.GetUserInfo())
 			if err != nil && !allowed {
-				return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
+				return right.Unknown(err)
 			}
 			if !allowed {
 				lacks = append(lacks, asked.String())

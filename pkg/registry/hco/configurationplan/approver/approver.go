@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/planwork"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Rights asks the cluster.
@@ -33,7 +34,7 @@ func (r *Rights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([
 	case meta.IsNoMatchError(err):
 		return nil, apierrors.NewConflict(v1alpha1.Resource("configurationplans"), plan.Name, fmt.Errorf("%w: retry the plan when its kind is served", err))
 	case err != nil:
-		return nil, unknown(err)
+		return nil, right.Unknown(err)
 	}
 	var lacks []string
 	for _, asked := range rights {
@@ -41,14 +42,10 @@ func (r *Rights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([
 		switch {
 		case decision == authorizer.DecisionAllow:
 		case err != nil:
-			return nil, unknown(err)
+			return nil, right.Unknown(err)
 		default:
 			lacks = append(lacks, asked.String())
 		}
 	}
 	return lacks, nil
-}
-
-func unknown(err error) error {
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights cannot be checked at the moment: %s", err))
 }
