@@ -253,7 +253,7 @@ func notEmpty(w sharedPlane) {
 	w.MustKubectl("get", "cer", "notempty-1")
 
 	w.MustKubectl("delete", "cer", "notempty-1", "--wait=false")
-	w.condition("notempty-1", "Stalled", "True", "PersistentVolumeClaim notempty/data", "has the data of volume notempty-volume")
+	w.condition("notempty-1", "Stalled", "True", "PersistentVolumeClaim notempty/data", "is bound to volume notempty-volume")
 	w.MustKubectl("get", "deployment/server", "configmap/settings", in) // nothing has gone
 	w.acknowledge("notempty-1", "notempty/data")
 	w.gone("pvc/data", "deployment/server", "configmap/settings", in)
