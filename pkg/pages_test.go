@@ -81,6 +81,36 @@ func checkWays(t *testing.T, ways []string) {
 	}
 }
 
+// TestFrameworkNamesFolders: the comment of test/framework, with which those who write tests
+// begin, has a line for each of its packages and for each folder of tests, and no other.
+func TestFrameworkNamesFolders(t *testing.T) {
+	text, err := os.ReadFile("../test/framework/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, line := range regexp.MustCompile(`(?m)^//\t([a-z0-9/]+) `).FindAllStringSubmatch(string(text), -1) {
+		named = append(named, strings.TrimPrefix(line[1], "test/"))
+	}
+	var folders []string
+	for _, top := range []string{"../test", "../test/framework"} {
+		entries, err := os.ReadDir(top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if entry.IsDir() && entry.Name() != "framework" {
+				folders = append(folders, entry.Name())
+			}
+		}
+	}
+	slices.Sort(named)
+	slices.Sort(folders)
+	if !slices.Equal(named, folders) {
+		t.Errorf("it names %v, there are %v", named, folders)
+	}
+}
+
 // TestLinks: what a page links to within the repository exists, and so does the heading
 // that a link names.
 func TestLinks(t *testing.T) {

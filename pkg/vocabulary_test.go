@@ -45,7 +45,7 @@ func TestRetiredWords(t *testing.T) {
 			case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "vendor"):
 				return fs.SkipDir // what others have named
 			}
-			for _, word := range wordsOf(strings.TrimSuffix(entry.Name(), ".go")) {
+			for _, word := range termsOf(strings.TrimSuffix(entry.Name(), ".go")) {
 				if instead, found := words[word]; found {
 					t.Errorf("%s: %q is retired: %s", file, word, instead)
 				}
@@ -54,7 +54,7 @@ func TestRetiredWords(t *testing.T) {
 				return nil
 			}
 			return identifiers(root, file, func(at token.Position, name string) {
-				for _, word := range wordsOf(name) {
+				for _, word := range termsOf(name) {
 					if instead, found := words[word]; found {
 						t.Errorf("%s: %s: %q is retired: %s", at, name, word, instead)
 					}
@@ -110,6 +110,15 @@ func identifiers(root fs.FS, file string, found func(token.Position, string)) er
 					say(name)
 				}
 			}
+		case *ast.RangeStmt:
+			if declared.Tok != token.DEFINE {
+				break
+			}
+			for _, each := range []ast.Expr{declared.Key, declared.Value} {
+				if name, ok := each.(*ast.Ident); ok {
+					say(name)
+				}
+			}
 		}
 		return true
 	})
@@ -125,6 +134,16 @@ func TestWordsOf(t *testing.T) {
 			t.Errorf("words of %s: %q, want %q", name, got, want)
 		}
 	}
+}
+
+// termsOf are the words of a name, and what two that follow each other are together: wayBack
+// has wayback too.
+func termsOf(name string) []string {
+	words := wordsOf(name)
+	for i := range len(words) - 1 {
+		words = append(words, words[i]+words[i+1])
+	}
+	return words
 }
 
 // wordsOf splits an identifier or a name of a file, in lower case.
@@ -159,7 +178,7 @@ func wordsOf(name string) []string {
 // for catalogs.
 const mostTerms = 60
 
-// TestGlossary: each term has one row, and the package that owns it exists.
+// TestGlossary: each term has one row and one sentence, and the package that owns it exists.
 func TestGlossary(t *testing.T) {
 	text, err := os.ReadFile("../docs/reference/glossary.md")
 	if err != nil {
@@ -169,6 +188,9 @@ func TestGlossary(t *testing.T) {
 	if len(rows) == 0 || len(rows) > mostTerms {
 		t.Errorf("%d terms, want 1 to %d", len(rows), mostTerms)
 	}
+	if lines := regexp.MustCompile("(?m)^\\| [^|]+ \\|").FindAllString(string(text), -1); len(lines) != len(rows)+strings.Count(string(text), "| term | what it is | package |") {
+		t.Errorf("%d lines of tables, %d terms: a line is not a term, a sentence and a package", len(lines), len(rows))
+	}
 	seen := map[string]bool{}
 	for _, row := range rows {
 		term, folder := row[1], row[3]
@@ -176,6 +198,9 @@ func TestGlossary(t *testing.T) {
 			t.Errorf("%s has two rows", term)
 		}
 		seen[term] = true
+		if strings.Contains(row[2], ". ") {
+			t.Errorf("%s has more than one sentence", term)
+		}
 		if info, err := os.Stat("../" + folder); err != nil || !info.IsDir() {
 			t.Errorf("%s belongs to %s, which is no package", term, folder)
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// reading adds to what a gate reads the hidden fields of the object: what its
-// status quotes of them can be recognised only by who knows them. An object of
-// which nothing is read stays that way, and the content of Secrets is never kept.
+// reading adds the hidden fields of the object to what a gate reads, so that they can be
+// recognised where the status of the object quotes them. It adds nothing for an object of
+// which the gate reads nothing, and nothing for Secrets, whose content is never kept.
 func (e *Engine) reading(gate stage.Gate) probe.Reads {
 	reads := gate.Probe.Reads()
 	if gate.ID.IsSecret() || reads.Whole || !reads.Status && len(reads.Fields) == 0 {

@@ -20,7 +20,8 @@
 //     update, adopt, repair, or report. What a crash must not make us forget is saved
 //     before the first write.
 //  4. advance: the newest layer that is not paused reaches its next stages, as long as all
-//     before them is applied and their gates are open. Before a stage, preflight asks the
+//     before them is applied and their gates are open. Before the first one, conform judges
+//     custom resources by the definitions that come with them. Before each, preflight asks the
 //     server by dry-run about the rest of the phase; then reach holds it as step 3 does.
 //  5. prune: of the inventory's objects without a place, those that the freeze, a pause,
 //     the deletion budget (afford) and the guard of definitions let go are deleted or

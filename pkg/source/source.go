@@ -1,7 +1,6 @@
-// Package source is where revisions come from: each folder below it reads one
-// kind of input (a directory of manifests, later payloads, bundles, charts) and
-// returns phased objects. What all of them share is here: the order of phases.
-// It is pure; no client, no scheme.
+// Package source is where revisions come from: each folder below it reads one kind of input
+// (a directory of manifests, a bundle, a chart …) and returns phased objects. What all of
+// them share is here: the order of phases. This package has no client and no scheme.
 package source
 
 import "github.com/penstock-project/penstock/pkg/manifest"

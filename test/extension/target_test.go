@@ -187,7 +187,7 @@ func (a abroad) away() {
 	a.awaitGone(revisions, a.name+"-1", "no more are kept")
 	uid := a.has("configmap/"+a.name, ".metadata.uid")
 	a.way.Cut()
-	a.awaitExtension(a.name, "the cluster is away", is("Ready=Unknown/Unseen", "Installed=True/Succeeded"))
+	a.awaitExtension(a.name, "the cluster is away", is("Ready=Unknown/Unknown", "Installed=True/Succeeded"))
 	bob.MustKubectl("delete", "clusterextension", leaving, "--wait=false")
 	write(a.name, before+1)
 	a.awaitRevision(leaving+"-1", "its deletion waits, and says why", func(r *olmv1alpha1.ClusterExtensionRevision) bool {

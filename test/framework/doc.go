@@ -10,6 +10,8 @@
 //	plugin     kubectl penstock, as a user types it, in the process of the test
 //	objects    the smallest ConfigMap, Secret, Deployment … that a kube-apiserver takes
 //	widgets    a kind that somebody else owns, and a profile of it that a user defines
+//	registry   a registry for images, with a certificate and a password
+//	poll       waiting for what no watch tells
 //	pools      what the Machine Config Operator does, without machines
 //	replicas   several replicas of the program on a shared etcd, faults between them,
 //	           and what must be true of all of them afterwards
@@ -18,12 +20,16 @@
 //
 // What a test is about decides where it is:
 //
-//	test/engine   the engine against a kube-apiserver, without our API
-//	test/server   the API server: its manners, rights, certificates, stores, replicas
-//	test/e2e      the program as a user runs it, by kubectl
-//	test/soak     minutes of trouble (make soak)
-//	test/bench    measurements (make bench-reads and others)
-//	test/demo     the demonstration (make demo)
+//	test/engine     the engine against a kube-apiserver, without our API
+//	test/server     the API server: its manners, rights, certificates, stores, replicas
+//	test/extension  ClusterExtensions: catalogs, resolution, Helm, what comes from OLM
+//	test/chartkind  kinds that are made of charts
+//	test/template   image templates of catalogs
+//	test/e2e        the program as a user runs it, by kubectl
+//	test/console    the console in a browser, a module of its own
+//	test/soak       minutes of trouble (make soak)
+//	test/bench      measurements (make bench-reads and others), a module of its own
+//	test/demo       the demonstration (make demo)
 //
 // A test begins with cluster.Start. A control plane costs two seconds of a
 // processor: what can live beside the tests that are there joins them as a subtest, and

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Whiteouts: entries of a layer that remove what layers below it have
@@ -258,12 +260,10 @@ func (a attempt) link(name, target string) error {
 	return a.root.Link(resolved, name)
 }
 
-func shortened(s string) string {
-	if len(s) > 256 {
-		return s[:256] + "…"
-	}
-	return s
-}
+// maxNameBytes bounds what a refusal says of a name or a media type that an image has.
+const maxNameBytes = 256
+
+func shortened(s string) string { return text.Clip(s, maxNameBytes) }
 
 // whiteout removes one path that lower layers have.
 func (a attempt) whiteout(entry, folder, base string) error {

@@ -3,10 +3,11 @@ package report
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Types of conditions.
@@ -98,15 +99,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 
 // Clip shortens a message to what a condition has room for.
 func Clip(message string) string {
-	message = strings.TrimSpace(message)
-	if len(message) <= maxMessage {
-		return message
-	}
-	cut := maxMessage - len("...")
-	for cut > 0 && !utf8.RuneStart(message[cut]) {
-		cut--
-	}
-	return message[:cut] + "..."
+	return text.Clip(strings.TrimSpace(message), maxMessage)
 }
 
 // stamped gives conditions the times at which their status changed: that of what is stored, or

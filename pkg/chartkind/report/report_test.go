@@ -167,7 +167,7 @@ func TestClip(t *testing.T) {
 	if got := Clip("a\tb\x1b[31m " + strings.Repeat("x", 32<<10)); len(got) > maxMessage {
 		t.Errorf("%d bytes of 32 KiB", len(got))
 	}
-	if got := Clip(strings.Repeat("ü", 2000)); len(got) > maxMessage || !strings.HasSuffix(got, "ü...") {
+	if got := Clip(strings.Repeat("ü", 2000)); len(got) > maxMessage || !strings.HasSuffix(got, "ü…") {
 		t.Errorf("%d bytes: %q", len(got), got[len(got)-8:])
 	}
 }

@@ -173,8 +173,8 @@ func TestExtension(t *testing.T) {
 				"Available=False/Unavailable: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff")},
 			want: []string{"argocd-1 is not available: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff. The author of the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
 		},
-		"Unseen": {
-			reason: "nothing is known", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Available=Unknown/Unseen: watches do not answer")},
+		"Unknown": {
+			reason: "nothing is known", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Available=Unknown/Unknown: watches do not answer")},
 			want: []string{"argocd-1 was available, but it is not known whether it still is: watches do not answer. It is known when the cluster answers."},
 		},
 		"Archived": {reason: "the end", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, lifecycle(v1alpha1.LifecycleStateArchived), "Progressing=False/Archived")}, want: []string{"argocd-1 is archived."}},

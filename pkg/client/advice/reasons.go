@@ -37,7 +37,7 @@ func revisionSteps() map[string]step {
 		"WaitingForLevel": {who: Nobody, do: "It continues by itself when the objects of the earlier level are there"},
 		"HandedToHelm":    {who: Nobody, do: "Helm applies what it asks for"},
 		"HandingToHelm":   {who: Nobody, do: "It continues by itself"},
-		"Unseen":          {who: Nobody, do: "It is known when the cluster answers"},
+		"Unknown":         {who: Nobody, do: "It is known when the cluster answers"},
 
 		// It waits for a person.
 		"Paused":                   {who: Author, do: "resume it", command: "kubectl penstock resume {revision}"},

@@ -56,7 +56,7 @@ func (v *visit) fallBack(ctx context.Context) error {
 		return v.refuse(ctx, failed, no)
 	}
 	// The cache may be behind; whether this happens twice is for the store to say.
-	to, no, err := v.wayBack(ctx, failed)
+	to, no, err := v.storedTarget(ctx, failed)
 	if err != nil {
 		return fmt.Errorf("looking for a revision to roll %s back to: %w", failed.Name, err)
 	}
@@ -113,9 +113,9 @@ func hasObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return slices.ContainsFunc(revision.Spec.Phases, func(phase olmv1alpha1.RevisionPhase) bool { return len(phase.Objects) > 0 })
 }
 
-// wayBack is backTo of what is stored. It returns nothing when that is not what
+// storedTarget is backTo of what is stored. It returns nothing when that is not what
 // the failed revision was seen in.
-func (v *visit) wayBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision) (string, *refusal, error) {
+func (v *visit) storedTarget(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision) (string, *refusal, error) {
 	revisions, err := bychain.List(ctx, v.Reader, v.chain)
 	if err != nil {
 		return "", nil, err

@@ -38,7 +38,7 @@ const (
 	reasonIsRollback  = "IsRollback"
 	reasonOvertaken   = "Overtaken"
 	reasonReleased    = "Released"
-	reasonUnknown     = "Unseen"
+	reasonUnknown     = "Unknown"
 	reasonFrozen      = "Frozen"
 	reasonHanded      = "HandedToHelm"
 	reasonHanding     = "HandingToHelm"

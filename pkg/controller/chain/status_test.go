@@ -130,7 +130,7 @@ func TestStatusConditions(t *testing.T) {
 		},
 		"superseded, unknown": {
 			"what it still has may be as it was", revision(available, succeeded), finding{layer: unknown, successor: "argocd-3"}, 0,
-			"Ready=Unknown/Unseen Available=Unknown/Unseen Progressing=False/Superseded Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/Superseded",
+			"Ready=Unknown/Unknown Available=Unknown/Unknown Progressing=False/Superseded Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/Superseded",
 		},
 		"superseded, frozen": {
 			"what it still has is not repaired", revision(succeeded), finding{layer: drifted, successor: "argocd-3", freeze: &rollout.Freeze{}}, 0,
@@ -164,7 +164,7 @@ func TestStatusConditions(t *testing.T) {
 		},
 		"unknown after success": {
 			"what cannot be seen may be as it was", revision(available, succeeded), finding{layer: unknown, newest: true}, 0,
-			"Ready=Unknown/Unseen Available=Unknown/Unseen Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled",
+			"Ready=Unknown/Unknown Available=Unknown/Unknown Progressing=False/RolledOut Succeeded=True/RolledOut Failing=False/NoFailure Stalled=False/NotStalled",
 		},
 		"unknown, and not available before": {
 			"what was not there then is not there because nobody looks", revision(), finding{layer: unknown, newest: true}, 0,

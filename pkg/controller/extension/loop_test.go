@@ -169,7 +169,7 @@ func TestOwner(t *testing.T) {
 
 // TestCrash: a process dies after each of its writes, and the next one comes to the same end.
 func TestCrash(t *testing.T) {
-	for name, story := range map[string]func(p *plane, run func()){
+	for name, scenario := range map[string]func(p *plane, run func()){
 		"Upgrade": func(p *plane, run func()) {
 			p.publish("1.0.0")
 			p.apply(nil)
@@ -205,7 +205,7 @@ func TestCrash(t *testing.T) {
 				t.Run(fmt.Sprint(left), func(t *testing.T) {
 					p := newPlane(t)
 					p.left = left
-					story(p, func() { died = p.survive() })
+					scenario(p, func() { died = p.survive() })
 				})
 				if !died || t.Failed() {
 					break

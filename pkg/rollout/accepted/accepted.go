@@ -26,6 +26,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // mostBytes is how large a manifest may be. A stored object has defaults and managedFields
@@ -40,18 +41,13 @@ type Verdict struct {
 	Unknown string
 	// Resource that serves the kind.
 	Resource schema.GroupVersionResource
-	// Rights are needed besides that to patch the resource.
-	Rights []Right
+	// Rights are needed besides that to patch the resource: Kubernetes asks for them on all
+	// objects of the resource, or on one.
+	Rights []right.Right
 	// Quota is true when a ResourceQuota of the namespace has a say in updates of the kind.
 	Quota bool
 	// Images is true when the image of a container changes.
 	Images bool
-}
-
-// Right is a verb on a resource. Kubernetes asks for it on all objects of the resource, or on one.
-type Right struct {
-	Verb     string
-	Resource schema.GroupResource
 }
 
 // Judge says what is known of the update of an object from a manifest to another one, both in

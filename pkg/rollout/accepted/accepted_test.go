@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 const deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"ns","labels":{"app":"x"}},"spec":{"replicas":1,"selector":{"matchLabels":{"app":"x"}},` +
@@ -185,7 +186,7 @@ func TestVerdict(t *testing.T) {
 		of     string
 		quota  bool
 		images bool
-		right  Right
+		right  right.Right
 	}{
 		"service-label": {of: "services", quota: true}, "image": {of: "deployments", images: true}, "replicas": {of: "deployments"},
 		"binding": {of: "rolebindings", right: roleRights("bind", "clusterroles")[0]},

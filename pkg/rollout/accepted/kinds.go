@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // kind is what is known of updates of a kind.
 type kind struct {
 	resource string
 	fields   object
-	rights   []Right
+	rights   []right.Right
 	quota    bool
 	// most bytes of a manifest, or 0 for mostBytes.
 	most int
@@ -64,10 +66,10 @@ var scaled = map[string]rule{"replicas": replicas}
 
 // roleRights are what Kubernetes asks for on roles: whoever writes a binding is to have the verb on the
 // role that it names (pkg/registry/rbac, BindingAuthorized).
-func roleRights(verb string, resources ...string) []Right {
-	var all []Right
+func roleRights(verb string, resources ...string) []right.Right {
+	var all []right.Right
 	for _, resource := range resources {
-		all = append(all, Right{verb, schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: resource}})
+		all = append(all, right.Right{Verb: verb, Group: "rbac.authorization.k8s.io", Resource: resource})
 	}
 	return all
 }

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout/accepted"
 )
 
@@ -74,11 +75,8 @@ type Admission struct {
 	followed map[schema.GroupVersionResource]*following
 	quotas   *quotas
 	// rights are what was asked lately.
-	rights map[right]answer
+	rights map[right.Right]answer
 }
-
-// right is a verb on a resource, everywhere.
-type right struct{ verb, group, resource string }
 
 type answer struct {
 	allowed bool
@@ -114,7 +112,7 @@ func New(o Options) (*Admission, error) {
 func newOf(clock clock.PassiveClock, client kubernetes.Interface, served discovery.DiscoveryInterface, objects dynamic.Interface, partial metadata.Interface) *Admission {
 	return &Admission{
 		clock: clock, client: client, discovery: served, dynamic: objects, metadata: partial,
-		followed: map[schema.GroupVersionResource]*following{}, rights: map[right]answer{},
+		followed: map[schema.GroupVersionResource]*following{}, rights: map[right.Right]answer{},
 	}
 }
 
@@ -213,12 +211,8 @@ func (a *Admission) ask(ctx context.Context, update accepted.Verdict) (knowledge
 			return knowledge{}, err
 		}
 	}
-	asked := []right{{"patch", "*", "*"}}
-	for _, more := range update.Rights {
-		asked = append(asked, right{more.Verb, more.Resource.Group, more.Resource.Resource})
-	}
-	for _, r := range asked {
-		if err := a.may(ctx, r); err != nil {
+	for _, needed := range append([]right.Right{{Verb: "patch", Group: "*", Resource: "*"}}, update.Rights...) {
+		if err := a.may(ctx, needed); err != nil {
 			return knowledge{}, err
 		}
 	}
@@ -261,20 +255,20 @@ func (a *Admission) look(ctx context.Context) error {
 }
 
 // may fails when we certainly may not do something, or it is not known.
-func (a *Admission) may(ctx context.Context, r right) error {
-	known, found := a.rights[r]
+func (a *Admission) may(ctx context.Context, needed right.Right) error {
+	known, found := a.rights[needed]
 	if !found || !a.clock.Now().Before(known.until) {
 		review, err := a.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: r.resource}},
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: needed.Attributes()},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("asking what we may do: %w", err)
 		}
 		known = answer{review.Status.Allowed, a.clock.Now().Add(believedFor)}
-		a.rights[r] = known
+		a.rights[needed] = known
 	}
 	if !known.allowed {
-		return fmt.Errorf("we may not %s %s.%s", r.verb, r.resource, r.group)
+		return fmt.Errorf("we may not %s", needed)
 	}
 	return nil
 }

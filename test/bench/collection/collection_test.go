@@ -1,3 +1,4 @@
+// Package collection measures what collecting old manifests takes from those who read and write.
 package collection
 
 import (

@@ -107,7 +107,7 @@ func planOf(c change, now standing) plan {
 	}
 	if c.armed {
 		for _, target := range targets(c.revision, now.others) {
-			p.add(planWayBack(c.revision, target, now))
+			p.add(planRollback(c.revision, target, now))
 		}
 	}
 	if c.kind == remove && c.revision.DeletionTimestamp == nil {
@@ -135,7 +135,7 @@ func planRelease(c change, now standing) plan {
 		}
 		return plan{deletes: without(there, nil)}
 	}
-	return planWayBack(c.revision, undone, now)
+	return planRollback(c.revision, undone, now)
 }
 
 func (p *plan) add(more plan) {
@@ -221,16 +221,16 @@ func planOtherWaysBack(removed *olm.ClusterExtensionRevision, now standing) plan
 		}
 		for _, target := range targets(armed, others) {
 			if !asked[target.Name] {
-				p.add(planWayBack(removed, target, now))
+				p.add(planRollback(removed, target, now))
 			}
 		}
 	}
 	return p
 }
 
-// planWayBack writes all objects of the target, and what it lacks goes: of what the
+// planRollback writes all objects of the target, and what it lacks goes: of what the
 // chain has, and of what the revision and the others may still put there.
-func planWayBack(revision, target *olm.ClusterExtensionRevision, now standing) plan {
+func planRollback(revision, target *olm.ClusterExtensionRevision, now standing) plan {
 	there := append(slices.Clone(now.inventory), heldBy(revision)...)
 	for _, layer := range layersOf(now.others) {
 		there = append(there, heldBy(layer)...)

@@ -32,7 +32,7 @@ func validateForm(spec *v1alpha1.ConfigurationProfileDefinitionSpec, path *field
 	} else if len(raw) > maxSpecBytes {
 		return field.ErrorList{field.TooLong(path, field.OmitValueType{}, maxSpecBytes)}
 	}
-	errs := text(spec.Description, path.Child("description"), maxTextBytes)
+	errs := requiredText(spec.Description, path.Child("description"), maxTextBytes)
 	errs = append(errs, bounded(len(spec.Requirements), 1, maxRequirements, path.Child("requirements"))...)
 	errs = append(errs, bounded(len(spec.Items), 1, maxItems, path.Child("items"))...)
 	errs = append(errs, bounded(len(spec.Variables), 0, maxVariables, path.Child("variables"))...)
@@ -46,13 +46,13 @@ func validateForm(spec *v1alpha1.ConfigurationProfileDefinitionSpec, path *field
 	for i, variable := range spec.Variables {
 		at := path.Child("variables").Index(i)
 		errs = append(errs, named(variable.Name, seen, at.Child("name"))...)
-		errs = append(errs, text(variable.Expression, at.Child("expression"), maxExpressionBytes)...)
+		errs = append(errs, requiredText(variable.Expression, at.Child("expression"), maxExpressionBytes)...)
 	}
 	for list, checks := range map[string][]v1alpha1.DefinitionCheck{"prerequisites": spec.Prerequisites, "validations": spec.Validations} {
 		for i, check := range checks {
 			at := path.Child(list).Index(i)
-			errs = append(errs, text(check.Expression, at.Child("expression"), maxExpressionBytes)...)
-			errs = append(errs, text(check.Message, at.Child("message"), maxTextBytes)...)
+			errs = append(errs, requiredText(check.Expression, at.Child("expression"), maxExpressionBytes)...)
+			errs = append(errs, requiredText(check.Message, at.Child("message"), maxTextBytes)...)
 		}
 	}
 	return append(errs, validateItems(spec, path.Child("items"))...)
@@ -64,7 +64,7 @@ func validateRequirements(spec *v1alpha1.ConfigurationProfileDefinitionSpec, pat
 	for i, requirement := range spec.Requirements {
 		at := path.Index(i)
 		errs = append(errs, named(requirement.Name, seen, at.Child("name"))...)
-		errs = append(errs, text(requirement.Install, at.Child("install"), maxTextBytes)...)
+		errs = append(errs, requiredText(requirement.Install, at.Child("install"), maxTextBytes)...)
 		if problems := validation.IsDNS1035Label(strings.ToLower(requirement.Kind)); len(problems) > 0 {
 			errs = append(errs, field.Invalid(at.Child("kind"), requirement.Kind, "must be the kind that the definition defines"))
 		}
@@ -155,7 +155,7 @@ func validateItems(spec *v1alpha1.ConfigurationProfileDefinitionSpec, path *fiel
 		}
 		targets[item.Target] = true
 		for name, expression := range map[string]string{"object": item.Object, "impact": item.Impact, "reason": item.Reason} {
-			errs = append(errs, text(expression, at.Child(name), maxExpressionBytes)...)
+			errs = append(errs, requiredText(expression, at.Child(name), maxExpressionBytes)...)
 		}
 		for name, expression := range map[string]string{"when": item.When, "notes": item.Notes} {
 			if len(expression) > maxExpressionBytes {
@@ -163,12 +163,12 @@ func validateItems(spec *v1alpha1.ConfigurationProfileDefinitionSpec, path *fiel
 			}
 		}
 		if blast := item.BlastRadius; blast != nil {
-			errs = append(errs, text(blast.Pools, at.Child("blastRadius", "pools"), maxExpressionBytes)...)
+			errs = append(errs, requiredText(blast.Pools, at.Child("blastRadius", "pools"), maxExpressionBytes)...)
 		}
 		errs = append(errs, bounded(len(item.Waits), 0, maxWaits, at.Child("waits"))...)
 		for j, wait := range item.Waits {
-			errs = append(errs, text(wait.Expression, at.Child("waits").Index(j).Child("expression"), maxExpressionBytes)...)
-			errs = append(errs, text(wait.Message, at.Child("waits").Index(j).Child("message"), maxTextBytes)...)
+			errs = append(errs, requiredText(wait.Expression, at.Child("waits").Index(j).Child("expression"), maxExpressionBytes)...)
+			errs = append(errs, requiredText(wait.Message, at.Child("waits").Index(j).Child("message"), maxTextBytes)...)
 		}
 	}
 	return errs
@@ -194,7 +194,7 @@ func named(name string, seen map[string]bool, path *field.Path) field.ErrorList 
 	return nil
 }
 
-func text(value string, path *field.Path, most int) field.ErrorList {
+func requiredText(value string, path *field.Path, most int) field.ErrorList {
 	switch {
 	case strings.TrimSpace(value) == "":
 		return field.ErrorList{field.Required(path, "")}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Profile is a definition under its name.
@@ -296,9 +297,4 @@ func whole(made any, apiVersion, kind string, target v1alpha1.DefinitionTarget) 
 }
 
 // clip bounds text that is shown.
-func clip(text string) string {
-	if len(text) <= maxNoteBytes {
-		return text
-	}
-	return text[:maxNoteBytes] + "..."
-}
+func clip(shown string) string { return text.Clip(shown, maxNoteBytes) }

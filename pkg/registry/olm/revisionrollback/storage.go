@@ -117,14 +117,14 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 	if err := caller.NeedCreate(ctx); err != nil {
 		return nil, err
 	}
-	way, err := r.wayBack(ctx, name, body.Spec.From)
+	wanted, err := r.find(ctx, name, body.Spec.From)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.keepsStoredVersions(ctx, caller, way); err != nil {
+	if err := r.keepsStoredVersions(ctx, caller, wanted); err != nil {
 		return nil, err
 	}
-	created, err := r.create(ctx, way, body.Spec.Cause, options)
+	created, err := r.create(ctx, wanted, body.Spec.Cause, options)
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +132,13 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 	out := &olm.RevisionRollback{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       body.Spec,
-		Status:     olm.RevisionRollbackStatus{Revision: created.Name, From: way.newest.Name},
+		Status:     olm.RevisionRollbackStatus{Revision: created.Name, From: wanted.newest.Name},
 	}
 	if !dryRun {
 		out.Status.RevisionUID = string(created.UID)
 		return out, nil
 	}
-	out.Status.Diff, err = r.diff(ctx, caller, way, created.Name)
+	out.Status.Diff, err = r.diff(ctx, caller, wanted, created.Name)
 	return out, err
 }
 
@@ -155,32 +155,32 @@ func validateRollback(body *olm.RevisionRollback) field.ErrorList {
 
 // create stores the new revision as the endpoint of the main resource would: it
 // is mutated and validated as one, and not as the rollback that it comes from.
-func (r *REST) create(ctx context.Context, way wayBack, cause string, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
-	out, err := r.revisions.Create(ctx, way.revision(cause), r.rollbackOf(ctx, way), options)
+func (r *REST) create(ctx context.Context, wanted rollback, cause string, options *metav1.CreateOptions) (*olm.ClusterExtensionRevision, error) {
+	out, err := r.revisions.Create(ctx, wanted.revision(cause), r.rollbackOf(ctx, wanted), options)
 	if err != nil {
-		return nil, r.overtaken(ctx, way, err)
+		return nil, r.overtaken(ctx, wanted, err)
 	}
-	audit.AddAuditAnnotation(ctx, v1alpha1.RollbackOfAnnotation, way.target.Name)
+	audit.AddAuditAnnotation(ctx, v1alpha1.RollbackOfAnnotation, wanted.target.Name)
 	return out, nil
 }
 
 // overtaken tells a caller who lost against another create that they may try again: what
 // they wanted to roll back is not the newest any more.
-func (r *REST) overtaken(ctx context.Context, way wayBack, err error) error {
+func (r *REST) overtaken(ctx context.Context, wanted rollback, err error) error {
 	if !apierrors.IsAlreadyExists(err) && !apierrors.IsInvalid(err) {
 		return err
 	}
-	newest, newestErr := r.newest(ctx, way.chain)
-	if newestErr != nil || newest == nil || newest.UID == way.newest.UID {
+	newest, newestErr := r.newest(ctx, wanted.chain)
+	if newestErr != nil || newest == nil || newest.UID == wanted.newest.UID {
 		return err
 	}
-	return conflict(way.target.Name, fmt.Sprintf("%s was created meanwhile: look at it, then try again", newest.Name))
+	return conflict(wanted.target.Name, fmt.Sprintf("%s was created meanwhile: look at it, then try again", newest.Name))
 }
 
 // rollbackOf says what becomes of the owner of the extension, if it has one.
-func (r *REST) rollbackOf(ctx context.Context, way wayBack) clusterextensionrevision.Rollback {
-	back := clusterextensionrevision.Rollback{Of: way.target.Name}
-	owner := metav1.GetControllerOf(way.newest)
+func (r *REST) rollbackOf(ctx context.Context, wanted rollback) clusterextensionrevision.Rollback {
+	back := clusterextensionrevision.Rollback{Of: wanted.target.Name}
+	owner := metav1.GetControllerOf(wanted.newest)
 	if owner == nil {
 		return back
 	}
@@ -201,8 +201,8 @@ func (r *REST) rollbackOf(ctx context.Context, way wayBack) clusterextensionrevi
 
 // diff returns what the rollback would change, when the caller may get diffs of
 // both revisions.
-func (r *REST) diff(ctx context.Context, caller *access.Caller, way wayBack, name string) (*olm.RevisionDiff, error) {
-	for _, revision := range []string{way.newest.Name, way.target.Name} {
+func (r *REST) diff(ctx context.Context, caller *access.Caller, wanted rollback, name string) (*olm.RevisionDiff, error) {
+	for _, revision := range []string{wanted.newest.Name, wanted.target.Name} {
 		err := caller.NeedSubresource(ctx, revision, "diff")
 		if apierrors.IsForbidden(err) {
 			warning.AddWarning(ctx, "", "without a diff: "+err.Error())
@@ -213,9 +213,9 @@ func (r *REST) diff(ctx context.Context, caller *access.Caller, way wayBack, nam
 		}
 	}
 	// The content is the target's; its name would not say what is meant.
-	renamed := *way.target
+	renamed := *wanted.target
 	renamed.Name = name
-	return r.deps.Differ.Between(ctx, way.newest, &renamed, nil)
+	return r.deps.Differ.Between(ctx, wanted.newest, &renamed, nil)
 }
 
 func conflict(name, detail string) error {

@@ -21,12 +21,12 @@ import (
 //
 // Which one it is tells what is in the target, so that takes the right to read its
 // manifests.
-func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, way wayBack) error {
-	definitions := changedDefinitions(way.newest, way.target)
+func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, wanted rollback) error {
+	definitions := changedDefinitions(wanted.newest, wanted.target)
 	if r.deps.StoredVersions == nil || len(definitions) == 0 {
 		return nil
 	}
-	objects, err := r.deps.Revisions.Contents(ctx, way.target)
+	objects, err := r.deps.Revisions.Contents(ctx, wanted.target)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, w
 		if !definitions[object.Digest] {
 			continue
 		}
-		stored, err := r.deps.StoredVersions.StoredVersions(ctx, way.target.Target(), object.Name)
+		stored, err := r.deps.StoredVersions.StoredVersions(ctx, wanted.target.Target(), object.Name)
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("reading in which versions objects of %s are stored: %w", object.Name, err))
 		}
@@ -46,14 +46,14 @@ func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, w
 		if len(lost) == 0 {
 			continue
 		}
-		switch err := caller.NeedSubresource(ctx, way.target.Name, "manifests"); {
+		switch err := caller.NeedSubresource(ctx, wanted.target.Name, "manifests"); {
 		case apierrors.IsForbidden(err):
-			return conflict(way.target.Name, fmt.Sprintf("a CustomResourceDefinition of %s lacks a version in which objects are stored; which one is shown only to users who may get the manifests of that revision", way.target.Name))
+			return conflict(wanted.target.Name, fmt.Sprintf("a CustomResourceDefinition of %s lacks a version in which objects are stored; which one is shown only to users who may get the manifests of that revision", wanted.target.Name))
 		case err != nil:
 			return err
 		default:
-			return conflict(way.target.Name, fmt.Sprintf("CustomResourceDefinition %s has objects stored as %s, and %s defines only %s: migrate them first, and remove the version from status.storedVersions",
-				object.Name, strings.Join(lost, ", "), way.target.Name, strings.Join(defined, ", ")))
+			return conflict(wanted.target.Name, fmt.Sprintf("CustomResourceDefinition %s has objects stored as %s, and %s defines only %s: migrate them first, and remove the version from status.storedVersions",
+				object.Name, strings.Join(lost, ", "), wanted.target.Name, strings.Join(defined, ", ")))
 		}
 	}
 	return nil

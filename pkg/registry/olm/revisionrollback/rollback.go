@@ -14,38 +14,38 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// wayBack is from where to where a rollback goes.
-type wayBack struct {
+// rollback is from which revision to which one it goes.
+type rollback struct {
 	chain          string
 	target, newest *olm.ClusterExtensionRevision
 	// number of the revision that the rollback makes.
 	number int64
 }
 
-// wayBack finds the way to a revision. The newest one must be from, if that is
+// find says what a rollback to a revision is. The newest one must be from, if that is
 // given: whoever asks twice for the same gets it once.
-func (r *REST) wayBack(ctx context.Context, name, from string) (wayBack, error) {
+func (r *REST) find(ctx context.Context, name, from string) (rollback, error) {
 	target, err := r.deps.Revisions.Stored(ctx, name)
 	if err != nil {
-		return wayBack{}, err
+		return rollback{}, err
 	}
-	way := wayBack{target: target}
-	way.chain, _, _ = olm.ChainOf(name)
-	if way.newest, err = r.newest(ctx, way.chain); err != nil {
-		return wayBack{}, err
+	wanted := rollback{target: target}
+	wanted.chain, _, _ = olm.ChainOf(name)
+	if wanted.newest, err = r.newest(ctx, wanted.chain); err != nil {
+		return rollback{}, err
 	}
-	if way.newest == nil || way.newest.Spec.Revision <= target.Spec.Revision {
-		return wayBack{}, conflict(name, "it is the newest revision of its extension: there is nothing to roll back")
+	if wanted.newest == nil || wanted.newest.Spec.Revision <= target.Spec.Revision {
+		return rollback{}, conflict(name, "it is the newest revision of its extension: there is nothing to roll back")
 	}
-	if from != "" && from != way.newest.Name {
-		return wayBack{}, conflict(name, fmt.Sprintf("%s is not the newest revision of its extension any more: %s is", from, way.newest.Name))
+	if from != "" && from != wanted.newest.Name {
+		return rollback{}, conflict(name, fmt.Sprintf("%s is not the newest revision of its extension any more: %s is", from, wanted.newest.Name))
 	}
-	head, _, err := r.deps.Heads.Get(ctx, way.chain)
+	head, _, err := r.deps.Heads.Get(ctx, wanted.chain)
 	if err != nil {
-		return wayBack{}, apierrors.NewInternalError(err)
+		return rollback{}, apierrors.NewInternalError(err)
 	}
-	way.number = max(head.Next(), way.newest.Spec.Revision+1)
-	return way, nil
+	wanted.number = max(head.Next(), wanted.newest.Spec.Revision+1)
+	return wanted, nil
 }
 
 func (r *REST) newest(ctx context.Context, chain string) (*olm.ClusterExtensionRevision, error) {
@@ -68,7 +68,7 @@ func (r *REST) newest(ctx context.Context, chain string) (*olm.ClusterExtensionR
 //
 // Acknowledgements, such as that of losing custom resources, were given for the
 // target's own time and are not repeated.
-func (w wayBack) revision(cause string) *olm.ClusterExtensionRevision {
+func (w rollback) revision(cause string) *olm.ClusterExtensionRevision {
 	newest, target := w.newest.DeepCopy(), w.target.DeepCopy()
 	revision := &olm.ClusterExtensionRevision{
 		ObjectMeta: metav1.ObjectMeta{

@@ -9,7 +9,7 @@ import (
 )
 
 // workedExample is that of the design document, from its manifest to the end of the
-// plan, and what comes after it: an upgrade, and the way back.
+// plan, and what comes after it: an upgrade, and a rollback.
 func workedExample(w sharedPlane) {
 	name := strings.TrimSpace(w.MustKubectlInput(`
 apiVersion: hco.kubevirt.io/v1alpha1
