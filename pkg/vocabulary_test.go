@@ -188,7 +188,7 @@ func TestGlossary(t *testing.T) {
 	if len(rows) == 0 || len(rows) > mostTerms {
 		t.Errorf("%d terms, want 1 to %d", len(rows), mostTerms)
 	}
-	if lines := regexp.MustCompile("(?m)^\\| [^|]+ \\|").FindAllString(string(text), -1); len(lines) != len(rows)+strings.Count(string(text), "| term | what it is | package |") {
+	if lines := regexp.MustCompile(`(?m)^\| [^|]+ \|`).FindAllString(string(text), -1); len(lines) != len(rows)+strings.Count(string(text), "| term | what it is | package |") {
 		t.Errorf("%d lines of tables, %d terms: a line is not a term, a sentence and a package", len(lines), len(rows))
 	}
 	seen := map[string]bool{}
