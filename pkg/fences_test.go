@@ -4,6 +4,7 @@
 package fences
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -225,6 +226,76 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// informerMakers are the folders that make informers themselves, with the reason.
+func informerMakers() map[string]string {
+	return map[string]string{
+		"pkg/objectwatch":       "it makes them for all others",
+		"pkg/generated":         "it is made by a generator",
+		"pkg/server/leadership": "the cache of controller-runtime has it make them",
+	}
+}
+
+// TestInformers: an informer is made by pkg/objectwatch, so that what it keeps and what happens
+// when it fails are said where it is made.
+func TestInformers(t *testing.T) {
+	makers := informerMakers()
+	found := map[string]bool{}
+	sources(t, func(file string, source []byte) {
+		for _, at := range informersIn(t, file, source) {
+			maker := ""
+			for folder := range makers {
+				if in(folder, path.Dir(file)) {
+					maker = folder
+				}
+			}
+			found[maker] = true
+			if maker == "" {
+				t.Errorf("%s: an informer is made by hand: use objectwatch.New, or objectwatch.NewInformer", at)
+			}
+		}
+	})
+	// A folder that makes none any more, or was renamed, needs no exception.
+	for folder, reason := range makers {
+		if !found[folder] {
+			t.Errorf("%s makes no informer any more (%s)", folder, reason)
+		}
+	}
+}
+
+// informersIn is where a file makes informers, or passes on what does.
+func informersIn(t *testing.T, file string, source []byte) []token.Position {
+	t.Helper()
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, file, source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []token.Position
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		selected, ok := node.(*ast.SelectorExpr)
+		if ok && (selected.Sel.Name == "NewSharedInformer" || strings.HasPrefix(selected.Sel.Name, "NewSharedIndexInformer")) {
+			found = append(found, files.Position(selected.Pos()))
+		}
+		return true
+	})
+	return found
+}
+
+func TestInformersIn(t *testing.T) {
+	for source, want := range map[string]int{
+		"package p; var i = cache.NewSharedIndexInformer(from, example, 0, nil)":                  1,
+		"package p; var i = toolscache.NewSharedIndexInformerWithOptions(from, example, options)": 1,
+		"package p; var i = cache.NewSharedInformer(from, example, 0)":                            1,
+		"package p; var o = options{NewInformer: cache.NewSharedIndexInformer}":                   1,
+		"package p; var f = informers.NewSharedInformerFactory(client, 0)":                        0,
+		"package p; var i cache.SharedIndexInformer":                                              0,
+	} {
+		if got := len(informersIn(t, "p.go", []byte(source))); got != want {
+			t.Errorf("%s: %d, want %d", source, got, want)
+		}
+	}
+}
+
 func TestRuleOf(t *testing.T) {
 	for pkg, want := range map[string]string{
 		"pkg/rollout": "pkg/rollout", "pkg/rollout/targetclient": "pkg/rollout/targetclient", "pkg/rollout/other": "pkg/rollout",
@@ -255,11 +326,36 @@ func describe(folders []string) string {
 	return strings.Join(folders, ", ")
 }
 
-// packages returns the imports of ours of every package. Tests may import what
-// they need, and so may packages that exist for tests.
+// packages returns the imports of ours of every package.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
+	sources(t, func(file string, source []byte) {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg := path.Dir(file)
+		if _, known := found[pkg]; !known {
+			found[pkg] = nil
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if own, ok := strings.CutPrefix(imported, module); ok {
+				found[pkg] = append(found[pkg], own)
+			}
+		}
+	})
+	return found
+}
+
+// sources calls visit for each file of our code. Tests may import and make what
+// they need, and so may packages that exist for tests.
+func sources(t *testing.T, visit func(file string, source []byte)) {
+	t.Helper()
 	root := os.DirFS("..")
 	for _, top := range []string{"pkg", "cmd"} {
 		err := fs.WalkDir(root, top, func(file string, entry fs.DirEntry, err error) error {
@@ -275,28 +371,11 @@ func packages(t *testing.T) map[string][]string {
 			if err != nil {
 				return err
 			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.ImportsOnly)
-			if err != nil {
-				return err
-			}
-			pkg := path.Dir(file)
-			if _, known := found[pkg]; !known {
-				found[pkg] = nil
-			}
-			for _, spec := range parsed.Imports {
-				imported, err := strconv.Unquote(spec.Path.Value)
-				if err != nil {
-					return err
-				}
-				if own, ok := strings.CutPrefix(imported, module); ok {
-					found[pkg] = append(found[pkg], own)
-				}
-			}
+			visit(file, source)
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return found
 }

@@ -62,30 +62,26 @@ type Watch[T Object] struct {
 // New returns a watch that sends no request before Run. Of is the client that client is a
 // part of: fakes say there what they cannot do. Example is any object of the type.
 func New[T Object, L runtime.Object](of any, client Client[L], example T, o Options) *Watch[T] {
-	w := &Watch[T]{
-		name:     o.Name,
-		informer: cache.NewSharedIndexInformer(source(of, client, o), example, 0, cache.Indexers{}),
-		changed:  func() {},
-	}
+	w := &Watch[T]{name: o.Name, changed: func() {}}
 	if o.Changed != nil {
 		w.changed = o.Changed
 	}
-	// An informer that has not run takes all of this.
+	w.informer = newInformer(source(of, client, o), example, InformerOptions{
+		Keep: o.Keep,
+		Failed: func(ctx context.Context, r *cache.Reflector, err error) {
+			w.mu.Lock()
+			w.failure = err
+			w.mu.Unlock()
+			if o.Failed == nil {
+				cache.DefaultWatchErrorHandler(ctx, r, err)
+				return
+			}
+			o.Failed()
+		},
+	})
+	// An informer that has not run takes it.
 	_, _ = w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { w.changed() }, UpdateFunc: func(any, any) { w.changed() }, DeleteFunc: func(any) { w.changed() },
-	})
-	if o.Keep != nil {
-		_ = w.informer.SetTransform(o.Keep)
-	}
-	_ = w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		w.mu.Lock()
-		w.failure = err
-		w.mu.Unlock()
-		if o.Failed == nil {
-			cache.DefaultWatchErrorHandler(ctx, r, err)
-			return
-		}
-		o.Failed()
 	})
 	return w
 }

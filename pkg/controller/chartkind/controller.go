@@ -199,10 +199,8 @@ func (c *Controller) setKinds(informer cache.SharedIndexInformer) {
 
 // watchKinds asks for a pass over each ChartKind that comes, changes or goes.
 func (c *Controller) watchKinds(ctx context.Context) {
-	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Kinds, c.Kinds.Resource(chartkind.Resource), ""), &unstructured.Unstructured{}, 0, cache.Indexers{})
-	_ = informer.SetTransform(trimmed)
-	// The kind is served some moments after its definition is there.
-	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
+	informer := objectwatch.NewInformer(c.Kinds, c.Kinds.Resource(chartkind.Resource), &unstructured.Unstructured{},
+		objectwatch.InformerOptions{Keep: trimmed, Failed: objectwatch.NotServedYet})
 	add := func(object any) {
 		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 		if err != nil || ctx.Err() != nil {

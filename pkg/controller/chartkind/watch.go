@@ -75,16 +75,13 @@ func (s *served) prepare() {
 	s.expected, s.chains, s.inputs = map[string]expectation{}, map[string]string{}, map[string]cache.SharedIndexInformer{}
 	s.settling, s.told = map[string]time.Time{}, map[string]told{}
 	resource := s.spec.Resource.GVR()
-	s.resources = cache.NewSharedIndexInformer(objectwatch.Source(s.account.Objects, s.account.Objects.Resource(resource), ""), &unstructured.Unstructured{}, 0,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	_ = s.resources.SetTransform(trimmed)
-	_ = s.resources.SetWatchErrorHandlerWithContext(s.watchFailed)
+	s.resources = objectwatch.NewInformer(s.account.Objects, s.account.Objects.Resource(resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{
+		Keep: trimmed, Failed: s.watchFailed, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+	})
 	for _, input := range s.spec.Inputs {
-		informer := cache.NewSharedIndexInformer(objectwatch.Source(s.account.Metadata, s.account.Metadata.Resource(input.GVR()), ""), &metav1.PartialObjectMetadata{}, 0,
-			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-		_ = informer.SetTransform(onlyIdentity)
-		_ = informer.SetWatchErrorHandlerWithContext(s.watchFailed)
-		s.inputs[input.Name] = informer
+		s.inputs[input.Name] = objectwatch.NewInformer(s.account.Metadata, s.account.Metadata.Resource(input.GVR()), &metav1.PartialObjectMetadata{}, objectwatch.InformerOptions{
+			Keep: onlyIdentity, Failed: s.watchFailed, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		})
 	}
 }
 

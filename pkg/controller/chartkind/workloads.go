@@ -44,8 +44,7 @@ func newWorkloads(client dynamic.Interface, changed func(chain string)) *workloa
 	w := &workloads{client: client, changed: changed, begun: make(chan struct{}), byKind: map[string]cache.SharedIndexInformer{}}
 	for kind, resource := range workloadKinds() {
 		gvr := schema.GroupVersionResource{Group: workloadGroup, Version: "v1", Resource: resource}
-		informer := cache.NewSharedIndexInformer(objectwatch.Source(client, labelled{client.Resource(gvr)}, ""), &unstructured.Unstructured{}, 0, cache.Indexers{})
-		_ = informer.SetTransform(essentials)
+		informer := objectwatch.NewInformer(client, labelled{client.Resource(gvr)}, &unstructured.Unstructured{}, objectwatch.InformerOptions{Keep: essentials})
 		notify := func(object any) {
 			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = gone.Obj

@@ -31,22 +31,21 @@ func (c *Controller) setExtensions(informer cache.SharedIndexInformer) {
 
 // watchExtensions asks for a pass over each extension that comes, changes or goes.
 func (c *Controller) watchExtensions(ctx context.Context) {
-	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Extensions, c.Extensions.Resource(extension.Resource), ""),
-		&unstructured.Unstructured{}, 0, cache.Indexers{})
-	// An informer that has not run takes all of this.
-	_ = informer.SetTransform(func(object any) (any, error) {
-		if found, ok := object.(*unstructured.Unstructured); ok {
-			found.SetManagedFields(nil)
-		}
-		return object, nil
+	informer := objectwatch.NewInformer(c.Extensions, c.Extensions.Resource(extension.Resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{
+		Keep: func(object any) (any, error) {
+			if found, ok := object.(*unstructured.Unstructured); ok {
+				found.SetManagedFields(nil)
+			}
+			return object, nil
+		},
+		Failed: objectwatch.NotServedYet,
 	})
-	// The kind is served some moments after its definition is there.
-	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	add := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && ctx.Err() == nil {
 			c.queue.Add(key)
 		}
 	}
+	// An informer that has not run takes it.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			c.noteOrphaning(object)

@@ -23,19 +23,17 @@ func (c *Controller) watchDefinition(ctx context.Context, kind annotated.Kind) {
 // watchObjects watches all objects of a kind. Of those without a template nothing is kept but
 // the name.
 func (c *Controller) watchObjects(ctx context.Context, kind annotated.Kind) {
-	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Catalogs, c.Catalogs.Resource(kind.Resource), ""), &unstructured.Unstructured{}, 0, cache.Indexers{})
+	informer := objectwatch.NewInformer(c.Catalogs, c.Catalogs.Resource(kind.Resource), &unstructured.Unstructured{},
+		objectwatch.InformerOptions{Keep: keep, Failed: objectwatch.NotServedYet})
 	changed := func(object any) {
 		if ctx.Err() == nil {
 			c.queue.Add(keyOf(kind, object))
 		}
 	}
-	// An informer that has not run takes all of this.
+	// An informer that has not run takes it.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }, DeleteFunc: changed,
 	})
-	_ = informer.SetTransform(keep)
-	// The kind is served some moments after its definition is there.
-	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	c.mu.Lock()
 	c.informers[kind.Definition()] = informer
 	c.mu.Unlock()
@@ -123,7 +121,14 @@ func (c *Controller) forgetAll(kind annotated.Kind) {
 
 // watchDefinitions watches all definitions, to see a kind come that a template needs.
 func (c *Controller) watchDefinitions(ctx context.Context) {
-	informer := cache.NewSharedIndexInformer(objectwatch.Source(c.Definitions, c.Definitions.Resource(objectwatch.Definitions), ""), &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})
+	identity := func(kept any) (any, error) {
+		if found, is := kept.(*metav1.PartialObjectMetadata); is {
+			return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion}}, nil
+		}
+		return kept, nil
+	}
+	informer := objectwatch.NewInformer(c.Definitions, c.Definitions.Resource(objectwatch.Definitions), &metav1.PartialObjectMetadata{},
+		objectwatch.InformerOptions{Keep: identity})
 	changed := func(object any) {
 		name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 		if _, group, is := strings.Cut(name, "."); err == nil && is && ctx.Err() == nil {
@@ -131,12 +136,6 @@ func (c *Controller) watchDefinitions(ctx context.Context) {
 		}
 	}
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) }})
-	_ = informer.SetTransform(func(kept any) (any, error) {
-		if found, is := kept.(*metav1.PartialObjectMetadata); is {
-			return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion}}, nil
-		}
-		return kept, nil
-	})
 	informer.RunWithContext(ctx)
 }
 

@@ -1,0 +1,41 @@
+package objectwatch
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+// InformerOptions say what an informer keeps, and what happens when it fails.
+type InformerOptions struct {
+	// Keep returns what is kept of an object; nil keeps all.
+	Keep cache.TransformFunc
+	// Failed is called when a list or a watch fails. A nil Failed has client-go log it.
+	Failed cache.WatchErrorHandlerWithContext
+	// Indexers are for what is looked up by more than its key. They may be nil.
+	Indexers cache.Indexers
+}
+
+// NewInformer returns an informer of all objects, for those who need their store or what was
+// before an event: others have a Watch. It sends no request before it runs. Parameters are as
+// in New.
+func NewInformer[L runtime.Object](of any, client Client[L], example runtime.Object, o InformerOptions) cache.SharedIndexInformer {
+	return newInformer(Source(of, client, ""), example, o)
+}
+
+func newInformer(from cache.ListerWatcher, example runtime.Object, o InformerOptions) cache.SharedIndexInformer {
+	indexers := o.Indexers
+	if indexers == nil {
+		indexers = cache.Indexers{} // AddIndexers writes to it
+	}
+	informer := cache.NewSharedIndexInformer(from, example, 0, indexers)
+	// An informer that has not run takes all of this. Nil is what it has anyway.
+	_ = informer.SetTransform(o.Keep)
+	_ = informer.SetWatchErrorHandlerWithContext(o.Failed)
+	return informer
+}
+
+// NotServedYet is a Failed that says nothing: a kind is served some moments after its
+// definition is there.
+func NotServedYet(context.Context, *cache.Reflector, error) {}
