@@ -265,20 +265,13 @@ func TestInformers(t *testing.T) {
 // informersIn is where a file makes informers, or passes on what does.
 func informersIn(t *testing.T, file string, source []byte) []token.Position {
 	t.Helper()
-	files := token.NewFileSet()
-	parsed, err := parser.ParseFile(files, file, source, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []token.Position
-	ast.Inspect(parsed, func(node ast.Node) bool {
+	return positions(t, file, source, func(node ast.Node) []ast.Node {
 		selected, ok := node.(*ast.SelectorExpr)
 		if ok && (selected.Sel.Name == "NewSharedInformer" || strings.HasPrefix(selected.Sel.Name, "NewSharedIndexInformer")) {
-			found = append(found, files.Position(selected.Pos()))
+			return []ast.Node{selected}
 		}
-		return true
+		return nil
 	})
-	return found
 }
 
 func TestInformersIn(t *testing.T) {
@@ -378,4 +371,23 @@ func sources(t *testing.T, visit func(file string, source []byte)) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// positions is where a file has what is sought: of each node of its syntax, sought returns the
+// nodes that count.
+func positions(t *testing.T, file string, source []byte, sought func(ast.Node) []ast.Node) []token.Position {
+	t.Helper()
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, file, source, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []token.Position
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		for _, one := range sought(node) {
+			found = append(found, files.Position(one.Pos()))
+		}
+		return true
+	})
+	return found
 }

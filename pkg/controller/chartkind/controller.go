@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -200,7 +201,7 @@ func (c *Controller) setKinds(informer cache.SharedIndexInformer) {
 // watchKinds asks for a pass over each ChartKind that comes, changes or goes.
 func (c *Controller) watchKinds(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Kinds, c.Kinds.Resource(chartkind.Resource), &unstructured.Unstructured{},
-		objectwatch.InformerOptions{Keep: trimmed, Failed: objectwatch.NotServedYet})
+		objectwatch.InformerOptions{Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet})
 	add := func(object any) {
 		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 		if err != nil || ctx.Err() != nil {
@@ -231,14 +232,6 @@ func (c *Controller) watchKinds(ctx context.Context) {
 			c.queue.Add(key)
 		}
 	}
-}
-
-// trimmed drops what nobody here reads.
-func trimmed(object any) (any, error) {
-	if found, ok := object.(*unstructured.Unstructured); ok {
-		found.SetManagedFields(nil)
-	}
-	return object, nil
 }
 
 // findKind returns a ChartKind, nil when there is none. known is false when that is not known.

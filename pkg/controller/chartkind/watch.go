@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
@@ -76,7 +77,7 @@ func (s *served) prepare() {
 	s.settling, s.told = map[string]time.Time{}, map[string]told{}
 	resource := s.spec.Resource.GVR()
 	s.resources = objectwatch.NewInformer(s.account.Objects, s.account.Objects.Resource(resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{
-		Keep: trimmed, Failed: s.watchFailed, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Keep: ctrlcache.TransformStripManagedFields(), Failed: s.watchFailed, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	})
 	for _, input := range s.spec.Inputs {
 		s.inputs[input.Name] = objectwatch.NewInformer(s.account.Metadata, s.account.Metadata.Resource(input.GVR()), &metav1.PartialObjectMetadata{}, objectwatch.InformerOptions{

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
@@ -32,13 +33,7 @@ func (c *Controller) setExtensions(informer cache.SharedIndexInformer) {
 // watchExtensions asks for a pass over each extension that comes, changes or goes.
 func (c *Controller) watchExtensions(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Extensions, c.Extensions.Resource(extension.Resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{
-		Keep: func(object any) (any, error) {
-			if found, ok := object.(*unstructured.Unstructured); ok {
-				found.SetManagedFields(nil)
-			}
-			return object, nil
-		},
-		Failed: objectwatch.NotServedYet,
+		Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet,
 	})
 	add := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && ctx.Err() == nil {

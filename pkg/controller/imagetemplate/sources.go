@@ -92,12 +92,7 @@ func (c *Controller) watchSource(ctx context.Context, object imagetemplate.Objec
 		},
 		// Without the right the watch is tried again, less and less often: the right may come.
 		Failed: func() {},
-		Keep: func(kept any) (any, error) {
-			if found, is := kept.(*metav1.PartialObjectMetadata); is {
-				return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: found.Name, Namespace: found.Namespace, UID: found.UID, ResourceVersion: found.ResourceVersion}}, nil
-			}
-			return kept, nil
-		},
+		Keep:   onlyIdentity,
 	})
 	c.running.Go(func() { watching.Run(ctx) })
 	return &source{resource: resource, stop: stop}

@@ -70,6 +70,14 @@ func keep(kept any) (any, error) {
 	return bare, nil
 }
 
+// onlyIdentity keeps of an object which one it is, and whether it is another version of it.
+func onlyIdentity(kept any) (any, error) {
+	if found, is := kept.(*metav1.PartialObjectMetadata); is {
+		return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: found.Name, Namespace: found.Namespace, UID: found.UID, ResourceVersion: found.ResourceVersion}}, nil
+	}
+	return kept, nil
+}
+
 // find returns an object, nil when there is none. It is not known before the first list.
 func (c *Controller) find(k key) (object *unstructured.Unstructured, known bool) {
 	c.mu.Lock()
@@ -121,14 +129,8 @@ func (c *Controller) forgetAll(kind annotated.Kind) {
 
 // watchDefinitions watches all definitions, to see a kind come that a template needs.
 func (c *Controller) watchDefinitions(ctx context.Context) {
-	identity := func(kept any) (any, error) {
-		if found, is := kept.(*metav1.PartialObjectMetadata); is {
-			return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion}}, nil
-		}
-		return kept, nil
-	}
 	informer := objectwatch.NewInformer(c.Definitions, c.Definitions.Resource(objectwatch.Definitions), &metav1.PartialObjectMetadata{},
-		objectwatch.InformerOptions{Keep: identity})
+		objectwatch.InformerOptions{Keep: onlyIdentity})
 	changed := func(object any) {
 		name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 		if _, group, is := strings.Cut(name, "."); err == nil && is && ctx.Err() == nil {

@@ -111,7 +111,7 @@ func planOf(c change, now standing) plan {
 		}
 	}
 	if c.kind == remove && c.revision.DeletionTimestamp == nil {
-		p.add(planOtherWaysBack(c.revision, now))
+		p.add(planOtherRollbacks(c.revision, now))
 	}
 	return p
 }
@@ -206,9 +206,9 @@ func targets(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensi
 	return found
 }
 
-// planOtherWaysBack is for the removal of a revision that others may be rolled back to:
+// planOtherRollbacks is for the removal of a revision that others may be rolled back to:
 // who armed them was asked about that one, and not about the one before it.
-func planOtherWaysBack(removed *olm.ClusterExtensionRevision, now standing) plan {
+func planOtherRollbacks(removed *olm.ClusterExtensionRevision, now standing) plan {
 	var p plan
 	for _, armed := range layersOf(now.others) {
 		if !rollsBack(armed) || armed.Spec.Revision < removed.Spec.Revision {
