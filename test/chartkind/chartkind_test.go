@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,9 +34,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
-
-// patience bounds every wait: what takes longer does not happen.
-const patience = 3 * time.Minute
 
 // shared is the control plane with Penstock on it, as a scenario sees it.
 type shared struct {
@@ -144,7 +140,7 @@ func (w shared) in(t *testing.T, name string) shared {
 // not there.
 func (w shared) await(resource schema.GroupVersionResource, namespace, name, what string, done func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
 	defer cancel()
 	var client dynamic.ResourceInterface = w.host.Resource(resource)
 	if namespace != "" {

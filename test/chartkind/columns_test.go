@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // columns: what people and programs list Centrals with, as kubectl prints it, and as a table.
@@ -72,7 +73,7 @@ func (w shared) watchTable() func(t *testing.T) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*poll.Patience)
 	w.t.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/apis/platform.stackrox.io/v1alpha1/namespaces/%s/centrals?watch=true", w.Config().Host, w.name), nil)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // considerations are the first five of the design, on one Central, each by its name. The sixth
@@ -123,7 +124,7 @@ func paused(w shared) {
 // progress is what the column Progressing shows while something is done, each reason once.
 func (w shared) progress(name string, do func(), until func(*unstructured.Unstructured) bool) string {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
 	defer cancel()
 	client := w.host.Resource(centrals).Namespace(w.name)
 	live, err := client.Get(ctx, name, metav1.GetOptions{})

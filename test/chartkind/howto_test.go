@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // howTo follows docs/how-to/make-a-kind-of-a-chart.md: its commands are run in their order, and
@@ -54,7 +55,7 @@ func howTo(w shared) {
 	}
 	w.MustKubectl("-n", w.name, "annotate", "central", columned, "charts.penstock.dev/paused=true")
 	w.awaitCentral(columned, "it is left alone", is(report.Paused, "True", ""))
-	w.MustKubectl("-n", w.name, "delete", "central", columned, "--timeout=180s")
+	w.MustKubectl("-n", w.name, "delete", "central", columned, poll.TimeoutFlag)
 }
 
 func lastWord(text string) string {

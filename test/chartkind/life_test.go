@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // approval: what a change of values does is read before it is done.
@@ -43,8 +44,8 @@ func approval(w shared) {
 		w.t.Error("what was generated once is another one")
 	}
 	// Without the ChartKind, its resources go, and what was installed stays.
-	w.MustKubectl("delete", "chartkind", "approved", "--timeout=180s")
-	w.MustKubectl("-n", w.name, "delete", "approvedcentral", "c", "--timeout=180s")
+	w.MustKubectl("delete", "chartkind", "approved", poll.TimeoutFlag)
+	w.MustKubectl("-n", w.name, "delete", "approvedcentral", "c", poll.TimeoutFlag)
 	w.MustKubectl("-n", w.name, "get", "deployment", "central")
 	w.MustKubectl("get", "cer", third)
 }
@@ -165,7 +166,7 @@ func others(w shared) {
 	if got := conditionOf(found, report.Irreconcilable, "True", "").Message; !strings.Contains(got, "belongs to central/"+w.name+"/one") {
 		w.t.Errorf("Message is %s", got)
 	}
-	w.MustKubectl("-n", w.name, "delete", "central", "two", "--timeout=180s")
+	w.MustKubectl("-n", w.name, "delete", "central", "two", poll.TimeoutFlag)
 	w.awaitCentral("one", "it is as it was", settled)
 	w.MustKubectl("get", "cer", "central-"+w.name+"-1")
 }
@@ -216,5 +217,5 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: mallory-%[1]s
 	// A definition that is not there is waited for.
 	w.MustKubectlInput(kind(strings.Replace(good, "kind: Central", "kind: Missing", 1)), "create", "-f", "-")
 	w.await(chartkind.Resource, "", w.name, "there is no such kind", is("Accepted", "False", "DefinitionMissing"))
-	w.MustKubectl("delete", "chartkind", w.name, "--timeout=180s")
+	w.MustKubectl("delete", "chartkind", w.name, poll.TimeoutFlag)
 }

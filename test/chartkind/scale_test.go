@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // mostHeap is how much memory a custom resource may take, in bytes, with its revision and all that is
@@ -130,7 +131,7 @@ func (w shared) makeSecured(count int) {
 // awaitSecured returns when all of them are installed and ready.
 func (w shared) awaitSecured(count int) {
 	w.t.Helper()
-	deadline := time.After(patience + time.Duration(count)*time.Second)
+	deadline := time.After(poll.Patience + time.Duration(count)*time.Second)
 	left := map[string]bool{}
 	for i := range count {
 		left[fmt.Sprintf("scale-%d", i)] = true
@@ -225,7 +226,7 @@ func stateOf(deployment *unstructured.Unstructured) string {
 // settled are the changes, when all are available again.
 func (c *changes) settled(w shared) map[string]int {
 	w.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(poll.Patience)
 	for {
 		c.mu.Lock()
 		done := true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // lent: the rights of a ServiceAccount are lent by whoever may impersonate it, in their own name.
@@ -31,7 +32,7 @@ func lent(w shared) {
 	if out := w.Kubectl("get", "chartkind", "lent"); !strings.Contains(out.Stderr, "not found") {
 		w.t.Errorf("there is one: %s", out)
 	}
-	w.MustKubectl("delete", "cer", "lent-1", "--timeout=60s")
+	w.MustKubectl("delete", "cer", "lent-1", poll.TimeoutFlag)
 
 	// A ChartKind that somebody has written in their own name is not another's to change: a
 	// revision that adopts it leaves the spec, and the stamp, as they are.
@@ -48,8 +49,8 @@ func lent(w shared) {
 	if got := w.MustKubectl("get", "chartkind", "lent", "-o", `jsonpath={.spec.serviceAccount.name} {.metadata.annotations.penstock\.dev/author}`); got != "rhacs-operator "+stamp {
 		w.t.Errorf("it is now %s", got)
 	}
-	w.MustKubectl("delete", "cer", "lent-2", "--timeout=60s")
-	w.MustKubectl("delete", "chartkind", "lent", "--timeout=60s")
+	w.MustKubectl("delete", "cer", "lent-2", poll.TimeoutFlag)
+	w.MustKubectl("delete", "chartkind", "lent", poll.TimeoutFlag)
 
 	// A plan is computed from a definition, which cannot declare them.
 	out := w.KubectlInput(`{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationProfileDefinition, metadata: {name: lent}, spec: {description: x,
@@ -78,7 +79,7 @@ func trouble(w shared) {
 	w.MustKubectl("-n", w.name, "annotate", "troubledcentral", "c", "charts.penstock.dev/paused=true")
 	w.await(resource, w.name, "c", "it is left alone", is(report.Paused, "True", ""))
 	w.MustKubectl("-n", w.name, "patch", "troubledcentral", "c", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	w.MustKubectl("-n", w.name, "delete", "troubledcentral", "c", "--timeout=60s")
+	w.MustKubectl("-n", w.name, "delete", "troubledcentral", "c", poll.TimeoutFlag)
 	create()
 	if after := w.MustKubectl("-n", w.name, "get", "deployment", "central", "-o", "jsonpath={.metadata.uid}"); after != before || w.has() != 1 {
 		w.t.Errorf("it was installed another time: %d revisions", w.has())
@@ -86,13 +87,13 @@ func trouble(w shared) {
 
 	// The definition goes, and its custom resources with it; it comes back.
 	definition := w.ownDefinition("Troubled")
-	w.MustKubectl("delete", "crd", resource.GroupResource().String(), "--timeout=60s")
+	w.MustKubectl("delete", "crd", resource.GroupResource().String(), poll.TimeoutFlag)
 	w.await(revisions, "", "central-"+w.name+"-1", "its revision is gone", absent)
 	w.await(chartkind.Resource, "", "troubled", "there is no such kind", is("Accepted", "False", "DefinitionMissing"))
 	w.MustKubectlInput(definition, "create", "-f", "-")
 	w.await(chartkind.Resource, "", "troubled", "there is one again", is("Accepted", "True", ""))
 	create()
 
-	w.MustKubectl("-n", w.name, "delete", "troubledcentral", "c", "--timeout=60s")
-	w.MustKubectl("delete", "chartkind", "spare", "troubled", "--timeout=60s")
+	w.MustKubectl("-n", w.name, "delete", "troubledcentral", "c", poll.TimeoutFlag)
+	w.MustKubectl("delete", "chartkind", "spare", "troubled", poll.TimeoutFlag)
 }

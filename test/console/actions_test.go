@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
@@ -42,7 +43,7 @@ func rollback(i *installation, p *page) {
 	p.click("#yes")
 	p.sees("shop-5 · 1.5.0", "back to shop-2: 1.6.0 is slow")
 	p.until("its progress is in view", `document.activeElement.matches("h1") && scrollY === 0`)
-	i.MustKubectl("wait", "--for=condition=Succeeded", "--timeout=180s", "cer/shop-5")
+	i.MustKubectl("wait", "--for=condition=Succeeded", poll.TimeoutFlag, "cer/shop-5")
 	p.until("what is done is full", `(() => { const one = document.querySelector('[aria-label="Rollout of shop-5"]'); return [...one.querySelectorAll(".track")].every((track) => track.firstElementChild.offsetWidth === track.offsetWidth) })()`)
 	p.until("the newest is first", `document.querySelector(".history tbody th").innerText.startsWith("shop-5")`)
 
@@ -71,10 +72,10 @@ func rollback(i *installation, p *page) {
 // it goes on, and its undo.
 func plan(i *installation, first, second *page) {
 	i.MustKubectlInput(widgets.Definition, "create", "-f", "-")
-	i.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", "--timeout=180s")
+	i.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", poll.TimeoutFlag)
 	i.MustKubectlInput(widgets.One("widgets"), "create", "-f", "-")
 	i.MustKubectlInput(widgets.Profile("widgets"), "create", "-f", "-")
-	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", "--timeout=180s")
+	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", poll.TimeoutFlag)
 	i.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: larger}, spec: {profile: large-widgets, approvals: 2, onConflict: Take, options: {values: {size: 4}}}}", "create", "-f", "-")
 	first.sees("larger", "It waits for an approval; impact Medium")
 	for _, p := range []*page{first, second} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
@@ -67,19 +68,19 @@ func catalog(i *installation, p *page) {
 
 	// One that cannot be pulled.
 	i.create(clusterCatalog("examples", i.images.Host+"/catalogs/nothing:latest"))
-	i.MustKubectl("wait", "--for=jsonpath={.status.conditions}", "--timeout=60s", "clustercatalog/examples")
+	i.MustKubectl("wait", "--for=jsonpath={.status.conditions}", poll.TimeoutFlag, "clustercatalog/examples")
 	p.click("#ask")
 	p.sees("No package is offered until a catalog is served", "catalogs/nothing")
 	for name, folder := range map[string]string{"catalogs/examples:latest": "catalog", "lighthouse/bundle:v1.0.0": "lighthouse-bundles/v1.0.0", "lighthouse/bundle:v1.1.0": "lighthouse-bundles/v1.1.0"} {
 		i.images.Push(i.t, filepath.Join(examples, folder), name)
 	}
 	i.MustKubectl("patch", "clustercatalog", "examples", "--type=merge", "-p", `{"spec":{"source":{"image":{"ref":"`+i.images.Host+`/catalogs/examples:latest"}}}}`)
-	i.MustKubectl("wait", "--for=condition=Serving", "--timeout=60s", "clustercatalog/examples")
+	i.MustKubectl("wait", "--for=condition=Serving", poll.TimeoutFlag, "clustercatalog/examples")
 	p.click("#ask")
 	p.sees("lighthouse", "1.1.0 default channel stable 1.2.0 in candidate", "An example operator")
 	p.checks("catalog")
 	i.create(clusterCatalog("traps", i.images.Push(i.t, hostileCatalog(i.t), "catalogs/traps")))
-	i.MustKubectl("wait", "--for=condition=Serving", "--timeout=60s", "clustercatalog/traps")
+	i.MustKubectl("wait", "--for=condition=Serving", poll.TimeoutFlag, "clustercatalog/traps")
 	p.click("#ask")
 	p.sees("lighthouse", "trap")
 	p.checks("catalog-traps")
@@ -203,7 +204,7 @@ func inVain(i *installation, p *page) {
 	p.sees("ingress-1 was not made for this ClusterExtension", "It has installed nothing", "kubectl delete clusterextension ingress")
 	p.until("it is not well at the same time", `document.querySelector(".headline .state.needs") && !document.querySelector(".headline .state.well")`)
 	p.checks("in-vain")
-	i.MustKubectl("delete", "clusterextension", "ingress", "--timeout=60s")
+	i.MustKubectl("delete", "clusterextension", "ingress", poll.TimeoutFlag)
 	p.unsees("It has installed nothing")
 	p.until("it is well", `document.querySelector(".headline .state.well")`)
 }

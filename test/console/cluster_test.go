@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
@@ -59,7 +60,7 @@ func (i *installation) roll(condition string, one revision) {
 	i.t.Helper()
 	i.create(one.object())
 	if condition != "" {
-		i.MustKubectl("wait", "--for=condition="+condition, "--timeout=180s", fmt.Sprintf("cer/%s-%d", one.extension, one.number))
+		i.MustKubectl("wait", "--for=condition="+condition, poll.TimeoutFlag, fmt.Sprintf("cer/%s-%d", one.extension, one.number))
 	}
 }
 

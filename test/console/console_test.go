@@ -5,6 +5,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // TestConsole drives all screens against one installation. Subtests go from one state of the
@@ -71,7 +73,7 @@ func overview(i *installation, p *page) {
 	// What is gone is gone from the page.
 	i.roll("Succeeded", revision{extension: "brief", number: 1, phases: []phase{{"all", []object{configMap("shop", "brief", "a", "b")}}}})
 	p.sees("brief")
-	i.MustKubectl("delete", "cer", "brief-1", "--timeout=180s")
+	i.MustKubectl("delete", "cer", "brief-1", poll.TimeoutFlag)
 	p.unsees("brief")
 }
 
@@ -124,11 +126,11 @@ func review(i *installation, p *page) {
 	p.presses(kb.Enter)
 	p.until("the extension is shown", "location.hash === '#/x/shop'")
 	p.sees("shop-3 · 1.6.0", "Available")
-	i.MustKubectl("wait", "--for=condition=Succeeded", "--timeout=180s", "cer/shop-3")
+	i.MustKubectl("wait", "--for=condition=Succeeded", poll.TimeoutFlag, "cer/shop-3")
 	if state := i.field(".spec.lifecycleState", "cer", "shop-3"); state != "Active" {
 		i.t.Errorf("shop-3 is %s", state)
 	}
-	i.MustKubectl("wait", "--for=delete", "--timeout=180s", "-n", "shop", "deployment/shop-worker")
+	i.MustKubectl("wait", "--for=delete", poll.TimeoutFlag, "-n", "shop", "deployment/shop-worker")
 
 	p.checks("extension")
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
@@ -19,7 +20,7 @@ func profiles(i *installation, p *page) {
 
 	i.MustKubectlInput("{apiVersion: own.example.com/v1, kind: Widget, metadata: {name: two, namespace: widgets}, spec: {size: 1}}", "create", "-f", "-")
 	i.MustKubectlInput(strings.NewReplacer("large-widgets", "second-widget", "name: one}", "name: two}", "Widgets are large.", hostile()[0]).Replace(widgets.Profile("widgets")), "create", "-f", "-")
-	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/second-widget", "--timeout=60s")
+	i.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/second-widget", poll.TimeoutFlag)
 	p.click("#ask")
 	p.click("#make-second-widget")
 	p.sees("How large they are.", "default 3")
@@ -54,7 +55,7 @@ func objects(i *installation, p *page) {
 
 	// Of a paused one, what somebody changes stays changed.
 	i.MustKubectl("patch", "cer", "vault-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
-	i.MustKubectl("wait", "--for=jsonpath={.status.observedGeneration}=2", "--timeout=60s", "cer/vault-1")
+	i.MustKubectl("wait", "--for=jsonpath={.status.observedGeneration}=2", poll.TimeoutFlag, "cer/vault-1")
 	i.MustKubectl("patch", "configmap", "-n", "shop", "vault-config", "--type=merge", "-p", `{"data":{"color":"blue"}}`)
 	p.goTo("#/object/vault-1/ConfigMap/shop/vault-config")
 	p.sees("What a rollout of vault-1 would change now", "color: blue", "color: red")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cable"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // behind is the console that many users share, as its Pod runs it: without credentials, for a host
@@ -123,7 +124,7 @@ items:
 	p.click("#activate")
 	p.ticksAll()
 	p.click("#yes")
-	i.MustKubectl("wait", "--for=jsonpath={.spec.lifecycleState}=Active", "--timeout=60s", "cer/vault-1")
+	i.MustKubectl("wait", "--for=jsonpath={.spec.lifecycleState}=Active", poll.TimeoutFlag, "cer/vault-1")
 	p.until("the token is nowhere in the page", `!document.documentElement.outerHTML.includes("eyJ")`)
 
 	// Of two tabs, one is not signed in by the other.

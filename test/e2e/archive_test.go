@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // storeLost: all there is left of the store is an archive. The cluster still has
@@ -24,7 +25,7 @@ func storeLost(w sharedPlane) {
 	w.roll(first)
 	w.roll(second)
 	w.value("Archived", ".spec.lifecycleState", "cer/lost-1")
-	w.MustKubectl("delete", "cer", "lost-1", timeout)
+	w.MustKubectl("delete", "cer", "lost-1", poll.TimeoutFlag)
 	w.MustKubectlInput(third.with("lifecycleState", "Paused").String(), "create", "-f", "-")
 	// One that was given up, and one whose objects will not be there.
 	w.roll(revision("givenup", 1).phase("all", configMap(ns, "given-up", "x=1")))
@@ -105,7 +106,7 @@ func storeLost(w sharedPlane) {
 	w.value("Archived", ".spec.lifecycleState", "cer/lost-2")
 	w.MustKubectl("get", "configmap", "b", "--namespace="+ns)
 	w.gone("deployment/d", "--namespace="+ns) // rolled out here, so given up here
-	w.MustKubectl("delete", "cer", "--all", timeout)
+	w.MustKubectl("delete", "cer", "--all", poll.TimeoutFlag)
 	w.absent("configmap", "a", "--namespace="+ns)
 	// The next store need not wait until the lease of this one has run out.
 	server.Stop(w.t)

@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // metricsGroup is where HorizontalPodAutoscalers ask for external metrics.
@@ -67,7 +69,7 @@ func autoscaled(w sharedPlane) {
 		w.t.Errorf("what an autoscaler did was undone:\n%s", events)
 	}
 	// It would go on asking for a metric that is gone, and say so again and again.
-	w.MustKubectl("delete", "cer", "autoscaled-1", "autoscaled-2", timeout)
+	w.MustKubectl("delete", "cer", "autoscaled-1", "autoscaled-2", poll.TimeoutFlag)
 }
 
 // measured serves an external metric, whose value can be changed, until the test ends.

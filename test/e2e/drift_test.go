@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // drift: whatever someone does to what was rolled out is undone, and an event
@@ -116,7 +118,7 @@ func additions(w sharedPlane) {
 	w.MustKubectl("annotate", "deployment", "server", in, "example.com/note=mine")
 	w.MustKubectl("rollout", "restart", "deployment/server", in)
 	w.MustKubectl("set", "env", "deployment/server", in, "COLOUR=red")
-	w.MustKubectl("rollout", "status", "deployment/server", in, timeout)
+	w.MustKubectl("rollout", "status", "deployment/server", in, poll.TimeoutFlag)
 	kept := func() {
 		w.t.Helper()
 		out := w.MustKubectl("get", "deployment", "server", in, "-o", "yaml")
@@ -125,7 +127,7 @@ func additions(w sharedPlane) {
 	w.condition("additions-1", "Ready", "True")
 	kept()
 	w.roll(draft(2))
-	w.MustKubectl("rollout", "status", "deployment/server", in, timeout)
+	w.MustKubectl("rollout", "status", "deployment/server", in, poll.TimeoutFlag)
 	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", in), "server:v2")
 	kept()
 
@@ -157,7 +159,7 @@ func replaced(w sharedPlane) {
 		w.t.Errorf("somebody's object was overwritten: x is %s", x)
 	}
 	// A delete leaves it alone.
-	w.MustKubectl("delete", "cer", "replaced-1", timeout)
+	w.MustKubectl("delete", "cer", "replaced-1", poll.TimeoutFlag)
 	w.MustKubectl("get", "configmap", "a", in)
 }
 
@@ -179,9 +181,9 @@ func namespaceDeleted(w sharedPlane) {
 	})
 	// Attempts that failed while it was going are repeated at growing intervals.
 	for _, name := range []string{"deployment/server", "configmap/settings", "secret/password"} {
-		w.MustKubectl("wait", "--for=create", name, in, timeout)
+		w.MustKubectl("wait", "--for=create", name, in, poll.TimeoutFlag)
 	}
-	w.MustKubectl("wait", "--for=condition=Available", "deployment/server", in, timeout)
+	w.MustKubectl("wait", "--for=condition=Available", "deployment/server", in, poll.TimeoutFlag)
 	w.condition("namespacedeleted-1", "Ready", "True")
 	w.event("namespacedeleted-1", "Recreated", "Namespace "+ns)
 }

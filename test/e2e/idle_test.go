@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // ours passes requests of the parts that roll out and govern: the engines, their
@@ -54,7 +55,7 @@ func idle(w sharedPlane) {
 	// And a user has added to them.
 	w.MustKubectl("annotate", "deployment/server", "secret/password", "configmap/settings", "--namespace="+ns, "example.com/note=mine")
 	w.MustKubectl("rollout", "restart", "deployment/server", "--namespace="+ns)
-	w.MustKubectl("rollout", "status", "deployment/server", "--namespace="+ns, timeout)
+	w.MustKubectl("rollout", "status", "deployment/server", "--namespace="+ns, poll.TimeoutFlag)
 	w.condition("idle-1", "Ready", "True")
 	// What the restart has changed may still be looked at.
 	w.quiet()

@@ -11,6 +11,8 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const (
@@ -125,7 +127,7 @@ func levels(w sharedPlane) {
 
 	// Nothing of it is pruned or torn down.
 	w.value("Archived", ".spec.lifecycleState", "cer/levels-1")
-	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=levels", timeout)
+	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=levels", poll.TimeoutFlag)
 	w.says(w.MustKubectl("get", "configmap", in, "-o", "name"), "configmap/after", "configmap/before", "configmap/during", "configmap/early", "configmap/late")
 	w.absent("configmap", "gate", in)
 	before()
@@ -149,7 +151,7 @@ func levelRace(w sharedPlane) {
 			made = w.whole(ns, "contested")
 		}
 	})
-	for deadline := time.Now().Add(patience); !asked.Load(); {
+	for deadline := time.Now().Add(poll.Patience); !asked.Load(); {
 		// The API server learns of webhooks through a watch, and tells nobody.
 		w.MustKubectlInput(configMap(ns, "probe").String(), "create", "--dry-run=server", "-f", "-")
 		if time.Now().After(deadline) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // collision: the object of somebody else keeps its whole phase back, untouched,
@@ -71,13 +73,13 @@ func adoption(w sharedPlane) {
 	w.value("1", ".data.x", "configmap/held", in)
 
 	// What was there before stays, and what was made goes.
-	w.MustKubectl("delete", "cer", "adoption-1", timeout)
+	w.MustKubectl("delete", "cer", "adoption-1", poll.TimeoutFlag)
 	w.absent("configmap", "controlled", in)
 	if left := w.MustKubectl("get", "configmap", "bare", in, "-o", "yaml", "--show-managed-fields"); strings.Contains(left, "penstock") {
 		w.t.Errorf("what is left has marks of ours:\n%s", left)
 	}
 	w.MustKubectl("patch", "cer", "adoption-all-1", "--type=merge", "-p", `{"spec":{"adoptedTeardownPolicy":"Delete"}}`)
-	w.MustKubectl("delete", "cer", "adoption-all-1", timeout)
+	w.MustKubectl("delete", "cer", "adoption-all-1", poll.TimeoutFlag)
 	w.absent("configmap", "plain", in)
 	// What somebody else controls is not ours to delete.
 	w.MustKubectl("get", "configmap", "held", in)
@@ -95,7 +97,7 @@ func sharing(w sharedPlane) {
 	w.says(w.read(".data.x", "configmap", "shared", in), "a")
 	w.absent("configmap", "own", in)
 
-	w.MustKubectl("delete", "cer", "sharing-a-1", timeout)
+	w.MustKubectl("delete", "cer", "sharing-a-1", poll.TimeoutFlag)
 	w.succeeded("sharing-b-1")
 	w.value("b", ".data.x", "configmap/shared", "configmap/own", in)
 	w.value("sharing-b", `.metadata.labels.penstock\.dev/chain`, "configmap/shared", in)
@@ -127,7 +129,7 @@ func controlled(w sharedPlane) {
 	w.condition("controlled-1", "Ready", "True")
 
 	own("a", w.read(".metadata.uid", "configmap", "owner", in))
-	w.MustKubectl("delete", "cer", "controlled-1", timeout)
+	w.MustKubectl("delete", "cer", "controlled-1", poll.TimeoutFlag)
 	w.event("controlled-1", "Left", "ConfigMap controlled/a", `is controlled by ConfigMap "owner"`)
 	w.MustKubectl("get", "configmap", "a", in)
 	w.absent("configmap", "b", in)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/plane"
 	"github.com/penstock-project/penstock/test/framework/plugin"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/pools"
 )
 
@@ -28,7 +29,7 @@ func planFile(name string, spec ...string) string {
 // phase waits until a plan is in a phase.
 func (w sharedPlane) phase(name, want string) {
 	w.t.Helper()
-	out := w.Kubectl("wait", timeout, "--for=jsonpath={.status.phase}="+want, "configplan/"+name)
+	out := w.Kubectl("wait", poll.TimeoutFlag, "--for=jsonpath={.status.phase}="+want, "configplan/"+name)
 	if out.ExitCode != 0 {
 		w.t.Fatalf("%s\n%s\n%s", out, w.Kubectl("get", "configplan", name, "-o", "yaml"), w.Kubectl("get", "mcp,mc", "-o", "yaml"))
 	}
@@ -143,7 +144,7 @@ func prerequisites(w sharedPlane) {
 		w.MustKubectl("create", "-f", filepath.Join(crdsDir, file))
 	}
 	for _, crd := range []string{"kubedeschedulers.operator.openshift.io", "machineconfigpools.machineconfiguration.openshift.io"} {
-		w.MustKubectl("wait", "--for=condition=Established", "crd/"+crd, timeout)
+		w.MustKubectl("wait", "--for=condition=Established", "crd/"+crd, poll.TimeoutFlag)
 	}
 	// The namespace is the operator's; without it the cluster refuses the plan, and
 	// that is the plan's failure.
@@ -274,7 +275,7 @@ func executePlan(w sharedPlane, operator *pools.Operator) {
 	approveByPlugin(w)
 	w.phase("rebalance", "InProgress")
 	w.untilPlan("rebalance", ".status.items[0].state", "InProgress")
-	w.MustKubectl("wait", timeout, "--for=create", "machineconfig/99-worker-psi-karg")
+	w.MustKubectl("wait", poll.TimeoutFlag, "--for=create", "machineconfig/99-worker-psi-karg")
 	w.untilPlan("rebalance", ".status.items[0].message", `Waiting for MachineConfigPool "worker" to stabilize (updated 0/4`)
 	if got := w.read(".status.items[1].state", "configplan", "rebalance"); got != "Pending" {
 		w.t.Errorf("the second item is %s while the first one is waited for", got)

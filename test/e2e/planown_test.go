@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/widgets"
 )
 
@@ -21,7 +22,7 @@ const evaluatePath = "/apis/hco.kubevirt.io/v1alpha1/configurationprofiledefinit
 func ownProfile(w sharedPlane) {
 	w.namespace("own-profile")
 	w.MustKubectlInput(widgets.Definition, "create", "-f", "-")
-	w.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", timeout)
+	w.MustKubectl("wait", "--for=condition=Established", "crd/widgets.own.example.com", poll.TimeoutFlag)
 	w.MustKubectlInput(widgets.One("own-profile"), "create", "-f", "-")
 	author := ownAuthor(w)
 	refusedDefinitions(w)
@@ -32,7 +33,7 @@ func ownProfile(w sharedPlane) {
 		w.t.Fatalf("an author without the rights: %s", out)
 	}
 	w.MustKubectlInput(widgets.Profile("own-profile"), "create", "-f", "-")
-	w.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", timeout)
+	w.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", poll.TimeoutFlag)
 	ownIdentity(w)
 	if out := author.Kubectl("patch", "configprofiledef", "large-widgets", "--type=merge", "-p", `{"spec":{"items":[]}}`); out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.items") && !strings.Contains(out.Stderr, "you may not") {
 		w.t.Errorf("an edit without the rights: %s", out)
@@ -61,7 +62,7 @@ func ownProfile(w sharedPlane) {
 		out := w.Kubectl("delete", "configprofiledef", "large-widgets", "--ignore-not-found")
 		return out.Stdout, out.Stderr
 	}, func(string) bool { return w.Kubectl("get", "configprofiledef", "large-widgets").ExitCode != 0 })
-	w.MustKubectl("wait", "--for=delete", "clusterrole/penstock-profile-large-widgets", timeout)
+	w.MustKubectl("wait", "--for=delete", "clusterrole/penstock-profile-large-widgets", poll.TimeoutFlag)
 }
 
 // ownAuthor may write definitions, and read widgets one by one.
@@ -170,7 +171,7 @@ func ownPlan(w sharedPlane) {
 	w.untilPlan("widgets", ".status.items[0].message", "2 are ready")
 	w.MustKubectl("patch", "widget", "one", "-n", "own-profile", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":5}}`)
 	w.phase("widgets", "Completed")
-	w.MustKubectl("wait", "--for=condition=UpgradeAvailable", "configplan/widgets", timeout)
+	w.MustKubectl("wait", "--for=condition=UpgradeAvailable", "configplan/widgets", poll.TimeoutFlag)
 	if now := w.read(".status.definition.digest", "configplan", "widgets"); now != digest {
 		w.t.Errorf("the plan has digest %s, and was approved with %s", now, digest)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/test/framework/plugin"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // types runs a line of the plugin as the help of its command has it, with the names of the
@@ -145,7 +146,7 @@ func byPlugin(w sharedPlane) {
 	w.typesAs(plugin.User{Folder: w.t.TempDir()}, 0, `kubectl penstock completion install`)
 	w.says(w.types(0, `kubectl penstock completion bash`).Stdout, "kubectl-penstock")
 	w.says(w.types(0, `kubectl penstock __complete status beac`).Stdout, "beacon\n", "beacon-5")
-	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=beacon", timeout)
+	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=beacon", poll.TimeoutFlag)
 }
 
 // answer is somebody who does something before they answer.

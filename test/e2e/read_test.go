@@ -74,7 +74,7 @@ func table(w sharedPlane) {
 
 // watchTable: -w prints a line for every change, the last one when it is gone.
 func watchTable(w sharedPlane) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
 	defer cancel()
 	cmd := w.kubectlProgram(ctx, "get", "cer", "--selector=penstock.dev/chain=watch", "--watch", "--output-watch-events")
 	stdout, err := cmd.StdoutPipe()
@@ -100,7 +100,7 @@ func watchTable(w sharedPlane) {
 	until(3)
 	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
-	w.MustKubectl("delete", "cer", "watch-1", timeout)
+	w.MustKubectl("delete", "cer", "watch-1", poll.TimeoutFlag)
 	until(0)
 	if len(want) > 0 {
 		w.t.Errorf("no line says %q:\n%s", want[0], strings.Join(printed, "\n"))
@@ -140,7 +140,7 @@ func selectors(w sharedPlane) {
 	if chunks := w.MustKubectl("get", "cer", "-o", "name", "--chunk-size=1", chain); chunks != all {
 		w.t.Errorf("with --chunk-size=1:\n%s, want\n%s", chunks, all)
 	}
-	w.MustKubectl("delete", "cer", chain, timeout)
+	w.MustKubectl("delete", "cer", chain, poll.TimeoutFlag)
 	w.says(w.MustKubectl("get", "cer", "selection-1"), "True")
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // manifestsDir has the releases of cert-manager as they are published. It is not
@@ -29,14 +31,14 @@ func certManager(w sharedPlane) {
 		how := [][]string{{"create", "-f", "-"}, {"apply", "-f", "-"}, {"apply", "--server-side", "-f", "-"}}
 		w.MustKubectlInput(rendered.Stdout, how[i]...)
 		w.succeeded(name)
-		w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=cert-manager", timeout)
+		w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=cert-manager", poll.TimeoutFlag)
 		w.rolledOut(name)
 		if number > 1 {
 			w.value("Archived", ".spec.lifecycleState", fmt.Sprintf("cer/cert-manager-%d", number-1))
 		}
 	}
 	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "cert-manager", "--namespace=cert-manager"), ":v1.20.3")
-	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=cert-manager", timeout)
+	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=cert-manager", poll.TimeoutFlag)
 	w.absent("namespace", "cert-manager")
 	w.absent("crd", "certificates.cert-manager.io")
 	w.absent("validatingwebhookconfiguration", "cert-manager-webhook")

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // digestsOf takes a revision as it was read and leaves what a person would keep
@@ -94,7 +96,7 @@ func refusals(w sharedPlane) {
 		out := w.KubectlInput(tc.input, "create", "--validate=ignore", "-f", "-")
 		if out.ExitCode == 0 {
 			w.t.Errorf("%s: it is not refused: %s", name, out)
-			w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=refused", timeout)
+			w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=refused", poll.TimeoutFlag)
 		}
 		for _, want := range tc.want {
 			if !strings.Contains(out.Stderr, want) {
@@ -129,5 +131,5 @@ func unknownFields(w sharedPlane) {
 	inside := small("unknown", 2).phase("more", object{"apiVersion": "v1", "kind": "ConfigMap", "colour": "red",
 		"metadata": map[string]any{"name": "unknown-third", "namespace": "default"}})
 	w.refused(inside.String(), []string{"create", "--validate=ignore", "-f", "-"}, "spec.phases[2].objects[0].object.colour", "ConfigMap default/unknown-third")
-	w.MustKubectl("delete", "cer", "unknown-1", timeout)
+	w.MustKubectl("delete", "cer", "unknown-1", poll.TimeoutFlag)
 }

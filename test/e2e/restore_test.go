@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // restore is the drill: the store goes back to a snapshot, while the cluster has
@@ -66,7 +67,7 @@ func restore(w sharedPlane) {
 	// It goes on from there, also with the number that it does not know of.
 	w.roll(revision("drill", 2).phase("all", configMap(ns, "a", "x=3"), deployment(ns, "d", "example.com/d:v1")))
 	w.gone("configmap/c", "--namespace="+ns)
-	w.MustKubectl("delete", "cer", "--all", timeout)
+	w.MustKubectl("delete", "cer", "--all", poll.TimeoutFlag)
 	w.absent("configmap", "a", "--namespace="+ns)
 	w.value("2", ".data.x", "configmap/b", "--namespace="+ns)
 	// The next store need not wait until the lease of this one has run out.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // example renders one version of the operator in artifacts/examples.
@@ -53,10 +55,10 @@ func lighthouse(w sharedPlane) {
 	w.condition("lighthouse-3", "Ready", "True", "no object in the cluster belongs to it any more")
 	w.condition("lighthouse-2", "Ready", "True", "phases are as rolled out")
 	w.says(image(), "controller:v1.1.0")
-	w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=lighthouse-system", timeout)
+	w.MustKubectl("wait", "--for=condition=Available", "deployment", "--all", "--namespace=lighthouse-system", poll.TimeoutFlag)
 
 	// Removed, everything is.
-	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=lighthouse", timeout)
+	w.MustKubectl("delete", "cer", "--selector=penstock.dev/chain=lighthouse", poll.TimeoutFlag)
 	w.absent("crd", "beacons.lighthouse.example.com")
 	w.absent("namespace", "lighthouse-system")
 	w.absent("validatingwebhookconfiguration", "lighthouse-webhook")
@@ -183,7 +185,7 @@ func onePhase(w sharedPlane) {
 		crd, manifest("v1", "Namespace", "", ns)))
 	w.MustKubectl("get", "harbour/mine", "configmap/settings", "deployment/server", "--namespace="+ns)
 	w.says(w.read(".status.phases[*].state", "cer", "onephase-1"), "Available")
-	w.MustKubectl("delete", "cer", "onephase-1", timeout)
+	w.MustKubectl("delete", "cer", "onephase-1", poll.TimeoutFlag)
 	w.absent("namespace", ns)
 	w.absent("crd", "harbours.harbours.example.com")
 }
@@ -203,7 +205,7 @@ func burst(w sharedPlane) {
 	w.value("Archived", ".spec.lifecycleState", "cer/burst-1", "cer/burst-2", "cer/burst-3", "cer/burst-4")
 	w.gone("configmap/only-1", "configmap/only-2", "configmap/only-3", "configmap/only-4", "--namespace="+ns)
 	w.value("5", ".data.x", "configmap/settings", "--namespace="+ns)
-	w.MustKubectl("rollout", "status", "deployment/server", "--namespace="+ns, timeout)
+	w.MustKubectl("rollout", "status", "deployment/server", "--namespace="+ns, poll.TimeoutFlag)
 	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", "--namespace="+ns), "server:v5")
 	w.condition("burst-5", "Ready", "True")
 }
@@ -218,8 +220,8 @@ func kindMissing(w sharedPlane) {
 	w.succeeded("kindmissing-1")
 	w.MustKubectl("get", "raft/mine", "configmap/settings", "--namespace="+ns)
 	// It goes first: who installed the definition may remove it.
-	w.MustKubectl("delete", "cer", "kindmissing-1", timeout)
-	w.MustKubectl("delete", "crd", "rafts.rafts.example.com", timeout)
+	w.MustKubectl("delete", "cer", "kindmissing-1", poll.TimeoutFlag)
+	w.MustKubectl("delete", "crd", "rafts.rafts.example.com", poll.TimeoutFlag)
 }
 
 // scope: what no server could take says what is wrong with it.
@@ -236,6 +238,6 @@ func scope(w sharedPlane) {
 		w.MustKubectlInput(revision(extension, 1).phase("all", configMap(ns, extension, "x=1"), tc.object).String(), "create", "-f", "-")
 		w.condition(extension+"-1", "Failing", "True", tc.object["kind"].(string), tc.want)
 		w.absent("configmap", extension, "--namespace="+ns)
-		w.MustKubectl("delete", "cer", extension+"-1", timeout)
+		w.MustKubectl("delete", "cer", extension+"-1", poll.TimeoutFlag)
 	}
 }

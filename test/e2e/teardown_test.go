@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // teardown goes in reverse: what was rolled out later is gone before what it
@@ -47,7 +49,7 @@ func orphan(w sharedPlane) {
 	w.roll(draft(1))
 	uid := w.read(".metadata.uid", "deployment", "server", in)
 	pods := w.read(".items[*].metadata.uid", "pods", in)
-	w.MustKubectl("delete", "cer", "orphan-1", "--cascade=orphan", timeout)
+	w.MustKubectl("delete", "cer", "orphan-1", "--cascade=orphan", poll.TimeoutFlag)
 	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
 		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
 	}
@@ -65,12 +67,12 @@ func orphan(w sharedPlane) {
 	// They are as anybody's now: taken back only by who asks for it.
 	w.MustKubectlInput(draft(2).String(), "create", "-f", "-")
 	w.condition("orphan-2", "Failing", "True", "exists already")
-	w.MustKubectl("delete", "cer", "orphan-2", timeout)
+	w.MustKubectl("delete", "cer", "orphan-2", poll.TimeoutFlag)
 	w.roll(draft(3).with("collisionProtection", "IfNoController").with("adoptedTeardownPolicy", "Delete"))
 	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
 		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
 	}
-	w.MustKubectl("delete", "cer", "orphan-3", timeout)
+	w.MustKubectl("delete", "cer", "orphan-3", poll.TimeoutFlag)
 	w.absent("deployment", "server", in)
 }
 
@@ -123,7 +125,7 @@ func foreground(w sharedPlane) {
 		"uid": w.read(".metadata.uid", "cer", "foreground-1"), "blockOwnerDeletion": true,
 	}}
 	w.MustKubectlInput(mine.String(), "create", "-f", "-")
-	w.MustKubectl("delete", "cer", "foreground-1", "--cascade=foreground", timeout)
+	w.MustKubectl("delete", "cer", "foreground-1", "--cascade=foreground", poll.TimeoutFlag)
 	w.absent("configmap", "a", "--namespace="+ns)
 	w.absent("configmap", "mine", "--namespace="+ns)
 }
@@ -137,7 +139,7 @@ func unfinished(w sharedPlane) {
 		phase("third", configMap(ns, "third", "x=1")).String(), "create", "-f", "-")
 	w.condition("unfinished-1", "Progressing", "True", "phase second (2 of 3)", "Deployment.apps unfinished/stuck")
 	w.absent("configmap", "third", "--namespace="+ns)
-	w.MustKubectl("delete", "cer", "unfinished-1", timeout)
+	w.MustKubectl("delete", "cer", "unfinished-1", poll.TimeoutFlag)
 	w.absent("configmap", "first", "--namespace="+ns)
 	w.absent("deployment", "stuck", "--namespace="+ns)
 }
@@ -157,7 +159,7 @@ func deletedStuck(w sharedPlane) {
 	w.condition("deletedstuck-2", "Progressing", "True", "Deployment.apps deletedstuck/server")
 	w.value("2", ".data.x", "configmap/settings", in)
 	w.MustKubectl("get", "configmap/only-1", "configmap/only-2", in)
-	w.MustKubectl("delete", "cer", "deletedstuck-2", timeout)
+	w.MustKubectl("delete", "cer", "deletedstuck-2", poll.TimeoutFlag)
 	w.value("1", ".data.x", "configmap/settings", in)
 	w.gone("configmap/only-2", in)
 	w.condition("deletedstuck-1", "Ready", "True")
@@ -205,7 +207,7 @@ func deletedTogether(w sharedPlane) {
 	for n := 1; n <= last+1; n++ {
 		args = append(args, fmt.Sprintf("together-%d", n))
 	}
-	if out := w.Kubectl(append(args, timeout)...); out.ExitCode != 0 && (strings.Count(out.Stderr, "Error") != 1 || !strings.Contains(out.Stderr, `"together-1" not found`)) {
+	if out := w.Kubectl(append(args, poll.TimeoutFlag)...); out.ExitCode != 0 && (strings.Count(out.Stderr, "Error") != 1 || !strings.Contains(out.Stderr, `"together-1" not found`)) {
 		w.t.Errorf("other than that the removed one is gone: %s", out)
 	}
 	// kubectl deletes all others, but does not wait for them then.
@@ -280,6 +282,6 @@ func uninstall(w sharedPlane) {
 	for _, generated := range []object{lease, configMap(ns, "leader", "x=1"), secret(ns, "serving-cert", "x"), operand} {
 		w.MustKubectlInput(generated.String(), "create", "-f", "-")
 	}
-	w.MustKubectl("delete", "cer", "uninstall-1", timeout)
+	w.MustKubectl("delete", "cer", "uninstall-1", poll.TimeoutFlag)
 	w.gone("namespace/uninstall")
 }

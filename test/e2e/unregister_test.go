@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // unregister is the way out: what was rolled out runs on, without marks, and
@@ -27,7 +28,7 @@ func unregister(w sharedPlane) {
 	w.MustKubectlInput(`{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationProfileDefinition, metadata: {name: leaving-profile}, spec: {description: Anchorages are there.,
 		requirements: [{name: anchorages, definition: anchorages.anchorages.example.com, kind: Anchorage, access: Write, install: the example}],
 		items: [{name: one, target: {requirement: anchorages, namespace: leaving, name: one}, object: '{"spec": {}}', impact: '"Low"', reason: '"it is there"'}]}}`, "create", "-f", "-")
-	w.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/leaving-profile", timeout)
+	w.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/leaving-profile", poll.TimeoutFlag)
 	running := func() string {
 		return w.read(".items[*].metadata.uid} {.items[*].spec", "deployments", in) + " " +
 			w.read(".items[*].metadata.uid", "pods", in) + " " +
@@ -63,7 +64,7 @@ func unregister(w sharedPlane) {
 	deleteNamespace := func(name string) {
 		w.MustKubectl("create", "namespace", name)
 		w.MustKubectl("create", "configmap", "something", "--namespace="+name)
-		w.MustKubectl("delete", "namespace", name, "--timeout=180s")
+		w.MustKubectl("delete", "namespace", name, poll.TimeoutFlag)
 	}
 	deleteNamespace("while-it-runs")
 	w.absent("apiservice", "v1alpha1.olm.operatorframework.io")
@@ -77,7 +78,7 @@ func unregister(w sharedPlane) {
 	if again := w.program.Run(w.t, "", "unregister", "--release-finalizers", "--kubeconfig", w.Kubeconfig()); again.ExitCode != 0 {
 		w.t.Error(again)
 	}
-	w.MustKubectl("delete", "namespace", "penstock-system", "--timeout=180s")
+	w.MustKubectl("delete", "namespace", "penstock-system", poll.TimeoutFlag)
 	w.absent("validatingadmissionpolicy", "penstock-identities")
 	if got := running(); got != before {
 		w.t.Errorf("what was rolled out is not what it was:\n%s\nbefore:\n%s", got, before)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,13 +17,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
-
-// patience bounds every wait: what takes longer does not happen.
-const patience = 3 * time.Minute
-
-// timeout is patience for `kubectl wait`.
-var timeout = "--timeout=" + patience.String()
 
 func revisionsResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "olm.operatorframework.io", Version: "v1alpha1", Resource: "clusterextensionrevisions"}
@@ -52,7 +46,7 @@ func (w sharedPlane) roll(d draft) {
 // succeeded waits as a user does.
 func (w sharedPlane) succeeded(name string) {
 	w.t.Helper()
-	out := w.Kubectl("wait", "--for=condition=Succeeded", "cer/"+name, timeout)
+	out := w.Kubectl("wait", "--for=condition=Succeeded", "cer/"+name, poll.TimeoutFlag)
 	if out.ExitCode != 0 {
 		w.t.Fatalf("%s\n%s", out, w.Kubectl("describe", "cer", name))
 	}
@@ -68,7 +62,7 @@ func (w sharedPlane) namespace(name string) string {
 // gone waits until an object does not exist.
 func (w sharedPlane) gone(args ...string) {
 	w.t.Helper()
-	w.MustKubectl(append([]string{"wait", "--for=delete", timeout}, args...)...)
+	w.MustKubectl(append([]string{"wait", "--for=delete", poll.TimeoutFlag}, args...)...)
 }
 
 // absent fails when an object exists.
@@ -83,7 +77,7 @@ func (w sharedPlane) absent(args ...string) {
 // value waits until a field of an object has a value.
 func (w sharedPlane) value(want, path string, args ...string) {
 	w.t.Helper()
-	w.MustKubectl(append([]string{"wait", timeout, "--for=jsonpath={" + path + "}=" + want}, args...)...)
+	w.MustKubectl(append([]string{"wait", poll.TimeoutFlag, "--for=jsonpath={" + path + "}=" + want}, args...)...)
 }
 
 // read returns one field of an object, "" for none.
@@ -108,7 +102,7 @@ func (w sharedPlane) until(resource schema.GroupVersionResource, namespace, name
 
 // watch returns the first object that there is or comes and that passes.
 func (w sharedPlane) watch(client dynamic.ResourceInterface, selector fields.Selector, passes func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
 	defer cancel()
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

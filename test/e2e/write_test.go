@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // small is a revision of two phases with a Secret, in the namespace default.
@@ -37,7 +39,7 @@ func create(w sharedPlane) {
 
 	out := w.KubectlInput(rendered, "create", "-f", "-")
 	w.says(out.Stderr, `clusterextensionrevisions.olm.operatorframework.io "create-1" already exists`)
-	w.MustKubectl("delete", "cer", "create-1", timeout)
+	w.MustKubectl("delete", "cer", "create-1", poll.TimeoutFlag)
 	w.absent("namespace", "create")
 	// Numbers are never used twice.
 	w.says(render("next"), "name: create-2")
@@ -206,7 +208,7 @@ func numbers(w sharedPlane) {
 	}
 	w.succeeded("numbers-3")
 	w.value("Archived", ".spec.lifecycleState", "cer/numbers-1")
-	w.MustKubectl("delete", "cer", "numbers-1", "numbers-3", timeout)
+	w.MustKubectl("delete", "cer", "numbers-1", "numbers-3", poll.TimeoutFlag)
 	for _, number := range []int{1, 2, 3} {
 		refused(number)
 	}

@@ -32,7 +32,7 @@ func absent(object *unstructured.Unstructured) (bool, error)  { return object ==
 // scenario's namespace.
 func (w shared) await(resource schema.GroupVersionResource, name, what string, is func(*unstructured.Unstructured) (bool, error)) *unstructured.Unstructured {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
 	defer cancel()
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	var objects dynamic.ResourceInterface = w.host.Resource(resource)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // conformInstall are scenarios of OLM v1 about installing, in our own words:
@@ -69,7 +70,7 @@ func all(each ...func(*extension.Extension) bool) func(*extension.Extension) boo
 // there waits until objects of the scenario's namespace exist.
 func (w shared) there(objects ...string) {
 	w.t.Helper()
-	w.MustKubectl(append([]string{"-n", w.name, "wait", "--for=create", "--timeout=180s"}, objects...)...)
+	w.MustKubectl(append([]string{"-n", w.name, "wait", "--for=create", poll.TimeoutFlag}, objects...)...)
 }
 
 // Latest: the highest version of all channels, with all that OLM says of it; then it goes with
@@ -90,7 +91,7 @@ func latest(w shared) {
 	w.there("networkpolicy/"+w.name, "configmap/"+w.name+"-config", "deployment/"+w.name)
 	alice.MustKubectl("delete", "--wait=false", "clusterextension", w.name)
 	w.awaitGone(extension.Resource, w.name, "it is deleted")
-	w.MustKubectl("-n", w.name, "wait", "--for=delete", "--timeout=180s", "networkpolicy/"+w.name, "configmap/"+w.name+"-config", "deployment/"+w.name, "serviceaccount/"+w.name)
+	w.MustKubectl("-n", w.name, "wait", "--for=delete", poll.TimeoutFlag, "networkpolicy/"+w.name, "configmap/"+w.name+"-config", "deployment/"+w.name, "serviceaccount/"+w.name)
 }
 
 // SamePriority: two catalogs have the package, and none counts more; a selector decides.
@@ -201,7 +202,7 @@ func restored(w shared) {
 	w.MustKubectl("-n", w.name, "delete", "configmap", w.name+"-config")
 	w.there("configmap/" + w.name + "-config")
 	w.MustKubectl("-n", w.name, "patch", "configmap", w.name+"-config", "--type=merge", "-p", `{"data":{"text":"edited"}}`)
-	w.MustKubectl("-n", w.name, "wait", "--for=jsonpath={.data.text}=1.0.0", "--timeout=180s", "configmap/"+w.name+"-config")
+	w.MustKubectl("-n", w.name, "wait", "--for=jsonpath={.data.text}=1.0.0", poll.TimeoutFlag, "configmap/"+w.name+"-config")
 	w.awaitExtension(w.name, "it is available", is("Available=True/ProbesSucceeded"))
 	if got := w.MustKubectl("-n", w.name, "get", "deployment", w.name, `-o=jsonpath={.metadata.annotations.example\.com/mine} {.metadata.labels.mine}`); got != "yes yes" {
 		w.t.Errorf("what users have added is %q", got)
@@ -210,7 +211,7 @@ func restored(w shared) {
 		w.t.Error("the restart was taken back")
 	}
 	// Its Pod is not ready, and ready again.
-	w.MustKubectl("-n", w.name, "rollout", "status", "deployment/"+w.name, "--timeout=180s")
+	w.MustKubectl("-n", w.name, "rollout", "status", "deployment/"+w.name, poll.TimeoutFlag)
 	pod := w.MustKubectl("-n", w.name, "get", "pods", "-l", "app="+w.name, "--field-selector=status.phase=Running", "--sort-by=.metadata.creationTimestamp", "-o=jsonpath={.items[-1:].metadata.name}")
 	report := func(ready string) {
 		w.MustKubectl("-n", w.name, "patch", "pod", pod, "--subresource=status", "--type=strategic", "-p", fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q}]}}`, ready))

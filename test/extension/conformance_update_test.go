@@ -9,6 +9,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // conformUpdate are scenarios of OLM v1 about upgrades, in our own words.
@@ -43,7 +44,7 @@ func update(w shared) {
 	w.awaitRevision(w.name+"-1", "it is archived", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
 		return r.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived
 	})
-	w.MustKubectl("-n", w.name, "wait", "--for=delete", "--timeout=180s", "configmap/"+w.name+"-extra")
+	w.MustKubectl("-n", w.name, "wait", "--for=delete", poll.TimeoutFlag, "configmap/"+w.name+"-extra")
 }
 
 // AutoUpdate: a newer version of the catalog comes by itself, in the name of the ServiceAccount

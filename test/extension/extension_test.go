@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/dynamic"
 
@@ -24,10 +23,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
-
-// patience bounds every wait: what takes longer does not happen. The garbage collector
-// looks twice a minute for types that are new to it.
-const patience = 3 * time.Minute
 
 // scenario is a test in the shared cluster. Its name is that of its namespace, too.
 type scenario func(w shared)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // person writes with a client certificate of their own.
@@ -84,7 +85,7 @@ subjects: [%[3]s]
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	err = wait.PollUntilContextTimeout(w.t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(w.t.Context(), 10*time.Millisecond, poll.Patience, true, func(ctx context.Context) (bool, error) {
 		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: who, NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/" + probe},
 		}}, metav1.CreateOptions{})

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // bomb is a revision of one ConfigMap with a probe that would take hours without a bound.
@@ -33,7 +35,7 @@ func (d door) bombs() {
 		d.MustKubectlInput(bomb(fmt.Sprint("bomb", i)), "create", "-f", "-")
 	}
 	d.MustKubectlInput(revisionOf("harmless", "default"), "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/harmless-1", "--timeout=180s")
+	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/harmless-1", poll.TimeoutFlag)
 	for i := range bombs {
 		name := fmt.Sprintf("bomb%d-1", i)
 		eventually(d.t, "the verdict on "+name, func() error {
@@ -44,7 +46,7 @@ func (d door) bombs() {
 		}
 	}
 	for i := range bombs {
-		d.MustKubectl("delete", "cer", fmt.Sprintf("bomb%d-1", i), "--timeout=180s")
+		d.MustKubectl("delete", "cer", fmt.Sprintf("bomb%d-1", i), poll.TimeoutFlag)
 	}
-	d.MustKubectl("delete", "cer", "harmless-1", "--timeout=180s")
+	d.MustKubectl("delete", "cer", "harmless-1", poll.TimeoutFlag)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/generated/informers/externalversions"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // rope is a catalog of one small package.
@@ -279,7 +280,7 @@ func watchPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Invento
 			select {
 			case one := <-seen:
 				got[one] = true
-			case <-time.After(patience):
+			case <-time.After(poll.Patience):
 				t.Fatalf("an informer saw %v, want %v", got, want)
 			}
 		}
@@ -309,7 +310,7 @@ func watchPackages(t *testing.T, c *cluster.Cluster, catalogs *inventory.Invento
 		t.Errorf("from a version that nobody knows any more: %v", err)
 	}
 	waited := make(chan cluster.Output, 1)
-	go func() { waited <- c.Kubectl("wait", "cpkg/rope", "--for=jsonpath={.latest}=2.0.0", "--timeout=180s") }()
+	go func() { waited <- c.Kubectl("wait", "cpkg/rope", "--for=jsonpath={.latest}=2.0.0", poll.TimeoutFlag) }()
 	catalogs.Put(inventorytest.FromText(t, "others", strings.ReplaceAll(rope, "1.0.0", "2.0.0")))
 	if out := <-waited; out.ExitCode != 0 {
 		t.Errorf("kubectl wait: %+v", out)

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
@@ -105,20 +106,20 @@ func TestClusterCatalogs(t *testing.T) {
 // served makes a catalog, and waits until it is served.
 func served(t *testing.T, c *cluster.Cluster, ref string) {
 	t.Helper()
-	c.MustKubectl("wait", "--for=condition=Established", "--timeout=180s", "crd/"+clustercatalog.DefinitionName)
+	c.MustKubectl("wait", "--for=condition=Established", poll.TimeoutFlag, "crd/"+clustercatalog.DefinitionName)
 	eventually(t, "the catalog is created", func() error {
 		if out := c.KubectlInput(catalogOf("lamp", ref), "apply", "-f", "-"); out.ExitCode != 0 {
 			return missingError{out.Stderr} // the kind is served a moment after its definition says so
 		}
 		return nil
 	})
-	c.MustKubectl("wait", "--for=condition=Serving", "--timeout=180s", "clustercatalog/lamp")
+	c.MustKubectl("wait", "--for=condition=Serving", poll.TimeoutFlag, "clustercatalog/lamp")
 }
 
 // wanted makes an extension, as soon as there is their kind.
 func wanted(t *testing.T, c *cluster.Cluster, name string) {
 	t.Helper()
-	c.MustKubectl("wait", "--for=condition=Established", "--timeout=180s", "crd/"+extension.DefinitionName)
+	c.MustKubectl("wait", "--for=condition=Established", poll.TimeoutFlag, "crd/"+extension.DefinitionName)
 	eventually(t, "the extension is created", func() error {
 		if out := c.KubectlInput("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: "+name+
 			"}, spec: {namespace: lighthouse, source: {sourceType: Catalog, catalog: {packageName: "+name+"}}}}", "apply", "-f", "-"); out.ExitCode != 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/pod"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/replicas"
 )
 
@@ -46,7 +47,7 @@ func chartsRun(t *testing.T, c *cluster.Cluster) {
 	// The chart after it: what the process had written into objects of the chart stays, and
 	// so does the store.
 	i.install("v1.1.0", values{}.set("monitoring.enabled", true).set("extraArgs", []any{"--v=1"}))
-	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=180s")
+	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
 	if i.bundle() != bundle {
 		t.Error("an upgrade of the chart made another authority")
 	}
@@ -64,7 +65,7 @@ func chartsRun(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("%d replicas run", n)
 	}
 	i.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=180s")
+	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
 	i.halt()
 
 	i.secret(newSecret("somebodys", t))
@@ -107,7 +108,7 @@ func (i *installation) install(version string, v values) {
 	for _, server := range i.running {
 		server.Await(i.t, penstock.Served)
 	}
-	i.MustKubectl("wait", "--for=condition=Available", "--timeout=180s", "apiservice/v1alpha1.olm.operatorframework.io")
+	i.MustKubectl("wait", "--for=condition=Available", poll.TimeoutFlag, "apiservice/v1alpha1.olm.operatorframework.io")
 	eventually(i.t, "the API", func() error {
 		if out := i.Kubectl("get", "cer"); out.ExitCode != 0 {
 			return missingError{out.Stderr}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 func clientManners() map[string]manner {
@@ -103,7 +104,7 @@ func informer(s *subject, objects source) {
 			select {
 			case event := <-events:
 				all = append(all, event)
-			case <-time.After(patience):
+			case <-time.After(poll.Patience):
 				s.t.Fatalf("after %v nothing comes", all)
 			}
 		}
@@ -221,7 +222,7 @@ func controllerClient(s *subject) {
 
 // controllerCache reads from informers, with an index, metadata only or all.
 func controllerCache(s *subject) {
-	ctx, stop := context.WithTimeout(s.t.Context(), patience)
+	ctx, stop := context.WithTimeout(s.t.Context(), poll.Patience)
 	defer stop()
 	s.several("a b")
 	watched, err := crcache.New(s.Config(), crcache.Options{Scheme: s.scheme()})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // collectorManners are what kube-controller-manager's garbage collector does.
@@ -207,5 +208,5 @@ func neighbours(t *testing.T, c *cluster.Cluster) {
 	})
 	c.MustKubectl("delete", "configmap", "one", in)
 	used("2")
-	c.MustKubectl("delete", "namespace", "neighbour", "--timeout=180s")
+	c.MustKubectl("delete", "namespace", "neighbour", poll.TimeoutFlag)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 func kubectlManners() map[string]manner {
@@ -141,9 +142,9 @@ func kubectlRead(s *subject) {
 		return nil
 	})
 	s.note("explained", "%t %t", strings.Contains(explained.Stdout, "FIELD: "+s.knob[len(s.knob)-1]), strings.Contains(explained.Stdout, "DESCRIPTION:"))
-	s.run("wait for a value", "", "wait", a, "--for=jsonpath={.metadata.labels.letter}=a", "--timeout=180s")
-	s.run("wait for its creation", "", "wait", a, "--for=create", "--timeout=180s")
-	s.run("wait for nothing", "", "wait", s.qualified()+"/"+s.name("z"), "--for=delete", "--timeout=180s")
+	s.run("wait for a value", "", "wait", a, "--for=jsonpath={.metadata.labels.letter}=a", poll.TimeoutFlag)
+	s.run("wait for its creation", "", "wait", a, "--for=create", poll.TimeoutFlag)
+	s.run("wait for nothing", "", "wait", s.qualified()+"/"+s.name("z"), "--for=delete", poll.TimeoutFlag)
 }
 
 // kubectlPrune: an apply set, whose members are found by discovery and label.
@@ -179,5 +180,5 @@ func kubectlDelete(s *subject) {
 	s.run("not there, ignored", "", "delete", s.qualified(), s.name("z"), "--ignore-not-found")
 	s.run("wait in vain", "", "delete", s.qualified(), s.name("d"), "--timeout=1s")
 	s.release("d")
-	s.run("gone", "", "wait", "--for=delete", s.qualified()+"/"+s.name("d"), "--timeout=180s")
+	s.run("gone", "", "wait", "--for=delete", s.qualified()+"/"+s.name("d"), poll.TimeoutFlag)
 }

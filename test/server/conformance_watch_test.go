@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 func watchManners() map[string]manner {
@@ -56,7 +58,7 @@ func (w *watcher) next() map[string]any {
 	select {
 	case event := <-w.events:
 		return event
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		w.s.t.Fatal("the watch says nothing")
 		return nil
 	}

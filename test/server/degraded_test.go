@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // An empty data directory is swapped in: nothing may look as if it had been
@@ -49,7 +50,7 @@ func emptyStoreSwappedIn(t *testing.T, w servedHost) {
 		})
 		c.MustKubectl("create", "namespace", "short-lived")
 		c.MustKubectl("create", "configmap", "something", "--namespace=short-lived")
-		c.MustKubectl("delete", "namespace", "short-lived", "--timeout=180s")
+		c.MustKubectl("delete", "namespace", "short-lived", poll.TimeoutFlag)
 	})
 	t.Run("HealthTellsTheTruth", func(t *testing.T) {
 		if body, code := get(t, p.Loopback(), "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-identity failed") {
@@ -180,7 +181,7 @@ func servedAgain(t *testing.T, c *cluster.Cluster, p *process, ready <-chan serv
 		}
 	case <-p.done:
 		t.Fatalf("the server ended: %v", p.err)
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		t.Fatal("the server stays degraded")
 	}
 	eventually(t, "a listing", func() error {

@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
 	"github.com/penstock-project/penstock/test/framework/pod"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const deployFolder = "../../artifacts/deploy/"
@@ -32,7 +33,7 @@ func TestDeploy(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.APIServerArgs(pod.Routing))
 	c.MustKubectlInput(kindsOfOthers(), "apply", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+	c.MustKubectl("wait", "--for=condition=Established", "crd", "--all", poll.TimeoutFlag)
 	for _, variant := range []string{"embedded", "external", "embedded-cert-manager", "external-cert-manager"} {
 		t.Run(variant, func(t *testing.T) { deployed(t, c.In(t), variant) })
 	}

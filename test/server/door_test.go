@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // door is a cluster with the program, and somebody who wants in.
@@ -24,7 +25,7 @@ func TestDoor(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	c.MustKubectlInput(proxies, "create", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Established", "crd/proxies.config.openshift.io", "--timeout=180s")
+	c.MustKubectl("wait", "--for=condition=Established", "crd/proxies.config.openshift.io", poll.TimeoutFlag)
 	c.MustKubectlInput(proxy("old", `release.openshift.io/install-level: "7"`), "create", "-f", "-")
 	d := door{t, c, penstock.Build(t).Serve(t, c, penstock.DataDir(t))}
 	t.Cleanup(func() {
@@ -92,7 +93,7 @@ func (d door) governed() {
 	}
 	objects += "    - object: {apiVersion: v1, kind: Namespace, metadata: {name: brought, labels: {policy.penstock.dev/protect: \"true\"}}}\n"
 	d.MustKubectlInput("apiVersion: olm.operatorframework.io/v1alpha1\nkind: ClusterExtensionRevision\nmetadata: {name: tower-1}\nspec:\n  revision: 1\n  phases:\n  - name: all\n    objects:\n"+objects, "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/tower-1", "--timeout=180s")
+	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/tower-1", poll.TimeoutFlag)
 
 	refused := `admission webhook "governed.penstock.dev" denied the request: `
 	deleting := refused + `deleting ConfigMap guarded/a is not allowed: extension "tower"`
@@ -174,7 +175,7 @@ func (d door) installLevels() {
 func (d door) down() {
 	d.MustKubectlInput(fmt.Sprintf(editors, "guarded", true), "apply", "-f", "-")
 	d.MustKubectlInput(revisionOf("beacon", "guarded"), "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/beacon-1", "--timeout=180s")
+	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/beacon-1", poll.TimeoutFlag)
 	d.server.Kill(d.t)
 	in := "--namespace=guarded"
 	d.tries("the protection holds", "eddie", "", `failed calling webhook "governed.penstock.dev"`, "delete", "configmap", "kept", in)

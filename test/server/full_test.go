@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // fill is where a test puts what nobody wants.
@@ -51,9 +52,9 @@ func fillStore(t *testing.T, client *clientv3.Client, history bool) {
 	}
 }
 
-// put puts a value, again when the disk was too slow for etcd, until the patience is over.
+// put puts a value, again when the disk was too slow for etcd, until poll.Patience is over.
 func put(t *testing.T, client *clientv3.Client, key string, value []byte) error {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
 	defer cancel()
 	for {
 		_, err := client.Put(ctx, key, string(value))
@@ -103,7 +104,7 @@ func fillReserve(t *testing.T, client *clientv3.Client) {
 // etcdAt makes a client of an etcd.
 func etcdAt(t *testing.T, endpoint string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: patience, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: poll.Patience, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // serverUser is granted exactly what artifacts/deploy/base/rbac.yaml says: what
@@ -58,7 +59,7 @@ func TestLeastRights(t *testing.T) {
 		}
 		return nil
 	})
-	c.MustKubectl("wait", "--for=condition=Progressing=False", "--timeout=180s", "clustercatalog/wrong")
+	c.MustKubectl("wait", "--for=condition=Progressing=False", poll.TimeoutFlag, "clustercatalog/wrong")
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	// What is deleted is restored with these rights.
 	c.MustKubectl("delete", "service", "penstock", system)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // What people do with plain kubectl, through the aggregator.
@@ -156,7 +157,7 @@ func TestKubectl(t *testing.T) {
 		c := c.In(t)
 		c.MustKubectl("delete", "cer", "other-1", "--wait=false")
 		c.MustKubectl("patch", "cer", "other-1", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-		c.MustKubectl("wait", "--for=delete", "cer/other-1", "--timeout=180s")
+		c.MustKubectl("wait", "--for=delete", "cer/other-1", poll.TimeoutFlag)
 	})
 }
 

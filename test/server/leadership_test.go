@@ -26,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const leaseNamespace, leaseName = "penstock-system", "penstock-controllers"
@@ -77,7 +78,7 @@ func await(t *testing.T, what string, signal <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-signal:
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		t.Fatalf("%s: nothing happens", what)
 	}
 }

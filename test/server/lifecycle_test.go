@@ -23,6 +23,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 func revisionsResource() schema.GroupVersionResource {
@@ -53,7 +54,7 @@ func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 		if event.Object == nil {
 			t.Fatal("the watch ended before the server did")
 		}
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		t.Fatal("the watch says nothing")
 	}
 	if took := p.halt(t); took > 5*time.Second {
@@ -160,7 +161,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	second := begin(t, newOptions(t, c, dir))
 	select {
 	case <-second.done:
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		t.Fatal("a second server runs on the same data directory")
 	}
 	if second.err == nil || !strings.Contains(second.err.Error(), "in use by another process") {

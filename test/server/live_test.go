@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const (
@@ -69,7 +70,7 @@ func TestLive(t *testing.T) {
 	}
 	first := []string{fmt.Sprintf(liveSettings, "red"), fmt.Sprintf(liveCreds, liveSecret), liveDoomed, fmt.Sprintf(liveElse, "1")}
 	c.MustKubectlInput(liveRevision(1, "Active", first...), "create", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/live-1", "--timeout=180s")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/live-1", poll.TimeoutFlag)
 	c.MustKubectl("patch", "cer", "live-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	c.MustKubectlInput(liveRevision(2, "Paused", fmt.Sprintf(liveSettings, "blue"), fmt.Sprintf(liveCreds, otherSecret), fmt.Sprintf(liveElse, "2"),
 		liveFresh, liveSpace, liveLater, liveKind, liveGizmo, liveRole, liveTaken, liveInvalid), "create", "-f", "-")

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/source/directory"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // manifestsPage has a row for each shape of manifests, with what becomes of it.
@@ -148,7 +149,7 @@ func (s shape) withStatus() shape {
 // the page says of it.
 func (d door) manifests() {
 	d.MustKubectlInput(shapesDefinition, "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Established", "crd/shapes.shapes.example.com", "--timeout=180s")
+	d.MustKubectl("wait", "--for=condition=Established", "crd/shapes.shapes.example.com", poll.TimeoutFlag)
 	client, err := kubernetes.NewForConfig(d.Config())
 	if err != nil {
 		d.t.Fatal(err)

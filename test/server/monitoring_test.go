@@ -18,6 +18,7 @@ import (
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
@@ -59,7 +60,7 @@ func TestMonitoring(t *testing.T) {
 		"--tracing-config-file="+traces.config, "--audit-policy-file=../../artifacts/examples/audit-policy.yaml", "--audit-log-path="+audit,
 		"--registry-cas-dir="+images.Dir, "--registry-auth-file="+filepath.Join(images.Dir, registry.AuthFile))}
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	c.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", "--timeout=180s")
+	c.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
 	m.drift("first", 1)
 	m.idlePasses("argocd-1", 5)
 	m.drift("second", 2)
@@ -320,7 +321,7 @@ func (m monitored) alerts(t *testing.T) {
 // template: a CatalogSource of OLM v0 whose template asks for what this cluster does not have.
 func (m monitored) template() {
 	m.MustKubectl("apply", "-f", "../template/testdata/catalogsource.yaml")
-	m.MustKubectl("wait", "crd/catalogsources.operators.coreos.com", "--for=condition=Established", "--timeout=180s")
+	m.MustKubectl("wait", "crd/catalogsources.operators.coreos.com", "--for=condition=Established", poll.TimeoutFlag)
 	m.MustKubectl("create", "namespace", "olm")
 	m.MustKubectlInput(`{apiVersion: operators.coreos.com/v1alpha1, kind: CatalogSource, metadata: {name: dynamic-catalog, namespace: olm, annotations: {
   olm.catalogImageTemplate: "quay.io/example/catalog:v{group:,version:v1,kind:ConfigMap,namespace:olm,name:none,jsonpath:{.data.version}}"}}, spec: {sourceType: grpc}}`, "apply", "-f", "-")

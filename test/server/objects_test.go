@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // registrySecret is what a registry says, and no status may have.
@@ -120,7 +121,7 @@ func liveObjects(t *testing.T, w *liveHost) {
 	if out := w.User("nobody").Kubectl("get", "cer", "objs-1", "--subresource=objects"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "forbidden") {
 		t.Errorf("without the right to the subresource: %s", out)
 	}
-	w.MustKubectl("delete", "cer", "objs-1", "--timeout=180s")
+	w.MustKubectl("delete", "cer", "objs-1", poll.TimeoutFlag)
 }
 
 // objectsSay compares an answer with what it should be.

@@ -35,10 +35,6 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// patience bounds every wait: what takes longer does not happen. The garbage collector
-// looks twice a minute for types that are new to it.
-const patience = 3 * time.Minute
-
 // user has a kubeconfig file: a *cluster.Cluster, or one of its users.
 type user interface{ Kubeconfig() string }
 
@@ -105,7 +101,7 @@ func start(t *testing.T, options *server.Options) *process {
 		p.Port, p.CABundle = serving.Port, serving.CABundle
 	case <-p.done:
 		t.Fatalf("the server ended: %v", p.err)
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		t.Fatal("the server does not become ready")
 	}
 	return p
@@ -141,7 +137,7 @@ func (p *process) halt(t *testing.T) time.Duration {
 	select {
 	case <-p.done:
 		return time.Since(begin)
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		t.Fatal("the server does not stop")
 		return 0
 	}

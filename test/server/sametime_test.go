@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // stuck makes an extension with two active revisions of the same object: the first one is
@@ -16,7 +18,7 @@ func (d door) stuck(t *testing.T, name string) {
 	t.Helper()
 	object := fmt.Sprintf(`{"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default"},"data":{"k":"v"}}}`, name)
 	d.MustKubectlInput(evil(name+"-1", object), "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=180s")
+	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", poll.TimeoutFlag)
 	probe := `"progressionProbes":[{"selector":{"groupKind":{"kind":"ConfigMap"}},"assertions":[{"cel":{"expression":"self.data.k == 'never'","message":"never"}}]}],"phases":`
 	d.MustKubectlInput(strings.Replace(evil(name+"-2", object), `"phases":`, probe, 1), "create", "-f", "-")
 }
@@ -76,7 +78,7 @@ func (d door) collection(t *testing.T, r intruders) {
 	d.survives(t, "all")
 
 	// By somebody who may, all goes at once, and then nothing is left to remember.
-	d.MustKubectl("delete", "cer", "-l", "penstock.dev/chain=all", "--timeout=180s")
+	d.MustKubectl("delete", "cer", "-l", "penstock.dev/chain=all", poll.TimeoutFlag)
 	if out := d.KubectlInput("", "delete", "revisionhistory", "all", "--as=writer"); !strings.Contains(out.Stderr, "Forbidden") {
 		t.Errorf("somebody had an extension forgotten: %s", out)
 	}

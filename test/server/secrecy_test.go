@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // Every value that nobody may be shown begins with this word.
@@ -127,7 +128,7 @@ func (s secrecy) says(name string, words ...string) string {
 func (s secrecy) ways() {
 	s.MustKubectlInput(secrecyPolicies, "apply", "-f", "-")
 	s.MustKubectlInput(vaults, "apply", "-f", "-")
-	s.MustKubectl("wait", "--for=condition=Established", "crd/vaults.example.com", "--timeout=180s")
+	s.MustKubectl("wait", "--for=condition=Established", "crd/vaults.example.com", poll.TimeoutFlag)
 	for _, probe := range []struct{ kind, says string }{
 		{`{apiVersion: v1, kind: Secret, metadata: {name: denied-probe, namespace: default}, data: {password: eA==}}`, "no such Secret"},
 		{`{apiVersion: v1, kind: ConfigMap, metadata: {name: denied-probe, namespace: default}, data: {password: new}}`, "no such ConfigMap"},

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const (
@@ -70,7 +72,7 @@ func (d door) slowWatches() {
 		d.t.Errorf("the server took %d bytes more, want %d at most", got, watchMemory)
 	}
 	cancel()
-	d.MustKubectl("delete", "cer", "watched-1", "--timeout=180s")
+	d.MustKubectl("delete", "cer", "watched-1", poll.TimeoutFlag)
 }
 
 // watchUnread begins the watches, and reads the heads of their answers only.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // podGrace is how long a Pod has to end before it is killed, in artifacts/deploy.
@@ -159,7 +160,7 @@ func (s storeProcess) patches(server *penstock.Server) (stop func()) {
 	}()
 	select {
 	case <-sent:
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		s.t.Fatal("the request cannot be sent")
 	}
 	return func() { cancel(); <-ended }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // lamps is a kind with all the subresources that a definition may have.
@@ -87,7 +89,7 @@ const harrysRules = `[{apiGroups: ["", apps, autoscaling, batch, networking.k8s.
 func (d door) subresources() {
 	const namespace = "sides"
 	d.MustKubectlInput(lamps, "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Established", "crd/lamps.example.com", "--timeout=180s")
+	d.MustKubectl("wait", "--for=condition=Established", "crd/lamps.example.com", poll.TimeoutFlag)
 	d.MustKubectlInput(roleFor("harry", harrysRules), "create", "-f", "-")
 	d.MustKubectl("create", "namespace", namespace)
 	d.MustKubectl("label", "namespace", namespace, "policy.penstock.dev/protect=true")

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // hostAndTarget is a host, another cluster that revisions are rolled out into, and the
@@ -139,7 +140,7 @@ items:
 }
 
 func targetRollOut(t *testing.T, w *hostAndTarget) {
-	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/there-1", "--timeout=180s")
+	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/there-1", poll.TimeoutFlag)
 	if got := numberOf(w.target, "first")() + numberOf(w.target, "second")(); got != "11" {
 		t.Errorf("the target has %q", got)
 	}

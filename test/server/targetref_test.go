@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // elsewhere is a revision of one ConfigMap that names its target.
@@ -69,7 +70,7 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 	becomes(t, "why nothing is done", condition("named-1", "Failing"), "True TargetUnavailable", "penstock-system/hosted", "there is no such Secret")
 
 	w.point(t, "hosted", "value", "fourth", w.Cluster)
-	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/named-1", "--timeout=180s")
+	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/named-1", poll.TimeoutFlag)
 	if here, there := has(w.Cluster, "named"), has(w.target, "named"); here != "1" || there != "" {
 		t.Errorf("the cluster that is named has %q, that of the flag %q", here, there)
 	}
@@ -90,7 +91,7 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 		t.Errorf("what could not be reached is %q", got)
 	}
 	w.point(t, "hosted", "kubeconfig", "fifth", w.Cluster)
-	w.MustKubectl("wait", "--for=delete", "cer/named-1", "--timeout=180s")
+	w.MustKubectl("wait", "--for=delete", "cer/named-1", poll.TimeoutFlag)
 	if got := has(w.Cluster, "named"); got != "" {
 		t.Errorf("after the teardown it is %q", got)
 	}
@@ -98,11 +99,11 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 	// The next one may go elsewhere; who leaves its objects needs no cluster for it.
 	w.point(t, "hosted", "kubeconfig", "first", w.target)
 	create(carol, elsewhere("named", 2, "hosted"), "created")
-	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/named-2", "--timeout=180s")
+	w.MustKubectl("wait", "--for=condition=Succeeded", "cer/named-2", poll.TimeoutFlag)
 	w.MustKubectl("delete", "secret", "--namespace=penstock-system", "hosted")
 	becomes(t, "the condition", condition("named-2", "Available"), "Unknown TargetUnavailable")
 	carol.MustKubectl("patch", "cer", "named-2", "--type=merge", "-p", `{"spec":{"teardownPolicy":"Orphan"}}`)
-	carol.MustKubectl("delete", "cer", "named-2", "--timeout=180s")
+	carol.MustKubectl("delete", "cer", "named-2", poll.TimeoutFlag)
 	if got := has(w.target, "named"); got != "2" {
 		t.Errorf("what was to be left is %q", got)
 	}

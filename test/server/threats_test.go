@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const (
@@ -253,7 +254,7 @@ func (d door) threats() {
 	d.MustKubectlInput(strings.Replace(revision("victim", 2), "  - name: deploy", "    - object: "+guessedSecret("yaml")+"\n  - name: deploy", 1), "create", "-f", "-")
 	d.MustKubectlInput(strings.Replace(revision("held", 1), "revision: 1", "revision: 1\n  lifecycleState: Paused", 1), "create", "-f", "-")
 	// What follows is not to be taken for somebody's doing.
-	d.MustKubectl("wait", "--for=jsonpath={.spec.lifecycleState}=Archived", "cer/victim-1", "--timeout=2m")
+	d.MustKubectl("wait", "--for=jsonpath={.spec.lifecycleState}=Archived", "cer/victim-1", poll.TimeoutFlag)
 	before := d.MustKubectl("get", "cer", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec} {.metadata.labels}{"\n"}{end}`)
 	mapDigest := d.MustKubectl("get", "cer", "victim-1", "-o", "jsonpath={.spec.phases[0].objects[0].digest}")
 	r := d.intruders()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // TestTLS: what the API is served with is what the flags of k8s.io/apiserver say, and so is the
@@ -62,7 +63,7 @@ func suites(ids ...uint16) *tls.Config {
 func shakesHands(address string, client *tls.Config) error {
 	client = client.Clone()
 	client.InsecureSkipVerify = true
-	connection, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", address, client)
+	connection, err := tls.DialWithDialer(&net.Dialer{Timeout: poll.Patience}, "tcp", address, client)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // record is where the store has a revision.
@@ -30,7 +31,7 @@ func TestStoreUnreadable(t *testing.T) {
 	server := program.Serve(t, c, dir)
 	for _, name := range []string{"held", "other"} {
 		c.MustKubectlInput(configured(name, 1), "create", "-f", "-")
-		c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=180s")
+		c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", poll.TimeoutFlag)
 	}
 	t.Run("Metadata", func(t *testing.T) { refusesMetadata(t, c.In(t)) })
 
@@ -190,7 +191,7 @@ func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	c.MustKubectl("create", "configmap", "held-first")
 	name := "new" + strings.ToLower(strings.TrimPrefix(filepath.Base(t.Name()), "Held"))
 	c.MustKubectlInput(configured(name, 1), "create", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", "--timeout=180s")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/"+name+"-1", poll.TimeoutFlag)
 }
 
 // givesUpRecord does as the runbook says.
@@ -210,7 +211,7 @@ func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	// What it had rolled out was not deleted, and the next revision takes it over.
 	c.MustKubectl("get", "configmap", "held-second")
 	c.MustKubectlInput(strings.Replace(configured("held", 2), "spec:\n", "spec:\n  collisionProtection: None\n", 1), "create", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/held-2", "--timeout=180s")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/held-2", poll.TimeoutFlag)
 }
 
 // askServer asks the server itself, as an administrator.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // kept is a server whose store is on a small volume, or in trouble, and which must
@@ -191,7 +192,7 @@ func TestVolume(t *testing.T) {
 	for _, name := range []string{"argocd", "spare", "old", "gone"} {
 		k.MustKubectlInput(distinct(name), "create", "-f", "-")
 	}
-	k.MustKubectl("wait", "cer", "--all", "--for=condition=Succeeded", "--timeout=180s")
+	k.MustKubectl("wait", "cer", "--all", "--for=condition=Succeeded", poll.TimeoutFlag)
 	ballast := filepath.Join(k.dir, "ballast")
 	eventually(t, "the ballast", func() error { _, err := os.Stat(ballast); return err })
 
@@ -233,7 +234,7 @@ func (k *kept) low(fill filler) {
 		return nil
 	})
 	k.MustKubectl(strings.Fields(command)...)
-	k.MustKubectl("delete", "cer", "spare-1", "--timeout=180s")
+	k.MustKubectl("delete", "cer", "spare-1", poll.TimeoutFlag)
 	eventually(k.t, "what goes", func() error {
 		if out := k.MustKubectl("get", "configmaps", "-o", "name"); strings.Contains(out, "-spare") || strings.Contains(out, "-old") {
 			return errors.New(out)
@@ -265,7 +266,7 @@ func (k *kept) exhausted(fill filler, ballast string) {
 	fill.leave(0)
 	k.writesUntilItEnds()
 	k.MustKubectl("create", "namespace", "going")
-	k.MustKubectl("delete", "namespace", "going", "--timeout=180s")
+	k.MustKubectl("delete", "namespace", "going", poll.TimeoutFlag)
 	k.refuses("no space left on device")
 	fill.remove()
 	k.serves("argocd-1", "old-1")

@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,9 +29,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
-
-// patience bounds every wait: what takes longer does not happen.
-const patience = 3 * time.Minute
 
 // shared is the control plane with Penstock on it, as a scenario sees it.
 type shared struct {
@@ -124,7 +120,7 @@ spec:
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `, w.group()), "apply", "-f", "-")
-	w.MustKubectl("wait", "--for=condition=Established", "--timeout=180s", "crd/samples."+w.group())
+	w.MustKubectl("wait", "--for=condition=Established", poll.TimeoutFlag, "crd/samples."+w.group())
 	if len(granted) > 0 {
 		w.grantReader(granted...)
 	}
@@ -225,7 +221,7 @@ func (w shared) await(name, what string, is func(*unstructured.Unstructured) boo
 
 func (w shared) awaitObject(resource schema.GroupVersionResource, namespace, name, what string, is func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
 	defer cancel()
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	objects := w.host.Resource(resource).Namespace(namespace)

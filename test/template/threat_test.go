@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // threats are rows of docs/reference/threat-model.md: what somebody tries by way of a template.
@@ -87,7 +88,7 @@ func byRevision(w shared) {
 	})
 	mallory.MustKubectlInput(fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1alpha1, kind: ClusterExtensionRevision, metadata: {name: %s-1}, spec: {revision: 1, phases: [{name: all, objects: [{object: %s}]}]}}",
 		w.name, w.source("catalog", template)), "create", "-f", "-")
-	w.MustKubectl("wait", "--for=condition=Succeeded", "--timeout=180s", "cer/"+w.name+"-1")
+	w.MustKubectl("wait", "--for=condition=Succeeded", poll.TimeoutFlag, "cer/"+w.name+"-1")
 	w.await("catalog", "nobody has signed it", unresolved("", template, w.variable("one")))
 	if stamp, found := w.live("catalog").GetAnnotations()[extension.AuthorAnnotation]; found {
 		w.t.Errorf("the stamp is %s", stamp)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/adopt"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // fuse lets some writes of a program through and then nothing more, as when it is killed
@@ -170,7 +171,7 @@ func killed(s *site) {
 		out := s.adopt()
 		done <- out.String()
 	}()
-	s.MustKubectl("wait", "-n", s.namespace, "--timeout=60s", "--for=jsonpath={.metadata.labels.penstock\\.dev/chain}="+s.release, "configmap/settings")
+	s.MustKubectl("wait", "-n", s.namespace, poll.TimeoutFlag, "--for=jsonpath={.metadata.labels.penstock\\.dev/chain}="+s.release, "configmap/settings")
 	s.server.Kill(s.t)
 	s.server = s.program.Serve(s.t, s.Cluster, s.dataDir)
 	s.t.Log(<-done)

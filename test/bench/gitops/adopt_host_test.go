@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
 	"github.com/penstock-project/penstock/test/framework/plugin"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // host is a cluster in which Deployments become available, with Penstock on it, and
@@ -137,7 +138,7 @@ func (s *site) helms(versions ...int) {
 			s.t.Fatalf("Helm, version %d: %v", version, err)
 		}
 	}
-	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", "--timeout=60s")
+	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", poll.TimeoutFlag)
 }
 
 // adopt runs the command.
@@ -266,7 +267,7 @@ func (s *site) read(path string, args ...string) string {
 // becomes waits until a field of an object has a value.
 func (s *site) becomes(want, path string, args ...string) {
 	s.t.Helper()
-	s.MustKubectl(append([]string{"wait", "-n", s.namespace, "--timeout=60s", "--for=jsonpath={" + path + "}=" + want}, args...)...)
+	s.MustKubectl(append([]string{"wait", "-n", s.namespace, poll.TimeoutFlag, "--for=jsonpath={" + path + "}=" + want}, args...)...)
 }
 
 // managers are those who have fields of an object.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/adopt"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // olmv0 is a site in which OLM v0 has installed a Subscription.
@@ -55,7 +56,7 @@ func fromOLMv0(t *testing.T, h *host) {
 	h.MustKubectl("create", "namespace", "olm")
 	for _, name := range []string{"olm-operator", "catalog-operator"} {
 		h.MustKubectl("create", "deployment", "-n", "olm", name, "--image=example.com/olm")
-		h.MustKubectl("rollout", "status", "-n", "olm", "deployment/"+name, "--timeout=60s")
+		h.MustKubectl("rollout", "status", "-n", "olm", "deployment/"+name, poll.TimeoutFlag)
 	}
 	o := newOLMv0(h.in(t, "olm-zero"))
 	for _, name := range []string{"olm-operator", "catalog-operator"} {
@@ -63,7 +64,7 @@ func fromOLMv0(t *testing.T, h *host) {
 		o.says(o.adoptOLM().Stderr, "nothing adopted", "Deployment olm/"+name+" runs (1 replica)", "kubectl scale -n olm deployment/"+name+" --replicas=0")
 		o.nothingWritten(mark)
 		h.MustKubectl("scale", "-n", "olm", "deployment/"+name, "--replicas=0")
-		h.MustKubectl("rollout", "status", "-n", "olm", "deployment/"+name, "--timeout=60s")
+		h.MustKubectl("rollout", "status", "-n", "olm", "deployment/"+name, poll.TimeoutFlag)
 	}
 	o.says(o.adoptOLM("--dry-run").Stdout, "there is no Subscription in namespace olm-zero: nothing to adopt")
 	o.installs(o.manifests(2))
@@ -184,7 +185,7 @@ spec:
 	// By hand, and by an autoscaler.
 	o.MustKubectl("set", "image", "-n", o.namespace, "deployment/web", "web=example.com/by-hand")
 	o.MustKubectl("scale", "-n", o.namespace, "deployment/web", "--replicas=3")
-	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", "--timeout=60s")
+	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", poll.TimeoutFlag)
 }
 
 // adoptOLM runs the command.
@@ -294,7 +295,7 @@ func (o *olmv0) leavesOLM() {
 	}
 	o.MustKubectl("patch", "clusterserviceversions.operators.coreos.com", "-n", o.namespace, o.csv, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	// By then the collector has seen all that the ClusterServiceVersion had.
-	o.MustKubectl("wait", "-n", o.namespace, "--for=delete", "--timeout=90s", "operatorconditions.operators.coreos.com/"+o.csv)
+	o.MustKubectl("wait", "-n", o.namespace, "--for=delete", poll.TimeoutFlag, "operatorconditions.operators.coreos.com/"+o.csv)
 	for name, one := range o.objects() {
 		if one.UID != before[name].UID {
 			o.t.Errorf("%s is another one", name)
@@ -307,7 +308,7 @@ func (o *olmv0) leavesOLM() {
 		o.t.Errorf("it has %s replicas", replicas)
 	}
 	o.MustKubectl("delete", "-n", o.namespace, "configmap/more")
-	o.MustKubectl("wait", "-n", o.namespace, "--for=create", "--timeout=60s", "configmap/more")
+	o.MustKubectl("wait", "-n", o.namespace, "--for=create", poll.TimeoutFlag, "configmap/more")
 }
 
 // diesInOLMv0: whichever write the command is killed at, the same command finishes it. FULL=1

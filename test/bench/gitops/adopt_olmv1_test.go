@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/adopt"
 	"github.com/penstock-project/penstock/pkg/source/helm/chunked"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // olmv1 is a site in which OLM v1's operator-controller has installed a ClusterExtension.
@@ -62,18 +63,18 @@ spec:
 func fromOLM(t *testing.T, h *host) {
 	for _, kind := range []string{objectSets, revisions} {
 		h.MustKubectlInput(definition(kind), "apply", "-f", "-")
-		h.MustKubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/"+strings.ToLower(kind)+"s.olm.operatorframework.io")
+		h.MustKubectl("wait", "--for=condition=Established", poll.TimeoutFlag, "crd/"+strings.ToLower(kind)+"s.olm.operatorframework.io")
 	}
 	h.MustKubectl("create", "namespace", "olmv1-system")
 	h.MustKubectl("create", "deployment", "-n", "olmv1-system", "operator-controller-controller-manager", "--image=example.com/oc")
-	h.MustKubectl("rollout", "status", "-n", "olmv1-system", "deployment/operator-controller-controller-manager", "--timeout=60s")
+	h.MustKubectl("rollout", "status", "-n", "olmv1-system", "deployment/operator-controller-controller-manager", poll.TimeoutFlag)
 	none := newOLMv1(h.in(t, "olm-none"))
 	mark := h.Audit().Mark()
 	none.says(none.adoptOLM().Stderr, "nothing adopted", "Deployment olmv1-system/operator-controller-controller-manager runs (1 replica)",
 		"kubectl scale -n olmv1-system deployment/operator-controller-controller-manager --replicas=0")
 	none.nothingWritten(mark)
 	h.MustKubectl("scale", "-n", "olmv1-system", "deployment/operator-controller-controller-manager", "--replicas=0")
-	h.MustKubectl("rollout", "status", "-n", "olmv1-system", "deployment/operator-controller-controller-manager", "--timeout=60s") // a status of 0 is left out
+	h.MustKubectl("rollout", "status", "-n", "olmv1-system", "deployment/operator-controller-controller-manager", poll.TimeoutFlag) // a status of 0 is left out
 	none.says(none.mustAdoptOLM("--dry-run"), "olm-none", "nothing is installed")
 
 	for name, scenario := range map[string]func(*olmv1){
@@ -160,7 +161,7 @@ func (s *site) manifests(version int) []map[string]any {
 func (s *site) send(objects []map[string]any, args ...string) {
 	s.t.Helper()
 	s.MustKubectlInput(s.json(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}), append(args, "-f", "-")...)
-	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", "--timeout=60s")
+	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", poll.TimeoutFlag)
 }
 
 func (s *site) logged(text string) string { s.t.Log("\n" + text); return text }
@@ -331,7 +332,7 @@ func (o *olmv1) goesThereAndBack(from string) {
 	o.says(out.Stdout, "refused", "differs", ".spec.template.spec.containers[0].image")
 	o.says(out.Stderr, "Deployment.apps "+o.namespace+"/web differs from "+from)
 	o.rollsOut()
-	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", "--timeout=60s")
+	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", poll.TimeoutFlag)
 	before, whole := o.objects(), o.whole()
 	pods := o.read("range .items[*]}{.metadata.uid} {end", "replicasets,pods")
 
@@ -359,7 +360,7 @@ func (o *olmv1) goesThereAndBack(from string) {
 	o.says(o.adoptOLM("--undo").Stderr, name+"-3 has other content than "+from, "rollback")
 	o.plugin("kubectl penstock rollback " + name + " --to " + name + "-2 --yes --cause test")
 	o.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, ours+"/"+name+"-4")
-	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", "--timeout=60s")
+	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", poll.TimeoutFlag)
 
 	// And back.
 	before = o.objects()

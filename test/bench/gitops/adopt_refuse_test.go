@@ -8,6 +8,7 @@ import (
 	"helm.sh/helm/v4/pkg/kube"
 
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // obstacles: what somebody else has done to the objects since is never undone unasked.
@@ -90,7 +91,7 @@ func (s *site) limited() {
 	s.MustKubectl("create", "clusterrole", name+"-adopts", "--verb=get,list,create", "--resource=clusterextensionrevisions.olm.operatorframework.io,revisionhistories.olm.operatorframework.io/import")
 	s.MustKubectl("create", "clusterrolebinding", name+"-adopts", "--clusterrole="+name+"-adopts", "--group="+name)
 	// Rights are given a moment after they are written.
-	s.MustKubectl("wait", "-n", name, "--for=create", "--timeout=60s", "rolebinding/reader")
+	s.MustKubectl("wait", "-n", name, "--for=create", poll.TimeoutFlag, "rolebinding/reader")
 	mark := s.Audit().Mark()
 	var out penstock.Output
 	for range 20 {

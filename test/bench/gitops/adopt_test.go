@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // TestAdopt is the matrix of docs/how-to/adopt-a-helm-release.md: what is found, and what
@@ -101,7 +102,7 @@ func taken(s *site, n int) {
 	s.refuses([]string{"--undo"}, fmt.Sprintf("%s has other content than revision %d", nth(n+1), n), "rollback")
 	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n) + " --yes --cause test")
 	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+nth(n+2))
-	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", "--timeout=60s")
+	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", poll.TimeoutFlag)
 	before = s.objects()
 	pods = s.read("range .items[*]}{.metadata.uid} {end", "replicasets,pods")
 	mark = s.Audit().Mark()

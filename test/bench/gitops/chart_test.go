@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/pod"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const (
@@ -155,7 +156,7 @@ func (i *installation) anotherRole() {
 	}
 	i.upgrade(next, nil, func(u *action.Upgrade) { u.ForceConflicts = i.serverSide })
 	i.is("v1.3.0", "--v=2")
-	i.MustKubectl("wait", "clusterrole/penstock-engine", "--for=jsonpath={.rules[2].verbs[0]}=attest", "--timeout=60s")
+	i.MustKubectl("wait", "clusterrole/penstock-engine", "--for=jsonpath={.rules[2].verbs[0]}=attest", poll.TimeoutFlag)
 }
 
 // objects are those of the release as the cluster has them, by kind and name, without what
@@ -247,7 +248,7 @@ func (i *installation) run() *penstock.Server {
 		i.t.Fatal(err)
 	}
 	server.Await(i.t, penstock.Served)
-	i.MustKubectl("wait", "--for=condition=Available", "--timeout=60s", "apiservice/v1alpha1.olm.operatorframework.io",
+	i.MustKubectl("wait", "--for=condition=Available", poll.TimeoutFlag, "apiservice/v1alpha1.olm.operatorframework.io",
 		"apiservice/v1alpha1.hco.kubevirt.io", "apiservice/v1alpha1.catalog.penstock.dev")
 	return server
 }

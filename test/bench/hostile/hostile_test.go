@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/hostile"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const (
@@ -84,7 +85,7 @@ func requests(t *testing.T, report *measure.Report) {
 	c.MustKubectlInput(fmt.Sprintf(role, "alice", "create"), "create", "-f", "-")
 	c.MustKubectlInput(fmt.Sprintf(role, "carol", "patch"), "create", "-f", "-")
 	c.MustKubectlInput(victim, "create", "-f", "-")
-	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/victim-1", "--timeout=60s")
+	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/victim-1", poll.TimeoutFlag)
 	w.requests(report, "creates of who may only create revisions", "alice", hostile.Creates())
 	w.requests(report, "patches of who may only patch revisions", "carol", hostile.Patches("victim-1"))
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-project/penstock/test/bench/measure"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/registry"
 )
 
@@ -98,7 +99,7 @@ var _ measured = &kinds{}
 func newKinds(w *casePlane, title string) *kinds {
 	w.t.Helper()
 	w.cluster.MustKubectl("apply", "--server-side", "-f", example(w.t, "crds.yaml"), "-f", example(w.t, "operator.yaml"))
-	w.cluster.MustKubectl("wait", "--for=condition=Established", "crd/centrals.platform.stackrox.io", "--timeout=60s")
+	w.cluster.MustKubectl("wait", "--for=condition=Established", "crd/centrals.platform.stackrox.io", poll.TimeoutFlag)
 	for _, resource := range []string{"statefulsets", "daemonsets"} {
 		w.runWorkloads(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: resource})
 	}
@@ -163,7 +164,7 @@ func startKinds(w *casePlane, program *penstock.Program, chart string) *kinds {
 		w.t.Fatalf("nobody notes who writes ChartKinds: %v", said)
 	}
 	w.cluster.MustKubectlInput(first, "create", "-f", "-")
-	w.cluster.MustKubectl("wait", "--for=condition="+chartkind.ConditionAccepted, "chartkind/central", "--timeout=60s")
+	w.cluster.MustKubectl("wait", "--for=condition="+chartkind.ConditionAccepted, "chartkind/central", poll.TimeoutFlag)
 	k.follow()
 	return k
 }

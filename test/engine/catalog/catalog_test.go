@@ -26,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/controller/catalog"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // sample is the manifest that OLM's documentation begins with, unchanged.
@@ -270,7 +271,7 @@ func testDeleted(t *testing.T, w *host) {
 	}{{"the pull begins", arrived}, {"the pull ends", gone}} {
 		select {
 		case <-step.done:
-		case <-time.After(patience):
+		case <-time.After(poll.Patience):
 			t.Fatal(step.what)
 		}
 		if step.done == arrived {
@@ -474,7 +475,7 @@ func testTakeOver(t *testing.T, w *host) {
 	if err := w.catalogs().Delete(t.Context(), "taken", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.MustKubectl("wait", "--for=delete", "clustercatalog/taken", "--timeout=180s")
+	w.MustKubectl("wait", "--for=delete", "clustercatalog/taken", poll.TimeoutFlag)
 }
 
 // A catalog that is switched off is as if it were not there, and comes back.

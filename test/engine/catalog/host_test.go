@@ -35,9 +35,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// patience bounds every wait: what takes longer does not happen.
-const patience = 3 * time.Minute
-
 // host is a cluster that has ClusterCatalogs.
 type host struct {
 	*cluster.Cluster
@@ -95,7 +92,7 @@ func (w *host) get(t *testing.T, name string) (*clustercatalog.Catalog, *unstruc
 // await returns a catalog when it is as it should be.
 func (w *host) await(t *testing.T, name, what string, is func(*clustercatalog.Catalog) bool) *clustercatalog.Catalog {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
 	defer cancel()
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{
@@ -257,7 +254,7 @@ func (r *replica) content(t *testing.T, name string) string {
 // knows waits until the inventory of a replica is as it should be.
 func (r *replica) knows(t *testing.T, what string, is func(*inventory.Snapshot) bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(poll.Patience)
 	for {
 		now := r.inventory.Snapshot()
 		if is(now) {

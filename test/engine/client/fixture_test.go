@@ -31,9 +31,6 @@ var (
 	_ rollout.Observer = (*observe.Cache)(nil)
 )
 
-// patience is how long a test waits for what has to happen.
-const patience = poll.Patience
-
 const manager = "penstock/chain-a"
 
 func names() observe.Names {
@@ -172,7 +169,7 @@ const widgetCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourc
 
 func (w targetCluster) installWidgets() {
 	w.MustKubectlInput(widgetCRD, "apply", "--server-side", "-f", "-")
-	w.MustKubectl("wait", "--for=condition=Established", "--timeout=180s", "crd/widgets.example.com")
+	w.MustKubectl("wait", "--for=condition=Established", poll.TimeoutFlag, "crd/widgets.example.com")
 }
 
 // ref names an object of the kind. A CustomResourceDefinition has one name only.
@@ -265,8 +262,8 @@ func (w targetCluster) watch(t *testing.T, config *rest.Config, mapping *targetc
 			if err != nil {
 				t.Errorf("Run: %v", err)
 			}
-		case <-time.After(patience):
-			t.Errorf("Run did not return within %s of the end of its context", patience)
+		case <-time.After(poll.Patience):
+			t.Errorf("Run did not return within %s of the end of its context", poll.Patience)
 		}
 	})
 	return watcher{c, heard}
@@ -275,7 +272,7 @@ func (w targetCluster) watch(t *testing.T, config *rest.Config, mapping *targetc
 // until looks at an object after every notification until it is as expected.
 func (w watcher) until(t *testing.T, id manifest.ID, what string, as func(observe.Observation, observe.Presence) bool) observe.Observation {
 	t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(poll.Patience)
 	for {
 		seen, presence := w.Get(id)
 		if as(seen, presence) {
@@ -284,7 +281,7 @@ func (w watcher) until(t *testing.T, id manifest.ID, what string, as func(observ
 		select {
 		case <-w.heard:
 		case <-timeout:
-			t.Fatalf("waited %s for %s to be %s: is %s %+v, trouble: %v", patience, id, what, presence, seen, w.Trouble(id))
+			t.Fatalf("waited %s for %s to be %s: is %s %+v, trouble: %v", poll.Patience, id, what, presence, seen, w.Trouble(id))
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetadmission"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 var (
@@ -146,7 +147,7 @@ func (c *chain) run(with ...interference) {
 			if err != nil {
 				c.t.Errorf("running the watches: %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(poll.Patience):
 			c.t.Errorf("the watches do not stop")
 		}
 	})
@@ -245,7 +246,7 @@ func (c *chain) pass() (rollout.Report, error) {
 // come, until one finds what is waited for.
 func (c *chain) until(what string, found func(rollout.Report) bool) rollout.Report {
 	c.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(poll.Patience)
 	for {
 		report, err := c.pass()
 		if err != nil {
@@ -262,7 +263,7 @@ func (c *chain) until(what string, found func(rollout.Report) bool) rollout.Repo
 		case <-c.process.heard:
 		case <-again:
 		case <-deadline:
-			c.t.Fatalf("waited %s for %s to be %s:\n%s", patience, c.name, what, strings.Join(failures(report), "\n"))
+			c.t.Fatalf("waited %s for %s to be %s:\n%s", poll.Patience, c.name, what, strings.Join(failures(report), "\n"))
 		}
 	}
 }

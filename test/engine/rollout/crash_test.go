@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 var errCrash = errors.New("the process was killed by the test")
@@ -109,7 +110,7 @@ func (c *chain) die(f *fuse, k int, lands bool) bool {
 	f.mu.Lock()
 	f.left, f.lands = k, lands
 	f.mu.Unlock()
-	deadline := time.After(patience)
+	deadline := time.After(poll.Patience)
 	for {
 		report, err := c.pass()
 		switch {

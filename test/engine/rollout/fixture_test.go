@@ -23,11 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/test/framework/cluster"
-	"github.com/penstock-project/penstock/test/framework/poll"
 )
-
-// patience is how long a test waits for what has to happen.
-const patience = poll.Patience
 
 func names() observe.Names {
 	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", TeardownAnnotation: "penstock.dev/teardown-policy", ManagerPrefix: "penstock/"}

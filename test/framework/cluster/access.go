@@ -11,11 +11,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // patience bounds one run of kubectl or one reading of the audit log. Both also
-// work in a t.Cleanup, where the context of the test has already ended.
-const patience = 5 * time.Minute
+// work in a t.Cleanup, where the context of the test has already ended. kubectl itself waits
+// for poll.Patience, and says then what it has waited for.
+const patience = poll.Patience + 2*time.Minute
 
 // Access is somebody's way into a cluster.
 type Access struct {

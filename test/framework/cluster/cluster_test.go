@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 func client(t *testing.T, config *rest.Config) kubernetes.Interface {
@@ -126,13 +127,13 @@ func TestWorkloads(t *testing.T) {
 	c := cluster.Start(t, cluster.Workloads())
 
 	c.MustKubectl("create", "deployment", "web", "--image=example.com/web:1", "--replicas=3")
-	c.MustKubectl("wait", "--for=condition=Available", "--timeout=2m", "deployment/web")
+	c.MustKubectl("wait", "--for=condition=Available", poll.TimeoutFlag, "deployment/web")
 	c.MustKubectl("create", "job", "once", "--image=example.com/once:1")
-	c.MustKubectl("wait", "--for=condition=Complete", "--timeout=2m", "job/once")
+	c.MustKubectl("wait", "--for=condition=Complete", poll.TimeoutFlag, "job/once")
 
 	c.MustKubectl("create", "deployment", "stuck", "--image="+plane.UnpullableImages+"web:1")
 	c.MustKubectl("wait", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImagePull",
-		"--timeout=2m", "pod", "-l", "app=stuck")
+		poll.TimeoutFlag, "pod", "-l", "app=stuck")
 	if ready := c.MustKubectl("get", "deployment", "stuck", "-o", "jsonpath={.status.readyReplicas}"); ready != "" {
 		t.Errorf("ready replicas of an image that cannot be pulled: got %s, want none", ready)
 	}
@@ -140,8 +141,8 @@ func TestWorkloads(t *testing.T) {
 	// Garbage collection and the namespace controller.
 	c.MustKubectl("create", "namespace", "short-lived")
 	c.MustKubectl("create", "configmap", "content", "-n", "short-lived")
-	c.MustKubectl("delete", "namespace", "short-lived", "--timeout=2m")
-	c.MustKubectl("delete", "deployment", "web", "--cascade=foreground", "--timeout=2m")
+	c.MustKubectl("delete", "namespace", "short-lived", poll.TimeoutFlag)
+	c.MustKubectl("delete", "deployment", "web", "--cascade=foreground", poll.TimeoutFlag)
 	if pods := c.MustKubectl("get", "pods", "-l", "app=web", "-o", "name"); pods != "" {
 		t.Errorf("pods after their Deployment was deleted: got %q, want none", pods)
 	}

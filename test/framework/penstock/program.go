@@ -19,13 +19,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
-
-// patience bounds every wait for the program: what takes longer does not happen.
-const patience = 3 * time.Minute
 
 // Program is the program that was built.
 type Program struct{ path string }
@@ -97,7 +94,7 @@ func (o Output) String() string {
 // Run runs a verb that comes to an end; a non-zero exit does not fail the test.
 func (p *Program) Run(t testing.TB, stdin string, args ...string) Output {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, p.path, args...)

@@ -24,6 +24,7 @@ import (
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // Served is what the log says when the host has answered for our API.
@@ -71,7 +72,7 @@ func (s *Server) reached(t testing.TB, host Host) {
 	}
 	for _, version := range []schema.GroupVersion{olmv1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion} {
 		var answer error
-		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, poll.Patience, true, func(context.Context) (bool, error) {
 			_, answer = client.ServerResourcesForGroupVersion(version.String())
 			return !apierrors.IsServiceUnavailable(answer), nil
 		})
@@ -165,7 +166,7 @@ func (s *Server) Complaints() string {
 // Await returns when the log has the text.
 func (s *Server) Await(t testing.TB, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
 	defer cancel()
 	for {
 		s.mu.Lock()
@@ -229,7 +230,7 @@ func (s *Server) gone(t testing.TB) {
 	t.Helper()
 	select {
 	case <-s.ended:
-	case <-time.After(patience):
+	case <-time.After(poll.Patience):
 		t.Fatal("penstock: the process does not end")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // Username is Penstock's own.
@@ -52,7 +53,7 @@ func Install(t testing.TB, host administered) Host {
 	}
 	// The cluster learns of rights from a watch.
 	var said authorizationv1.SubjectAccessReviewStatus
-	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, poll.Patience, true, func(ctx context.Context) (bool, error) {
 		review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, mayReview(), metav1.CreateOptions{})
 		if err != nil {
 			return false, err

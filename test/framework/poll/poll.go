@@ -10,8 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Patience is for how long a test waits for what takes milliseconds on an idle machine.
-const Patience = 3 * time.Minute
+// Patience bounds every wait of a test: what takes longer does not happen. It is long,
+// because only a test that fails waits for so long: on a machine under full load kubectl
+// alone waits half a minute for an answer, and the garbage collector looks twice a minute
+// for types that are new to it.
+const Patience = 10 * time.Minute
+
+// TimeoutFlag is Patience for the commands of kubectl that wait.
+const TimeoutFlag = "--timeout=10m"
 
 // Until asks again and again until the answer is yes, and returns nil then, or until
 // Patience or the context ends, and returns its error. It asks soon at first, and later

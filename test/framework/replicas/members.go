@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // member is one etcd of a cluster of them. Clients reach it over TLS, and need a
@@ -90,7 +91,7 @@ func dial(t testing.TB, members ...*member) *clientv3.Client {
 	for _, m := range members {
 		endpoints = append(endpoints, "https://"+m.client)
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: config, DialTimeout: patience, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: config, DialTimeout: poll.Patience, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatalf("replicas: %v", err)
 	}
@@ -103,7 +104,7 @@ func (m *member) wait(t testing.TB) {
 	t.Helper()
 	client := dial(t, m)
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
 	defer cancel()
 	for {
 		attempt, done := context.WithTimeout(ctx, time.Second)

@@ -33,13 +33,12 @@ import (
 
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 const (
 	// Replicas is how many there are, of Penstock and of etcd.
 	Replicas = 3
-	// patience bounds every wait: what takes longer does not happen.
-	patience = 3 * time.Minute
 
 	systemNamespace, leaseName = "penstock-system", "penstock-controllers"
 )
@@ -216,7 +215,7 @@ func (s *Set) whole(t testing.TB) {
 // eventually repeats a check until it passes.
 func (s *Set) eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
 	defer cancel()
 	for {
 		err := check(ctx)

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -135,8 +136,13 @@ func kubectl(args []string) (status int) {
 // answered.
 const cacheFolder = "KUBECACHEDIR"
 
+// answerTimeout is for how long a command waits for an answer unless it is told otherwise.
+// kubectl waits for ever, but 32 s for discovery and OpenAPI documents, which a machine under
+// full load exceeds. It also ends watches: it is longer than any command of a test waits.
+const answerTimeout = 15 * time.Minute
+
 // command is kubectl with the arguments. It is that of its own main, but for what onlyPatches
-// does.
+// does, and for answerTimeout.
 func command(args []string) *cobra.Command {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	creates := slices.Contains(args, "create")
@@ -146,12 +152,15 @@ func command(args []string) *cobra.Command {
 	}
 	flags := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().
 		WithDiscoveryBurst(300).WithDiscoveryQPS(50.0).WithWarningPrinter(streams)
-	if creates {
-		flags = flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {
+	flags = flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {
+		if config.Timeout == 0 {
+			config.Timeout = answerTimeout
+		}
+		if creates {
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper { return onlyPatches{next} })
-			return config
-		})
-	}
+		}
+		return config
+	})
 	return cmd.NewDefaultKubectlCommandWithArgs(cmd.KubectlOptions{
 		PluginHandler: cmd.NewDefaultPluginHandler(plugin.ValidPluginFilenamePrefixes),
 		Arguments:     os.Args,
