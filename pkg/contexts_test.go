@@ -38,15 +38,11 @@ func storedContexts(t *testing.T, file string, source []byte) []token.Position {
 }
 
 func TestStoredContexts(t *testing.T) {
-	for source, want := range map[string]int{
+	finds(t, storedContexts, map[string]int{
 		"package p; type a struct { ctx context.Context }":              1,
 		"package p; type a struct { context.Context }":                  1,
 		"package p; var a = struct { b struct{ c context.Context } }{}": 1,
 		"package p; type a struct { do func(context.Context) }":         0,
 		"package p; type a struct { stop context.CancelFunc }":          0,
-	} {
-		if got := len(storedContexts(t, "p.go", []byte(source))); got != want {
-			t.Errorf("%s: %d, want %d", source, got, want)
-		}
-	}
+	})
 }

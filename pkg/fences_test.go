@@ -275,15 +275,21 @@ func informersIn(t *testing.T, file string, source []byte) []token.Position {
 }
 
 func TestInformersIn(t *testing.T) {
-	for source, want := range map[string]int{
+	finds(t, informersIn, map[string]int{
 		"package p; var i = cache.NewSharedIndexInformer(from, example, 0, nil)":                  1,
 		"package p; var i = toolscache.NewSharedIndexInformerWithOptions(from, example, options)": 1,
 		"package p; var i = cache.NewSharedInformer(from, example, 0)":                            1,
 		"package p; var o = options{NewInformer: cache.NewSharedIndexInformer}":                   1,
 		"package p; var f = informers.NewSharedInformerFactory(client, 0)":                        0,
 		"package p; var i cache.SharedIndexInformer":                                              0,
-	} {
-		if got := len(informersIn(t, "p.go", []byte(source))); got != want {
+	})
+}
+
+// finds compares how many places a search finds in each source with how many there are.
+func finds(t *testing.T, search func(*testing.T, string, []byte) []token.Position, cases map[string]int) {
+	t.Helper()
+	for source, want := range cases {
+		if got := len(search(t, "p.go", []byte(source))); got != want {
 			t.Errorf("%s: %d, want %d", source, got, want)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Patience bounds every wait of a test: what takes longer does not happen. It is long,
-// because only a test that fails waits for so long: on a machine under full load kubectl
-// alone waits half a minute for an answer, and the garbage collector looks twice a minute
-// for types that are new to it.
+// Patience bounds a wait of a test: what takes longer does not happen. It is long, because
+// only a test that fails waits for so long: on a machine under full load a single answer to
+// kubectl takes more than half a minute, and the garbage collector looks twice a minute for
+// types that are new to it.
 const Patience = 10 * time.Minute
 
 // TimeoutFlag is Patience for the commands of kubectl that wait.
