@@ -117,8 +117,9 @@ func etcdAt(t *testing.T, endpoint string) *clientv3.Client {
 func saysFull(t *testing.T, c *cluster.Cluster, p *process) {
 	t.Helper()
 	eventually(t, "the store to be known as full", func() error {
-		if body, code := get(t, p.Loopback(), "/readyz?verbose"); code == http.StatusOK || !strings.Contains(body, "[-]store-space failed") {
-			return fmt.Errorf("readyz: got %d:\n%s", code, body)
+		body, code, err := tryGet(t.Context(), p.Loopback(), "/readyz?verbose")
+		if err != nil || code == http.StatusOK || !strings.Contains(body, "[-]store-space failed") {
+			return fmt.Errorf("readyz: got %d, %v:\n%s", code, err, body)
 		}
 		return nil
 	})
@@ -149,7 +150,7 @@ func isFull(refusal string) bool {
 	return strings.Contains(refusal, "the store is full") || strings.Contains(refusal, "the store is as large as its quota")
 }
 
-// goesOn: writes are taken again, without a restart.
+// goesOn: writes are taken again, and nobody restarts the process.
 func goesOn(t *testing.T, c *cluster.Cluster, p *process, name string) {
 	t.Helper()
 	eventually(t, "a write behind a full store", func() error {
@@ -159,8 +160,8 @@ func goesOn(t *testing.T, c *cluster.Cluster, p *process, name string) {
 		return nil
 	})
 	eventually(t, "readiness", func() error {
-		if body, code := get(t, p.Loopback(), "/readyz"); code != http.StatusOK {
-			return errors.New(body)
+		if body, code, err := tryGet(t.Context(), p.Loopback(), "/readyz"); err != nil || code != http.StatusOK {
+			return fmt.Errorf("got %d, %v:\n%s", code, err, body)
 		}
 		return nil
 	})

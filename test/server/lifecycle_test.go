@@ -223,28 +223,38 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// get asks a server for a path.
+// get asks a server for a path, which has to answer.
 func get(t *testing.T, config *rest.Config, path string) (string, int) {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config)
+	body, code, err := tryGet(t.Context(), config, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
+	return body, code
+}
+
+// tryGet asks a server for a path once, for a wait that asks again. A server that starts over
+// does not answer for a moment, and may have its new certificate before Ready tells about it.
+func tryGet(ctx context.Context, config *rest.Config, path string) (body string, code int, err error) {
+	// An answer that does not come would hold the wait for good.
+	ctx, cancel := context.WithTimeout(ctx, poll.Patience/5)
+	defer cancel()
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		t.Fatal(err)
+		return "", 0, err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		return "", 0, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return "", 0, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body), response.StatusCode
+	answer, err := io.ReadAll(response.Body)
+	return string(answer), response.StatusCode, err
 }
 
 // TestKill kills the program and starts it again: what was acknowledged is
