@@ -24,8 +24,9 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# What is built, and what go test remembers, does not depend on the folder of the
-# checkout: another clone finds it in the cache of builds.
+# What is built does not depend on the folder of the checkout: another clone finds it in the
+# cache of builds, and results of tests as well, except of those that read files of the
+# checkout: go test knows such files by path and time.
 export GOFLAGS="${GOFLAGS:-} -trimpath"
 # And it is what is shipped: these packages, and a static program. Tests are built like it,
 # so that both find what is compiled already.
@@ -271,8 +272,20 @@ begin_tools() {
 	building=$!
 }
 
-# program builds the program once for all tests that run it. Its folder is named
-# by its content: results that go test has cached hold for that program only.
+# content PATH... prints the names of the files in these paths, and of what is in each.
+content() {
+	local files
+	# A file that was removed but not committed is still listed.
+	files="$(git ls-files --cached --others --exclude-standard -- "$@" | sort |
+		while IFS= read -r file; do [ ! -f "${file}" ] || printf '%s\n' "${file}"; done)"
+	echo "${files}"
+	git hash-object --no-filters --stdin-paths <<<"${files}"
+}
+
+# program builds the program once for all tests that run it. Its folder is named by its
+# content and by that of the files which commands of tests read: results that go test
+# remembers hold for these only. go test itself sees no file that another process reads, and
+# none outside of the module.
 program() {
 	local programs="${PENSTOCK_TOOLS%/*}/program" built sum
 	mkdir -p "${programs}"
@@ -281,7 +294,7 @@ program() {
 	# always "devel".
 	build GOWORK=off go build -buildvcs=false -ldflags='-s -w' -o "${built}/penstock" ./cmd/penstock ||
 		{ rm -rf "${built}"; return 1; }
-	sum="$(git hash-object --no-filters "${built}/penstock" | cut -c1-16)"
+	sum="$({ git hash-object --no-filters "${built}/penstock"; content artifacts hack/tools/rules; } | git hash-object --stdin | cut -c1-16)"
 	# Another run may build the same one now; what was not used for a day may go.
 	[ -e "${programs}/${sum}" ] || mv -T "${built}" "${programs}/${sum}" 2>/dev/null || true
 	rm -rf "${built}"
@@ -295,14 +308,11 @@ program() {
 # content that it looks at, in any clone; nothing when it does not say, in a line
 # "# inputs: PATH...", what that is.
 passed() {
-	local inputs=() files
+	local inputs=()
 	read -ra inputs < <(sed -n 's/^# inputs: //p' "$1")
 	[ "${#inputs[@]}" -gt 0 ] || return 0
-	# A file that was removed but not committed is still listed.
-	files="$(git ls-files --cached --others --exclude-standard -- "$1" "${inputs[@]}" | sort |
-		while IFS= read -r file; do [ ! -f "${file}" ] || printf '%s\n' "${file}"; done)"
 	printf '%s/verified/%s-%s\n' "$(tools_folder)" "$(basename "$1" .sh)" \
-		"$({ go env GOVERSION; echo "${files}"; git hash-object --no-filters --stdin-paths <<<"${files}"; } | git hash-object --stdin)"
+		"$({ go env GOVERSION; content "$1" "${inputs[@]}"; } | git hash-object --stdin)"
 }
 
 verify() {
