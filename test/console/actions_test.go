@@ -153,7 +153,7 @@ func rights(i *installation, p *page) {
 	// A right that is lost while the page is open.
 	i.MustKubectl("delete", "clusterrolebinding", "carl")
 	// The cluster learns of rights from a watch.
-	for deadline := time.Now().Add(patience); i.Kubectl("auth", "can-i", "list", "clusterextensionrevisions", "--as=carl").ExitCode == 0; {
+	for deadline := time.Now().Add(poll.Patience); i.Kubectl("auth", "can-i", "list", "clusterextensionrevisions", "--as=carl").ExitCode == 0; {
 		if time.Now().After(deadline) {
 			i.t.Fatal("carl has the right still")
 		}

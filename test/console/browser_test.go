@@ -16,10 +16,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-)
 
-// patience is how long a page may take to show what it should.
-const patience = 90 * time.Second
+	"github.com/penstock-project/penstock/test/framework/poll"
+)
 
 // required tells whether what is missing is a failure.
 func required() bool { return os.Getenv("PENSTOCK_CONSOLE") == "required" }
@@ -41,7 +40,7 @@ func startBrowser(t *testing.T) context.Context {
 		lacking(t, "there is no chromium: the console is not tested in a browser; apt-get install chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.Flag("headless", "new"), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 860), chromedp.WSURLReadTimeout(patience))
+		chromedp.Flag("headless", "new"), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 860), chromedp.WSURLReadTimeout(poll.Patience))
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	// A browser newer than its driver sends what that does not know; it is of no use here.
@@ -121,7 +120,7 @@ func (p *page) hear(event any) {
 // run does things in the tab.
 func (p *page) run(actions ...chromedp.Action) {
 	p.t.Helper()
-	ctx, stop := context.WithTimeout(p.ctx, patience+5*time.Second)
+	ctx, stop := context.WithTimeout(p.ctx, poll.Patience+5*time.Second)
 	defer stop()
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		p.t.Fatalf("in the browser: %v", err)
@@ -152,8 +151,8 @@ func (p *page) until(what, expression string) {
 		watch.observe(document, {subtree: true, childList: true, characterData: true, attributes: true});
 		over = setTimeout(() => { watch.disconnect(); clearInterval(again); done(false) }, %d);
 		look();
-	})`, expression, patience.Milliseconds())
-	ctx, stop := context.WithTimeout(p.ctx, patience+5*time.Second)
+	})`, expression, poll.Patience.Milliseconds())
+	ctx, stop := context.WithTimeout(p.ctx, poll.Patience+5*time.Second)
 	defer stop()
 	look := chromedp.Evaluate(script, &holds, func(params *runtime.EvaluateParams) *runtime.EvaluateParams { return params.WithAwaitPromise(true) })
 	err := chromedp.Run(ctx, look)
@@ -164,7 +163,7 @@ func (p *page) until(what, expression string) {
 		p.t.Fatalf("%s: in the browser: %v", what, err)
 	}
 	if !holds {
-		p.t.Fatalf("%s: not within %s; the page shows:\n%s", what, patience, p.text())
+		p.t.Fatalf("%s: not within %s; the page shows:\n%s", what, poll.Patience, p.text())
 	}
 }
 
