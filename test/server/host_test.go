@@ -108,7 +108,10 @@ func sharedName(t *testing.T, c *cluster.Cluster, p *process) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("advice on names (%t)", want), func() error {
 			out := c.KubectlInput(revision("argocd", 2), "create", "--dry-run=server", "-f", "-")
-			metrics, _ := get(t, p.Loopback(), "/metrics")
+			metrics, _, err := tryGet(t.Context(), p.Loopback(), "/metrics")
+			if err != nil {
+				return err
+			}
 			if strings.Contains(out.Stderr, advice) != want || strings.Contains(metrics, gauge+"1") != want {
 				return missingError{out.String()}
 			}

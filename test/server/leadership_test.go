@@ -192,11 +192,11 @@ func TestReplicas(t *testing.T) {
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	for name, p := range map[string]*process{"first": first, "second": second} {
 		eventually(t, "reading from the "+name+" replica", func() error {
-			body, code := get(t, p.Loopback(), "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1")
-			if code != http.StatusOK {
-				return missingError{body}
+			body, code, err := tryGet(t.Context(), p.Loopback(), "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1")
+			if err == nil && code != http.StatusOK {
+				err = missingError{body}
 			}
-			return nil
+			return err
 		})
 	}
 	if string(first.CABundle) != string(second.CABundle) {

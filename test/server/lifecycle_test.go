@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -239,22 +238,7 @@ func tryGet(ctx context.Context, config *rest.Config, path string) (body string,
 	// An answer that does not come would hold the wait for good.
 	ctx, cancel := context.WithTimeout(ctx, poll.Patience/5)
 	defer cancel()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return "", 0, err
-	}
-	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
-	if err != nil {
-		return "", 0, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", 0, err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	return string(answer), response.StatusCode, err
+	return penstock.Get(ctx, config, path)
 }
 
 // TestKill kills the program and starts it again: what was acknowledged is

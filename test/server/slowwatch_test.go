@@ -28,10 +28,8 @@ const (
 // slowWatches: watches that nobody reads are ended, and cost others neither time nor memory.
 func (d door) slowWatches() {
 	d.MustKubectlInput(strings.Replace(revision("watched", 1), "revision: 1", "revision: 1\n  lifecycleState: Paused", 1), "create", "-f", "-")
-	config := d.Config()
-	config.Host, config.NextProtos = fmt.Sprintf("https://127.0.0.1:%d", d.server.Port()), []string{"http/1.1"}
-	// Its certificate is for the name of a Service.
-	config.Insecure, config.CAFile, config.CAData = true, "", nil
+	config := d.server.Direct(d.Config())
+	config.NextProtos = []string{"http/1.1"}
 	config.QPS = -1
 	// What is sent and not read is soon more than the connection takes.
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -134,8 +134,7 @@ func (s storeProcess) hungWhenStopping() {
 // is sent. The function that it returns gives it up.
 func (s storeProcess) patches(server *penstock.Server) (stop func()) {
 	s.t.Helper()
-	config := s.Config()
-	config.Insecure, config.CAFile, config.CAData = true, "", nil
+	config := server.Direct(s.Config())
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		s.t.Fatal(err)
@@ -145,7 +144,7 @@ func (s storeProcess) patches(server *penstock.Server) (stop func()) {
 		WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) },
 	}))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPatch,
-		fmt.Sprintf("https://127.0.0.1:%d/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1", server.Port()),
+		config.Host+"/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/argocd-1",
 		strings.NewReader(`{"metadata":{"annotations":{"example.com/hung":"yes"}}}`))
 	if err != nil {
 		s.t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/store"
@@ -165,15 +164,19 @@ func heldByRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 			t.Errorf("%s: %s", what, out)
 		}
 	}
+	direct := server.Direct(c.Config())
 	eventually(t, "readiness and metrics to tell", func() error {
-		body, code := askServer(t, server, c, "/readyz/store-records")
-		if code != http.StatusInternalServerError {
-			return fmt.Errorf("readyz: got %d: %s", code, body)
+		body, code, err := tryGet(t.Context(), direct, "/readyz/store-records")
+		if err != nil || code != http.StatusInternalServerError {
+			return fmt.Errorf("readyz: got %d, %v: %s", code, err, body)
 		}
-		metrics, _ := askServer(t, server, c, "/metrics")
+		metrics, _, err := tryGet(t.Context(), direct, "/metrics")
+		if err != nil {
+			return err
+		}
 		return missing(body+metrics, []string{recordsPrefix + "held-1", "\npenstock_store_unreadable_records{kind=\"clusterextensionrevisions\"} 1\n"})
 	})
-	if body, code := askServer(t, server, c, "/readyz?exclude=store-records"); code != http.StatusOK {
+	if body, code := get(t, direct, "/readyz?exclude=store-records"); code != http.StatusOK {
 		t.Errorf("without the check it is not ready: %s", body)
 	}
 	// Drift of another extension is repaired, and what is held stays as it is.
@@ -203,8 +206,8 @@ func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	}
 	c.MustKubectlInput(options, "delete", "--raw", fmt.Sprintf(path, "held-1"), "-f", "-")
 	eventually(t, "readiness", func() error {
-		if body, code := askServer(t, server, c, "/readyz"); code != http.StatusOK {
-			return fmt.Errorf("got %d: %s", code, body)
+		if body, code, err := tryGet(t.Context(), server.Direct(c.Config()), "/readyz"); err != nil || code != http.StatusOK {
+			return fmt.Errorf("got %d, %v: %s", code, err, body)
 		}
 		return nil
 	})
@@ -212,14 +215,4 @@ func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 	c.MustKubectl("get", "configmap", "held-second")
 	c.MustKubectlInput(strings.Replace(configured("held", 2), "spec:\n", "spec:\n  collisionProtection: None\n", 1), "create", "-f", "-")
 	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/held-2", poll.TimeoutFlag)
-}
-
-// askServer asks the server itself, as an administrator.
-func askServer(t *testing.T, server *penstock.Server, c *cluster.Cluster, path string) (string, int) {
-	t.Helper()
-	config := c.Config()
-	config.Host = fmt.Sprint("https://127.0.0.1:", server.Port())
-	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData,
-		CertFile: config.CertFile, KeyFile: config.KeyFile}
-	return get(t, config, path)
 }

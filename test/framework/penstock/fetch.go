@@ -14,34 +14,41 @@ import (
 // or a profile. The config names who reads.
 func (s *Server) Fetch(t testing.TB, config *rest.Config, path string) string {
 	t.Helper()
-	config = rest.CopyConfig(config)
-	config.Host = fmt.Sprintf("https://127.0.0.1:%d", s.Port())
-	// Its certificate is for the name of a Service.
-	config.Insecure, config.CAFile, config.CAData = true, "", nil
-	content, err := fetch(t.Context(), config, path)
+	content, code, err := Get(t.Context(), s.Direct(config), path)
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("%d: %s", code, content)
+	}
 	if err != nil {
 		t.Fatalf("penstock: reading %s: %v", path, err)
 	}
 	return content
 }
 
-func fetch(ctx context.Context, config *rest.Config, path string) (string, error) {
+// Direct is a config of the same user that reaches the process itself, and not the host.
+func (s *Server) Direct(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Host = fmt.Sprintf("https://127.0.0.1:%d", s.Port())
+	// Its certificate is for the name of a Service.
+	config.Insecure, config.CAFile, config.CAData = true, "", nil
+	return config
+}
+
+// Get asks a server for a path, once: any answer is one, and no answer is an error.
+func Get(ctx context.Context, config *rest.Config, path string) (content string, code int, err error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
+	defer client.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", response.Status, content)
-	}
-	return string(content), err
+	body, err := io.ReadAll(response.Body)
+	return string(body), response.StatusCode, err
 }
