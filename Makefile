@@ -58,50 +58,15 @@ clean: ## Remove bin and end what cluster-up started; the caches stay
 
 ##@ Test
 
-.PHONY: test
-test: ## All checks and tests, as CI runs them; FULL=1 for all of what is otherwise a sample
+.PHONY: test test-all test-slice
+test: ## Static checks, unit tests and test/smoke
 	@hack/test.sh
 
-.PHONY: verify unit integration e2e
-verify: ## Format, vet, staticcheck, generated code, modules, contents of the repository
-	@hack/test.sh verify
+test-all: ## The same and all suites on real control planes
+	@hack/test.sh verify unit smoke suites
 
-unit: ## Tests beside the code
-	@hack/test.sh unit
-
-integration: ## Tests against a real control plane, without those of the program as a user runs it
-	@hack/test.sh integration
-
-e2e: ## Tests of the program as a user runs it: test/e2e
-	@hack/test.sh e2e
-
-.PHONY: test-busy
-test-busy: ## All tests once with two busy loops beside them: none may fail because the machine is slow
-	@hack/test-busy.sh
-
-.PHONY: image-test
-image-test: build tools ## Build the image of this machine twice, and play the first acts of the demo with its program in namespaces of its own
-	@hack/image-test.sh "$(VERSION)"
-
-.PHONY: release-test
-release-test: tools ## Make a release for this machine, install from its archives alone in an empty folder, and run the quick start; RELEASE=bin/release for one that exists
-	@hack/release-test.sh "$(RELEASE)"
-
-.PHONY: test-race
-test-race: ## Unit tests with the race detector; needs a C compiler
-	@CGO_ENABLED=1 TESTFLAGS="-race $(TESTFLAGS)" hack/test.sh unit
-
-.PHONY: test-matrix
-test-matrix: ## What we rely on of the host, on each of its supported minors; HOSTS="v1.34 v1.35 v1.36"
-	@hack/test-matrix.sh $(HOSTS)
-
-.PHONY: soak
-soak: tools ## Minutes of trouble, then everything must be as the rule says; SOAK=3m EXTENSIONS=200 SEED=n, FULL=1 for ten minutes of it; PROFILE=<folder> for the heap before and after; FAULTS=all (or names) for replicas
-	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" SOAK="$(or $(SOAK),1)" FULL="$(FULL)" PROFILE="$(abspath $(PROFILE))" EXTENSIONS="$(EXTENSIONS)" SEED="$(SEED)" FAULTS="$(FAULTS)" go test -run '^Test(Soak|Faults)$$' -count 1 -v -timeout 1h ./test/soak
-
-.PHONY: fuzz
-fuzz: ## Fuzz every target in turn, FUZZTIME=30s each
-	@hack/fuzz.sh
+test-slice: ## What takes longer, N=race and others; without N it lists them
+	@hack/test-slice.sh $(N)
 
 .PHONY: bench-reads
 bench-reads: tools ## Measure reads beside custom resources on a real control plane, 8 minutes; FULL=1 for more of it, 25 minutes; PROFILE=<folder> for profiles

@@ -27,4 +27,4 @@ if [ -z "${image}" ]; then
 	image="${scratch}/1/image"
 fi
 PENSTOCK_TOOLS="$(hack/build-tools.sh)" PENSTOCK_PROGRAM="${PWD}/bin/penstock" PENSTOCK_IMAGE="$(cd "${image}" && pwd)" \
-	go test -trimpath -vet=off -count=1 -v -run '^TestImage$' ./test/demo
+	go test -tags "$(cat hack/tags),integration" -trimpath -vet=off -count=1 -v -run '^TestImage$' ./test/demo

@@ -6,7 +6,7 @@
 #   hack/verify-modules.sh hack/tools/lint one
 #
 # The modules of other hosts are looked at where they are used, in make
-# test-matrix: to tidy one takes the whole source of its Kubernetes.
+# the slices of these hosts: to tidy one takes the whole source of its Kubernetes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,3 +1,5 @@
+//go:build integration
+
 // Package chartkind_test installs custom resources with charts: with plain kubectl, the real
 // program, a control plane whose Deployments become Available, a registry on loopback, and the
 // example of artifacts/examples/central.

@@ -1,3 +1,5 @@
+//go:build integration
+
 package chartkind_test
 
 import (

@@ -1,3 +1,5 @@
+//go:build integration
+
 package main
 
 import (
@@ -18,7 +20,7 @@ import (
 // alone, read-only, as a user that the image does not know, deployed by artifacts/deploy and
 // with the rights of its ServiceAccount.
 //
-// $PENSTOCK_IMAGE names the layout to try; make image-test does that, and plays more acts.
+// $PENSTOCK_IMAGE names the layout to try; make test-slice N=image does that, and plays more acts.
 // Otherwise it is made of the program that all tests run.
 func TestImage(t *testing.T) {
 	if err := pod.Namespaces(); err != nil {

@@ -1,3 +1,5 @@
+//go:build integration
+
 // Package e2e_test does with plain kubectl, through the real aggregator and with
 // the real program, what a user does: it writes revisions, reads them, rolls
 // them out on a control plane whose Deployments become Available, meddles with

@@ -1,3 +1,5 @@
+//go:build integration
+
 // Package extension_test installs packages of catalogs by ClusterExtensions: with plain
 // kubectl, the real program, a control plane whose Deployments become Available, and a
 // registry on loopback.

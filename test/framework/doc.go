@@ -27,7 +27,7 @@
 //	test/template   image templates of catalogs
 //	test/e2e        the program as a user runs it, by kubectl
 //	test/console    the console in a browser, a module of its own
-//	test/soak       minutes of trouble (make soak)
+//	test/soak       minutes of trouble (make test-slice N=soak)
 //	test/bench      measurements (make bench-reads and others), a module of its own
 //	test/demo       the demonstration (make demo)
 //

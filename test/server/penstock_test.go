@@ -1,3 +1,5 @@
+//go:build integration
+
 // Package server_test runs Penstock's server against a real kube-apiserver, in
 // this process and as a program.
 package server_test

@@ -1,3 +1,5 @@
+//go:build integration
+
 package server_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/replicas"
 )
 
-// TestReplicasUnderFaults is a taste of `make soak FAULTS=all`: three replicas on three
+// TestReplicasUnderFaults is a taste of `make test-slice N=faults FAULTS=all`: three replicas on three
 // members of etcd lose a member and the leader, and the next leader is updated, while
 // clients write. No acknowledged write is lost or done twice, and nobody notices the
 // update.

@@ -8,5 +8,5 @@
 // cut networks and frozen processes (see package replicas), and what is judged is every
 // write that was acknowledged.
 //
-// It is run by `make soak`, not by `make test`.
+// It is run by `make test-slice N=soak`, not by `make test`.
 package soak

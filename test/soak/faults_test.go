@@ -1,3 +1,5 @@
+//go:build integration
+
 package soak
 
 import (
@@ -15,7 +17,7 @@ import (
 func TestFaults(t *testing.T) {
 	list := os.Getenv("FAULTS")
 	if list == "" {
-		t.Skip("it takes minutes: run it by `make soak FAULTS=all`")
+		t.Skip("it takes minutes: run it by `make test-slice N=faults FAULTS=all`")
 	}
 	faults, err := replicas.Parse(list)
 	if err != nil {

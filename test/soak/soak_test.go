@@ -1,3 +1,5 @@
+//go:build integration
+
 package soak
 
 import (
@@ -48,7 +50,7 @@ func readSettings(t *testing.T, usual time.Duration) settings {
 // third of the time, twice without, so that one process can be seen to grow.
 func TestSoak(t *testing.T) {
 	if os.Getenv("SOAK") == "" || os.Getenv("FAULTS") != "" {
-		t.Skip("it takes minutes: run it by `make soak`")
+		t.Skip("it takes minutes: run it by `make test-slice N=soak`")
 	}
 	s := readSettings(t, 3*time.Minute)
 	fmt.Printf("%d extensions, %s of trouble, SEED=%d\n", s.extensions, s.duration, s.seed)

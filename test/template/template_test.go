@@ -1,3 +1,5 @@
+//go:build integration
+
 // Package template_test has the images of catalogs follow templates, on a real control plane
 // with the real program. All scenarios share both; each has a namespace and kinds of its own:
 //

@@ -1,3 +1,5 @@
+//go:build integration
+
 package template_test
 
 import (
@@ -16,7 +18,7 @@ import (
 )
 
 // TestUpgrade restarts kube-apiserver in one version after the other: the image follows, and
-// the condition keeps its time. The tools of test-matrix must be there; the first story of the
+// the condition keeps its time. The tools of the slice v1.35 must be there; the first story of the
 // design, as far as its catalog goes.
 func TestUpgrade(t *testing.T) {
 	if !isFull() {

@@ -1,3 +1,5 @@
+//go:build integration
+
 // Package catalog_test runs the controller of ClusterCatalogs against a real kube-apiserver
 // and registries on loopback.
 package catalog_test

@@ -1,3 +1,5 @@
+//go:build integration
+
 // Package client_test proves against a real kube-apiserver what the rollout
 // engine relies on: the facts of server-side apply that it is built on, the one
 // client of the cluster (package targetclient), and what is known of it (package observe).

@@ -1,3 +1,5 @@
+//go:build integration
+
 // Package rollout_test proves the rollout engine against a real kube-apiserver, on
 // the real client and watches, without our API server: the tests keep the chain's
 // inventory themselves, and write the status of workloads as controllers would.

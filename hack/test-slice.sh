@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Runs slices: what takes too long for every change.
+#
+#   hack/test-slice.sh               lists them
+#   hack/test-slice.sh race soak     some
+#   hack/test-slice.sh next          the one whose turn it is, by the count of commits
+#
+# LIMIT=SECONDS ends a slice that takes longer. What it did until then passed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. hack/tags.sh
+export GOFLAGS="${GOFLAGS} -trimpath" CGO_ENABLED="${CGO_ENABLED:-0}"
+
+slices='race      unit tests with the race detector; needs a C compiler
+busy      unit tests, smoke and suites beside two busy loops: no test may fail because the machine is slow
+full      unit tests with every case that they sample otherwise, and all checks again
+adoption  every crash point of adoption, and upgrades from all former charts
+kinds     hundreds of custom resources of a kind made of a chart
+console   every page of the console in every look
+soak      minutes of trouble for SOAK=3m EXTENSIONS=200 SEED=n; PROFILE=folder for heaps
+faults    faults between three replicas; FAULTS=all or names
+fuzz      every fuzz target, FUZZTIME=10s each
+image     the image, built twice, and its program in namespaces
+release   a release for this machine or RELEASE=folder, installed from its files alone
+v1.34     our suites of the host on Kubernetes 1.34
+v1.35     the same on 1.35
+v1.36     the same on 1.36'
+
+suite() { # suite RUN PACKAGE... runs tests of the suites, whole
+	local run="$1"
+	shift
+	PENSTOCK_TOOLS="${PENSTOCK_TOOLS:-$(hack/build-tools.sh)}" \
+		go test -tags="$(cat hack/tags),integration" -vet=off -run "${run}" -count 1 -v -timeout 1h "$@"
+}
+
+busy() {
+	local loops=() status=0
+	while :; do :; done & loops+=($!)
+	while :; do :; done & loops+=($!)
+	TESTFLAGS=-count=1 hack/test.sh unit smoke suites || status=$?
+	kill "${loops[@]}"
+	return "${status}"
+}
+
+fuzz() {
+	local file target failed=()
+	while IFS=: read -r file target; do
+		echo "== ${target} in $(dirname "${file}")"
+		go test -run '^$' -fuzz "^${target}\$" -fuzztime "${FUZZTIME:-10s}" "./$(dirname "${file}")" || failed+=("${target}")
+	done < <(git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- 'pkg/*_test.go' 'cmd/*_test.go' | sed 's/:func /:/')
+	[ "${#failed[@]}" -eq 0 ] || { echo "error: failed: ${failed[*]}" >&2; return 1; }
+}
+
+# host VERSION tests our use of the host. Tools of other minors are tidied here alone,
+# because that takes the whole source of their Kubernetes.
+host() {
+	hack/verify-modules.sh "hack/tools/$1"
+	PENSTOCK_TOOLS="$(hack/build-tools.sh "$1")"
+	export PENSTOCK_TOOLS
+	suite '^(TestFacts|TestHost|TestObserve|TestManners)$' ./test/engine/client ./test/server
+}
+
+run() {
+	case "$1" in
+	race) CGO_ENABLED=1 TESTFLAGS="-race ${TESTFLAGS:-}" hack/test.sh unit ;;
+	busy) busy ;;
+	full) FULL=1 hack/test.sh verify unit ;;
+	adoption) (cd test/bench && FULL=1 PENSTOCK_TOOLS="$(../../hack/build-tools.sh)" go test -count 1 -timeout 1h ./gitops) ;;
+	kinds) FULL=1 suite . ./test/chartkind ;;
+	console) (cd test/console && FULL=1 PENSTOCK_TOOLS="$(../../hack/build-tools.sh)" go test -count 1 -timeout 1h .) ;;
+	soak) SOAK="${SOAK:-1}" PROFILE="${PROFILE:+$(realpath "${PROFILE}")}" suite '^TestSoak$' ./test/soak ;;
+	faults) FAULTS="${FAULTS:-all}" suite '^TestFaults$' ./test/soak ;;
+	fuzz) fuzz ;;
+	image) make build && hack/image-test.sh "$(git describe --tags --always --dirty)" ;;
+	release) hack/release-test.sh "${RELEASE:-}" ;;
+	v1.*) host "$1" ;;
+	esac
+}
+
+names=()
+while read -r name _; do names+=("${name}"); done <<<"${slices}"
+if [ $# -eq 0 ]; then
+	echo "make test-slice N=…, one of:"
+	sed 's/^/  /' <<<"${slices}"
+	exit 0
+fi
+[ "$1" != next ] || set -- "${names[$(git rev-list --count HEAD) % ${#names[@]}]}"
+for name in "$@"; do
+	grep -q "^${name} " <<<"${slices}" || { echo "error: there is no slice '${name}'; slices are ${names[*]}" >&2; exit 2; }
+	printf '\n== slice %s\n' "${name}"
+	if [ -z "${LIMIT:-}" ]; then
+		run "${name}"
+	else
+		status=0
+		LIMIT= timeout "${LIMIT}" hack/test-slice.sh "${name}" || status=$?
+		[ "${status}" -ne 124 ] || { echo "slice ${name}: not finished after ${LIMIT} s, nothing failed until then"; status=0; }
+		[ "${status}" -eq 0 ] || exit "${status}"
+	fi
+done
