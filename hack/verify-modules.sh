@@ -5,7 +5,7 @@
 #   hack/verify-modules.sh                 all modules but those of other hosts
 #   hack/verify-modules.sh hack/tools/lint one
 #
-# The modules of other hosts are looked at where they are used, in make
+# The modules of other hosts are checked where they are used, in
 # the slices of these hosts: to tidy one takes the whole source of its Kubernetes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
