@@ -47,6 +47,7 @@ func fences() []fence {
 		{"pkg/source/chart/template", nil, "the process that renders a chart knows nothing of what becomes of it"},
 		{"pkg/source/bundle/config", nil, "what may be configured is checked without a bundle"},
 		{"pkg/source/packed", []string{"pkg/catalog/image", "pkg/source"}, "what an image has becomes manifests by the renderers of folders"},
+		{"pkg/capabilities", []string{"pkg/source"}, "what a cluster serves is the same whoever asks"},
 		{"pkg/source", []string{"pkg/applycheck", "pkg/manifest"}, "files in, objects out: also where there is no cluster"},
 		{"pkg/diff/printable", nil, "text is text, whatever it says"},
 		{"pkg/diff/schema", []string{"pkg/manifest"}, "what is known of types does not depend on what is compared"},

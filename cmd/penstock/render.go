@@ -23,8 +23,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// newRenderCommand makes a revision of plain manifests. It talks to nobody but the
-// server that --revision next asks.
+// newRenderCommand makes a revision of plain manifests. It asks a cluster for
+// --revision next, and what it serves for a chart.
 func newRenderCommand() *cobra.Command {
 	options := renderOptions{cluster: client.Flags{UserAgent: userAgent()}}
 	command := &cobra.Command{

@@ -1,19 +1,27 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/capabilities"
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/chart"
+	texts "github.com/penstock-project/penstock/pkg/text"
 )
+
+// capabilitiesTimeout bounds how long the cluster is asked what it serves.
+const capabilitiesTimeout = 30 * time.Second
 
 // chartOptions are the flags of a Helm chart.
 type chartOptions struct {
@@ -30,8 +38,8 @@ func (o *chartOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.from, "chart", "", "Helm chart, a directory, an archive or an image (oci://), instead of plain manifests.")
 	flags.StringSliceVar(&o.valueFiles, "values", nil, "Files with values, YAML or JSON; when several set a value, the last one counts (--chart).")
 	flags.StringVar(&o.release, "release", "", "Name of the release, as templates see it. Default: the name of the extension (--chart).")
-	flags.StringVar(&o.kubeVersion, "kube-version", "", "Version of Kubernetes that the chart is rendered for. Default: the version of Helm's libraries (--chart).")
-	flags.StringSliceVar(&o.apiVersions, "api-versions", nil, "Kinds that the cluster serves besides those of Kubernetes, such as example.com/v1/Lamp (--chart).")
+	flags.StringVar(&o.kubeVersion, "kube-version", "", "Version of Kubernetes that the chart is rendered for; no cluster is asked. Default: version and kinds of the cluster (--chart).")
+	flags.StringSliceVar(&o.apiVersions, "api-versions", nil, "Kinds and versions that the cluster serves too, such as example.com/v1/Lamp (--chart).")
 	flags.StringSliceVar(&o.generated, "generated-secret", nil, "Secrets whose values the chart generates at random, as NAMESPACE/NAME or NAME. They are generated once: see --carry-on (--chart).")
 	flags.StringVar(&o.carryOn, "carry-on", "", "File with the existing generated Secrets, YAML or JSON: their values stay (--chart).")
 }
@@ -52,7 +60,7 @@ func (o *chartOptions) validate(installNamespace string) error {
 }
 
 func readChart(command *cobra.Command, options renderOptions) (source.Rendered, error) {
-	made, err := options.chart.options(options.installNamespace, options.extension)
+	made, err := options.chartOptions(command)
 	if err != nil {
 		return source.Rendered{}, err
 	}
@@ -62,6 +70,33 @@ func readChart(command *cobra.Command, options renderOptions) (source.Rendered, 
 	}
 	warnOf(command, options.chart.from, rendered.Warnings)
 	return rendered, nil
+}
+
+// chartOptions reads the files that the flags name, and what the cluster serves.
+func (o *renderOptions) chartOptions(command *cobra.Command) (chart.Options, error) {
+	made, err := o.chart.options(o.installNamespace, o.extension)
+	if err != nil || o.chart.kubeVersion != "" {
+		return made, err
+	}
+	const advice = "--kube-version and --api-versions say what .Capabilities of the chart are"
+	if o.target != "" {
+		fmt.Fprintf(command.ErrOrStderr(), "warning: the cluster of --target is not asked what it serves: %s\n", advice)
+		return made, nil
+	}
+	config, err := o.cluster.Config()
+	if errors.Is(err, client.ErrNoKubeconfig) {
+		fmt.Fprintf(command.ErrOrStderr(), "warning: no kubeconfig leads to a cluster, so it is not asked what it serves: %s\n", advice)
+		return made, nil
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(command.Context(), capabilitiesTimeout)
+		defer cancel()
+		made.Cluster, err = capabilities.Read(ctx, config)
+	}
+	if err != nil {
+		return made, fmt.Errorf("asking the cluster what it serves, because charts see it in .Capabilities: %w; --kube-version renders without a cluster", err)
+	}
+	return made, nil
 }
 
 // options reads the files that the flags name.
@@ -114,7 +149,7 @@ func readValues(files []string) (map[string]any, error) {
 			return nil, fmt.Errorf("--values: %w", err)
 		}
 		var more map[string]any
-		if err := yaml.UnmarshalStrict(text, &more); err != nil {
+		if err := yaml.UnmarshalStrict(texts.UTF8(text), &more); err != nil {
 			return nil, fmt.Errorf("--values %s: %w", name, err)
 		}
 		merge(values, more)
@@ -141,7 +176,7 @@ func (o *chartOptions) readGenerated(installNamespace string) ([]chart.Generated
 		if err != nil {
 			return nil, fmt.Errorf("--carry-on: %w", err)
 		}
-		for _, document := range strings.Split("\n"+string(text), "\n---") {
+		for _, document := range strings.Split("\n"+string(texts.UTF8(text)), "\n---") {
 			if err := addSecrets(previous, document, installNamespace); err != nil {
 				return nil, fmt.Errorf("--carry-on %s: %w", o.carryOn, err)
 			}

@@ -72,7 +72,7 @@ func (o *renderOptions) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.output, "output", "o", "yaml", "Format: yaml or json.")
 	o.cluster.Add(flags)
 	for _, name := range []string{"kubeconfig", "context"} {
-		flags.Lookup(name).Usage += " Read for --revision next only."
+		flags.Lookup(name).Usage += " Used by --revision next, and by --chart without --kube-version."
 	}
 }
 

@@ -140,7 +140,7 @@ func (o *renderOptions) renderImage(command *cobra.Command, wanted wantedImage, 
 		renderer.Bundle, err = o.bundle.options(o.installNamespace)
 		renderer.Bundle.Providers = wanted.providers()
 	case packed.Chart:
-		renderer.Chart, err = o.chart.options(o.installNamespace, o.extension)
+		renderer.Chart, err = o.chartOptions(command)
 	}
 	if err != nil {
 		return source.Rendered{}, err

@@ -89,6 +89,8 @@ type release struct {
 	helm.History
 	// secret is that of the deployed revision.
 	secret corev1.Secret
+	// unreadable are older revisions that are left out, each with the reason.
+	unreadable []string
 	// marked are Secrets that say that the extension has the release.
 	marked []corev1.Secret
 }
@@ -101,12 +103,17 @@ func (a *Adopter) read(ctx context.Context, request Request) (release, error) {
 		return release{}, fmt.Errorf("reading the Helm release %s: %w", request, err)
 	}
 	var all []helm.Release
+	var unreadable []string
 	found := map[int]corev1.Secret{}
 	for _, secret := range list.Items {
 		if secret.Type != helm.SecretType {
 			continue
 		}
 		one, err := helm.Decode(secret.Data[helm.DataKey])
+		if err != nil && secret.Labels["status"] == helm.StatusSuperseded {
+			unreadable = append(unreadable, fmt.Sprintf("Secret %s/%s of a superseded revision is left out: %s", secret.Namespace, secret.Name, err))
+			continue
+		}
 		if err != nil {
 			return release{}, fmt.Errorf("the Secret %s/%s: %w", secret.Namespace, secret.Name, err)
 		}
@@ -115,7 +122,7 @@ func (a *Adopter) read(ctx context.Context, request Request) (release, error) {
 	if len(all) == 0 {
 		return release{}, a.missing(ctx, request, selector)
 	}
-	out := release{}
+	out := release{unreadable: unreadable}
 	if out.History, err = helm.Choose(all); err != nil {
 		return release{}, fmt.Errorf("the Helm release %s: %w", request, err)
 	}

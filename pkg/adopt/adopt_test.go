@@ -93,6 +93,8 @@ func TestObstacles(t *testing.T) {
 	object := func(state State) *Plan {
 		return &Plan{Taken: Taken{Objects: []Object{{ID: manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: "x"}, State: state, Detail: "why"}}}}
 	}
+	old := object(Unknown)
+	old.Release, old.Namespace, old.Objects[0].Served = "web", "shop", "policy/v1"
 	failed := object(Same)
 	failed.release.Failed = &helm.Release{Version: 8, Info: helm.Info{Status: "failed"}}
 	for name, tc := range map[string]struct {
@@ -107,6 +109,7 @@ func TestObstacles(t *testing.T) {
 		"gone":    {plan: object(Gone), says: "ConfigMap a/x is gone", overwritten: true},
 		"others":  {plan: object(Others), says: "ConfigMap a/x: why"},
 		"unknown": {plan: object(Unknown), says: "ConfigMap a/x: why"},
+		"served":  {plan: old, says: "ConfigMap a/x: why: rewrite the record with Helm's plugin mapkubeapis (helm mapkubeapis web -n shop), or upgrade the release to a chart version that uses policy/v1"},
 		"failed":  {plan: failed, says: "revision 8 of Helm is failed", overwritten: true},
 	} {
 		t.Run(name, func(t *testing.T) {

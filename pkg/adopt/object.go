@@ -49,6 +49,9 @@ type Object struct {
 	State State
 	// Detail says what differs, whose it is, or why it is not known; of values nothing.
 	Detail string
+	// Served is the apiVersion in which the object exists, when the cluster no longer serves that of the
+	// release; otherwise empty.
+	Served string
 }
 
 const (
@@ -72,7 +75,7 @@ func (a *Adopter) compare(ctx context.Context, taken *Taken) error {
 			out[i] = Object{ID: wanted.ID}
 			var err error
 			for range looks {
-				out[i].State, out[i].Detail, err = a.look(ctx, taken, wanted)
+				out[i].State, out[i].Detail, out[i].Served, err = a.look(ctx, taken, wanted)
 				if err == nil || !targetclient.IsOvertaken(err) {
 					break
 				}
@@ -99,16 +102,25 @@ func reasonOf(err error) string {
 }
 
 // look compares one object with its manifest, by a dry-run.
-func (a *Adopter) look(ctx context.Context, taken *Taken, wanted manifest.Object) (State, string, error) {
+func (a *Adopter) look(ctx context.Context, taken *Taken, wanted manifest.Object) (state State, detail, served string, err error) {
 	live, err := a.target.Read(ctx, wanted.Ref)
 	switch {
 	case apierrors.IsNotFound(err):
-		return Gone, "", nil
+		return Gone, "", "", nil
 	case meta.IsNoMatchError(err):
-		return Unknown, "the cluster does not serve its kind", nil
+		return Unknown, "the cluster does not serve its kind", "", nil
 	case err != nil:
-		return "", "", err
+		return "", "", "", err
 	}
+	if version := live.GetAPIVersion(); version != wanted.APIVersion() {
+		return Unknown, fmt.Sprintf("the cluster no longer serves %s, and has the object as %s", wanted.APIVersion(), version), version, nil
+	}
+	state, detail, err = a.compareLive(ctx, taken, wanted, live)
+	return state, detail, "", err
+}
+
+// compareLive compares an object of the cluster with its manifest.
+func (a *Adopter) compareLive(ctx context.Context, taken *Taken, wanted manifest.Object, live *unstructured.Unstructured) (State, string, error) {
 	// What was rolled out anew may be another one, also where it is ours.
 	if state, detail := taken.owner(live); state != "" && (state != Ours || !taken.again) {
 		return state, detail, nil

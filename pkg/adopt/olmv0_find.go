@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/penstock-project/penstock/pkg/adopt/olmv0"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source"
 )
@@ -224,6 +225,9 @@ func (a *Adopter) contents(ctx context.Context, plan *OLMv0Plan, refs []manifest
 		}
 		if secret, _ := live.Object["type"].(string); ref.IsSecret() && secret == string(corev1.SecretTypeServiceAccountToken) {
 			continue // kube-controller-manager writes it
+		}
+		if owner := live.GetLabels()[v1alpha1.ChainLabel]; owner != "" && owner != plan.Extension {
+			return nil, fmt.Errorf("%s belongs to the extension %s, and an object belongs to one extension: leave this operator to OLM, or delete its Subscription and ClusterServiceVersion while OLM runs, when extension %s is to serve its namespace, too", ref.ID, owner, owner)
 		}
 		content, people, err := olmv0.Content(live)
 		if err != nil {

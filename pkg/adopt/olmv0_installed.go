@@ -40,13 +40,21 @@ func (a *Adopter) installed(ctx context.Context, plan *OLMv0Plan) (*installed, e
 		return nil, fmt.Errorf("its ClusterServiceVersion %s is gone", plan.CSV)
 	case csv.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("its ClusterServiceVersion %s is being deleted", csv.Name)
-	case csv.Status.Phase != olmv0.PhaseSucceeded:
+	case csv.Status.Phase != olmv0.PhaseSucceeded && csv.Status.Phase != olmv0.PhaseFailed:
 		return nil, fmt.Errorf("its ClusterServiceVersion %s is %s: let OLM finish, then scale OLM to zero", csv.Name, csv.Status.Phase)
 	}
 	for _, one := range found.beside {
 		if one.Spec.Replaces == csv.Name {
 			return nil, fmt.Errorf("its ClusterServiceVersion %s is being replaced by %s: let OLM finish the upgrade, then scale OLM to zero", csv.Name, one.Name)
 		}
+	}
+	if csv.Status.Phase == olmv0.PhaseFailed {
+		if err := a.hasDeployments(ctx, csv); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.sharedWith(ctx, csv); err != nil {
+		return nil, err
 	}
 	if err := a.findGroup(ctx, found); err != nil {
 		return nil, err
@@ -57,6 +65,63 @@ func (a *Adopter) installed(ctx context.Context, plan *OLMv0Plan) (*installed, e
 	}
 	found.condition = err == nil
 	return found, nil
+}
+
+// hasDeployments refuses a ClusterServiceVersion that has failed before it made its Deployments. With all of
+// them there, what failed is in the past, or the operator's own matter.
+func (a *Adopter) hasDeployments(ctx context.Context, csv *olmv0.ClusterServiceVersion) error {
+	for _, one := range csv.Spec.Install.Spec.Deployments {
+		_, err := a.deployments.Deployments(csv.Namespace).Get(ctx, one.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("its ClusterServiceVersion %s is Failed (%s: %s), and its Deployment %s does not exist: there is nothing to adopt; delete the Subscription and the ClusterServiceVersion, and install the package anew",
+				csv.Name, csv.Status.Reason, csv.Status.Message, one.Name)
+		case err != nil:
+			return fmt.Errorf("reading Deployment %s/%s: %w", csv.Namespace, one.Name, err)
+		}
+	}
+	return nil
+}
+
+// sharedWith refuses a ClusterServiceVersion that owns a definition together with another one of any
+// namespace: an object belongs to one extension, so the second adoption could only fail.
+func (a *Adopter) sharedWith(ctx context.Context, csv *olmv0.ClusterServiceVersion) error {
+	if len(csv.Owned()) == 0 {
+		return nil
+	}
+	list, err := a.objects.Resource(olmv0.ClusterServiceVersions).List(ctx, metav1.ListOptions{LabelSelector: "!" + olmv0.CopiedFromLabel})
+	if err != nil {
+		return fmt.Errorf("listing ClusterServiceVersions: %w", err)
+	}
+	var others []olmv0.ClusterServiceVersion
+	for i := range list.Items {
+		one := olmv0.ClusterServiceVersion{}
+		if err := olmv0.Read(&list.Items[i], &one); err != nil {
+			return err
+		}
+		others = append(others, one)
+	}
+	return shared(csv, others)
+}
+
+// shared says which definition a ClusterServiceVersion owns together with others, and what helps.
+func shared(csv *olmv0.ClusterServiceVersion, others []olmv0.ClusterServiceVersion) error {
+	for _, api := range csv.Owned() {
+		var names, commands []string
+		for i := range others {
+			if one := &others[i]; one.UID != csv.UID && one.Owns(api) {
+				names = append(names, one.Namespace+"/"+one.Name)
+				commands = append(commands, fmt.Sprintf("kubectl delete clusterserviceversions.operators.coreos.com -n %s %s", one.Namespace, one.Name))
+			}
+		}
+		if len(names) > 0 {
+			slices.Sort(names)
+			slices.Sort(commands)
+			return fmt.Errorf("%s is owned by %s %s, too, and an object belongs to one extension: decide which one stays; while OLM runs, delete the Subscriptions of the others and then (%s), which keeps the definition and its custom resources; then stop OLM and adopt the one that stays",
+				api, olmv0.Kind, strings.Join(names, ", "), strings.Join(commands, "; "))
+		}
+	}
+	return nil
 }
 
 // findVersions reads the ClusterServiceVersions of the namespace, and copies of the installed one.
@@ -141,6 +206,9 @@ func (i *installed) notTaken(of *olmv0.Subscription) (left []NotTaken, warnings 
 	}
 	if of.Spec.Config["selector"] != nil {
 		left = append(left, NotTaken{What: "spec.config.selector of the Subscription", Why: "ClusterExtensions have no such field"})
+	}
+	if csv.Status.Phase == olmv0.PhaseFailed {
+		warnings = append(warnings, fmt.Sprintf("%s %s is Failed (%s: %s); its objects are taken over as they are", olmv0.Kind, csv.Name, csv.Status.Reason, csv.Status.Message))
 	}
 	if at := csv.Status.CertsRotateAt; at != nil {
 		warnings = append(warnings, fmt.Sprintf("OLM made certificates for webhooks or APIServices, and would renew them at %s; nobody renews them now: approve the proposal of the ClusterExtension before they expire", at.UTC().Format(time.RFC3339)))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/adopt/olmv0"
 )
@@ -86,6 +87,24 @@ func TestBelongsToOther(t *testing.T) {
 				t.Errorf("%q, %q, want %q", state, says, tc.says)
 			}
 		})
+	}
+}
+
+// TestShared: a definition that two ClusterServiceVersions own refuses both, before one is adopted.
+func TestShared(t *testing.T) {
+	of := func(namespace, name string, definitions ...string) olmv0.ClusterServiceVersion {
+		one := olmv0.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, UID: types.UID(namespace + name)}}
+		for _, definition := range definitions {
+			one.Spec.CRDs.Owned = append(one.Spec.CRDs.Owned, olmv0.API{Name: definition})
+		}
+		return one
+	}
+	all := []olmv0.ClusterServiceVersion{of("t1", "p.v1", "tenants.example.com"), of("t2", "p.v1", "tenants.example.com"), of("t3", "q.v1", "lamps.example.com"), of("t4", "r.v1")}
+	for i, want := range []string{"CustomResourceDefinition tenants.example.com is owned by ClusterServiceVersion t2/p.v1, too", "CustomResourceDefinition tenants.example.com is owned by ClusterServiceVersion t1/p.v1, too", "", ""} {
+		err := shared(&all[i], all)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s/%s: %v, want %q", all[i].Namespace, all[i].Name, err, want)
+		}
 	}
 }
 

@@ -1,13 +1,16 @@
 package adopt
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
@@ -53,8 +56,13 @@ func (a *Adopter) Plan(ctx context.Context, request Request) (*Plan, error) {
 	if plan.Next {
 		all = all[:1]
 	}
+	plan.Warnings = append(plan.Warnings, found.unreadable...)
 	for i, one := range all {
 		revision, err := a.revision(ctx, plan, one, digester)
+		if unreadable := (*unreadableError)(nil); i > 0 && errors.As(err, &unreadable) {
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("revision %d of Helm is %s and is left out: %s", one.Version, one.Info.Status, err))
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("revision %d of the Helm release %s: %w", one.Version, request, err)
 		}
@@ -157,16 +165,37 @@ func adopted(revisions []v1alpha1.ClusterExtensionRevision) helmrelease.Release 
 
 // revision makes one revision of one of Helm's.
 func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, digester manifest.Digester) (Revision, error) {
-	rendered, err := of.Render(ctx, a.inNamespace(ctx))
-	if err != nil {
-		return Revision{}, err
+	var unanswered error
+	scopes := a.inNamespace(ctx)
+	rendered, err := of.Render(ctx, func(kind schema.GroupVersionKind) (inNamespace, known bool, err error) {
+		inNamespace, known, err = scopes(kind)
+		unanswered = cmp.Or(unanswered, err)
+		return inNamespace, known, err
+	})
+	switch {
+	case unanswered != nil || ctx.Err() != nil:
+		return Revision{}, cmp.Or(unanswered, context.Cause(ctx))
+	case err != nil:
+		return Revision{}, &unreadableError{err}
 	}
 	out := plan.ofHelm(of, plan.release.Highest)
 	for _, warning := range rendered.Warnings {
 		plan.Warnings = append(plan.Warnings, warning.String())
 	}
-	return out, out.take(rendered.Phases, digester)
+	if err := out.take(rendered.Phases, digester); err != nil {
+		return Revision{}, &unreadableError{err}
+	}
+	return out, nil
 }
+
+// unreadableError says that the record of a revision has no manifests that a revision can have.
+type unreadableError struct{ err error }
+
+// Error implements error.
+func (e *unreadableError) Error() string { return e.err.Error() }
+
+// Unwrap returns the reason.
+func (e *unreadableError) Unwrap() error { return e.err }
 
 // ofHelm is what the release says of one of its revisions, without objects. Highest is the
 // newest revision that there is.

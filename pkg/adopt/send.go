@@ -34,6 +34,9 @@ func (p *Plan) Obstacles() []string {
 	var found []string
 	for _, object := range p.Objects {
 		switch {
+		case object.Served != "":
+			found = append(found, fmt.Sprintf("%s: %s: rewrite the record with Helm's plugin mapkubeapis (helm mapkubeapis %s -n %s), or upgrade the release to a chart version that uses %s; then adopt it",
+				object.ID, object.Detail, p.Release, p.Namespace, object.Served))
 		case object.State == Others, object.State == Unknown:
 			found = append(found, fmt.Sprintf("%s: %s", object.ID, object.Detail))
 		case p.Overwrite:

@@ -79,7 +79,7 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 	definitions.usual = own // those of the host, wherever is rolled out to
 	as := impersonation{component(term.Manager.GetConfig(), "chartkinds")}
 	return chartkind.Options{
-		Kinds: own, Metadata: names, Workloads: workloads, Definitions: definitions,
+		Kinds: own, Metadata: names, Workloads: workloads, Definitions: definitions, Capabilities: definitions,
 		Account: func(account kinds.ServiceAccount) (out chartkind.Account, err error) {
 			config := component(term.Account(account.Namespace, account.Name), "chartkinds")
 			if out.Objects, err = dynamic.NewForConfig(config); err == nil {

@@ -13,21 +13,25 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/pkg/capabilities"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
 // definitionTimeout bounds one read in another cluster.
 const definitionTimeout = 15 * time.Second
 
-// definitionReader reads CustomResourceDefinitions of the cluster that is rolled out into.
+// definitionReader reads CustomResourceDefinitions and capabilities of the cluster that is rolled out into.
 type definitionReader struct {
 	namespace string
 	secrets   kubernetes.Interface
 	usual     dynamic.Interface
-	visitor   target.Visitor
-	agent     string
+	// here is the cluster of extensions that name none.
+	here    *rest.Config
+	visitor target.Visitor
+	agent   string
 }
 
 func newDefinitionReader(term leadership.Term) (*definitionReader, error) {
@@ -40,7 +44,7 @@ func newDefinitionReader(term leadership.Term) (*definitionReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the target cluster for ClusterExtensions: %w", err)
 	}
-	return &definitionReader{namespace: term.Namespace, secrets: secrets, usual: usual, visitor: term.Visitor, agent: config.UserAgent}, nil
+	return &definitionReader{namespace: term.Namespace, secrets: secrets, usual: usual, here: config, visitor: term.Visitor, agent: config.UserAgent}, nil
 }
 
 // Definition implements extension.Definitions.
@@ -69,6 +73,20 @@ func (r *definitionReader) Definition(ctx context.Context, secret, name string) 
 		return nil, err
 	}
 	return definition, nil
+}
+
+// Capabilities implements extension.Capabilities.
+func (r *definitionReader) Capabilities(ctx context.Context, secret string) (*template.Capabilities, error) {
+	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
+	defer cancel()
+	config := r.here
+	if secret != "" {
+		var err error
+		if config, err = r.way(ctx, secret); err != nil {
+			return nil, err
+		}
+	}
+	return capabilities.Read(ctx, config)
 }
 
 // way is how a cluster is reached that a Secret leads to. One of another Penstock is none.

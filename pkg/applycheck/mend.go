@@ -50,7 +50,9 @@ type repeats struct {
 //   - Environment variables of one name: the last one stays, as in the kubelet. It does
 //     not when a variable in between reads the earlier value, or when the last one may be
 //     left out at run time: then nothing is changed.
-func (t *Type) Mend(object map[string]any) []Mend {
+//   - Container ports of one number and different names, when Helm has accepted them already: the first
+//     one stays.
+func (t *Type) Mend(object map[string]any, asHelm bool) []Mend {
 	groups := map[string]*repeats{}
 	var order []string
 	t.walk(object, func(list Path, element string, first, index int) {
@@ -70,7 +72,7 @@ func (t *Type) Mend(object map[string]any) []Mend {
 	for _, id := range order {
 		group := groups[id]
 		items, _ := at(object, group.list).([]any)
-		kept, problem := group.keep(items)
+		kept, problem := group.keep(items, asHelm)
 		if problem == "" {
 			continue
 		}
@@ -94,7 +96,7 @@ func (t *Type) Mend(object map[string]any) []Mend {
 }
 
 // keep says which item stays, and what to tell of the others; nothing when that depends.
-func (g *repeats) keep(items []any) (kept int, problem string) {
+func (g *repeats) keep(items []any, asHelm bool) (kept int, problem string) {
 	first, last := g.indexes[0], g.indexes[len(g.indexes)-1]
 	equal := true
 	for _, index := range g.indexes[1:] {
@@ -102,6 +104,9 @@ func (g *repeats) keep(items []any) (kept int, problem string) {
 	}
 	if equal {
 		return first, fmt.Sprintf("repeats item %d (counted from 0) and is left out", first)
+	}
+	if g.element == containerPort && asHelm {
+		return first, fmt.Sprintf("is the port of item %d (counted from 0) with another name and is left out: a Service or a probe that refers to this name finds no port", first)
 	}
 	if g.element != envVar {
 		return 0, ""

@@ -10,6 +10,7 @@ import (
 func TestMend(t *testing.T) {
 	types := builtin(t)
 	cases := map[string]struct {
+		asHelm                  bool
 		reason, container, want string
 		mends                   []string
 		left                    int
@@ -65,6 +66,13 @@ func TestMend(t *testing.T) {
 			want:      "ports: [{containerPort: 80, name: a}, {containerPort: 80, name: b}]",
 			left:      1,
 		},
+		"PortNamesOfHelm": {
+			reason:    "Helm has accepted them already: the first one stays",
+			asHelm:    true,
+			container: "ports: [{containerPort: 80, name: a}, {containerPort: 80, name: b}, {containerPort: 80, name: c, protocol: UDP}]",
+			want:      "ports: [{containerPort: 80, name: a}, {containerPort: 80, name: c, protocol: UDP}]",
+			mends:     []string{`spec.containers[0].ports[1]: is the port of item 0 (counted from 0) with another name and is left out: a Service or a probe that refers to this name finds no port`},
+		},
 		"Mounts": {
 			reason:    "a Pod with it twice could not be created",
 			container: "volumeMounts: [{name: a, mountPath: /a}, {name: a, mountPath: /a}]",
@@ -81,7 +89,7 @@ func TestMend(t *testing.T) {
 				t.Fatal(err)
 			}
 			var mends []string
-			for _, mend := range kind.Mend(decoded) {
+			for _, mend := range kind.Mend(decoded, tc.asHelm) {
 				mends = append(mends, mend.Path.String()+": "+mend.Problem)
 			}
 			if diff := cmp.Diff(tc.mends, mends); diff != "" {

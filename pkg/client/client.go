@@ -4,6 +4,7 @@ package client
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,13 +67,29 @@ func (f *Flags) Context() string {
 	return loaded.CurrentContext
 }
 
+// Arguments are the flags --kubeconfig and --context as they were given, for a program that talks to
+// the same cluster.
+func (f *Flags) Arguments() []string {
+	var out []string
+	if f.kubeconfig != "" {
+		out = append(out, "--kubeconfig", f.kubeconfig)
+	}
+	if f.overrides.CurrentContext != "" {
+		out = append(out, "--context", f.overrides.CurrentContext)
+	}
+	return out
+}
+
+// ErrNoKubeconfig says that nothing leads to a cluster.
+var ErrNoKubeconfig = errors.New("no kubeconfig")
+
 // Config is how to connect to the cluster, as the user that the kubeconfig names.
 func (f *Flags) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("no kubeconfig: set $KUBECONFIG or --kubeconfig; there is none at %s", strings.Join(rules.GetLoadingPrecedence(), ", "))
+		return nil, fmt.Errorf("%w: set $KUBECONFIG or --kubeconfig; there is none at %s", ErrNoKubeconfig, strings.Join(rules.GetLoadingPrecedence(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster: %w", err)

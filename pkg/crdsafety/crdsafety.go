@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/crdify/pkg/validations/crd/scope"
 	"sigs.k8s.io/crdify/pkg/validations/crd/storedversionremoval"
 	"sigs.k8s.io/crdify/pkg/validations/property"
+
+	"github.com/penstock-project/penstock/pkg/diff/words"
 )
 
 // unhandled is the check that fails for every change that no other check knows.
@@ -61,6 +63,8 @@ type Error struct {
 	// Name is that of the definition.
 	Name     string
 	Findings []Finding
+	// Advice is what to do first; empty when nothing but another version of the definition helps.
+	Advice string
 }
 
 // Error has the first findings, and how many more there are.
@@ -71,6 +75,9 @@ func (e *Error) Error() string {
 	}
 	if more := len(e.Findings) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	if e.Advice != "" {
+		lines = append(lines, e.Advice)
 	}
 	return fmt.Sprintf("validating upgrade for CRD %q: %s", e.Name, strings.Join(lines, "\n"))
 }
@@ -176,7 +183,25 @@ func (c *Checker) Check(live, next *apiextensionsv1.CustomResourceDefinition) ([
 	if len(refused) == 0 {
 		return warnings, nil
 	}
-	return warnings, &Error{Name: next.Name, Findings: refused}
+	return warnings, &Error{Name: next.Name, Findings: refused, Advice: storedAdvice(refused, live, next)}
+}
+
+// storedAdvice says how a stored version can be removed, when that is all that is refused.
+func storedAdvice(refused []Finding, live, next *apiextensionsv1.CustomResourceDefinition) string {
+	if slices.ContainsFunc(refused, func(one Finding) bool { return one.Check != "storedVersionRemoval" }) {
+		return ""
+	}
+	defined := func(version string) bool { return validations.GetCRDVersionByName(next, version) != nil }
+	left := slices.DeleteFunc(slices.Clone(live.Status.StoredVersions), func(version string) bool { return !defined(version) })
+	if len(left) == 0 {
+		// The version in which the API server is to store the objects before.
+		for _, one := range live.Spec.Versions {
+			if defined(one.Name) {
+				left = append(left, one.Name)
+			}
+		}
+	}
+	return words.StoredAdvice(next.Name, left)
 }
 
 // AsError returns the findings of an error, or nil.

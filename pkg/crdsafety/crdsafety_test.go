@@ -107,6 +107,11 @@ func TestWarnings(t *testing.T) {
 	if refused == nil || len(warnings) != 1 || err.Error() != `validating upgrade for CRD "lamps.example.com": existingFieldRemoval: removed field : v1.^.spec.c` {
 		t.Errorf("%v, %v", warnings, err)
 	}
+	live = definition(t, "spec:\n  versions:\n"+served("v1", "")+served("v2", "")+"status: {storedVersions: [v1, v2]}")
+	_, err = checker.Check(live, definition(t, "spec:\n  versions:\n"+served("v2", "")))
+	if want := `kubectl patch crd lamps.example.com --subresource=status --type=merge -p '{"status":{"storedVersions":["v2"]}}'`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a stored version goes: %v; want what to do", err)
+	}
 	if _, err := New([]string{"descripton"}); err == nil || !strings.Contains(err.Error(), "want one of default, enum, existingFieldRemoval, maxItems,") {
 		t.Errorf("a check of nobody: %v", err)
 	}

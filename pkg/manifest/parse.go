@@ -53,7 +53,8 @@ func Parse(data []byte) (Object, error) {
 // or keep the object.
 //
 // The canonical form has no status and none of the empty fields that encoders
-// of Go types leave in metadata (creationTimestamp: null). Everything else stays
+// of Go types leave in metadata (creationTimestamp: null). A label or annotation
+// that is null is empty text, as API servers take it. Everything else stays
 // as it was written, stringData of a Secret included.
 func Canonical(object map[string]any) (Object, error) {
 	var found findings
@@ -166,7 +167,7 @@ func checkStrings(metadata map[string]any, name string, found *findings) {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		if _, ok := entries[key].(string); !ok {
+		if _, ok := entries[key].(string); !ok && entries[key] != nil {
 			found.add(field.ErrorTypeTypeInvalid, notAString(entries[key]), "metadata", name, key)
 		}
 		if name == "annotations" && key == teardownAnnotation {
@@ -215,8 +216,33 @@ func normalised(object map[string]any) map[string]any {
 			delete(metadata, key)
 		}
 	}
+	for _, key := range []string{"labels", "annotations"} {
+		metadata[key] = withoutNulls(metadata[key])
+		if metadata[key] == nil {
+			delete(metadata, key)
+		}
+	}
 	out["metadata"] = metadata
 	return out
+}
+
+// withoutNulls returns labels or annotations with empty text in place of null.
+func withoutNulls(value any) any {
+	entries, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	cloned := false
+	for key, one := range entries {
+		if one != nil {
+			continue
+		}
+		if !cloned {
+			entries, cloned = maps.Clone(entries), true
+		}
+		entries[key] = ""
+	}
+	return entries
 }
 
 // isEmpty tells whether a value says the same as no value, for fields that

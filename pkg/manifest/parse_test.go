@@ -43,6 +43,12 @@ func TestParse(t *testing.T) {
 			want:   Ref{ID: ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:a:B"}, Version: "v1"},
 			json:   `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"system:a:B"}}`,
 		},
+		"NullEntries": {
+			reason: "an API server takes a null label or annotation as empty text",
+			in:     `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"x":null},"annotations":{"b":"c","y":null}},"data":{"k":null}}`,
+			want:   Ref{ID: ID{Kind: "ConfigMap", Name: "a"}, Version: "v1"},
+			json:   `{"apiVersion":"v1","data":{"k":null},"kind":"ConfigMap","metadata":{"annotations":{"b":"c","y":""},"labels":{"x":""},"name":"a"}}`,
+		},
 		"KindNamedList": {
 			reason: "a kind may end in List as long as it has no items",
 			in:     `{"apiVersion":"example.com/v1","kind":"AllowList","metadata":{"name":"a"}}`,
@@ -148,7 +154,7 @@ func TestParseRefuses(t *testing.T) {
 			in:     metadata(`"annotations":{"z/y":true,"b":"ok","a":1,"c":null},"labels":{"d":{}}`),
 			want: []finding{
 				{"metadata.labels[d]", field.ErrorTypeTypeInvalid}, {"metadata.annotations[a]", field.ErrorTypeTypeInvalid},
-				{"metadata.annotations[c]", field.ErrorTypeTypeInvalid}, {"metadata.annotations[z/y]", field.ErrorTypeTypeInvalid},
+				{"metadata.annotations[z/y]", field.ErrorTypeTypeInvalid},
 			},
 		},
 		"AnnotationsAsList": {

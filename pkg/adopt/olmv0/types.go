@@ -41,6 +41,7 @@ const Kind = "ClusterServiceVersion"
 // Values of fields of OLM.
 const (
 	PhaseSucceeded  = "Succeeded"
+	PhaseFailed     = "Failed"
 	ApprovalManual  = "Manual"
 	AllNamespaces   = ""
 	componentPrefix = Group + "/"
@@ -77,9 +78,17 @@ type ClusterServiceVersion struct {
 		Replaces string `json:"replaces"`
 		CRDs     apis   `json:"customresourcedefinitions"`
 		APIs     apis   `json:"apiservicedefinitions"`
+		Install  struct {
+			Spec struct {
+				Deployments []struct {
+					Name string `json:"name"`
+				} `json:"deployments"`
+			} `json:"spec"`
+		} `json:"install"`
 	} `json:"spec"`
 	Status struct {
 		Phase         string       `json:"phase"`
+		Reason        string       `json:"reason"`
 		Message       string       `json:"message"`
 		CertsRotateAt *metav1.Time `json:"certsRotateAt"`
 	} `json:"status"`
@@ -100,12 +109,17 @@ type API struct {
 
 // Owns tells whether the operator has an API.
 func (c *ClusterServiceVersion) Owns(api API) bool {
-	for _, one := range append(append([]API(nil), c.Spec.CRDs.Owned...), c.Spec.APIs.Owned...) {
+	for _, one := range c.Owned() {
 		if one.Name == api.Name && one.Group == api.Group && (one.Group == "" || one.Version == api.Version) {
 			return true
 		}
 	}
 	return false
+}
+
+// Owned are the APIs that the operator has.
+func (c *ClusterServiceVersion) Owned() []API {
+	return append(append([]API(nil), c.Spec.CRDs.Owned...), c.Spec.APIs.Owned...)
 }
 
 // Required are the APIs that the operator needs.

@@ -55,10 +55,13 @@ func (d *jsonDocuments) next() ([]byte, int, error) {
 	return d.buffer, begin, checkValues(d.buffer)
 }
 
+// errYAML says that a document behind --- is no JSON object: the rest of the stream is YAML.
+var errYAML = errors.New("the rest is YAML")
+
 // skipSpace leads to the next object. A line --- may separate JSON objects, too: YAML
 // readers take that.
 func (d *jsonDocuments) skipSpace() error {
-	for {
+	for separated := false; ; {
 		c, err := d.in.ReadByte()
 		if err != nil {
 			return err
@@ -75,7 +78,14 @@ func (d *jsonDocuments) skipSpace() error {
 				return errors.New("found - where a JSON object should begin")
 			}
 			d.line++
+			separated = true
 		default:
+			if separated {
+				if err := d.in.UnreadByte(); err != nil {
+					return err
+				}
+				return errYAML
+			}
 			return fmt.Errorf("found %q where a JSON object should begin", c)
 		}
 	}

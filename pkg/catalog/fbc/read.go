@@ -10,6 +10,10 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Limits bound what a catalog can make of us.
@@ -53,8 +57,8 @@ const windowBytes = 32 << 20
 // Documents is how a catalog is read: Read or ReadDirectory with what it reads.
 type Documents func(ctx context.Context, found func(*Document) error) error
 
-// Read calls found for every document of a stream: JSON objects, in lines or not, or YAML
-// documents; as they are, or compressed by gzip or zstd. It ends with the first error. What
+// Read calls found for every document of a stream: JSON objects, in lines or not, and YAML
+// documents, separated by ---; as they are, or compressed by gzip or zstd. It ends with the first error. What
 // found returns is returned as it is; other errors are of type Error, or that of the
 // context.
 func Read(ctx context.Context, from io.Reader, file string, limits Limits, found func(*Document) error) error {
@@ -84,6 +88,10 @@ func (r *reader) file(ctx context.Context, from io.Reader, file string) error {
 	for {
 		document := &Document{File: file}
 		document.JSON, document.Line, err = documents.next()
+		if json, isJSON := documents.(*jsonDocuments); isJSON && errors.Is(err, errYAML) {
+			documents = &yamlDocuments{in: json.in, limit: json.limit, line: json.line - 1}
+			document.JSON, document.Line, err = documents.next()
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -138,6 +146,9 @@ func uncompressed(from io.Reader) (io.Reader, func(), error) {
 	begin, err := in.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, nil, err
+	}
+	if text.HasMark(begin) {
+		return transform.NewReader(in, unicode.BOMOverride(transform.Nop)), func() {}, nil
 	}
 	switch {
 	case len(begin) >= 2 && begin[0] == 0x1f && begin[1] == 0x8b:

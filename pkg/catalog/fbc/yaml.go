@@ -3,6 +3,7 @@ package fbc
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,10 +37,14 @@ func (d *yamlDocuments) next() ([]byte, int, error) {
 		if err := checkValues(d.buffer); err != nil {
 			return nil, begin, err
 		}
-		converted, err := yaml.YAMLToJSON(d.buffer)
-		if err != nil {
-			line, err := moved(err, begin)
-			return nil, line, err
+		document := bytes.TrimPrefix(d.buffer, []byte(text.ByteOrderMark)) // of a file that was joined to others
+		converted := bytes.TrimSpace(document)
+		if !bytes.HasPrefix(converted, []byte("{")) || !json.Valid(converted) {
+			var err error
+			if converted, err = yaml.YAMLToJSON(document); err != nil {
+				line, err := moved(err, begin)
+				return nil, line, err
+			}
 		}
 		if len(converted) > d.limit {
 			return nil, begin, tooLarge(d.limit) // aliases multiply
@@ -102,6 +107,7 @@ func (d *yamlDocuments) read() (int, error) {
 // no comment. YAML allows a document there; its reader would take it for the rest of the one
 // before, and drop it.
 func separator(line []byte) (behind []byte, is bool) {
+	line = bytes.TrimPrefix(line, []byte(text.ByteOrderMark))
 	rest, is := bytes.CutPrefix(line, []byte("---"))
 	if !is {
 		rest, is = bytes.CutPrefix(line, []byte("..."))

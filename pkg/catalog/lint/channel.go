@@ -32,7 +32,49 @@ func (l *linter) checkChannels(name string, own *fbc.Config) {
 			say(Warning, "a ClusterExtension cannot name this channel: %s", strings.Join(problems, "; "))
 		}
 		checkEntries(channel, versions, say)
+		for j := range own.Channels {
+			if j != i {
+				checkMissing(channel, &own.Channels[j], versions, say)
+			}
+		}
 	}
+}
+
+// checkMissing finds bundles that another channel has between two entries of this channel: whoever has
+// installed one of them finds no upgrade here. Pre-releases are left out, as channels often do.
+func checkMissing(channel, other *fbc.Channel, versions *graph.Graph, say func(Severity, string, ...any)) {
+	entries := map[string]*fbc.Entry{}
+	for i := range channel.Entries {
+		entries[channel.Entries[i].Name] = &channel.Entries[i]
+	}
+	for i := range other.Entries {
+		missing := &other.Entries[i]
+		node := versions.Node(missing.Name)
+		if entries[missing.Name] != nil || node == nil || !node.Readable || len(node.Version.Pre) > 0 || leaves(channel, missing.Name, node.Version.Version) {
+			continue
+		}
+		for _, next := range channel.Entries {
+			before, after := next.Replaces, versions.Node(next.Name)
+			if before == "" || entries[before] == nil || after == nil || !after.Readable || after.Version.Compare(node.Version) <= 0 {
+				continue
+			}
+			if missing.Replaces == before || slices.Contains(missing.Skips, before) {
+				say(Warning, "%q of channel %s is missing: no path leads from it to %q; add it as an entry, or add a skipRange to %q that includes %s", missing.Name, other.Name, next.Name, next.Name, node.Version)
+				break
+			}
+		}
+	}
+}
+
+// leaves tells whether an entry of a channel succeeds a bundle.
+func leaves(channel *fbc.Channel, name string, version semver.Version) bool {
+	return slices.ContainsFunc(channel.Entries, func(entry fbc.Entry) bool {
+		if entry.Replaces == name || slices.Contains(entry.Skips, name) {
+			return true
+		}
+		admits, err := semver.ParseRange(entry.SkipRange)
+		return err == nil && admits(version)
+	})
 }
 
 func checkEntries(channel *fbc.Channel, versions *graph.Graph, say func(Severity, string, ...any)) {

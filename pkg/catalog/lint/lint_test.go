@@ -83,6 +83,50 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestMissing: a version between two entries of a channel that only another channel has is named, unless
+// something succeeds it.
+func TestMissing(t *testing.T) {
+	const catalog = `
+{"schema":"olm.package","name":"p","defaultChannel":"3.x"}
+{"schema":"olm.channel","package":"p","name":"3.x","entries":[{"name":"p.v3.2.4"},{"name":"p.v3.3.0","replaces":"p.v3.2.4"}]}
+{"schema":"olm.channel","package":"p","name":"3.2.x","entries":[{"name":"p.v3.2.4"},{"name":"p.v3.2.5","replaces":"p.v3.2.4"}]}
+{"schema":"olm.bundle","package":"p","name":"p.v3.2.4","image":"quay.io/p/p:v1","properties":[{"type":"olm.package","value":{"packageName":"p","version":"3.2.4"}}]}
+{"schema":"olm.bundle","package":"p","name":"p.v3.2.5","image":"quay.io/p/p:v2","properties":[{"type":"olm.package","value":{"packageName":"p","version":"3.2.5"}}]}
+{"schema":"olm.bundle","package":"p","name":"p.v3.3.0","image":"quay.io/p/p:v3","properties":[{"type":"olm.package","value":{"packageName":"p","version":"3.3.0"}}]}
+`
+	for name, c := range map[string]struct {
+		reason, from, to string
+		missing          bool
+	}{
+		"missing":       {"no path leads from 3.2.5 to 3.3.0", "", "", true},
+		"skipped":       {"3.3.0 skips it", `"replaces":"p.v3.2.4"}]}` + "\n" + `{"schema":"olm.channel","package":"p","name":"3.2.x"`, `"replaces":"p.v3.2.4","skips":["p.v3.2.5"]}]}` + "\n" + `{"schema":"olm.channel","package":"p","name":"3.2.x"`, false},
+		"in a range":    {"the range includes it", `{"name":"p.v3.3.0","replaces":"p.v3.2.4"}`, `{"name":"p.v3.3.0","replaces":"p.v3.2.4","skipRange":"<3.3.0"}`, false},
+		"a pre-release": {"channels leave them out on purpose", `"version":"3.2.5"`, `"version":"3.2.5-rc.1"`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content := strings.Replace(catalog, c.from, c.to, 1)
+			if c.from != "" && content == catalog {
+				t.Fatal("the case changes nothing")
+			}
+			loaded, err := fbc.Load(t.Context(), strings.NewReader(content), "c", fbc.DefaultLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, finding := range Check(loaded) {
+				got = append(got, finding.String())
+			}
+			var want []string
+			if c.missing {
+				want = []string{`warning: package p, channel 3.x: "p.v3.2.5" of channel 3.2.x is missing: no path leads from it to "p.v3.3.0"; add it as an entry, or add a skipRange to "p.v3.3.0" that includes 3.2.5`}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
 // TestOperatorHub: opm takes this catalog, and so do its rules here. FULL=1 has it.
 func TestOperatorHub(t *testing.T) {
 	if os.Getenv("FULL") != "1" {

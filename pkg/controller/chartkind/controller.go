@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -76,6 +77,11 @@ type Definitions interface {
 	Definition(ctx context.Context, target, name string) (*apiextensionsv1.CustomResourceDefinition, error)
 }
 
+// Capabilities reads what charts see of the cluster that is rolled out into; target is empty.
+type Capabilities interface {
+	Capabilities(ctx context.Context, target string) (*template.Capabilities, error)
+}
+
 // Rights asks the host, now, whether somebody has a right.
 type Rights interface {
 	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
@@ -111,6 +117,8 @@ type Options struct {
 	Rights      Rights
 	Charts      Charts
 	Definitions Definitions
+	// Capabilities are read each time that a chart is rendered.
+	Capabilities Capabilities
 	// Program renders charts; empty is the one that runs.
 	Program string
 	Clock   clock.WithTicker

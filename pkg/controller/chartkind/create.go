@@ -29,15 +29,22 @@ func (v *visit) render(ctx context.Context) (source.Rendered, *halt) {
 	if err != nil {
 		return source.Rendered{}, retry(fmt.Errorf("reading the generated Secrets of %s: %w", v.extension, err))
 	}
+	cluster, err := v.Capabilities.Capabilities(ctx, "")
+	if err != nil {
+		return source.Rendered{}, retry(fmt.Errorf("reading what the cluster serves, for the chart of %s: %w", v.extension, err))
+	}
 	v.countRender()
 	klog.FromContext(ctx).Info("Rendering a chart", "extension", v.extension, "resource", v.String(), "generation", v.object.GetGeneration())
 	renderer := chartsource.Renderer{Options: chartsource.Options{
-		Release: v.object.GetName(), Namespace: v.namespaceOf(v.object), Values: v.values, Integers: true, Generated: generated, Program: v.Program,
+		Release: v.object.GetName(), Namespace: v.namespaceOf(v.object), Values: v.values, Integers: true, Generated: generated, Cluster: cluster, Program: v.Program,
 	}}
 	rendered, err := renderer.RenderArchive(ctx, v.chart.archive)
+	var unknown *chartsource.UnknownError
 	switch {
 	case ctx.Err() != nil:
 		return rendered, &halt{quiet: true}
+	case errors.As(err, &unknown):
+		return rendered, retry(fmt.Errorf("rendering the chart: %w", err))
 	case err != nil:
 		return rendered, irreconcilable("the chart cannot be rendered: %s", err)
 	case source.Count(rendered.Phases) > olmv1alpha1.MaxObjects:

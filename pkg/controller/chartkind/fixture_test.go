@@ -138,7 +138,7 @@ func (p *plane) run() (stop func()) {
 			return Account{Objects: p.host, Metadata: p.metadata}, nil
 		},
 		As:  func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
-		Key: p.key, Rights: p, Charts: p, Definitions: p, Program: os.Args[0], Clock: clock.RealClock{},
+		Key: p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Clock: clock.RealClock{},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -243,6 +243,10 @@ func (p *plane) Chart(_ context.Context, reference string) ([]byte, string, erro
 }
 
 // Definition implements Definitions.
+func (p *plane) Capabilities(context.Context, string) (*template.Capabilities, error) {
+	return &template.Capabilities{Version: "v1.36.3", Major: "1", Minor: "36", APIVersions: []string{"v1"}}, nil
+}
+
 func (p *plane) Definition(context.Context, string, string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	conditions := apiextensionsv1.JSONSchemaProps{XListType: ptr.To("map"), XListMapKeys: []string{"type"}}
 	return &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{

@@ -33,6 +33,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -89,6 +90,12 @@ type Definitions interface {
 	Definition(ctx context.Context, target, name string) (*apiextensionsv1.CustomResourceDefinition, error)
 }
 
+// Capabilities reads what charts see of the cluster that a target names, of the one of all others when
+// it is empty.
+type Capabilities interface {
+	Capabilities(ctx context.Context, target string) (*template.Capabilities, error)
+}
+
 // Rights asks the host, now, whether somebody has a right.
 type Rights interface {
 	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
@@ -132,6 +139,8 @@ type Options struct {
 	// Definitions are compared by Safety.
 	Definitions Definitions
 	Safety      *crdsafety.Checker
+	// Capabilities are read each time that a chart is rendered.
+	Capabilities Capabilities
 	// Digester makes digests of manifests that are comparable with those of revisions.
 	Digester manifest.Digester
 	// Certificates says who makes those of webhooks; empty refuses bundles with webhooks.

@@ -36,6 +36,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/crdsafety"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -116,7 +117,7 @@ func (p *plane) controller() *Controller {
 		Clients:  Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
 		Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
 		As:                           func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
-		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Definitions: p, Safety: safety, Digester: digester(), Clock: p.clock,
+		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock,
 		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
 	}
 	if p.releases != nil {
@@ -435,4 +436,9 @@ func (p *plane) condition(kind string) string {
 		}
 	}
 	return ""
+}
+
+// Capabilities implements Capabilities.
+func (p *plane) Capabilities(context.Context, string) (*template.Capabilities, error) {
+	return &template.Capabilities{Version: "v1.36.3", Major: "1", Minor: "36", APIVersions: []string{"v1"}}, nil
 }

@@ -62,7 +62,7 @@ func (v *visit) render(ctx context.Context, name name, wish *wish) (*content, *h
 	if err != nil {
 		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
 	}
-	made, stopped := v.renderAs(ctx, wish, format, pulled)
+	made, stopped := v.renderAs(ctx, name, wish, format, pulled)
 	if stopped != nil {
 		return nil, stopped
 	}
@@ -81,7 +81,7 @@ func inWords(formats []packed.Format) string {
 	return strings.Join(words, " or ")
 }
 
-func (v *visit) renderAs(ctx context.Context, wish *wish, format packed.Format, pulled *Pulled) (*content, *halt) {
+func (v *visit) renderAs(ctx context.Context, name name, wish *wish, format packed.Format, pulled *Pulled) (*content, *halt) {
 	renderer := packed.Renderer{Format: format}
 	switch format {
 	case packed.Bundle:
@@ -92,7 +92,14 @@ func (v *visit) renderAs(ctx context.Context, wish *wish, format packed.Format, 
 			},
 		}
 	case packed.Chart:
-		renderer.Chart = chart.Options{Release: wish.Name, Namespace: wish.Namespace}
+		if stopped := v.mayUse(ctx, name.who()); stopped != nil {
+			return nil, stopped
+		}
+		cluster, err := v.Capabilities.Capabilities(ctx, wish.Target)
+		if err != nil {
+			return nil, retry(status.Failed, fmt.Errorf("reading what the cluster serves, for the chart: %w", err))
+		}
+		renderer.Chart = chart.Options{Release: wish.Name, Namespace: wish.Namespace, Cluster: cluster}
 		if len(wish.Config) > 0 {
 			if err := json.Unmarshal(wish.Config, &renderer.Chart.Values); err != nil {
 				return nil, stop(status.InvalidConfiguration, fmt.Sprintf("spec.config.inline must be an object with the values of the chart: %s", err), "")
@@ -105,9 +112,12 @@ func (v *visit) renderAs(ctx context.Context, wish *wish, format packed.Format, 
 	}
 	rendered, err := renderer.Render(ctx, pulled.FS)
 	var configuration *config.Errors
+	var unknown *chart.UnknownError
 	switch {
 	case ctx.Err() != nil:
 		return nil, retry(status.Failed, ctx.Err())
+	case errors.As(err, &unknown):
+		return nil, retry(status.Failed, fmt.Errorf("image %s: %w", pulled.Reference, err))
 	case errors.As(err, &configuration):
 		return nil, stop(status.InvalidConfiguration, configuration.InWordsOfOLM(), err.Error())
 	case err != nil:

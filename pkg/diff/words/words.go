@@ -4,6 +4,7 @@
 package words
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -31,6 +32,17 @@ const (
 	ScopeChanges         = "its scope changes from %s to %s"
 	StoredVersionRemoved = "version %s is removed, but objects are stored in it: the API server refuses that while status.storedVersions lists it"
 )
+
+// StoredAdvice says how a version of a definition stops being a stored one; left are the versions that are
+// stored then.
+func StoredAdvice(definition string, left []string) string {
+	encoded, err := json.Marshal(left)
+	if err != nil || len(left) == 0 {
+		encoded = []byte("[...]")
+	}
+	return fmt.Sprintf("store the objects in another version (kubectl get %[1]s -A -o json | kubectl replace -f -), then remove the version from status.storedVersions "+
+		"(kubectl patch crd %[1]s --subresource=status --type=merge -p '{\"status\":{\"storedVersions\":%[2]s}}')", definition, encoded)
+}
 
 // mostListed bounds List.
 const mostListed = 12

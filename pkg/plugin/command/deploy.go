@@ -125,7 +125,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 		return err
 	}
 	rendered, err := rendering.Input{
-		From: from, Stdin: d.Stdin, Arguments: arguments, Extension: d.name, Number: number,
+		From: from, Stdin: d.Stdin, Arguments: arguments, Cluster: d.ClusterArguments(), Extension: d.name, Number: number,
 		Warn: func(warning string) { d.Err.Para(screen.Yellow, screen.Notice, warning) },
 	}.Revision(ctx)
 	if err != nil {

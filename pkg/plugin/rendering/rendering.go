@@ -30,6 +30,8 @@ type Input struct {
 	Stdin io.Reader
 	// Arguments are those of penstock render. With any, that program renders.
 	Arguments []string
+	// Cluster are the arguments that lead penstock render to the cluster, for charts.
+	Cluster   []string
 	Extension string
 	Number    int64
 	// Warn is told what was mended.
@@ -136,6 +138,7 @@ func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevisi
 		args = append(args, in.From)
 	}
 	args = append(args, "--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json")
+	args = append(args, in.Cluster...)
 	args = append(args, in.Arguments...)
 	run := in.Program
 	if run == nil {

@@ -88,6 +88,9 @@ func (s *Session) Begin() error {
 // Namespace is what the flag --namespace says, empty without it.
 func (s *Session) Namespace() string { return s.flags.Namespace() }
 
+// ClusterArguments lead another program to the same cluster.
+func (s *Session) ClusterArguments() []string { return s.flags.Arguments() }
+
 // Context is what the user calls the cluster.
 func (s *Session) Context() string { return s.flags.Context() }
 

@@ -33,6 +33,13 @@ func (c *applyCheck) Check(ctx context.Context, _ string, objects []manifest.Obj
 	return applycheck.Check(ctx, c.builtin, nil, objects)
 }
 
+func (c *applyCheck) Foresee(ctx context.Context, _ string, objects []manifest.Object) []applycheck.Note {
+	if c.off.Load() {
+		return nil
+	}
+	return applycheck.Foresee(ctx, c.builtin, nil, objects)
+}
+
 // podTwice has an environment variable twice.
 func podTwice(name, second string) object {
 	return object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "namespace": "default"}, "spec": object{"containers": []any{
@@ -90,6 +97,19 @@ func TestApplyCheck(t *testing.T) {
 		s.create(file("e-6", inline(configMap("a", "3"), podTwice("p", "hush-three")))).want(t, http.StatusUnprocessableEntity)
 		// Another extension has none of it.
 		s.create(file("f-1", inline(configMap("a", "3"), podTwice("p", "hush-two")))).want(t, http.StatusUnprocessableEntity)
+	})
+	t.Run("Foreseen", func(t *testing.T) {
+		role := func(name string) object {
+			return object{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": name}, "aggregationRule": object{"clusterRoleSelectors": []any{}}, "rules": []any{}}
+		}
+		aggregated := file("g-1", inline(role("r"), role("s")))
+		for _, query := range []string{"?dryRun=All", ""} {
+			got := s.do(call{method: http.MethodPost, path: revisions + query, body: aggregated}).want(t, http.StatusCreated)
+			says(t, strings.Join(got.warnings, "\n"), "ClusterRole.rbac.authorization.k8s.io r: rules are left out: the control plane fills the rules of a ClusterRole with aggregationRule (and 1 object more)")
+		}
+		if got := s.apply("tester", aggregated).want(t, http.StatusOK); len(got.warnings) > 0 {
+			t.Errorf("applied again: %q", got.warnings)
+		}
 	})
 	t.Run("Import", func(t *testing.T) {
 		other := newServer(t, settings{applyCheck: check})

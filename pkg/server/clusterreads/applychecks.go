@@ -4,11 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/applycheck"
@@ -68,6 +73,96 @@ func newApplyChecks(h *host.Host, target *targetcluster.Cluster, targets *Ways) 
 // Check implements clusterextensionrevision.ApplyCheck.
 func (a *applyChecks) Check(ctx context.Context, secret string, objects []manifest.Object) ([]applycheck.Refusal, error) {
 	return applycheck.Check(ctx, a.builtin, &clusterTypes{checks: a, secret: secret}, objects)
+}
+
+// Foresee implements clusterextensionrevision.ApplyCheck.
+func (a *applyChecks) Foresee(ctx context.Context, secret string, objects []manifest.Object) []applycheck.Note {
+	return applycheck.Foresee(ctx, a.builtin, &surroundings{checks: a, secret: secret}, objects)
+}
+
+// surroundings are what one cluster has, for one request.
+type surroundings struct {
+	checks *applyChecks
+	secret string
+	client discovery.DiscoveryInterfaceWithContext
+	// core is of the same cluster.
+	core   corev1client.CoreV1Interface
+	groups *metav1.APIGroupList
+}
+
+var _ applycheck.Surroundings = &surroundings{}
+
+func (s *surroundings) connect(ctx context.Context) error {
+	if s.client != nil {
+		return nil
+	}
+	config, err := s.checks.config(ctx, s.secret)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client for what the cluster has: %w", err)
+	}
+	s.client, s.core = discovery.ToDiscoveryInterfaceWithContext(client.Discovery()), client.CoreV1()
+	return nil
+}
+
+// Versions implements applycheck.Surroundings.
+func (s *surroundings) Versions(ctx context.Context, kind schema.GroupKind) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostReadTimeout)
+	defer cancel()
+	if err := s.connect(ctx); err != nil {
+		return nil, err
+	}
+	if s.groups == nil {
+		var err error
+		if s.groups, err = s.client.ServerGroupsWithContext(ctx); err != nil {
+			return nil, fmt.Errorf("reading which API groups the cluster has: %w", err)
+		}
+	}
+	var versions []string
+	for _, group := range s.groups.Groups {
+		if group.Name != kind.Group {
+			continue
+		}
+		for _, version := range group.Versions {
+			list, err := s.client.ServerResourcesForGroupVersionWithContext(ctx, version.GroupVersion)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return nil, fmt.Errorf("reading which kinds the cluster has in %s: %w", version.GroupVersion, err)
+			}
+			if err == nil && slices.ContainsFunc(list.APIResources, func(one metav1.APIResource) bool { return one.Kind == kind.Kind }) {
+				versions = append(versions, version.Version)
+			}
+		}
+	}
+	return versions, nil
+}
+
+// HasNamespace implements applycheck.Surroundings.
+func (s *surroundings) HasNamespace(ctx context.Context, name string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostReadTimeout)
+	defer cancel()
+	if err := s.connect(ctx); err != nil {
+		return false, err
+	}
+	_, err := s.core.Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// config leads to the cluster of a Secret, or to the usual cluster without one.
+func (a *applyChecks) config(ctx context.Context, secret string) (*rest.Config, error) {
+	if secret == "" {
+		return a.here, nil
+	}
+	way, err := a.targets.to(ctx, secret)
+	if err != nil {
+		return nil, err
+	}
+	return way.config, nil
 }
 
 // clusterTypes are the types of one cluster, for one request.
@@ -132,13 +227,9 @@ func (c *clusterTypes) readIndex(ctx context.Context) error {
 	if c.index != nil {
 		return nil
 	}
-	config := c.checks.here
-	if c.secret != "" {
-		way, err := c.checks.targets.to(ctx, c.secret)
-		if err != nil {
-			return err
-		}
-		config = way.config
+	config, err := c.checks.config(ctx, c.secret)
+	if err != nil {
+		return err
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

@@ -78,9 +78,8 @@ func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, erro
 	if err != nil {
 		return source.Rendered{}, err
 	}
-	checked, err := directory.Check(objects, directory.Options{Warn: func(one directory.Error) {
-		out.Warnings = append(out.Warnings, source.Warning(one))
-	}})
+	out.Warnings = append(out.Warnings, contents.warnings...)
+	checked, err := directory.Check(objects, directory.Options{Warn: directory.WarnInto(&out)})
 	if err != nil {
 		return source.Rendered{}, err
 	}

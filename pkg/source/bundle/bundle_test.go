@@ -347,6 +347,95 @@ func TestServerSideApply(t *testing.T) {
 	wantRefusal(t, "the line is that of the field", bundle(t, "- name: main", "- name: main\n                ports: all"), Options{}, []string{csvFile + ":34: Deployment.apps light/beam: spec.template.spec.containers"})
 }
 
+// TestOwnObjects: an object of the bundle takes the place of what the ClusterServiceVersion only names, and its
+// own Service that of the one for webhooks.
+func TestOwnObjects(t *testing.T) {
+	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: beam, annotations: {a: b}}\nimagePullSecrets: [{name: pull}]\n"
+	rendered, err := render(t, with(bundle(t), "manifests/account.yaml", account), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := find(t, rendered, "ServiceAccount", "beam"); len(list(got["imagePullSecrets"])) != 1 || child(child(got, "metadata"), "annotations")["a"] != "b" || len(rendered.Warnings) > 0 {
+		t.Errorf("got %v, and warnings %v", got, rendered.Warnings)
+	}
+	service := "apiVersion: v1\nkind: Service\nmetadata: {name: beam-service}\nspec: {selector: {own: label}, ports: [{port: 443, targetPort: 8443}]}\n"
+	hooked := func() fstest.MapFS { return bundle(t, "  install:\n", webhooks+"  install:\n") }
+	rendered, err = render(t, with(hooked(), "manifests/service.yaml", service), Options{Certificates: ServiceCA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := find(t, rendered, "Service", "beam-service")
+	if child(child(got, "spec"), "selector")["own"] != "label" || child(child(got, "metadata"), "annotations")["service.beta.openshift.io/serving-cert-secret-name"] != "beam-service-cert" {
+		t.Errorf("got %v, want the bundle's Service with the annotation for its certificate", got)
+	}
+	wantWarning(t, rendered, "manifests/service.yaml:1: Service beam-service: the bundle's Service is kept, and none is made for the webhooks of Deployment beam")
+	rendered, err = render(t, with(hooked(), "manifests/service.yaml", strings.Replace(service, "port: 443", "port: 80", 1)), Options{Certificates: CertManager})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWarning(t, rendered, "manifests/service.yaml:1: Service beam-service: the bundle's Service is kept, and none is made for the webhooks of Deployment beam: it lacks their port 443, so the API server cannot call them")
+}
+
+func wantWarning(t *testing.T, rendered source.Rendered, want string) {
+	t.Helper()
+	if len(rendered.Warnings) != 1 || rendered.Warnings[0].String() != want {
+		t.Errorf("got warnings %v, want %q", rendered.Warnings, want)
+	}
+}
+
+// TestConversionOfNobody: a definition that is converted by a Service which is not there is warned of.
+func TestConversionOfNobody(t *testing.T) {
+	stale := lamps + "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: light, name: gone}}}}\n"
+	rendered, err := render(t, with(bundle(t), crdFile, stale), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWarning(t, rendered, "manifests/lamps.yaml:10: CustomResourceDefinition lamps.example.com: spec.conversion.webhook.clientConfig.service is Service light/gone, which the bundle does not have: unless the cluster has it, custom resources of this definition can be neither read nor deleted")
+	own := "apiVersion: v1\nkind: Service\nmetadata: {name: gone}\nspec: {ports: [{port: 443}]}\n"
+	if rendered, err = render(t, with(with(bundle(t), crdFile, stale), "manifests/service.yaml", own), Options{}); err != nil || len(rendered.Warnings) > 0 {
+		t.Errorf("with the Service: warnings %v, %v", rendered.Warnings, err)
+	}
+}
+
+// TestFieldCases: bundles as people have made them.
+func TestFieldCases(t *testing.T) {
+	cases := filepath.Join("..", "..", "..", "..", "shared", "data", "field-cases", "olm")
+	if _, err := os.Stat(cases); err != nil {
+		t.Skip("no field cases beside the repository")
+	}
+	for name, want := range map[string]struct {
+		// accounts is how many ServiceAccounts there are, and warning a part of the only warning.
+		accounts int
+		warning  string
+	}{
+		"03-serviceaccount-twice/v1": {accounts: 1}, "03-serviceaccount-twice/label-only": {accounts: 1}, "03-serviceaccount-twice/same": {accounts: 1},
+		"03-serviceaccount-twice/creationtimestamp-null": {accounts: 1}, "03-serviceaccount-twice/other-namespace": {accounts: 1}, "03-serviceaccount-twice/sa-only-in-deployment": {accounts: 1},
+		"04-stale-conversion/v1": {}, "04-stale-conversion/v2": {warning: "which the bundle does not have"},
+		"30-csv-other-apiversion/no-group": {warning: "apiVersion is v1alpha1, and is taken for operators.coreos.com/v1alpha1"}, "30-csv-other-apiversion/wrong-group": {warning: "apiVersion is "}, "30-csv-other-apiversion/core-looking": {warning: "apiVersion is "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := Renderer{Options{InstallNamespace: "light", Certificates: CertManager}}.Render(t.Context(), os.DirFS(filepath.Join(cases, name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			accounts := 0
+			for _, phase := range rendered.Phases {
+				for _, object := range phase.Objects {
+					if object.Kind == "ServiceAccount" {
+						accounts++
+					}
+				}
+			}
+			if accounts != want.accounts {
+				t.Errorf("got %d ServiceAccounts, want %d", accounts, want.accounts)
+			}
+			if want.warning == "" && len(rendered.Warnings) > 0 || want.warning != "" && (len(rendered.Warnings) != 1 || !strings.Contains(rendered.Warnings[0].Message, want.warning)) {
+				t.Errorf("got warnings %v, want %q", rendered.Warnings, want.warning)
+			}
+		})
+	}
+}
+
 // TestExample renders the bundles of the lighthouse operator, in every way.
 func TestExample(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "artifacts", "examples", "lighthouse-bundles")

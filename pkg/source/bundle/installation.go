@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source/bundle/config"
@@ -30,6 +31,7 @@ func (in *installation) objects() ([]directory.Located, error) {
 		in.clusterPermissions,
 		in.customResourceDefinitions,
 		in.additional,
+		in.conversions,
 		in.deployments,
 		in.services,
 		in.webhookConfigurations,
@@ -74,12 +76,17 @@ func (in *installation) addContent(content map[string]any, key string, path []an
 	return in.place(located)
 }
 
-// place keeps an object once. Two equal ones are one, as permissions may repeat; two
+// place keeps an object once. Two equal ones are one, as permissions may repeat, and a manifest
+// of the bundle takes the place of a ServiceAccount that the ClusterServiceVersion only names; two
 // others of one name are an error.
 func (in *installation) place(located directory.Located) error {
 	if i, twice := in.places[located.ID]; twice {
 		first := in.made[i]
 		if bytes.Equal(first.JSON, located.JSON) {
+			return nil
+		}
+		if located.GroupKind() == (schema.GroupKind{Kind: "ServiceAccount"}) && first.File == in.csvFile.File {
+			in.made[i] = located
 			return nil
 		}
 		return fail(located, located.Line, "%s is already made of %s:%d, with other content", located.ID, first.File, first.Line)

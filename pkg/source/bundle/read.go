@@ -49,6 +49,16 @@ type contents struct {
 	// annotated is how many of them are those of the ClusterServiceVersion.
 	annotated    int
 	requirements []Requirement
+	// warnings are in the order in which they were found.
+	warnings []source.Warning
+}
+
+// csvAPI is the apiVersion of a ClusterServiceVersion.
+const csvAPI = "operators.coreos.com/v1alpha1"
+
+// warn tells of a field of an object.
+func (c *contents) warn(of directory.Located, field []any, format string, args ...any) {
+	c.warnings = append(c.warnings, source.Warning{File: of.File, Line: of.LineAt(field...), Message: fmt.Sprintf("%s %s: %s", of.Kind, of.Name, fmt.Sprintf(format, args...))})
 }
 
 // read reads all files of a bundle.
@@ -108,7 +118,11 @@ func (c *contents) readManifests(ctx context.Context, fsys fs.FS) error {
 	for i := range located {
 		located[i].File = path.Join(manifestsFolder, located[i].File)
 		switch object := located[i]; {
-		case object.Kind == "ClusterServiceVersion" && object.Group == "operators.coreos.com":
+		case object.Kind == "ClusterServiceVersion":
+			// By its kind, as OLM v1 knows it: some bundles have another apiVersion.
+			if object.APIVersion() != csvAPI {
+				c.warn(object, []any{"apiVersion"}, "apiVersion is %s, and is taken for %s", object.APIVersion(), csvAPI)
+			}
 			versions = append(versions, object)
 		case object.IsDefinition():
 			c.definitions = append(c.definitions, object)

@@ -60,11 +60,95 @@ func (in *installation) services() error {
 			Spec: corev1.ServiceSpec{Ports: slices.Compact(ports), Selector: selected(in.deployment(name).Spec)},
 		}
 		in.options.Certificates.annotateService(service, certificateName(service.Name))
+		if kept, err := in.ownService(service, name); err != nil || kept {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if err := in.addFrom(service, []any{"spec", "webhookdefinitions"}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ownService keeps a Service of the bundle that has the name of the one that would be made for the
+// webhooks of a Deployment: its author knows what it selects. It gets the annotations for its certificate.
+func (in *installation) ownService(made *corev1.Service, deployment string) (kept bool, err error) {
+	at, is := in.places[manifest.ID{Kind: "Service", Namespace: made.Namespace, Name: made.Name}]
+	if !is {
+		return false, nil
+	}
+	one := &in.made[at]
+	content, err := raw(one.Object)
+	if err != nil {
+		return false, err
+	}
+	for key, value := range made.Annotations {
+		child(child(content, "metadata"), "annotations")[key] = value
+	}
+	var missing []string
+	for _, wanted := range made.Spec.Ports {
+		if !slices.ContainsFunc(objectsOf(child(content, "spec")["ports"]), func(port map[string]any) bool { return fmt.Sprint(port["port"]) == fmt.Sprint(wanted.Port) }) {
+			missing = append(missing, strconv.Itoa(int(wanted.Port)))
+		}
+	}
+	text := fmt.Sprintf("the bundle's Service is kept, and none is made for the webhooks of Deployment %s", deployment)
+	if len(missing) > 0 {
+		text += ": it lacks their port " + strings.Join(missing, ", ") + ", so the API server cannot call them"
+	}
+	in.warn(*one, nil, "%s", text)
+	one.Object, err = manifest.Canonical(content)
+	return true, err
+}
+
+// conversions warns of definitions whose conversion is a Service that the bundle does not have.
+func (in *installation) conversions() error {
+	made := map[string]bool{}
+	for _, deployment := range in.webhookServers() {
+		made[serviceName(deployment)] = true
+	}
+	for _, one := range slices.Clone(in.made) {
+		if !one.IsDefinition() {
+			continue
+		}
+		content, err := raw(one.Object)
+		if err != nil {
+			return err
+		}
+		service, names := convertedBy(content)
+		if !names || service.Namespace == in.options.InstallNamespace && made[service.Name] {
+			continue
+		}
+		if _, is := in.places[manifest.ID{Kind: "Service", Namespace: service.Namespace, Name: service.Name}]; is {
+			continue
+		}
+		in.warn(one, []any{"spec", "conversion"}, "spec.conversion.webhook.clientConfig.service is Service %s/%s, which the bundle does not have: unless the cluster has it, custom resources of this definition can be neither read nor deleted",
+			service.Namespace, service.Name)
+	}
+	return nil
+}
+
+// convertedBy returns the Service that converts a definition.
+func convertedBy(definition map[string]any) (service manifest.ID, names bool) {
+	at := any(definition)
+	for _, field := range []string{"spec", "conversion"} {
+		of, _ := at.(map[string]any)
+		at = of[field]
+	}
+	conversion, _ := at.(map[string]any)
+	if conversion["strategy"] != "Webhook" {
+		return manifest.ID{}, false
+	}
+	for _, field := range []string{"webhook", "clientConfig", "service"} {
+		of, _ := at.(map[string]any)
+		at = of[field]
+	}
+	found, _ := at.(map[string]any)
+	name, _ := found["name"].(string)
+	namespace, _ := found["namespace"].(string)
+	return manifest.ID{Kind: "Service", Namespace: namespace, Name: name}, name != ""
 }
 
 // selected are the labels that the selector of a Deployment names.

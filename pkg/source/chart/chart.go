@@ -41,9 +41,10 @@ type Options struct {
 	// Integers makes whole numbers of Values integers, as operators give them to Helm; otherwise
 	// they are floating point, as from a file of values.
 	Integers bool
-	// KubeVersion is the version of the cluster, and APIVersions what it serves besides
-	// the kinds of Kubernetes (example.com/v1, example.com/v1/Lamp). Empty is the version
-	// that Helm was built with.
+	// Cluster is what templates see of the cluster; nil is what Helm's libraries know of Kubernetes.
+	Cluster *template.Capabilities
+	// KubeVersion replaces the version of the cluster, and APIVersions (example.com/v1,
+	// example.com/v1/Lamp) are added to what it serves.
 	KubeVersion string
 	APIVersions []string
 	// Generated are the Secrets whose values templates may make by chance.
@@ -107,16 +108,16 @@ func (r Renderer) render(ctx context.Context, request template.Request) (source.
 		out.Warnings = append(out.Warnings, source.Warning{Message: text})
 	}
 	var objects objects
-	if objects.definitions, err = directory.ReadTexts(ctx, texts(answer.Definitions), unchecked()); err != nil {
+	if objects.definitions, err = directory.ReadTexts(ctx, texts(answer.Definitions), unchecked(&out)); err != nil {
 		return source.Rendered{}, err
 	}
-	if objects.manifests, err = r.readManifests(ctx, answer); err != nil {
+	if objects.manifests, err = r.readManifests(ctx, answer, &out); err != nil {
 		return source.Rendered{}, err
 	}
 	if err := objects.sortHooks(&out); err != nil {
 		return source.Rendered{}, err
 	}
-	if err := objects.each(scopes(objects, r.Options.Namespace, &out).place, keep); err != nil {
+	if err := objects.each(scopes(objects, r.Options, &out).place, keep); err != nil {
 		return source.Rendered{}, err
 	}
 	if err := objects.check(&out); err != nil {
@@ -139,11 +140,21 @@ func (o Options) validate() error {
 	return nil
 }
 
+// UnknownError says that a template asked for something that the cluster could not say: the same
+// chart may be rendered later.
+type UnknownError struct{ err error }
+
+// Error implements error.
+func (e *UnknownError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error of the template.
+func (e *UnknownError) Unwrap() error { return e.err }
+
 // execute has a process render the chart.
 func (r Renderer) execute(ctx context.Context, request template.Request) (template.Answer, error) {
 	request.Release, request.Namespace, request.Values = r.Options.Release, r.Options.Namespace, r.Options.Values
 	request.Integers = r.Options.Integers
-	request.KubeVersion, request.APIVersions = r.Options.KubeVersion, r.Options.APIVersions
+	request.Cluster, request.KubeVersion, request.APIVersions = r.Options.Cluster, r.Options.KubeVersion, r.Options.APIVersions
 	if request.Generate = len(r.Options.Generated) > 0; request.Generate {
 		for _, one := range r.Options.Generated {
 			if one.Previous != nil {
@@ -155,14 +166,19 @@ func (r Renderer) execute(ctx context.Context, request template.Request) (templa
 	if err != nil {
 		return answer, err
 	}
-	if answer.Error != "" {
+	switch {
+	case answer.Unknown:
+		return answer, &UnknownError{located(answer.Error)}
+	case answer.Error != "":
 		return answer, located(answer.Error)
 	}
 	return answer, nil
 }
 
 // unchecked reads objects that are changed before they are judged.
-func unchecked() directory.Options { return directory.Options{Unchecked: true} }
+func unchecked(out *source.Rendered) directory.Options {
+	return directory.Options{Unchecked: true, AsHelm: true, Warn: directory.WarnInto(out)}
+}
 
 func texts(files []template.File) []directory.Text {
 	out := make([]directory.Text, len(files))
@@ -223,7 +239,7 @@ func (o *objects) check(out *source.Rendered) error {
 	if err := once(all); err != nil {
 		return err
 	}
-	checked, err := directory.Check(all, directory.Options{Warn: func(one directory.Error) { out.Warnings = append(out.Warnings, source.Warning(one)) }})
+	checked, err := directory.Check(all, directory.Options{AsHelm: true, Warn: directory.WarnInto(out)})
 	if err != nil {
 		return err
 	}

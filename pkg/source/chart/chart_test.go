@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -153,7 +154,6 @@ func TestRefused(t *testing.T) {
 		"YAML":       {"it is what the template made", chart("templates/a.yaml", "a: [\n"), []string{"templates/a.yaml:1: not valid YAML"}},
 		"Delete":     {"nothing is run then", chart("templates/a.yaml", job("bye", "pre-delete", "")), []string{"templates/a.yaml:1: Job bye: annotation helm.sh/hook: a pre-delete hook cannot be run"}},
 		"Rollback":   {"nothing is run then", chart("templates/a.yaml", job("back", "post-install,post-rollback", "")), []string{"a post-rollback hook cannot be run"}},
-		"Both":       {"an object is applied once", chart("templates/a.yaml", job("both", "pre-install,post-install", "")), []string{"before and after"}},
 		"Unknown":    {"Helm would ignore it", chart("templates/a.yaml", job("x", "pre-instal", "")), []string{`"pre-instal" is not a hook of Helm`}},
 		"Pod":        {"nobody waits for it", chart("templates/a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {helm.sh/hook: pre-install}}\n"), []string{"make it a Job"}},
 		"Weight":     {"it is a number", chart("templates/a.yaml", job("x", "pre-install", ", helm.sh/hook-weight: a")), []string{`is "a", want a number`}},
@@ -180,6 +180,93 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBothHooks: a hook that is before and after the other objects is applied before them and stays; a
+// Job runs twice, under two names that change with the manifests.
+func TestBothHooks(t *testing.T) {
+	const account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, annotations: {helm.sh/hook: 'pre-install,pre-upgrade,post-install,post-upgrade'}}\n"
+	files := func(data, hooks string) fstest.MapFS {
+		return chart("templates/a.yaml", account, "templates/c.yaml", configMap(data), "templates/job.yaml", job("both", hooks, ", helm.sh/hook-weight: '1'"))
+	}
+	names := func(data, hooks string) (before, after string) {
+		t.Helper()
+		rendered, err := render(t, files(data, hooks), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := lines(rendered)
+		if len(got) != 4 || got[0] != "before-1: ServiceAccount light/a" || got[2] != "configuration: ConfigMap light/c" {
+			t.Fatalf("phases: %q", got)
+		}
+		before, isBefore := strings.CutPrefix(got[1], "before-2: Job.batch light/both-")
+		after, isAfter := strings.CutPrefix(got[3], "after-1: Job.batch light/both-")
+		if !isBefore || !isAfter || before == after || len(rendered.Warnings) != 1 {
+			t.Fatalf("phases: %q, warnings: %v", got, rendered.Warnings)
+		}
+		return before, after
+	}
+	const always, once = "pre-install,pre-upgrade,post-install,post-upgrade", "pre-install,post-install"
+	before, after := names("x", always)
+	if b, a := names("other", always); b == before || a == after {
+		t.Error("a hook of upgrades does not run again when a manifest changes")
+	}
+	before, after = names("x", once)
+	if b, a := names("other", once); b != before || a != after {
+		t.Error("a hook of installations runs again when another manifest changes")
+	}
+}
+
+// TestCapabilities: templates see the cluster that is given, the version of a flag replaces that of the
+// cluster, and kinds of a flag are added.
+func TestCapabilities(t *testing.T) {
+	text := configMap("'{{ .Capabilities.KubeVersion.Version }} {{ .Capabilities.KubeVersion.Minor }} {{ .Capabilities.APIVersions.Has \"policy/v1/PodDisruptionBudget\" }} {{ .Capabilities.APIVersions.Has \"policy/v1beta1\" }}'")
+	cluster := &template.Capabilities{Version: "v1.36.3-gke.1", Major: "1", Minor: "36+", APIVersions: []string{"policy/v1", "policy/v1/PodDisruptionBudget"}, Unknown: []string{"metrics.k8s.io/v1beta1"}}
+	for name, tc := range map[string]struct {
+		reason  string
+		options Options
+		want    string
+	}{
+		"Cluster":     {"the cluster says what it is", Options{Cluster: cluster}, "v1.36.3-gke.1 36+ true false"},
+		"KubeVersion": {"the flag replaces the version only", Options{Cluster: cluster, KubeVersion: "1.30.1"}, "v1.30.1 30 true false"},
+		"APIVersions": {"the flag adds", Options{Cluster: cluster, APIVersions: []string{"policy/v1beta1"}}, "v1.36.3-gke.1 36+ true true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := render(t, chart("templates/a.yaml", text), tc.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(rendered.Phases[0].Objects[0].JSON); !strings.Contains(got, `"a":"`+tc.want+`"`) {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+	t.Run("Unknown", func(t *testing.T) {
+		_, err := render(t, chart("templates/a.yaml", configMap("{{ .Capabilities.APIVersions.Has \"metrics.k8s.io/v1beta1/NodeMetrics\" }}")), Options{Cluster: cluster})
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), "templates/a.yaml:5: ") || !strings.Contains(err.Error(), "metrics.k8s.io/v1beta1, because the API server of that group does not answer") {
+			t.Errorf("got %v, want that the cluster cannot say", err)
+		}
+	})
+	t.Run("Scope", func(t *testing.T) {
+		served := &template.Capabilities{Version: "v1.36.3", APIVersions: []string{"example.com/v1", "example.com/v1/Bulb", "example.com/v1/Lamp"}, ClusterScoped: []string{"Bulb.example.com"}}
+		rendered, err := render(t, chart("templates/a.yaml", "apiVersion: example.com/v1\nkind: Bulb\nmetadata: {name: b, namespace: x}\n---\napiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: l}\n"), Options{Cluster: served})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"infrastructure: Bulb.example.com b Lamp.example.com light/l"}, lines(rendered)); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+		if len(rendered.Warnings) != 1 || rendered.Warnings[0].String() != "templates/a.yaml:3: Bulb b: metadata.namespace is left out, because Bulb.example.com is cluster-scoped" {
+			t.Errorf("warnings: %v", rendered.Warnings)
+		}
+	})
+	t.Run("TooNew", func(t *testing.T) {
+		_, err := render(t, chart("Chart.yaml", "apiVersion: v2\nname: lamp\nversion: 1.2.3\nkubeVersion: '>=1.99.0-0'\n", "templates/a.yaml", configMap("a")), Options{Cluster: cluster})
+		if err == nil || !strings.Contains(err.Error(), "needs Kubernetes >=1.99.0-0, and is rendered for v1.36.3-gke.1") {
+			t.Errorf("got %v, want that the chart is for another version", err)
+		}
+	})
 }
 
 // TestLimits: whatever a template does, its process ends.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
@@ -25,12 +26,12 @@ type GeneratedSecret struct {
 
 // readManifests reads what templates made. With generated Secrets everything was made
 // twice: what differs is by chance, and may be in these Secrets only.
-func (r Renderer) readManifests(ctx context.Context, answer template.Answer) ([]directory.Located, error) {
-	first, err := directory.ReadTexts(ctx, texts(answer.Manifests), unchecked())
+func (r Renderer) readManifests(ctx context.Context, answer template.Answer, out *source.Rendered) ([]directory.Located, error) {
+	first, err := directory.ReadTexts(ctx, texts(answer.Manifests), unchecked(out))
 	if err != nil || len(r.Options.Generated) == 0 {
 		return first, err
 	}
-	second, err := directory.ReadTexts(ctx, texts(answer.Again), unchecked())
+	second, err := directory.ReadTexts(ctx, texts(answer.Again), unchecked(&source.Rendered{}))
 	if err != nil {
 		return nil, err
 	}

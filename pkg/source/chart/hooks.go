@@ -110,14 +110,12 @@ func whenOf(one directory.Located, names string) (event, error) {
 		when.install, when.upgrade = when.install || known.install, when.upgrade || known.upgrade
 		when.test = when.test || known.test
 	}
-	if when.before && when.after {
-		return when, fail(one, "%s: annotation %s: %q is before and after the other objects: an object is applied once in a revision; split it into two objects", describe(one.Object), hookAnnotation, names)
-	}
 	return when, nil
 }
 
 // addHook takes one hook. A Job is named for what it runs: Jobs cannot be changed, and one
-// of the same name is not run again.
+// of the same name is not run again. A hook that is before and after the other objects is applied
+// before them and stays, because hooks after them need it too; a Job runs twice, as two Jobs.
 func (o *objects) addHook(one directory.Located, content map[string]any, when event, everything string, out *source.Rendered) error {
 	added := hook{Located: one}
 	if text, is := annotation(content, weightAnnotation); is {
@@ -131,8 +129,21 @@ func (o *objects) addHook(one directory.Located, content map[string]any, when ev
 	case "Pod":
 		return fail(one, "%s: Penstock does not wait for a Pod that is a hook: make it a Job", describe(one.Object))
 	case "Job.batch":
+		withoutTTL(one, content, when, out)
+		digest := digestOf([]directory.Located{one})
+		if when.upgrade {
+			digest = everything
+		}
+		if when.before && when.after {
+			again := added
+			var err error
+			if again.Located, err = nameJob(one, content, digestOfText("after "+digest)); err != nil {
+				return err
+			}
+			o.after = append(o.after, again)
+		}
 		var err error
-		if added.Located, err = nameJob(one, content, when, everything, out); err != nil {
+		if added.Located, err = nameJob(one, content, digest); err != nil {
 			return err
 		}
 	}
@@ -144,13 +155,8 @@ func (o *objects) addHook(one directory.Located, content map[string]any, when ev
 	return nil
 }
 
-// nameJob gives a Job a name that ends in a digest: of all manifests when it is to be run at
-// each upgrade, and of itself when only the first installation runs it.
-func nameJob(one directory.Located, content map[string]any, when event, everything string, out *source.Rendered) (directory.Located, error) {
-	digest := digestOf([]directory.Located{one})
-	if when.upgrade {
-		digest = everything
-	}
+// withoutTTL removes the field by which a Job deletes itself.
+func withoutTTL(one directory.Located, content map[string]any, when event, out *source.Rendered) {
 	if spec, ok := content["spec"].(map[string]any); ok && spec["ttlSecondsAfterFinished"] != nil {
 		// A Job that deletes itself would be drift, and made again.
 		delete(spec, "ttlSecondsAfterFinished")
@@ -161,14 +167,19 @@ func nameJob(one directory.Located, content map[string]any, when event, everythi
 		out.Warnings = append(out.Warnings, source.Warning{File: one.File, Line: one.Line,
 			Message: fmt.Sprintf("%s: an upgrade hook also runs in the first installation", describe(one.Object))})
 	}
-	metadata := content["metadata"].(map[string]any)
+}
+
+// nameJob gives a Job a name that ends in a digest: of all manifests when it is to be run at
+// each upgrade, and of itself when only the first installation runs it.
+func nameJob(one directory.Located, content map[string]any, digest string) (directory.Located, error) {
 	suffix := "-" + digest[:10]
 	base := one.Name
 	if len(base)+len(suffix) > maxJobName {
 		base = base[:maxJobName-len(suffix)]
 	}
-	metadata["name"] = strings.TrimRight(base, "-.") + suffix
-	return changed(one, content)
+	named := runtime.DeepCopyJSON(content)
+	named["metadata"].(map[string]any)["name"] = strings.TrimRight(base, "-.") + suffix
+	return changed(one, named)
 }
 
 // hookPhases makes a phase of the hooks of each weight, the lowest first.
@@ -215,6 +226,11 @@ func digestOf(all []directory.Located) string {
 		hash.Write([]byte("\n"))
 	}
 	return hex.EncodeToString(hash.Sum(nil))
+}
+
+func digestOfText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 func decode(object manifest.Object) (map[string]any, error) {

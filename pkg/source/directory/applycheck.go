@@ -6,7 +6,13 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/applycheck"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
 )
+
+// WarnInto is Options.Warn that adds to the warnings of what is rendered.
+func WarnInto(out *source.Rendered) func(Error) {
+	return func(one Error) { out.Warnings = append(out.Warnings, source.Warning(one)) }
+}
 
 // Check judges objects that were made of others, as Render judges what it read, and
 // returns them mended. Of options it takes MaxErrors and Warn.
@@ -60,7 +66,7 @@ func (c *collector) checkObject(kind *applycheck.Type, object *Located, at *posi
 		return fmt.Errorf("%s: %w", object.ID, err)
 	}
 	dropped := map[string]bool{}
-	for _, mend := range kind.Mend(content) {
+	for _, mend := range kind.Mend(content, c.asHelm) {
 		dropped[mend.Path.String()] = true
 		c.warning(object, at.place(mend.Path), "%s: %s (line %d stays)", mend.Path, mend.Problem, at.place(sibling(mend.Path, mend.Kept)))
 	}

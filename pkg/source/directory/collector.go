@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/penstock-project/penstock/pkg/applycheck"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -44,6 +48,8 @@ type collector struct {
 	warn     func(Error)
 	// unchecked leaves out what server-side apply would say.
 	unchecked bool
+	// asHelm is Options.AsHelm.
+	asHelm bool
 }
 
 func newCollector(limit int) *collector {
@@ -57,6 +63,9 @@ func (c *collector) found(nothing string) ([]Located, error) {
 		return nil, err
 	}
 	if !c.unchecked {
+		if err := c.withoutNamespaces(); err != nil {
+			return nil, err
+		}
 		if err := c.checkApply(); err != nil {
 			return nil, err
 		}
@@ -70,8 +79,53 @@ func (c *collector) found(nothing string) ([]Located, error) {
 	return c.objects, nil
 }
 
+// withoutNamespaces takes the namespace from objects of cluster-scoped kinds, with a warning, as kubectl does.
+func (c *collector) withoutNamespaces() error {
+	scopes := Scopes(c.objects)
+	for i := range c.objects {
+		one := &c.objects[i]
+		inNamespace, defined := scopes[one.GroupKind()]
+		if one.Namespace == "" || !source.IsClusterScoped(one.GroupKind()) && (!defined || inNamespace) {
+			continue
+		}
+		moved, err := one.InNamespace("")
+		if err != nil {
+			return err
+		}
+		line := one.LineAt("metadata", "namespace")
+		if first, twice := c.places[moved.ID]; twice {
+			c.problems.add(one.File, line, "%s is already at %s: its kind is cluster-scoped, so it has no namespace, and an object can be in a revision once", moved.ID, first)
+			continue
+		}
+		c.places[moved.ID] = place{one.File, one.Line}
+		c.warning(&moved, line, "metadata.namespace is left out, because %s is cluster-scoped", one.GroupKind())
+		*one = moved
+	}
+	return c.problems.err()
+}
+
+// Scopes says of the kinds that CustomResourceDefinitions among some objects define whether they are in a
+// namespace.
+func Scopes(objects []Located) map[schema.GroupKind]bool {
+	scopes := map[schema.GroupKind]bool{}
+	for _, one := range objects {
+		if !one.IsDefinition() {
+			continue
+		}
+		kind, err := one.DefinedKind()
+		content, decodeErr := applycheck.Decode(one.JSON)
+		if err != nil || decodeErr != nil {
+			continue // what is wrong with it, source.Sort says
+		}
+		spec, _ := content["spec"].(map[string]any)
+		scopes[kind] = spec["scope"] != "Cluster"
+	}
+	return scopes
+}
+
 // file reads all documents of a file.
-func (c *collector) file(name string, text []byte) {
+func (c *collector) file(name string, content []byte) {
+	text := text.UTF8(content)
 	if !utf8.Valid(text) {
 		valid := len(bytes.ToValidUTF8(text, nil))
 		c.problems.add(name, 0, "not valid UTF-8: %d of %d bytes cannot be read", len(text)-valid, len(text))
@@ -90,7 +144,26 @@ func (c *collector) file(name string, text []byte) {
 		}
 		// YAML may begin with a brace too.
 	}
-	c.documents(name, yamlDocuments(text))
+	var documents []document
+	for _, doc := range yamlDocuments(text) {
+		documents = append(documents, mixed(doc)...)
+	}
+	c.documents(name, documents)
+}
+
+// mixed takes a document among those of YAML for JSON when it is: JSON may be indented by tabs.
+func mixed(doc document) []document {
+	if !looksLikeJSON(doc.text) {
+		return []document{doc}
+	}
+	values, problem := jsonDocuments(doc.text)
+	if problem != nil {
+		return []document{doc}
+	}
+	for i := range values {
+		values[i].line += doc.line - 1
+	}
+	return values
 }
 
 func (c *collector) documents(name string, documents []document) {
@@ -100,6 +173,9 @@ func (c *collector) documents(name string, documents []document) {
 			read = readJSON
 		}
 		content, root, flaws := read(doc)
+		if c.asHelm {
+			flaws = c.tolerated(name, flaws)
+		}
 		for _, flaw := range flaws {
 			c.problems.add(name, flaw.line, "%s", flaw.message)
 		}
@@ -115,6 +191,16 @@ func (c *collector) documents(name string, documents []document) {
 	}
 }
 
+// tolerated warns of what Helm accepts, and returns the rest.
+func (c *collector) tolerated(file string, flaws []flaw) []flaw {
+	return slices.DeleteFunc(flaws, func(one flaw) bool {
+		if one.tolerable && c.warn != nil {
+			c.warn(Error{File: file, Line: one.line, Message: one.message + ": the last value counts, as with Helm"})
+		}
+		return one.tolerable
+	})
+}
+
 // value adds one object, or all objects of a list.
 func (c *collector) value(file string, value any, at *position, depth int) {
 	object, ok := value.(map[string]any)
@@ -124,7 +210,11 @@ func (c *collector) value(file string, value any, at *position, depth int) {
 	}
 	kind, _ := object["kind"].(string)
 	apiVersion, _ := object["apiVersion"].(string)
-	if items, isList := object["items"].([]any); isList && strings.HasSuffix(kind, "List") {
+	items, isList := object["items"].([]any)
+	if value, given := object["items"]; given && value == nil && apiVersion == "v1" && kind == "List" {
+		isList = true // an empty one
+	}
+	if isList && strings.HasSuffix(kind, "List") {
 		if depth == 0 {
 			c.problems.add(file, at.line, "lists in lists, more than %d deep", maxListDepth)
 			return

@@ -13,7 +13,6 @@
 package directory
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,9 @@ import (
 	"path"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/penstock-project/penstock/pkg/applycheck"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source"
 )
@@ -52,6 +54,10 @@ type Options struct {
 	// Unchecked leaves out whether server-side apply can take the objects: they are
 	// made into others, which Check judges.
 	Unchecked bool
+	// AsHelm reads what Helm has accepted already, a rendered chart or a stored release: a key that is
+	// there twice, and a key that is read as another value than its text, are warnings, and the last
+	// value counts. So are container ports of one number: the first one stays.
+	AsHelm bool
 }
 
 // Located is an object and where it was read.
@@ -76,6 +82,25 @@ func (l Located) LineAt(path ...any) int {
 func (l Located) Made(object manifest.Object, key string, path ...any) Located {
 	at := &position{line: l.Line, keys: map[string]*position{key: l.part(path)}}
 	return Located{Object: object, File: l.File, Line: l.Line, at: at}
+}
+
+// InNamespace returns the object in another namespace; empty is none.
+func (l Located) InNamespace(namespace string) (Located, error) {
+	content, err := applycheck.Decode(l.JSON)
+	if err != nil {
+		return l, fmt.Errorf("%s: %w", l.ID, err)
+	}
+	content = runtime.DeepCopyJSON(content)
+	metadata := content["metadata"].(map[string]any)
+	if metadata["namespace"] = namespace; namespace == "" {
+		delete(metadata, "namespace")
+	}
+	object, err := manifest.Canonical(content)
+	if err != nil {
+		return l, &Errors{List: []*Error{{File: l.File, Line: l.Line, Message: fmt.Sprintf("%s: %v", l.ID, err)}}}
+	}
+	l.Object = object
+	return l, nil
 }
 
 // part returns the position of a part, or that of the deepest part around it.
@@ -109,7 +134,7 @@ func (o Options) collector() *collector {
 		limit = defaultMaxErrors
 	}
 	c := newCollector(limit)
-	c.keep, c.warn, c.unchecked = o.Keep, o.Warn, o.Unchecked
+	c.keep, c.warn, c.unchecked, c.asHelm = o.Keep, o.Warn, o.Unchecked, o.AsHelm
 	return c
 }
 
@@ -272,7 +297,7 @@ func readBounded(stream io.Reader) ([]byte, error) {
 	if len(text) > maxFileBytes {
 		return nil, fmt.Errorf("larger than %d MiB", maxFileBytes>>20)
 	}
-	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
+	return text, nil
 }
 
 // reason returns an error without the path that the place already names.

@@ -48,7 +48,7 @@ func readJSON(doc document) (content []byte, root *position, flaws []flaw) {
 	reader := jsonReader{decoder: decoder, lines: lineCounter{text: doc.text}, offset: doc.line - 1}
 	root, err := reader.position()
 	if err != nil {
-		return nil, nil, []flaw{{doc.line, "not valid JSON: " + err.Error()}}
+		return nil, nil, []flaw{{line: doc.line, message: "not valid JSON: " + err.Error()}}
 	}
 	return doc.text, root, reader.flaws
 }
@@ -101,8 +101,7 @@ func (r *jsonReader) member(p *position) error {
 	}
 	child.line = line
 	if first, twice := p.keys[key]; twice {
-		r.flaws = append(r.flaws, flaw{line, fmt.Sprintf("key %q is already on line %d", key, first.line)})
-		return nil
+		r.flaws = append(r.flaws, flaw{line, fmt.Sprintf("key %q is already on line %d", key, first.line), true})
 	}
 	p.keys[key] = child
 	return nil

@@ -58,4 +58,6 @@ func (p *position) element(key string, i int) *position {
 type flaw struct {
 	line    int
 	message string
+	// tolerable is what Helm accepts.
+	tolerable bool
 }

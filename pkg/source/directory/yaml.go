@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Each document is parsed twice. What it says is read by sigs.k8s.io/yaml, as
@@ -18,12 +21,15 @@ import (
 // read from the node tree of yaml.v3, which has lines.
 
 // yamlDocuments splits a stream at its document markers.
-func yamlDocuments(text []byte) []document {
+func yamlDocuments(content []byte) []document {
 	var documents []document
 	current := document{line: 1}
-	for number, line := range bytes.SplitAfter(text, []byte("\n")) {
-		isMarker, rest := documentMarker(line)
+	for number, line := range bytes.SplitAfter(content, []byte("\n")) {
+		isMarker, rest := documentMarker(bytes.TrimPrefix(line, []byte(text.ByteOrderMark)))
 		if !isMarker {
+			if len(bytes.TrimSpace(current.text)) == 0 {
+				line = bytes.TrimPrefix(line, []byte(text.ByteOrderMark)) // of a file that was joined to others
+			}
 			current.text = append(current.text, line...)
 			continue
 		}
@@ -63,7 +69,7 @@ func readYAML(doc document) (content []byte, root *position, flaws []flaw) {
 	}
 	reader := yamlReader{offset: doc.line - 1}
 	root = reader.position(node.Content[0])
-	if len(reader.flaws) > 0 {
+	if slices.ContainsFunc(reader.flaws, func(one flaw) bool { return !one.tolerable }) {
 		return nil, nil, reader.flaws
 	}
 	convert := func(text []byte) (err error) {
@@ -73,7 +79,7 @@ func readYAML(doc document) (content []byte, root *position, flaws []flaw) {
 	if err := convert(doc.text); err != nil {
 		return nil, nil, []flaw{syntaxFlaw(doc, convert, err)}
 	}
-	return content, root, nil
+	return content, root, reader.flaws
 }
 
 func isNull(node *yamlv3.Node) bool {
@@ -135,12 +141,13 @@ func (r *yamlReader) member(p *position, key, value *yamlv3.Node) {
 	}
 	line := r.offset + key.Line
 	if problem := badKey(key); problem != "" {
-		r.flaws = append(r.flaws, flaw{line, problem})
-		return
+		r.flaws = append(r.flaws, flaw{line, problem, key.Kind == yamlv3.ScalarNode})
+		if key.Kind != yamlv3.ScalarNode {
+			return
+		}
 	}
 	if first, twice := p.keys[key.Value]; twice {
-		r.flaws = append(r.flaws, flaw{line, fmt.Sprintf("key %q is already on line %d", key.Value, first.line)})
-		return
+		r.flaws = append(r.flaws, flaw{line, fmt.Sprintf("key %q is already on line %d", key.Value, first.line), true})
 	}
 	child := r.position(value)
 	child.line = line

@@ -38,17 +38,17 @@ type InNamespace func(kind schema.GroupVersionKind) (inNamespace, known bool, er
 func (r Release) Render(ctx context.Context, where InNamespace) (source.Rendered, error) {
 	out := source.Rendered{Package: r.Chart.Metadata.Name, Version: r.Chart.Metadata.Version}
 	r.warnOfHooks(&out)
-	located, err := directory.ReadTexts(ctx, []directory.Text{{Name: r.file(), Data: []byte(r.Manifest)}}, directory.Options{Unchecked: true})
+	located, err := directory.ReadTexts(ctx, []directory.Text{{Name: r.file(), Data: []byte(r.Manifest)}}, directory.Options{Unchecked: true, AsHelm: true, Warn: directory.WarnInto(&out)})
 	if err != nil {
 		return source.Rendered{}, err
 	}
-	defined := definedScopes(located)
+	defined := directory.Scopes(located)
 	for i := range located {
 		if located[i].Object, err = r.place(located[i].Object, where, defined); err != nil {
 			return source.Rendered{}, fmt.Errorf("%s:%d: %w", located[i].File, located[i].Line, err)
 		}
 	}
-	located, err = directory.Check(located, directory.Options{Warn: func(one directory.Error) { out.Warnings = append(out.Warnings, source.Warning(one)) }})
+	located, err = directory.Check(located, directory.Options{AsHelm: true, Warn: directory.WarnInto(&out)})
 	if err != nil {
 		return source.Rendered{}, err
 	}
@@ -91,24 +91,6 @@ func (r Release) warnOfHooks(out *source.Rendered) {
 	if definitions > 0 {
 		warn(fmt.Sprintf("%s of the folder crds are not part of a release, and are not adopted", text.Count(definitions, "file")))
 	}
-}
-
-// definedScopes says of the kinds that the manifests define whether they are in a namespace.
-func definedScopes(located []directory.Located) map[schema.GroupKind]bool {
-	scopes := map[schema.GroupKind]bool{}
-	for _, one := range located {
-		if !one.IsDefinition() {
-			continue
-		}
-		kind, err := one.DefinedKind()
-		content, decodeErr := applycheck.Decode(one.JSON)
-		if err != nil || decodeErr != nil {
-			continue // what is wrong with it, source.Sort says
-		}
-		spec, _ := content["spec"].(map[string]any)
-		scopes[kind] = spec["scope"] != "Cluster"
-	}
-	return scopes
 }
 
 // place makes an object of the manifest what Helm made of it.

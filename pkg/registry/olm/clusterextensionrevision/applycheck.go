@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/applycheck"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // maxApplyWarnings bounds the warnings of one request: the library sends no more than
@@ -23,6 +24,8 @@ type ApplyCheck interface {
 	// Check judges manifests that go together into the cluster that a Secret leads to,
 	// or into our own without one.
 	Check(ctx context.Context, secret string, objects []manifest.Object) ([]applycheck.Refusal, error)
+	// Foresee says what of them certainly fails there, although server-side apply takes it.
+	Foresee(ctx context.Context, secret string, objects []manifest.Object) []applycheck.Note
 }
 
 // applicable wraps the validation of a create: manifests that server-side apply cannot
@@ -47,6 +50,7 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 			return asStatus(fmt.Errorf("checking whether the manifests of %s can be applied: %w", revision.Name, err))
 		}
 		if len(refusals) == 0 {
+			warn(ctx, r.foreseen(ctx, revision, objects))
 			return nil
 		}
 		r.withoutHidden(revision, objects, refusals)
@@ -67,12 +71,37 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 				errs = append(errs, refused(pathOfEntry(revision, refusal.Object), object.ID, refusal)...)
 			}
 		}
-		warn(ctx, warnings)
 		if len(errs) > 0 {
+			warn(ctx, warnings)
 			return invalid(revision, bounded(errs))
 		}
+		warn(ctx, append(warnings, r.foreseen(ctx, revision, objects)...))
 		return nil
 	}
+}
+
+// foreseen are warnings of what certainly fails. An import was rolled out before, and an archived revision
+// is not rolled out.
+func (r *REST) foreseen(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) []string {
+	if pastFrom(ctx) != nil || revision.Spec.LifecycleState == olm.LifecycleStateArchived {
+		return nil
+	}
+	var warnings []string
+	at := map[string]int{}
+	more := map[string]int{}
+	for _, note := range r.applyCheck.Foresee(ctx, revision.Target(), objects) {
+		// Many objects may be in one missing namespace.
+		if _, said := at[note.Message]; said {
+			more[note.Message]++
+			continue
+		}
+		at[note.Message] = len(warnings)
+		warnings = append(warnings, fmt.Sprintf("%s: %s", objects[note.Object].ID, note.Message))
+	}
+	for message, count := range more {
+		warnings[at[message]] += fmt.Sprintf(" (and %s more)", text.Count(count, "object"))
+	}
+	return warnings
 }
 
 // withoutHidden takes what was found of an object out of its words when they may have
@@ -137,11 +166,11 @@ func doubts(id manifest.ID, refusal applycheck.Refusal) []string {
 }
 
 func warn(ctx context.Context, warnings []string) {
-	for _, text := range warnings[:min(len(warnings), maxApplyWarnings)] {
-		warning.AddWarning(ctx, "", text)
+	for _, one := range warnings[:min(len(warnings), maxApplyWarnings)] {
+		warning.AddWarning(ctx, "", one)
 	}
 	if more := len(warnings) - maxApplyWarnings; more > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("and %d more that server-side apply refuses", more))
+		warning.AddWarning(ctx, "", fmt.Sprintf("and %d more warnings of this kind", more))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/diff/words"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
@@ -46,14 +47,15 @@ func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, w
 		if len(lost) == 0 {
 			continue
 		}
+		left := slices.DeleteFunc(slices.Clone(stored), func(version string) bool { return slices.Contains(lost, version) })
 		switch err := caller.NeedSubresource(ctx, wanted.target.Name, "manifests"); {
 		case apierrors.IsForbidden(err):
 			return conflict(wanted.target.Name, fmt.Sprintf("a CustomResourceDefinition of %s lacks a version in which objects are stored; which one is shown only to users who may get the manifests of that revision", wanted.target.Name))
 		case err != nil:
 			return err
 		default:
-			return conflict(wanted.target.Name, fmt.Sprintf("CustomResourceDefinition %s has objects stored as %s, and %s defines only %s: migrate them first, and remove the version from status.storedVersions",
-				object.Name, strings.Join(lost, ", "), wanted.target.Name, strings.Join(defined, ", ")))
+			return conflict(wanted.target.Name, fmt.Sprintf("CustomResourceDefinition %s has objects stored as %s, and %s defines only %s: %s",
+				object.Name, strings.Join(lost, ", "), wanted.target.Name, strings.Join(defined, ", "), words.StoredAdvice(object.Name, left)))
 		}
 	}
 	return nil

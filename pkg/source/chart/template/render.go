@@ -77,20 +77,6 @@ func load(request Request) (*chartv2.Chart, error) {
 	return chart, nil
 }
 
-// capabilitiesOf says what templates see of the cluster.
-func capabilitiesOf(request Request) (*common.Capabilities, error) {
-	capabilities := common.DefaultCapabilities.Copy()
-	if request.KubeVersion != "" {
-		version, err := common.ParseKubeVersion(request.KubeVersion)
-		if err != nil {
-			return nil, fmt.Errorf("version of Kubernetes %q: %w", request.KubeVersion, err)
-		}
-		capabilities.KubeVersion = *version
-	}
-	capabilities.APIVersions = append(slices.Clone(capabilities.APIVersions), request.APIVersions...)
-	return capabilities, nil
-}
-
 // checkChart refuses what cannot be installed, and warns of what should not.
 func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capabilities) (warnings []string, err error) {
 	if chart.Metadata.Type == "library" {
@@ -106,7 +92,7 @@ func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capa
 	}
 	if wanted := chart.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, capabilities.KubeVersion.String()) {
 		text := fmt.Sprintf("chart %s needs Kubernetes %s, and is rendered for %s", chart.Name(), wanted, capabilities.KubeVersion.String())
-		if request.KubeVersion != "" {
+		if request.KubeVersion != "" || request.Cluster != nil {
 			return nil, errors.New(text)
 		}
 		warnings = append(warnings, text)
@@ -122,6 +108,9 @@ func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabil
 	values, err := util.ToRenderValuesWithSchemaValidation(chart, request.Values, release, capabilities, true)
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the values: %w", err)
+	}
+	if request.Cluster != nil && len(request.Cluster.Unknown) > 0 {
+		values["Capabilities"] = partial(capabilities, request.Cluster.Unknown)
 	}
 	coalesced, err := values.Table("Values")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -53,7 +54,7 @@ func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	answer, err := render(request)
 	if err != nil {
-		answer = Answer{Error: err.Error()}
+		answer = Answer{Error: err.Error(), Unknown: strings.Contains(err.Error(), unknownKinds)}
 	}
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
 		fmt.Fprintf(errOut, "answering: %v\n", err)
@@ -97,7 +98,9 @@ type Request struct {
 	// Integers makes whole numbers of Values integers. Without it they are floating point, as those
 	// of a file of values are to Helm, and a million is printed as 1e+06.
 	Integers bool `json:"integers,omitempty"`
-	// KubeVersion and APIVersions are of the cluster; empty is what Helm was built with.
+	// Cluster is what templates see of the cluster in .Capabilities; nil is what Helm was built with.
+	Cluster *Capabilities `json:"cluster,omitempty"`
+	// KubeVersion replaces the version of Kubernetes, and APIVersions are added to those that are served.
 	KubeVersion string   `json:"kubeVersion,omitempty"`
 	APIVersions []string `json:"apiVersions,omitempty"`
 	// Generate allows functions that make another value each time, and renders twice, so
@@ -129,4 +132,6 @@ type Answer struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Error says why there is nothing else.
 	Error string `json:"error,omitempty"`
+	// Unknown is true when Error is a question about the cluster that had no answer: a later try may succeed.
+	Unknown bool `json:"unknown,omitempty"`
 }

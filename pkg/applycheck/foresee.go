@@ -1,0 +1,148 @@
+package applycheck
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Surroundings are what a cluster has that objects need.
+type Surroundings interface {
+	// Versions are the versions in which the cluster serves a kind.
+	Versions(ctx context.Context, kind schema.GroupKind) ([]string, error)
+	// HasNamespace tells whether a namespace exists.
+	HasNamespace(ctx context.Context, name string) (bool, error)
+}
+
+// Note is what certainly happens to an object, and what its author may not expect.
+type Note struct {
+	// Object is its index among the objects.
+	Object  int
+	Message string
+}
+
+// Foresee says what of some objects certainly fails, or becomes another object, although the API server would
+// take each of them:
+//
+//   - Its namespace does not exist, and is not among the objects.
+//   - Its kind is not served, and no definition among the objects defines it.
+//   - A Job deletes itself.
+//   - An aggregated ClusterRole has rules.
+//
+// Surroundings that do not answer are not asked again, and nothing is said of them: a missing answer is no
+// finding. Kinds of Kubernetes in a stable version are served by every cluster, so no request is sent for them.
+func Foresee(ctx context.Context, builtin *BuiltinTypes, in Surroundings, objects []manifest.Object) []Note {
+	f := foresight{builtin: builtin, definitions: NewDefinitions(builtin, objects), in: in, namespaces: map[string]bool{}, versions: map[schema.GroupKind][]string{}}
+	for _, object := range objects {
+		if object.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+			f.namespaces[object.Name] = true
+		}
+	}
+	var notes []Note
+	for i := range objects {
+		for _, message := range f.notes(ctx, &objects[i]) {
+			notes = append(notes, Note{i, message})
+		}
+	}
+	return notes
+}
+
+type foresight struct {
+	builtin     *BuiltinTypes
+	definitions *Definitions
+	in          Surroundings
+	namespaces  map[string]bool
+	versions    map[schema.GroupKind][]string
+}
+
+func (f *foresight) notes(ctx context.Context, object *manifest.Object) (notes []string) {
+	if !f.served(ctx, object, &notes) {
+		return notes
+	}
+	if object.Namespace != "" && !f.hasNamespace(ctx, object.Namespace) {
+		notes = append(notes, fmt.Sprintf("Namespace %s does not exist and is not part of the revision: the rollout waits until somebody creates it", object.Namespace))
+	}
+	switch object.GroupKind().String() {
+	case "Job.batch":
+		if seconds := valueAt(object, "spec", "ttlSecondsAfterFinished"); seconds != nil {
+			notes = append(notes, fmt.Sprintf("spec.ttlSecondsAfterFinished: the Job deletes itself %v s after it has finished, and is not run again", seconds))
+		}
+	case "ClusterRole.rbac.authorization.k8s.io":
+		if rule, _ := valueAt(object, "aggregationRule").(map[string]any); rule != nil && hasField(object, "rules") {
+			notes = append(notes, "rules are left out: the control plane fills the rules of a ClusterRole with aggregationRule")
+		}
+	}
+	return notes
+}
+
+// served tells whether the cluster has the kind, as far as it is known, and notes when it has not.
+func (f *foresight) served(ctx context.Context, object *manifest.Object, notes *[]string) bool {
+	kind := object.GroupVersionKind()
+	f.definitions.TypeOf(kind) // reads the definitions of the group
+	if f.definitions.Defines(kind.GroupKind()) || isStable(kind.Version) && f.builtin.TypeOf(kind) != nil {
+		return true
+	}
+	versions, known := f.versions[kind.GroupKind()]
+	if !known && f.in != nil {
+		var err error
+		if versions, err = f.in.Versions(ctx, kind.GroupKind()); err != nil {
+			f.in = nil
+		}
+		f.versions[kind.GroupKind()] = versions
+	}
+	switch {
+	case f.in == nil || slices.Contains(versions, kind.Version):
+		return true
+	case len(versions) == 0:
+		*notes = append(*notes, fmt.Sprintf("the cluster does not serve %s in %s, and the revision does not define it: the rollout stops at this object", kind.Kind, kind.GroupVersion()))
+	default:
+		*notes = append(*notes, fmt.Sprintf("the cluster does not serve %s in %s, but in %s: the rollout stops at this object; write it in a version that is served", kind.Kind, kind.GroupVersion(), strings.Join(versions, ", ")))
+	}
+	return false
+}
+
+// isStable tells of a version that every cluster has switched on.
+func isStable(version string) bool {
+	return !strings.Contains(version, "alpha") && !strings.Contains(version, "beta")
+}
+
+func (f *foresight) hasNamespace(ctx context.Context, name string) bool {
+	has, known := f.namespaces[name]
+	if known || f.in == nil {
+		return has || !known
+	}
+	has, err := f.in.HasNamespace(ctx, name)
+	if err != nil {
+		f.in, has = nil, true
+	}
+	f.namespaces[name] = has
+	return has
+}
+
+func hasField(object *manifest.Object, field string) bool {
+	content, err := Decode(object.JSON)
+	if err != nil {
+		return false
+	}
+	_, has := content[field]
+	return has
+}
+
+// valueAt is the value of a field; nil when the object has none.
+func valueAt(object *manifest.Object, path ...string) any {
+	content, err := Decode(object.JSON)
+	if err != nil {
+		return nil
+	}
+	var value any = content
+	for _, name := range path {
+		of, _ := value.(map[string]any)
+		value = of[name]
+	}
+	return value
+}
