@@ -48,6 +48,9 @@ const (
 	// StampAnnotation names the stamp of the author that was there when the revision was
 	// made, or was found to be what is asked for. A stamp decides one revision.
 	StampAnnotation = "penstock.dev/author-stamp"
+	// WarningsAnnotation is what rendering the bundle or chart warned of, one warning a line, at most
+	// MaxWarnings bytes.
+	WarningsAnnotation = "penstock.dev/warnings"
 	// ReleaseAnnotation is that of OLM v1 for the release of a bundle beside its version.
 	ReleaseAnnotation = "olm.operatorframework.io/bundle-release"
 	// ProposedAnnotation is "true" on a revision that was made Paused, and that nobody has
@@ -55,10 +58,13 @@ const (
 	ProposedAnnotation = v1alpha1.ProposedAnnotation
 )
 
+// MaxWarnings bounds the value of WarningsAnnotation, in bytes.
+const MaxWarnings = 4096
+
 // Notes are the annotations by which Penstock knows what it has made of a ClusterExtension. No
 // client sets or changes them.
 func Notes() []string {
-	return []string{GenerationAnnotation, ChannelAnnotation, CatalogAnnotation, MadeOfAnnotation, StampAnnotation}
+	return []string{GenerationAnnotation, ChannelAnnotation, CatalogAnnotation, MadeOfAnnotation, StampAnnotation, WarningsAnnotation}
 }
 
 // BundleNotes are those that anybody writes on a revision of their own. On one that has

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // Labels of revisions by which OLM's clients find those of an extension.
@@ -22,6 +24,12 @@ const (
 	ownerKindLabel = "olm.operatorframework.io/owner-kind"
 	ownerNameLabel = "olm.operatorframework.io/owner-name"
 )
+
+// eventRenderWarning is the reason of an event about the content of a bundle or chart.
+const eventRenderWarning = "RenderWarning"
+
+// longestNote is what the API takes for the note of an event, in bytes.
+const longestNote = 1024
 
 // create makes the next revision:
 //
@@ -52,6 +60,9 @@ func (v *visit) create(ctx context.Context, name name, wish *wish, made *content
 			stopped.Why = grant(v.extension.Name, name.as.GetName(), made.Phases)
 		}
 		return stopped
+	}
+	for _, warning := range made.warnings() {
+		v.Events.Event(v.object, corev1.EventTypeWarning, eventRenderWarning, text.Clip(revision.Name+": "+warning, longestNote))
 	}
 	v.rendered.forget(v.extension.Name)
 	if stopped := v.withdraw(ctx, nil); stopped.Result != status.Settled {
@@ -102,6 +113,9 @@ func (v *visit) next(number int64, name name, wish *wish, made *content) *olmv1a
 			rendered.Objects = append(rendered.Objects, olmv1alpha1.RevisionObject{Object: &olmv1alpha1.Manifest{Raw: object.JSON}})
 		}
 		revision.Spec.Phases = append(revision.Spec.Phases, rendered)
+	}
+	if warnings := made.warnings(); len(warnings) > 0 {
+		revision.Annotations[extension.WarningsAnnotation] = text.Clip(strings.Join(warnings, "\n"), extension.MaxWarnings)
 	}
 	what := strings.TrimSpace(wish.bundle.Version)
 	if what == "" {

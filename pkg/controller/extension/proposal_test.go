@@ -3,8 +3,10 @@ package extension
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -150,4 +152,29 @@ func TestMayPull(t *testing.T) {
 			t.Errorf("a revision from a %s: an image is pulled", source)
 		}
 	}
+}
+
+// TestWarnings: what rendering warns of is on the proposal, and an event once.
+func TestWarnings(t *testing.T) {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.mu.Lock()
+	files := p.images["r.example/lamp:v1.0.0"].(fstest.MapFS)
+	for name, file := range files {
+		if strings.Contains(string(file.Data), "kind: ClusterServiceVersion") {
+			files[name] = &fstest.MapFile{Data: []byte(strings.Replace(string(file.Data), "\nspec:", "\nspec:\n  minKubeVersion: 1.99.0", 1))}
+		}
+	}
+	p.mu.Unlock()
+	p.apply(func(e *unstructured.Unstructured) { e.SetAnnotations(map[string]string{extension.ApprovalAnnotation: "Manual"}) })
+	p.process()
+	p.awaitRevisions("1 Paused 1.0.0 penstock")
+	const want = "spec.minKubeVersion: the operator needs Kubernetes 1.99.0 or later, and the cluster has v1.36.3"
+	p.mu.Lock()
+	got := p.revisions["lamp-1"].Annotations[extension.WarningsAnnotation]
+	p.mu.Unlock()
+	if !strings.HasSuffix(got, want) {
+		t.Errorf("the annotation is %q", got)
+	}
+	p.await("the condition has it", func() bool { return strings.HasSuffix(p.message("Ready"), want) })
 }

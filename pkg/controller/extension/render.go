@@ -91,6 +91,12 @@ func (v *visit) renderAs(ctx context.Context, name name, wish *wish, format pack
 				return v.catalogs.ProviderNames(required.Package, required.Kind)
 			},
 		}
+		// Without the version, a warning says which version is needed.
+		if stopped := v.mayUse(ctx, name.who()); stopped == nil {
+			if cluster, err := v.Capabilities.Capabilities(ctx, wish.Target); err == nil {
+				renderer.Bundle.KubeVersion = cluster.Version
+			}
+		}
 	case packed.Chart:
 		if stopped := v.mayUse(ctx, name.who()); stopped != nil {
 			return nil, stopped
@@ -156,6 +162,17 @@ func (v *visit) digests(phases []source.Phase) ([]phaseRefs, error) {
 		out = append(out, refs)
 	}
 	return out, nil
+}
+
+// warnings are those of the renderer, each once.
+func (c *content) warnings() []string {
+	var out []string
+	for _, one := range c.Warnings {
+		if line := strings.Join(strings.Fields(one.String()), " "); !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // size is that of the manifests, in bytes.

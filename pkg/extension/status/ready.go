@@ -87,7 +87,16 @@ func (r revision) readiness() (said, bool) {
 	case available.Status == metav1.ConditionFalse:
 		return said{metav1.ConditionFalse, reasonUnavailable, title + " is installed, and not available: " + cmp.Or(r.objects(), available.Message)}, false
 	}
-	return said{metav1.ConditionTrue, ReasonSucceeded, title + " is installed and available"}, false
+	return said{metav1.ConditionTrue, ReasonSucceeded, title + " is installed and available" + r.warnings()}, false
+}
+
+// warnings are those of rendering the content, as the end of a message.
+func (r revision) warnings() string {
+	all := r.Annotations[extension.WarningsAnnotation]
+	if all == "" {
+		return ""
+	}
+	return "; its content has warnings: " + strings.Join(strings.Split(all, "\n"), "; ")
 }
 
 // objects names the phase that is held back, and the objects that do it, each with its reason.
@@ -167,7 +176,7 @@ func proposal(v view) string {
 	if against != "" {
 		message += "; review it with: " + against
 	}
-	return message + "; approve it with: kubectl penstock resume " + r.Name
+	return message + "; approve it with: kubectl penstock resume " + r.Name + r.warnings()
 }
 
 // deleting is the status of an extension that is being deleted: what is left. What catalogs

@@ -188,6 +188,16 @@ func TestOf(t *testing.T) {
 				UpgradeAvailable: "True/Proposed: argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; review it with: kubectl get revisiondiff argocd-1..argocd-2; approve it with: kubectl penstock resume argocd-2",
 			},
 		},
+		"Warned": {
+			reason: "what rendering warned of is read where the result is", facts: facts(with(rev(1, well, annotated(extension.WarningsAnnotation, "a.yaml:1: one\nb.yaml: two")))), bundle: "argocd.v1.0.0 1.0.0", active: "argocd-1",
+			want: map[string]string{Ready: "True/Succeeded: argocd-1 (1.0.0) is installed and available; its content has warnings: a.yaml:1: one; b.yaml: two"},
+		},
+		"ProposedWarned": {
+			reason: "a reviewer knows them", facts: facts(with(rev(1, proposedFor("1"), annotated(extension.WarningsAnnotation, "a.yaml:1: one")))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
+			want: map[string]string{
+				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval; approve it with: kubectl penstock resume argocd-1; its content has warnings: a.yaml:1: one",
+			},
+		},
 		"ProposedBySpec": {
 			reason: "what the spec asks for is not there", facts: facts(generation(2), with(rev(1, well), rev(2, proposedFor("2")))), bundle: "argocd.v1.0.0 1.0.0", active: "argocd-1 argocd-2[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{Progressing: "False/Blocked: Revision 1.1.0 is proposed and waits for approval."},

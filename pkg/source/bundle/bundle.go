@@ -41,6 +41,8 @@ type Options struct {
 	// Certificates says who makes the certificates of webhooks. Empty refuses bundles with
 	// webhooks.
 	Certificates CertificateProvider
+	// KubeVersion is the version of the cluster, such as v1.36.3; empty is not known.
+	KubeVersion string
 	// AcceptRequirements renders a bundle that requires what others provide: a warning
 	// names it. Without it the bundle is refused.
 	AcceptRequirements bool

@@ -347,6 +347,24 @@ func TestServerSideApply(t *testing.T) {
 	wantRefusal(t, "the line is that of the field", bundle(t, "- name: main", "- name: main\n                ports: all"), Options{}, []string{csvFile + ":34: Deployment.apps light/beam: spec.template.spec.containers"})
 }
 
+// TestKubernetesVersion: a cluster that is new enough is no reason to warn.
+func TestKubernetesVersion(t *testing.T) {
+	for cluster, want := range map[string]string{
+		"":                   "the operator needs Kubernetes 1.30.0 or later",
+		"v1.30.0":            "",
+		"v1.36.3-gke.123456": "",
+		"v1.29.9":            "the operator needs Kubernetes 1.30.0 or later, and the cluster has v1.29.9",
+	} {
+		rendered, err := render(t, bundle(t, "  version: 1.0.0\n", "  version: 1.0.0\n  minKubeVersion: 1.30.0\n"), Options{KubeVersion: cluster})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == "" && len(rendered.Warnings) > 0 || want != "" && (len(rendered.Warnings) != 1 || !strings.HasSuffix(rendered.Warnings[0].Message, want)) {
+			t.Errorf("%q: got %v, want %q", cluster, rendered.Warnings, want)
+		}
+	}
+}
+
 // TestOwnObjects: an object of the bundle takes the place of what the ClusterServiceVersion only names, and its
 // own Service that of the one for webhooks.
 func TestOwnObjects(t *testing.T) {

@@ -34,7 +34,9 @@ func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 			Message: text + ". " + installFirst})
 	}
 	if c.csv.Spec.MinKubeVersion != "" {
-		out.Warnings = append(out.Warnings, c.kubernetesWarning())
+		if warning, needed := c.kubernetesWarning(r.Options.KubeVersion); needed {
+			out.Warnings = append(out.Warnings, warning)
+		}
 	}
 	if len(found.errs.List) > 0 {
 		return &found.errs

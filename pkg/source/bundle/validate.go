@@ -268,13 +268,20 @@ func supportedKinds(c *contents, found *findings) {
 	}
 }
 
-// kubernetesWarning warns of a version that a cluster may not have.
-func (c *contents) kubernetesWarning() source.Warning {
+// kubernetesWarning warns of a version that the cluster does not have, or may not have when its version is
+// not known.
+func (c *contents) kubernetesWarning(cluster string) (source.Warning, bool) {
 	wanted := c.csv.Spec.MinKubeVersion
 	warning := source.Warning{File: c.csvFile.File, Line: c.csvFile.LineAt("spec", "minKubeVersion"),
 		Message: fmt.Sprintf("ClusterServiceVersion %s: spec.minKubeVersion: the operator needs Kubernetes %s or later", c.csvFile.Name, wanted)}
-	if _, err := version.ParseGeneric(wanted); err != nil {
+	least, err := version.ParseGeneric(wanted)
+	if err != nil {
 		warning.Message = fmt.Sprintf("ClusterServiceVersion %s: spec.minKubeVersion is %q, which is no version: not checked", c.csvFile.Name, wanted)
+		return warning, true
 	}
-	return warning
+	if has, err := version.ParseGeneric(cluster); cluster != "" && err == nil {
+		warning.Message += fmt.Sprintf(", and the cluster has %s", cluster)
+		return warning, has.LessThan(least)
+	}
+	return warning, true
 }
