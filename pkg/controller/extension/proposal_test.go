@@ -166,7 +166,9 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 	p.mu.Unlock()
-	p.apply(func(e *unstructured.Unstructured) { e.SetAnnotations(map[string]string{extension.ApprovalAnnotation: "Manual"}) })
+	p.apply(func(e *unstructured.Unstructured) {
+		e.SetAnnotations(map[string]string{extension.ApprovalAnnotation: "Manual"})
+	})
 	p.process()
 	p.awaitRevisions("1 Paused 1.0.0 penstock")
 	const want = "spec.minKubeVersion: the operator needs Kubernetes 1.99.0 or later, and the cluster has v1.36.3"
