@@ -30,7 +30,7 @@ func (r *removal) guard(ctx context.Context, next, leaving []manifest.ID) (bool,
 		case ctx.Err() != nil:
 			return false, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
 		case err != nil:
-			r.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s", Explain(r.inventory.Ref(id), err)))
+			r.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s%s", Explain(r.inventory.Ref(id), err), conversionAdvice(id.Name, err)))
 			r.found.failures[len(r.found.failures)-1].Refused = isRefusal(err)
 			free = false
 		case len(instances) > 0:
@@ -43,6 +43,15 @@ func (r *removal) guard(ctx context.Context, next, leaving []manifest.ID) (bool,
 		r.again(r.engine.Jitter(settleFallback))
 	}
 	return free, nil
+}
+
+// conversionAdvice says what helps when instances cannot be read because their conversion webhook does not
+// answer. Often it is gone, or never was there, and nobody but a person can tell.
+func conversionAdvice(definition string, err error) string {
+	if !strings.Contains(err.Error(), "conversion webhook") {
+		return ""
+	}
+	return fmt.Sprintf("; repair the conversion webhook, or, if it is gone for good, switch conversion off: kubectl patch crd %s --type=merge -p '{\"spec\":{\"conversion\":{\"strategy\":\"None\",\"webhook\":null}}}'", definition)
 }
 
 // instances names up to three instances of a CustomResourceDefinition that are not
