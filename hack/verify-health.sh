@@ -10,9 +10,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 hash="$(cat hack/tools/health/go.mod hack/tools/health/go.sum hack/tools/health/*.go | git hash-object --stdin | cut -c1-12)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/health-${hash}-$(go env GOVERSION)"
 if [ ! -x "${cache}/health" ]; then
-	echo "building the tester of health checks, usually 30 s" >&2
+	echo "building the tester of health checks, usually 1 min" >&2
 	mkdir -p "${cache}"
-	(cd hack/tools/health && GOFLAGS='' GOWORK=off CGO_ENABLED=0 go build -o "${cache}/.health.$$" .)
+	(cd hack/tools/health && GOFLAGS=-trimpath GOWORK=off CGO_ENABLED=0 go build -o "${cache}/.health.$$" .)
 	mv "${cache}/.health.$$" "${cache}/health"
 fi
 "${cache}/health" artifacts/gitops

@@ -78,3 +78,49 @@ func TestBlocksOf(t *testing.T) {
 		t.Errorf("found %+v", found)
 	}
 }
+
+// exists fails unless the folder of a file has the test, and the file the last part of
+// its row: subtests are rows of tables, and a suite has tables in several files.
+func exists(t *testing.T, root, page, file, test, row string) {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Errorf("%s names a file that is not there: %v", page, err)
+		return
+	}
+	beside := testsOf(t, filepath.Join(root, filepath.Dir(file)))
+	if !strings.Contains(beside, "func "+test+"(") {
+		t.Errorf("%s: there is no test %s beside %s", page, test, file)
+	}
+	if row == "" {
+		return
+	}
+	parts := strings.Split(row, "/")
+	for i, part := range parts {
+		text := beside
+		if i == len(parts)-1 {
+			text = string(source)
+		}
+		if !strings.Contains(text, `"`+part+`"`) {
+			t.Errorf("%s: %s has no row %s of %s", page, file, row, test)
+		}
+	}
+}
+
+// testsOf is the text of all tests of a folder.
+func testsOf(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}

@@ -7,17 +7,13 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
 )
 
-// mostSteps is how long a way through the packages may be for a reader to keep it in mind.
-const mostSteps = 8
-
-// TestStructure: docs/reference/structure.md names packages that exist, and its ways are
-// short.
+// TestStructure checks that docs/reference/structure.md names packages that exist, and that
+// it names each folder of pkg and each page.
 func TestStructure(t *testing.T) {
 	text, err := os.ReadFile("../docs/reference/structure.md")
 	if err != nil {
@@ -29,12 +25,11 @@ func TestStructure(t *testing.T) {
 			t.Errorf("there is no package %s", named[1])
 		}
 	}
-	ways, table, found := strings.Cut(string(text), "\n## Where the pages are kept\n")
+	_, table, found := strings.Cut(string(text), "\n## Where the pages are kept\n")
 	if !found {
 		t.Error("the page does not say where the pages are kept")
 	}
 	checkKept(t, string(text), table)
-	checkWays(t, strings.Split(ways, "\n## ")[1:])
 }
 
 // checkKept: each page of the folders has a line in the table, and each folder of pkg is named.
@@ -59,55 +54,6 @@ func checkKept(t *testing.T, page, table string) {
 		if folder.IsDir() && !strings.Contains(page, "`pkg/"+folder.Name()) {
 			t.Errorf("the page does not name pkg/%s", folder.Name())
 		}
-	}
-}
-
-// checkWays: there are five, of at most mostSteps steps, each of which begins with a package.
-func checkWays(t *testing.T, ways []string) {
-	t.Helper()
-	if len(ways) != 5 {
-		t.Errorf("the page has %d ways, want 5", len(ways))
-	}
-	begins := regexp.MustCompile("(?m)^[0-9]+\\. `pkg/")
-	for _, way := range ways {
-		name, _, _ := strings.Cut(way, "\n")
-		numbered := regexp.MustCompile(`(?m)^[0-9]+\. `).FindAllString(way, -1)
-		if n := len(numbered); n == 0 || n > mostSteps {
-			t.Errorf("%s: %d steps, want 1 to %d", name, n, mostSteps)
-		}
-		if n := len(begins.FindAllString(way, -1)); n != len(numbered) {
-			t.Errorf("%s: %d of %d steps begin with a package", name, n, len(numbered))
-		}
-	}
-}
-
-// TestFrameworkNamesFolders: the comment of test/framework, with which those who write tests
-// begin, has a line for each of its packages and for each folder of tests, and no other.
-func TestFrameworkNamesFolders(t *testing.T) {
-	text, err := os.ReadFile("../test/framework/doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var named []string
-	for _, line := range regexp.MustCompile(`(?m)^//\t([a-z0-9/]+) `).FindAllStringSubmatch(string(text), -1) {
-		named = append(named, strings.TrimPrefix(line[1], "test/"))
-	}
-	var folders []string
-	for _, top := range []string{"../test", "../test/framework"} {
-		entries, err := os.ReadDir(top)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			if entry.IsDir() && entry.Name() != "framework" {
-				folders = append(folders, entry.Name())
-			}
-		}
-	}
-	slices.Sort(named)
-	slices.Sort(folders)
-	if !slices.Equal(named, folders) {
-		t.Errorf("it names %v, there are %v", named, folders)
 	}
 }
 
@@ -252,44 +198,5 @@ func TestLinksOf(t *testing.T) {
 	}
 	if got := anchorOf(" 1. Who may `use` it? "); got != "1-who-may-use-it" {
 		t.Errorf("anchor %q", got)
-	}
-}
-
-// TestPronouns: users, writers and readers are "they", in pages and in sources. Code
-// within a line of a page may quote messages of before.
-func TestPronouns(t *testing.T) {
-	root := os.DirFS("..")
-	word := regexp.MustCompile(`(?i)\b(he|his|him|himself)\b`)
-	code := regexp.MustCompile("`[^`\n]*`")
-	look := func(file string) error {
-		text, err := fs.ReadFile(root, file)
-		if err != nil {
-			return err
-		}
-		if path.Ext(file) == ".md" {
-			text = code.ReplaceAll(text, nil)
-		}
-		for i, line := range strings.Split(string(text), "\n") {
-			if found := word.FindString(line); found != "" {
-				t.Errorf("%s:%d: %q: write they, or the noun: %s", file, i+1, found, strings.TrimSpace(line))
-			}
-		}
-		return nil
-	}
-	for _, top := range []string{"README.md", "docs", "pkg", "cmd", "test", "hack", "artifacts"} {
-		err := fs.WalkDir(root, top, func(file string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "models-schema"):
-				return fs.SkipDir
-			case entry.IsDir() || file == "pkg/pages_test.go" || !slices.Contains([]string{".md", ".go", ".sh"}, path.Ext(file)):
-				return nil
-			}
-			return look(file)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 }

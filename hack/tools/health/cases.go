@@ -65,7 +65,7 @@ func run(folder string) (int, error) {
 		for _, one := range file.Cases {
 			tried++
 			one.Object["apiVersion"], one.Object["kind"] = file.APIVersion, file.Kind
-			if err := one.judge(config.Data[key], kustomization.of(file.APIVersion, file.Kind)); err != nil {
+			if err := one.judge(config.Data[key], kustomization); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %s: %w", name, one.Name, err))
 			}
 		}
@@ -76,8 +76,8 @@ func run(folder string) (int, error) {
 	return tried, errors.Join(errs...)
 }
 
-// judge asks everybody.
-func (c testCase) judge(script string, expressions expressions) error {
+// judge compares the answers of Argo CD, kstatus and Flux with the expected ones.
+func (c testCase) judge(script string, kustomization kustomization) error {
 	var errs []error
 	health, message, err := argo(script, c.Object)
 	switch {
@@ -86,7 +86,8 @@ func (c testCase) judge(script string, expressions expressions) error {
 	case health != c.Argo || c.Message != "" && message != c.Message:
 		errs = append(errs, fmt.Errorf("Argo CD says %s (%s), want %s (%s)", health, message, c.Argo, c.Message))
 	}
-	result, err := status.Compute(&unstructured.Unstructured{Object: c.Object})
+	object := &unstructured.Unstructured{Object: c.Object}
+	result, err := status.Compute(object)
 	switch {
 	case err != nil:
 		errs = append(errs, fmt.Errorf("kstatus: %w", err))
@@ -94,7 +95,7 @@ func (c testCase) judge(script string, expressions expressions) error {
 		errs = append(errs, fmt.Errorf("kstatus says %s (%s), want %s", result.Status, result.Message, c.Kstatus))
 	}
 	if c.Flux != "" {
-		said, err := expressions.evaluate(c.Object)
+		said, err := kustomization.judge(object)
 		if err != nil || said != c.Flux {
 			errs = append(errs, fmt.Errorf("the expressions for Flux say %q, want %s (error: %v)", said, c.Flux, err))
 		}

@@ -1,83 +1,36 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 
-	"github.com/google/cel-go/cel"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/runtime/cel"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// kustomization is what counts here of one of Flux.
+// kustomization has the fields of Flux's Kustomization that count here.
 type kustomization struct {
 	Spec struct {
-		HealthCheckExprs []expressions `json:"healthCheckExprs"`
+		HealthCheckExprs []kustomize.CustomHealthCheck `json:"healthCheckExprs"`
 	} `json:"spec"`
 }
 
-// expressions say in CEL how healthy an object of a kind is.
-type expressions struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	InProgress string `json:"inProgress"`
-	Failed     string `json:"failed"`
-	Current    string `json:"current"`
-}
-
-func (k kustomization) of(apiVersion, kind string) expressions {
-	for _, one := range k.Spec.HealthCheckExprs {
-		if one.APIVersion == apiVersion && one.Kind == kind {
-			return one
+// judge returns the status that Flux's own evaluator gives an object.
+func (k kustomization) judge(object *unstructured.Unstructured) (string, error) {
+	for _, check := range k.Spec.HealthCheckExprs {
+		if check.APIVersion != object.GetAPIVersion() || check.Kind != object.GetKind() {
+			continue
 		}
-	}
-	return expressions{}
-}
-
-// evaluate asks in the order in which Flux does, which has no other answer than InProgress
-// when nothing holds.
-func (e expressions) evaluate(object map[string]any) (string, error) {
-	if e.Current == "" {
-		return "", errors.New("there are no expressions for this kind")
-	}
-	for _, one := range []struct{ answer, expression string }{{"InProgress", e.InProgress}, {"Failed", e.Failed}, {"Current", e.Current}} {
-		holds, err := evaluate(one.expression, object)
+		evaluator, err := cel.NewStatusEvaluator(&check.HealthCheckExpressions)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", one.answer, err)
+			return "", err
 		}
-		if holds {
-			return one.answer, nil
+		result, err := evaluator.Evaluate(context.Background(), object)
+		if err != nil {
+			return "", err
 		}
+		return string(result.Status), nil
 	}
-	return "InProgress", nil
-}
-
-func evaluate(expression string, object map[string]any) (bool, error) {
-	fields := map[string]any{}
-	var variables []cel.EnvOption
-	for _, name := range []string{"apiVersion", "kind", "metadata", "spec", "status"} {
-		variables = append(variables, cel.Variable(name, cel.DynType))
-		if object[name] != nil {
-			fields[name] = object[name]
-		}
-	}
-	environment, err := cel.NewEnv(variables...)
-	if err != nil {
-		return false, err
-	}
-	compiled, issues := environment.Compile(expression)
-	if issues != nil && issues.Err() != nil {
-		return false, issues.Err()
-	}
-	program, err := environment.Program(compiled)
-	if err != nil {
-		return false, err
-	}
-	result, _, err := program.Eval(fields)
-	if err != nil {
-		return false, err
-	}
-	holds, ok := result.Value().(bool)
-	if !ok {
-		return false, fmt.Errorf("the answer is %v, and not a bool", result)
-	}
-	return holds, nil
+	return "", fmt.Errorf("there are no expressions for %s", object.GetKind())
 }

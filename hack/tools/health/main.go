@@ -2,9 +2,12 @@
 //
 //	health artifacts/gitops
 //
-// Of each case in the folder's tests it evaluates the script for Argo CD, with an interpreter
-// that has what Argo CD gives to scripts; asks kstatus, by which Flux and Helm judge; and
-// evaluates the expressions for Flux. A script without a case is an error.
+// For each case in the folder's tests it runs the script for Argo CD in an interpreter set up
+// as Argo CD's is, asks kstatus, by which Flux and Helm judge, and asks Flux's own evaluator of
+// health expressions. A script without a case is an error.
+//
+// Argo CD's own evaluator cannot be imported: its module replaces a module of a nested folder
+// that is not published.
 package main
 
 import (
