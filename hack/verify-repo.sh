@@ -15,7 +15,7 @@ complain() {
 files() { git ls-files --cached --others --exclude-standard "$@"; }
 
 # 1. The top level has few things, each with a known place.
-allowed='cmd pkg artifacts hack test docs go.mod go.sum Makefile README.md LICENSE SECURITY.md CONTRIBUTING.md CHANGELOG.md .ci .gitignore'
+allowed='cmd pkg artifacts hack test docs go.mod go.sum Makefile README.md LICENSE SECURITY.md CONTRIBUTING.md CHANGELOG.md .ci .github .gitignore .golangci.yml'
 while IFS= read -r entry; do
 	case " ${allowed} " in
 	*" ${entry} "*) ;;

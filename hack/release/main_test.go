@@ -73,29 +73,6 @@ func TestCommitted(t *testing.T) {
 	if err := trial.committed(t.Context()); err != nil || trial.revision != "1f2e-dirty" {
 		t.Errorf("a version that is not final is of %s: %v", trial.revision, err)
 	}
-
-}
-
-// Notes are made of the whole history.
-func TestWholeHistory(t *testing.T) {
-	from := t.TempDir()
-	t.Chdir(from)
-	inGit(t, "init", "--quiet")
-	inGit(t, "commit", "--quiet", "--allow-empty", "--message=a")
-	inGit(t, "commit", "--quiet", "--allow-empty", "--message=b")
-	shallow := t.TempDir()
-	inGit(t, "clone", "--quiet", "--depth=1", "file://"+from, shallow)
-	final, trial := &sources{version: "v1.2.3"}, &sources{version: "v1.2.3-test"}
-	if err := final.committed(t.Context()); err != nil {
-		t.Errorf("a clone with all of the history: %v", err)
-	}
-	t.Chdir(shallow)
-	if err := final.committed(t.Context()); err == nil || !strings.Contains(err.Error(), "git fetch --unshallow") {
-		t.Errorf("a clone with a part of the history: %v", err)
-	}
-	if err := trial.committed(t.Context()); err != nil {
-		t.Errorf("a version that is not final: %v", err)
-	}
 }
 
 func inGit(t *testing.T, args ...string) {

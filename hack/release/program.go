@@ -60,25 +60,17 @@ func readSources(ctx context.Context, version string) (sources, error) {
 	return s, nil
 }
 
-// committed is an error when the checkout has what is in no commit, or a part of the history
-// only: a release says which commit it is of, and has to be made again from that. Versions that are not final are made
-// all the same, and say so.
+// committed is an error when the checkout has what is in no commit: a release says which commit
+// it is of, and has to be made again from that. Versions that are not final are made all the
+// same, and say so.
 func (s *sources) committed(ctx context.Context) error {
-	version, err := semver.StrictNewVersion(strings.TrimPrefix(s.version, "v"))
-	final := err == nil && version.Prerelease() == ""
-	// Without git nothing is known of changes, nor of the history.
-	if shallow, err := git(ctx, "rev-parse", "--is-shallow-repository"); err == nil && shallow == "true" {
-		if final {
-			return fmt.Errorf("making release %s: the clone has the last part of the history only, and the notes are made of all of it; run git fetch --unshallow --tags, or choose a version such as %s-test", s.version, s.version)
-		}
-		fmt.Fprintln(os.Stderr, "warning: the clone has the last part of the history only: the notes lack what was before")
-	}
 	changes, err := git(ctx, "status", "--porcelain")
+	// Without git nothing is known of changes.
 	if err != nil || changes == "" {
 		return nil
 	}
 	first, _, _ := strings.Cut(changes, "\n")
-	if final {
+	if version, err := semver.StrictNewVersion(strings.TrimPrefix(s.version, "v")); err == nil && version.Prerelease() == "" {
 		return fmt.Errorf("making release %s: the checkout has changes that are in no commit (%s); commit or remove them, or choose a version such as %s-test", s.version, first, s.version)
 	}
 	fmt.Fprintf(os.Stderr, "warning: the checkout has changes that are in no commit: %s\n", first)

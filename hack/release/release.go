@@ -45,6 +45,15 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 	if err := s.committed(ctx); err != nil {
 		return err
 	}
+	// Before anything is built.
+	changelog, err := os.ReadFile(filepath.Join(s.root, "CHANGELOG.md"))
+	if err != nil {
+		return fmt.Errorf("reading what changed: %w", err)
+	}
+	changes, err := notes.Changes(string(changelog), s.version, parsed.Prerelease() == "")
+	if err != nil {
+		return fmt.Errorf("making release %s: %w", s.version, err)
+	}
 	if err := vacate(dir, checksums); err != nil {
 		return err
 	}
@@ -82,7 +91,7 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 		func() error { return s.releaseKrew(dir, plugins) },
 		func() error { return s.releaseChart(dir) },
 		func() error { return s.releaseManifests(dir) },
-		func() error { return s.releaseNotes(ctx, dir, digest) },
+		func() error { return s.releaseNotes(dir, digest, changes) },
 		// The last: it sums up all the others.
 		func() error { return sums(dir) },
 	} {
@@ -158,21 +167,9 @@ func (s sources) releaseManifests(dir string) error {
 	return archive.Write(filepath.Join(dir, "penstock_"+s.version+"_manifests.tar.gz"), files, s.created)
 }
 
-// releaseNotes are of the commits since the last tag, that of this version left out.
-func (s sources) releaseNotes(ctx context.Context, dir, digest string) error {
-	made := notes.Release{Version: s.version, Digest: digest}
-	// An error is that there is no tag of a release.
-	made.Previous, _ = git(ctx, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "--exclude", s.version)
-	commits := "HEAD"
-	if made.Previous != "" {
-		commits = made.Previous + "..HEAD"
-	}
-	out, err := git(ctx, "log", "--no-merges", "--format=%s", commits)
-	if err != nil {
-		return err
-	}
-	made.Subjects = strings.Split(out, "\n")
-	return write(filepath.Join(dir, "NOTES.md"), []byte(notes.Write(made)))
+// releaseNotes writes the notes, from what CHANGELOG.md has for the version.
+func (s sources) releaseNotes(dir, digest, changes string) error {
+	return write(filepath.Join(dir, "NOTES.md"), []byte(notes.Write(notes.Release{Version: s.version, Digest: digest, Changes: changes})))
 }
 
 func sums(dir string) error {

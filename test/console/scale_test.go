@@ -37,10 +37,10 @@ const (
 
 // TestScale measures the overview of 1,000 extensions with 5,000 revisions: of a cluster that
 // answers at once, where what is measured is the console and the browser; and of Penstock, which
-// has made them. It is for make bench-console.
+// has made them. It is for make bench SUITE=console.
 func TestScale(t *testing.T) {
 	if os.Getenv("BENCH") != "console" {
-		t.Skip("make bench-console runs it")
+		t.Skip("make bench SUITE=console runs it")
 	}
 	t.Run("Rows", func(t *testing.T) {
 		measured(t, startBrowser(t), serve(t, manyRows(t), asTyped))

@@ -28,7 +28,7 @@
 //	test/e2e        the program as a user runs it, by kubectl
 //	test/console    the console in a browser, a module of its own
 //	test/soak       minutes of trouble (make test-slice N=soak)
-//	test/bench      measurements (make bench-reads and others), a module of its own
+//	test/bench      measurements (make bench SUITE=reads and others), a module of its own
 //	test/demo       the demonstration (make demo)
 //
 // A test begins with cluster.Start. A control plane costs two seconds of a

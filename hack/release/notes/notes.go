@@ -1,35 +1,66 @@
-// Package notes writes the notes of a release from the subjects of commits, which here have
-// the form "Area: what changed".
+// Package notes writes the notes of a release from CHANGELOG.md.
 package notes
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
-// other is the area of commits that name none. It comes last.
-const other = "Other changes"
+// unreleased is the heading of changes that no release has yet.
+const unreleased = "Unreleased"
 
-// Release is what the notes are of.
+// Release is the subject of the notes.
 type Release struct {
 	Version string
-	// Previous is the tag before it; empty for the first release.
-	Previous string
 	// Digest of the image.
 	Digest string
-	// Subjects of the commits since then, the newest first.
-	Subjects []string
+	// Changes is the section of CHANGELOG.md, as Changes returns it.
+	Changes string
 }
 
-// pages is where the pages of a version are read.
+// Changes returns the section of a changelog for a version, without its heading. Versions that
+// are not final, such as v1.2.3-test, take the unreleased changes when they have no section.
+func Changes(changelog, version string, final bool) (string, error) {
+	if section, found := section(changelog, version); found {
+		return section, nil
+	}
+	if final {
+		return "", fmt.Errorf("CHANGELOG.md has no heading %q: move the entries under %q to it", "## "+version, "## "+unreleased)
+	}
+	section, _ := section(changelog, unreleased)
+	return section, nil
+}
+
+// section returns the text under a heading of the second level. A date may follow the title.
+func section(changelog, title string) (string, bool) {
+	var lines []string
+	found := false
+	for line := range strings.Lines(changelog) {
+		if heading, is := strings.CutPrefix(line, "## "); is {
+			if found {
+				break
+			}
+			words := strings.Fields(heading)
+			found = len(words) > 0 && words[0] == title
+			continue
+		}
+		if found {
+			lines = append(lines, line)
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "")), found
+}
+
+// pages is the address of the pages of a version.
 const pages = "https://github.com/penstock-project/penstock/blob/"
 
-// files says what each file of a release is for.
-func files(version string) string {
-	return fmt.Sprintf(`
+// Write returns the notes as Markdown.
+func Write(r Release) string {
+	return fmt.Sprintf("# Penstock %[1]s\n\n%[3]s\n"+`
+## Files
+
+The digest of the image is %[5]s. `+"`sha256sum --check checksums.txt`"+` verifies the files.
+
 | file | what it is |
 |---|---|
 | penstock_%[1]s_image.tar.gz | the image for linux/amd64 and linux/arm64, a layout of the OCI |
@@ -39,40 +70,6 @@ func files(version string) string {
 | kubectl-penstock_%[1]s_*.tar.gz | the plugin of kubectl; penstock-krew.yaml installs it by krew |
 | *.cdx.json | bills of materials (CycloneDX) |
 
-[Install](%[3]s%[1]s/docs/operations/install.md), [upgrade](%[3]s%[1]s/docs/operations/upgrade.md).
-`, version, strings.TrimPrefix(version, "v"), pages)
-}
-
-// Write returns the notes as Markdown: areas with most changes first, and in each the oldest
-// change first.
-func Write(r Release) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "# Penstock %s\n\nThe digest of the image is `%s`. `sha256sum --check checksums.txt` verifies the files.\n"+
-		"[CHANGELOG.md](%s%s/CHANGELOG.md) says what changed for those who use it.\n", r.Version, r.Digest, pages, r.Version)
-	out.WriteString(files(r.Version))
-	if r.Previous == "" {
-		fmt.Fprintf(&out, "\nThis is the first release, of %d commits.\n", len(r.Subjects))
-		return out.String()
-	}
-	areas := map[string][]string{}
-	for _, subject := range slices.Backward(r.Subjects) {
-		area, what, named := strings.Cut(subject, ": ")
-		if !named {
-			area, what = other, subject
-		}
-		areas[area] = append(areas[area], what)
-	}
-	fmt.Fprintf(&out, "\n%d commits since %s:\n", len(r.Subjects), r.Previous)
-	for _, area := range slices.SortedFunc(maps.Keys(areas), func(a, b string) int {
-		if a == other || b == other {
-			return strings.Compare(map[bool]string{true: "last"}[a == other], map[bool]string{true: "last"}[b == other])
-		}
-		return cmp.Or(cmp.Compare(len(areas[b]), len(areas[a])), strings.Compare(a, b))
-	}) {
-		fmt.Fprintf(&out, "\n## %s\n\n", area)
-		for _, what := range areas[area] {
-			fmt.Fprintf(&out, "- %s\n", what)
-		}
-	}
-	return out.String()
+[Install](%[4]s%[1]s/docs/operations/install.md), [upgrade](%[4]s%[1]s/docs/operations/upgrade.md).
+`, r.Version, strings.TrimPrefix(r.Version, "v"), r.Changes, pages, "`"+r.Digest+"`")
 }

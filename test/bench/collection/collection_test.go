@@ -35,7 +35,7 @@ const (
 // reads and one that writes wait at most meanwhile.
 func TestCollection(t *testing.T) {
 	if os.Getenv("BENCH") != "store" {
-		t.Skip("run by make bench-store")
+		t.Skip("run by make bench SUITE=store")
 	}
 	dir, err := os.MkdirTemp("", "penstock")
 	if err != nil {

@@ -65,7 +65,7 @@ type hostilePlane struct {
 // TestHostile is the benchmark.
 func TestHostile(t *testing.T) {
 	if os.Getenv("BENCH") != "hostile" {
-		t.Skip("a benchmark that wants the machine for itself: run it by `make bench-hostile`")
+		t.Skip("a benchmark that wants the machine for itself: run it by `make bench SUITE=hostile`")
 	}
 	report := &measure.Report{}
 	t.Run("Expressions", func(t *testing.T) { expressions(t, report) })

@@ -51,7 +51,7 @@ func readSettings(t *testing.T) settings {
 // TestReads is the whole benchmark.
 func TestReads(t *testing.T) {
 	if os.Getenv("BENCH") != "reads" {
-		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench-reads`")
+		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=reads`")
 	}
 	s, report, began := readSettings(t), &measure.Report{}, time.Now()
 	fmt.Println(measure.Machine(began))
@@ -86,7 +86,7 @@ func TestReads(t *testing.T) {
 // TestMemory is the part of it about memory.
 func TestMemory(t *testing.T) {
 	if os.Getenv("BENCH") != "memory" {
-		t.Skip("a benchmark that takes minutes: run it by `make bench-memory`")
+		t.Skip("a benchmark that takes minutes: run it by `make bench SUITE=memory`")
 	}
 	s, report, began := readSettings(t), &measure.Report{}, time.Now()
 	fmt.Println(measure.Machine(began))

@@ -31,7 +31,7 @@ const (
 // come and go, beside an operator that runs a dry-run upgrade for each change.
 func TestChartKinds(t *testing.T) {
 	if os.Getenv("BENCH") != "chartkinds" {
-		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench-chartkinds`")
+		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=chartkinds`")
 	}
 	resources, flaps := 20, 60
 	switch os.Getenv("FULL") {

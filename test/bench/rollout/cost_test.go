@@ -31,7 +31,7 @@ const (
 // that of its etcd. Both are read from /proc, so that others on the machine change little of it.
 func TestRevisionCost(t *testing.T) {
 	if os.Getenv("BENCH") != "cost" {
-		t.Skip("a benchmark of some minutes: run it by `make bench-cost`")
+		t.Skip("a benchmark of some minutes: run it by `make bench SUITE=cost`")
 	}
 	count := costExtensions
 	if text := os.Getenv("EXTENSIONS"); text != "" {

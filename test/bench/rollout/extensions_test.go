@@ -35,7 +35,7 @@ const evenly = 100
 // TestExtensions measures ClusterExtensions from one catalog beside plain revisions and Helm.
 func TestExtensions(t *testing.T) {
 	if os.Getenv("BENCH") != "extensions" {
-		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench-extensions`")
+		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=extensions`")
 	}
 	counts := []int{10, 50, 100}
 	switch os.Getenv("FULL") {

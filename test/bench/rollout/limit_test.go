@@ -24,7 +24,7 @@ const (
 // against that of the container is all memory that the kernel cannot take back.
 func TestMemoryLimit(t *testing.T) {
 	if os.Getenv("BENCH") != "limit" {
-		t.Skip("a test of some minutes: run it by `make bench-limit`")
+		t.Skip("a test of some minutes: run it by `make bench SUITE=limit`")
 	}
 	b := &bench{report: &measure.Report{}, program: penstock.Build(t), began: time.Now()}
 	fmt.Println(measure.Machine(b.began))

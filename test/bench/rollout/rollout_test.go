@@ -61,7 +61,7 @@ type bench struct {
 // TestRollout is the whole benchmark.
 func TestRollout(t *testing.T) {
 	if os.Getenv("BENCH") != "rollout" {
-		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench-rollout`")
+		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=rollout`")
 	}
 	b := &bench{settings: readSettings(), report: &measure.Report{}, program: penstock.Build(t), peer: buildPeer(t), began: time.Now()}
 	fmt.Println(measure.Machine(b.began))

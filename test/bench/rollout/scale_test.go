@@ -41,7 +41,7 @@ func scaleExtensions(t *testing.T) int {
 // takes from its start until it answers and until it has rolled out something.
 func TestScale(t *testing.T) {
 	if os.Getenv("BENCH") != "scale" {
-		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench-scale`")
+		t.Skip("a benchmark that takes minutes and wants the machine for itself: run it by `make bench SUITE=scale`")
 	}
 	b := &bench{report: &measure.Report{}, program: penstock.Build(t), began: time.Now()}
 	fmt.Println(measure.Machine(b.began))

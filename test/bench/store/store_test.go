@@ -24,7 +24,7 @@ const target = 6
 // TestStore is the whole benchmark.
 func TestStore(t *testing.T) {
 	if os.Getenv("BENCH") != "store" {
-		t.Skip("a benchmark that takes a minute and wants the machine for itself: run it by `make bench-store`")
+		t.Skip("a benchmark that takes a minute and wants the machine for itself: run it by `make bench SUITE=store`")
 	}
 	digester := manifest.Digester{SecretKey: []byte("a key of a benchmark, nobody else's")}
 	all, report, began := histories(t, digester), &measure.Report{}, time.Now()

@@ -111,7 +111,7 @@ func kindsWritten(t *testing.T) []written {
 // of kube-apiserver, in writes of anybody and in those of the engine.
 func TestPolicies(t *testing.T) {
 	if os.Getenv("BENCH") != "webhooks" {
-		t.Skip("a benchmark that wants the machine for itself: run it by `make bench-webhooks`")
+		t.Skip("a benchmark that wants the machine for itself: run it by `make bench SUITE=webhooks`")
 	}
 	c := cluster.Start(t, cluster.AllProcessors())
 	pid, err := c.Plane().Pid("kube-apiserver")

@@ -108,7 +108,7 @@ func (s subject) turn(t *testing.T, body []byte) []float64 {
 // TestWebhooks is the benchmark.
 func TestWebhooks(t *testing.T) {
 	if os.Getenv("BENCH") != "webhooks" {
-		t.Skip("a benchmark that wants the machine for itself: run it by `make bench-webhooks`")
+		t.Skip("a benchmark that wants the machine for itself: run it by `make bench SUITE=webhooks`")
 	}
 	c := cluster.Start(t, cluster.AllProcessors())
 	penstock.Build(t).Serve(t, c, penstock.DataDir(t))

@@ -1,4 +1,4 @@
-// Command peer does what `make bench-rollout` compares Penstock with, in a process
+// Command peer does what `make bench SUITE=rollout` compares Penstock with, in a process
 // of its own, so that its processor time and memory can be told apart: Helm's Go
 // SDK, and a loop of one server-side apply for each object. It reads orders from
 // standard input, a line each, and answers each with a line.
