@@ -61,8 +61,6 @@ func fences() []fence {
 		{"pkg/rollout/cause/gather", []string{"pkg/manifest", "pkg/rollout/cause"}, "what is read for a cause does not depend on who asks"},
 		{"pkg/rollout/cause", []string{"pkg/manifest"}, "objects in, cause out: without a cluster"},
 		{"pkg/rollout/definition", nil, "a definition is judged without a cluster"},
-		{"pkg/rollout/accepted", []string{"pkg/manifest", "pkg/right"}, "what a server accepts is told from two manifests"},
-		{"pkg/rollout/targetadmission", []string{"pkg/manifest", "pkg/objectwatch", "pkg/right", "pkg/rollout/accepted"}, "what may refuse a write is known whatever is written"},
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
 		{"pkg/rollout/targetclient", []string{"pkg/manifest", "pkg/redact"}, "the client sends what others decide"},
 		{"pkg/rollout/managedfields", []string{"pkg/manifest"}, "who has which fields is read without a cluster, and without a rollout"},

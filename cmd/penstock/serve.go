@@ -50,8 +50,6 @@ func newServeCommand() *cobra.Command {
 		"Namespaces where OLM's operator-controller may be installed. While its lease is in one of them, ClusterExtensions are left alone. A lease of the same name elsewhere does not count.")
 	sets.FlagSet("rollout").BoolVar(&settings.Preflight, "preflight", true,
 		"Try all writes of a phase by dry-run before the first write. Without it, a write is one request instead of two, and a phase stays half written while one of its objects is refused.")
-	sets.FlagSet("rollout").BoolVar(&settings.DryRunKnownChanges, "dry-run-known-changes", false,
-		"Also try by dry-run the updates that the API server certainly accepts. Set it for a cluster whose API server has admission plugins of its own, or webhooks in files: Penstock does not see those.")
 	sets.FlagSet("rollout").BoolVar(&settings.KeepReleases, "keep-helm-releases", false,
 		"Keep the Secrets of the Helm releases of ClusterExtensions whose objects Penstock has taken over. Otherwise Penstock deletes them after the first upgrade that has succeeded.")
 	settings.Catalogs.AddFlags(sets.FlagSet("catalogs"))

@@ -35,8 +35,6 @@ type Settings struct {
 	Version string
 	// Preflight tries by dry-run what a phase would write.
 	Preflight bool
-	// DryRunKnownChanges tries also what is known to be accepted.
-	DryRunKnownChanges bool
 	// Catalogs are the ClusterCatalogs; nil for none.
 	Catalogs *Catalogs
 	// OperatorControllerNamespaces are where OLM's operator-controller may be, whose lease

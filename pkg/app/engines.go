@@ -19,7 +19,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
-	"github.com/penstock-project/penstock/pkg/rollout/targetadmission"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/target"
 )
@@ -55,15 +54,6 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 		return nil, nil, fmt.Errorf("setting up watches of the target cluster: %w", err)
 	}
 	parts := []func(context.Context) error{watches.Run}
-	var known rollout.Admission
-	if !s.DryRunKnownChanges {
-		seen, err := targetadmission.New(targetadmission.Options{Config: countedFor(component(p.config, "admission"), p.requests, targetclient.Admission)})
-		if err != nil {
-			return nil, nil, fmt.Errorf("setting up what is known of admission: %w", err)
-		}
-		known = seen
-		parts = append(parts, seen.Run)
-	}
 	if again := selfTest(ctx, targetClient, trialBackoff()); again != nil {
 		parts = append(parts, again)
 	}
@@ -73,7 +63,6 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 		Redactor:      p.redactor,
 		Metrics:       p.metrics,
 		SkipPreflight: !s.Preflight,
-		Admission:     known,
 	}), parts, nil
 }
 

@@ -26,7 +26,6 @@ const (
 	Requests      = "penstock_target_requests_total"
 	Repairs       = "penstock_drift_repairs_total"
 	Contests      = "penstock_contests_total"
-	Misjudged     = "penstock_refused_known_changes_total"
 	Leader        = "penstock_leader"
 	Degraded      = "penstock_store_degraded"
 	Full          = "penstock_store_full"
@@ -106,8 +105,6 @@ func Catalogue() []Metric {
 			Help: "Objects that were brought back to their manifest, by kind and by the field manager that had changed them."},
 		{Name: Contests, Type: "counter", Labels: []string{"kind", "manager"},
 			Help: "How often an object was left as it is for a while, because it is changed back again and again."},
-		{Name: Misjudged, Type: "counter", Labels: []string{"kind"},
-			Help: "Updates that were written without a dry-run because they were known to be valid, and that the cluster refused. After the first of them, every update of that cluster is tried by dry-run, until a restart."},
 		{Name: Packs, Type: "gauge",
 			Help: "Packs of manifests in the store, after the last collection of what nothing refers to."},
 		{Name: Collected, Type: "counter",

@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -71,15 +70,12 @@ type Lister interface {
 	Secrets(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error)
 }
 
-// Options of an engine. All but Admission, Trier, Explainer, Insider, Lister, Parallel, SkipPreflight, Jitter, Meter
+// Options of an engine. All but Trier, Explainer, Insider, Lister, Parallel, SkipPreflight, Jitter, Meter
 // and Redactor are required.
 type Options struct {
 	Writer   Writer
 	Reader   Reader
 	Observer Observer
-	// Admission knows what may refuse an update besides validation; without it every write is
-	// tried by dry-run.
-	Admission Admission
 	// Trier is for shared objects whose fields others have.
 	Trier Trier
 	// Explainer is asked about objects that have not been ready for a while; the default
@@ -115,8 +111,6 @@ type Engine struct {
 
 	mu       sync.Mutex
 	memories map[string]*memory
-	// distrusts is set when the server refused what was certain: nothing is then.
-	distrusts atomic.Bool
 	// looking has an element for each look for a cause that is under way.
 	looking chan struct{}
 	// scratches are for passes to borrow.

@@ -90,11 +90,10 @@ type attempt struct {
 }
 
 // check is one that passed, and until when that is believed: an object that no watch shows
-// may have come meanwhile, and a policy. A certain one was passed without a request.
+// may have come meanwhile, and a policy.
 type check struct {
 	attempt
-	until   time.Time
-	certain bool
+	until time.Time
 }
 
 type failedAttempt struct {

@@ -25,8 +25,6 @@ type Metrics interface {
 	Repaired(id manifest.ID, manager string)
 	// Contested is called in each pass that puts the repair of an object off.
 	Contested(id manifest.ID)
-	// Misjudged is called when the server refused an update that was certain to be accepted.
-	Misjudged(id manifest.ID)
 }
 
 // noMetrics is the Metrics of an engine that nobody measures.
@@ -36,7 +34,6 @@ func (noMetrics) PhaseBegan(string, string)    {}
 func (noMetrics) PhaseComplete(string, string) {}
 func (noMetrics) Repaired(manifest.ID, string) {}
 func (noMetrics) Contested(manifest.ID)        {}
-func (noMetrics) Misjudged(manifest.ID)        {}
 
 // began tells that a stage is about to be reached.
 func (p *pass) began(at place) {

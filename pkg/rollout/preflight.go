@@ -14,8 +14,7 @@ import (
 // preflight tries by dry-run what reaching a stage would write, for the whole rest
 // of its phase: no write of a phase starts while one of its objects would be
 // refused or collide. A check that passed is not repeated for settledFor while the object
-// and its manifest stay the same. An update that the server certainly accepts is not tried: what
-// makes it certain is looked at each time.
+// and its manifest stay the same.
 //
 // An installation by levels has no such check: there one object that is refused
 // does not keep its siblings from being written, as there is nothing yet that a
@@ -44,7 +43,7 @@ func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 	for i, t := range tasks {
 		p.conclude(t, &results[i])
 		if results[i].passed != nil {
-			p.memory.passed[t.step.Ref] = check{*results[i].passed, p.engine.Clock.Now().Add(settledFor), results[i].certain}
+			p.memory.passed[t.step.Ref] = check{*results[i].passed, p.engine.Clock.Now().Add(settledFor)}
 		}
 		if failure := results[i].failure; failure != nil {
 			refused[t.step.ID] = *failure
@@ -111,11 +110,8 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	passing := what
 	passing.before = tolerated.stage
 	passed := p.memory.passed[t.step.Ref]
-	if !passed.certain && (passed.attempt == what || passed.attempt == passing) && p.engine.Clock.Now().Before(passed.until) {
+	if (passed.attempt == what || passed.attempt == passing) && p.engine.Clock.Now().Before(passed.until) {
 		return taskResult{seen: seen}
-	}
-	if p.certain(ctx, t, decision, seen) {
-		return taskResult{seen: seen, passed: &what, certain: true}
 	}
 	var yielded []string
 	if !options.CreateOnly {

@@ -43,9 +43,8 @@ type taskResult struct {
 	// true when that, or that there is none, is known from a read.
 	found  *observe.Observation
 	reread bool
-	// passed is the check that need not be repeated, and certain is true when nobody was asked.
-	passed  *attempt
-	certain bool
+	// passed is the check that need not be repeated.
+	passed *attempt
 	// backedOff is true when nothing was tried because it is too early; wait is how
 	// long that will be so for an object that is being fought over.
 	backedOff bool

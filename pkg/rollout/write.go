@@ -38,7 +38,6 @@ func (p *pass) execute(ctx context.Context, t task) taskResult {
 		return earlier
 	}
 	result := p.act(ctx, t, decision, seen)
-	p.misjudged(ctx, t, seen, result.err)
 	if !targetclient.IsOvertaken(result.err) {
 		return result
 	}

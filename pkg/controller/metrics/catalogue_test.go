@@ -24,7 +24,6 @@ func TestCatalogue(t *testing.T) {
 	f.PhaseComplete("one", "deploy")
 	f.Repaired(object("", "ConfigMap", "x"), "someone")
 	f.Contested(object("", "ConfigMap", "x"))
-	f.Misjudged(object("", "ConfigMap", "x"))
 	f.send(t)
 	startPlans(t, f.registry, plan("a", hcov1alpha1.PhaseReviewRequired)).put(plan("a", hcov1alpha1.PhaseDrifted))
 	extensions := startExtensions(t, f.registry)

@@ -31,7 +31,6 @@ type engineMetrics struct {
 	clock             clock.PassiveClock
 	phases            *prometheus.HistogramVec
 	repairs, contests *prometheus.CounterVec
-	misjudged         *prometheus.CounterVec
 
 	mu sync.Mutex
 	// began are the phases that are being rolled out.
@@ -57,7 +56,6 @@ func newEngineMetrics(clock clock.PassiveClock) *engineMetrics {
 		phases:     catalogue.Histogram(catalogue.Phases, []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}),
 		repairs:    catalogue.Counter(catalogue.Repairs),
 		contests:   catalogue.Counter(catalogue.Contests),
-		misjudged:  catalogue.Counter(catalogue.Misjudged),
 		began:      map[phase]time.Time{},
 		fights:     map[manifest.ID]fight{},
 		phaseNames: bounded{most: mostPhases},
@@ -118,13 +116,6 @@ func (s *engineMetrics) Contested(id manifest.ID) {
 	known.contested = true
 	s.remember(id, known)
 	s.contests.WithLabelValues(s.kinds.label(id.GroupKind().String()), s.managers.label(known.manager)).Inc()
-}
-
-// Misjudged implements rollout.Meter.
-func (s *engineMetrics) Misjudged(id manifest.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.misjudged.WithLabelValues(s.kinds.label(id.GroupKind().String())).Inc()
 }
 
 // remember keeps what is known of an object.

@@ -51,7 +51,7 @@ func Add(o Options) (*Metrics, error) {
 	collectors := []prometheus.Collector{
 		newRevisions(o.Informer.HasSynced, o.Reader, o.Clock),
 		history, history.durations,
-		engine.phases, engine.repairs, engine.contests, engine.misjudged,
+		engine.phases, engine.repairs, engine.contests,
 		&requests{counter: o.Requests, total: catalogue.Desc(catalogue.Requests)},
 	}
 	for _, collector := range collectors {

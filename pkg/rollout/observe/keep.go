@@ -140,8 +140,8 @@ func same(a, b *Observation) bool {
 	x, y := *a, *b
 	x.ResourceVersion, y.ResourceVersion = "", ""
 	x.Object, y.Object = nil, nil
-	// Whose fields are whose matters when the object is adopted or updated, and not before.
-	x.Managed, y.Managed, x.Sole, y.Sole = nil, nil, false, false
+	// Whose fields are whose matters when the object is adopted, and not before.
+	x.Managed, y.Managed = nil, nil
 	return reflect.DeepEqual(x, y) && sameContent(a.Object, b.Object)
 }
 

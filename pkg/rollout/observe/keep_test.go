@@ -85,31 +85,6 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestSole: whose entries make an object nobody else's.
-func TestSole(t *testing.T) {
-	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, Subresource: subresource}
-	}
-	ours, status := entry("penstock/argocd", "Apply", ""), entry("kube-controller-manager", "Update", "status")
-	for name, c := range map[string]struct {
-		entries []metav1.ManagedFieldsEntry
-		want    bool
-	}{
-		"Ours":    {[]metav1.ManagedFieldsEntry{ours}, true},
-		"Status":  {[]metav1.ManagedFieldsEntry{status, ours, status}, true},
-		"Theirs":  {[]metav1.ManagedFieldsEntry{ours, entry("kubectl", "Update", "")}, false},
-		"Scale":   {[]metav1.ManagedFieldsEntry{ours, entry("kube-controller-manager", "Update", "scale")}, false},
-		"Updated": {[]metav1.ManagedFieldsEntry{ours, entry("penstock/argocd", "Update", "")}, false},
-		"Two":     {[]metav1.ManagedFieldsEntry{ours, entry("penstock/other", "Apply", "")}, false},
-		"None":    {nil, false},
-		"Nobody":  {[]metav1.ManagedFieldsEntry{status}, false},
-	} {
-		if got := names().Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: c.entries}}).Sole; got != c.want {
-			t.Errorf("%s: got %t", name, got)
-		}
-	}
-}
-
 // TestEntryDigest: what makes a different digest, and what does not.
 func TestEntryDigest(t *testing.T) {
 	cases := map[string]struct {

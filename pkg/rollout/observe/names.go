@@ -66,7 +66,6 @@ func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
 		Keep:            n.TeardownAnnotation != "" && live.GetAnnotations()[n.TeardownAnnotation] == orphan,
 		Installed:       n.installed(live),
 		Wiped:           len(live.GetManagedFields()) == 0,
-		Sole:            n.sole(live.GetManagedFields()),
 		Controller:      controllerOf(live),
 		Entries:         n.entries(live.GetManagedFields()),
 	}
@@ -75,20 +74,6 @@ func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
 // ours is true for an Apply entry of one of our field managers.
 func (n Names) ours(e metav1.ManagedFieldsEntry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && strings.HasPrefix(e.Manager, n.ManagerPrefix)
-}
-
-// sole is true for one entry of ours, beside which there are only those of writes to status.
-func (n Names) sole(managed []metav1.ManagedFieldsEntry) bool {
-	found := 0
-	for _, e := range managed {
-		switch {
-		case n.ours(e):
-			found++
-		case e.Subresource != "status":
-			return false
-		}
-	}
-	return found == 1
 }
 
 // entries keeps the Apply entries of our field managers.

@@ -62,9 +62,6 @@ type Observation struct {
 	// Wiped is true when managedFields are empty: somebody emptied them, or the server
 	// of the kind keeps none. What is created or applied by anybody else has some.
 	Wiped bool
-	// Sole is true when nobody but one of our field managers has written to the object, apart
-	// from its status.
-	Sole bool
 	// Controller is the controller owner reference, or nil.
 	Controller *metav1.OwnerReference
 	// Entries are the Apply entries of Penstock's field managers, without

@@ -37,9 +37,6 @@ const (
 	SelfTest Reason = "self-test"
 	// Watch is how the state of objects is known.
 	Watch Reason = "watch"
-	// Admission asks what may refuse an update: what is served, what we may do, and watches
-	// of webhooks and policies.
-	Admission Reason = "admission"
 	// Event tells people.
 	Event Reason = "event"
 )

@@ -22,7 +22,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
-	"github.com/penstock-project/penstock/pkg/rollout/targetadmission"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/test/framework/plane"
 	"github.com/penstock-project/penstock/test/framework/poll"
@@ -52,8 +51,6 @@ type chain struct {
 	parallel int
 	// skipPreflight writes without dry-runs.
 	skipPreflight bool
-	// foresees leaves out the dry-runs of what is certainly accepted, as the program does.
-	foresees bool
 	// explains looks for why objects are not ready, as the program does.
 	explains bool
 	// counter counts what is sent, over all processes.
@@ -168,24 +165,6 @@ func (c *chain) run(with ...interference) {
 		if i.save != nil {
 			p.wrapSave = i.save
 		}
-	}
-	if c.foresees {
-		known, err := targetadmission.New(targetadmission.Options{Config: config("admission", targetclient.Admission)})
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		running := make(chan struct{})
-		go func() {
-			defer close(running)
-			_ = known.Run(ctx) // it ends with its context
-		}()
-		stop := p.stop
-		p.stop = sync.OnceFunc(func() {
-			stop()
-			<-running
-		})
-		c.t.Cleanup(p.stop)
-		options.Admission = known
 	}
 	p.engine = rollout.New(options)
 	c.process = p
@@ -422,7 +401,7 @@ func (c *chain) spent(mark plane.Mark) map[string]int {
 // requests of the chain since a mark, but for its watches and for what may refuse its writes.
 func (c *chain) requests(mark plane.Mark) plane.Requests {
 	c.t.Helper()
-	return c.Audit().Since(mark, plane.ByAgent(c.name+"/"), plane.Not(plane.ByVerb("watch")), plane.Not(plane.ByAgent(c.name+"/admission")))
+	return c.Audit().Since(mark, plane.ByAgent(c.name+"/"), plane.Not(plane.ByVerb("watch")))
 }
 
 // quiet does some passes over a chain at rest and fails when they cost anything.

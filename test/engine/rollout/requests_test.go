@@ -39,7 +39,7 @@ func (c *chain) cost(t *testing.T, what string, want map[string]int, do func()) 
 func (c *chain) sent() map[targetclient.Request]int {
 	counts := map[targetclient.Request]int{}
 	for request, n := range c.counter.Requests() {
-		if request.Reason != targetclient.Discovery && request.Reason != targetclient.Watch && request.Reason != targetclient.Admission {
+		if request.Reason != targetclient.Discovery && request.Reason != targetclient.Watch {
 			counts[request] = int(n)
 		}
 	}
@@ -65,7 +65,6 @@ func TestRequests(t *testing.T) {
 	for name, row := range map[string]struct {
 		reason        string
 		skipPreflight bool
-		foresees      bool
 		// prepare leads to where counting begins, with the revisions that are
 		// there then, newest first.
 		prepare func(*chain) []*revision
@@ -151,12 +150,6 @@ func TestRequests(t *testing.T) {
 			do:      func(c *chain, before []*revision) { c.roll(rev(2).phase("all", mixture(c.name, n, m)...), before[0]) },
 			want:    costs{targetclient.Preflight: m, targetclient.Update: m},
 		},
-		"upgrade-known": {
-			reason: "what is certainly accepted is written", foresees: true,
-			prepare: installed,
-			do:      func(c *chain, before []*revision) { c.roll(rev(2).phase("all", mixture(c.name, n, m)...), before[0]) },
-			want:    costs{targetclient.Update: m},
-		},
 		"upgrade-unchecked": {
 			reason: "without preflight they are written", skipPreflight: true,
 			prepare: installed,
@@ -220,7 +213,7 @@ func TestRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := w.in(t).chain(name)
-			c.skipPreflight, c.foresees = row.skipPreflight, row.foresees
+			c.skipPreflight = row.skipPreflight
 			before := row.prepare(c)
 			mark, from := c.Audit().Mark(), c.sent()
 			row.do(c, before)
