@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,7 +38,15 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 	if err != nil {
 		return taskResult{seen: seen, err: err}
 	}
+	if why, err := p.unproven(ctx, t, seen, wanted); err != nil {
+		return taskResult{seen: seen, err: err}
+	} else if why != "" {
+		return p.refuse(t, seen, ReasonCollision, true, why)
+	}
 	before, message := seen.Managed, fmt.Sprintf("took over %s, which existed already", t.step.ID)
+	if p.who.restored(t.step, seen.Observation, p.inventory.Entry(t.step.ID)) {
+		message = fmt.Sprintf("took over %s again, which has the marks of this extension, as a restore from a backup leaves it", t.step.ID)
+	}
 	plan := managedfields.TakeOver(wanted, before, p.who.Manager, t.step.APIVersion())
 	if plan != nil {
 		live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), plan.Fields)
@@ -62,6 +71,30 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 		result.entry.Adopted = !seen.Installed
 	}
 	return result
+}
+
+// unproven is why an object is not taken for one that a restore brought back: its digest is keyed
+// by another store, so its content has to say it.
+func (p *pass) unproven(ctx context.Context, t task, seen Seen, wanted map[string]any) (string, error) {
+	memo := p.inventory.Entry(t.step.ID)
+	if memo != nil || !p.who.restored(t.step, seen.Observation, memo) || seen.Applied == t.step.Digest {
+		return "", nil
+	}
+	_, owner := p.who.Owns(seen.Observation, memo)
+	if decision := decideForeign(t.step, seen.Observation, memo, owner); decision.Action == Adopt {
+		return "", nil // whatever is in it
+	} else if live, err := p.engine.Reader.Read(ctx, t.step.Ref); err != nil {
+		return "", err
+	} else if !managedfields.Contains(withoutMetadata(wanted), live.Object) {
+		return decision.Message, nil
+	}
+	return "", nil
+}
+
+func withoutMetadata(object map[string]any) map[string]any {
+	content := maps.Clone(object)
+	delete(content, "metadata")
+	return content
 }
 
 // adopted is true for an object that existed before and that nobody had installed, by the

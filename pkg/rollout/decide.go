@@ -94,6 +94,8 @@ func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 		return Decision{Deferred, "the existing object is being deleted; it waits for its finalizers"}
 	case ours:
 		return decideOurs(who, step, seen.Observation, memo)
+	case who.restored(step, seen.Observation, memo):
+		return Decision{Action: Adopt}
 	default:
 		return decideForeign(step, seen.Observation, memo, owner)
 	}
@@ -130,7 +132,7 @@ func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner
 	if memo != nil && !memo.Intent() {
 		// It was ours. Whoever took it, or made another one in its place, did so
 		// after us: taking it back unasked would be a fight.
-		collision.Message = fmt.Sprintf("was replaced or taken over since it was applied: it %s (when it is deleted, it is made again)", owner)
+		collision.Message = fmt.Sprintf("was replaced or taken over since it was applied: it %s (%s)", owner, handBack(step.ID))
 		return collision
 	}
 	switch {
@@ -140,6 +142,29 @@ func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner
 	default:
 		return collision
 	}
+}
+
+// handBack says how an object that was replaced comes back to its extension. Nobody is advised to
+// delete what holds data.
+func handBack(id manifest.ID) string {
+	switch id.Kind {
+	case "PersistentVolumeClaim", "PersistentVolume", "Secret", "Namespace", "CustomResourceDefinition":
+		return "with the label and the annotation of the extension, as in a backup, it is taken over again"
+	default:
+		return "when it is deleted, it is made again"
+	}
+}
+
+// restored is true for an object that a restore from a backup brought back: it has the label and
+// the annotation of the chain, and another uid and author. A record says that the chain made an
+// object of this name. Without a record, as in another cluster, the annotation has to name the
+// manifest that is to be applied: a copy of an object under another name has that of the
+// original. Keyed digests of another store are compared by nothing here (see adopt).
+func (i Identity) restored(step stage.Step, seen observe.Observation, memo *Entry) bool {
+	if seen.Chain != i.Chain || seen.Applied == "" || seen.Controller != nil || len(seen.Entries) > 0 {
+		return false
+	}
+	return memo != nil && !memo.Intent() || seen.Applied == step.Digest || seen.Applied.Keyed()
 }
 
 // Owns says whether a live object is the chain's, and if not, in words, whose it is. Memo
@@ -166,6 +191,9 @@ func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner 
 	}
 	if c := seen.Controller; c != nil {
 		return false, controlledBy(c)
+	}
+	if _, wrote := seen.Entry(i.Manager); wrote {
+		return false, "was created by this extension, which has left it to others since, as create-only objects are"
 	}
 	return false, "was not made by this extension"
 }

@@ -211,8 +211,24 @@ func TestDecide(t *testing.T) {
 			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Chain, o.Entries, o.Wiped = "uid-2", "", nil, true }).Seen, memo: recorded(want), want: Collision,
 		},
 		"a copy, made anew by somebody": {
-			reason: "they wrote it, as managedFields say", adopt: stage.AdoptNever,
-			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Entries = "uid-2", nil }).Seen, memo: recorded(want), want: Collision,
+			reason: "a restore from a backup does that: only the uid and the field managers are lost", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.UID, o.Entries = "uid-2", nil }).Seen, memo: recorded(want), want: Adopt,
+		},
+		"restored from an older backup": {
+			reason: "the extension was upgraded since", adopt: stage.AdoptNever,
+			seen: present().ours(before).with(func(o *observe.Observation) { o.UID, o.Entries = "uid-2", nil }).Seen, memo: recorded(want), want: Adopt,
+		},
+		"restored, and controlled": {
+			reason: "a controller has it in its hands", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(controlled).with(func(o *observe.Observation) { o.UID, o.Entries = "uid-2", nil }).Seen, memo: recorded(want), want: Collision,
+		},
+		"restored without a record": {
+			reason: "into another cluster, or beside another store: its annotation names this manifest", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries = nil }).Seen, want: Adopt,
+		},
+		"a copy under another name, without a record": {
+			reason: "its annotation names the manifest of the original", adopt: stage.AdoptNever,
+			seen: present().ours(before).with(func(o *observe.Observation) { o.Entries = nil }).Seen, want: Collision,
 		},
 		"a copy where one is to be adopted": {
 			reason: "what it has of its author is to go", adopt: stage.AdoptAlways,
@@ -230,8 +246,8 @@ func TestDecide(t *testing.T) {
 			memo: recorded(want), want: Collision,
 		},
 		"managedFields wiped, never meant": {
-			reason: "nothing but what anyone can set says that it is ours", adopt: stage.AdoptNever,
-			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries, o.Wiped = nil, true }).Seen, want: Collision,
+			reason: "the annotation names this manifest, as after a restore", adopt: stage.AdoptNever,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Entries, o.Wiped = nil, true }).Seen, want: Adopt,
 		},
 		"robbed of its label, never meant": {
 			reason: "nothing but what anyone can set says that it is ours", adopt: stage.AdoptNever,

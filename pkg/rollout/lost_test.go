@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -82,5 +83,52 @@ func TestIntentBeforeWhatMayBeACreate(t *testing.T) {
 		if got := s.content("ConfigMap a/x"); got != "absent" {
 			t.Errorf("died at write %d: the object of no revision is %s", k, got)
 		}
+	}
+}
+
+// restoredByBackup deletes an object and brings it back as a backup does: whole, with another
+// uid, and written by the program that restores.
+func (s *saga) restoredByBackup(object string) {
+	id := refOf(object).ID
+	was := s.objects[id].clone()
+	s.erase(id)
+	s.place(was.ref, nil)
+	s.alter(id, func(o *thing) {
+		for path, field := range was.fields {
+			o.fields[path] = owned{field.value, []string{"velero"}}
+		}
+	})
+}
+
+// TestRestoredByBackup: an object that a restore brought back is the extension's again, and the
+// next revision removes what it leaves out.
+func TestRestoredByBackup(t *testing.T) {
+	for name, lost := range map[string]bool{"with the record": false, "without it": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaga()
+			s.roll(t, s.revision(1).phase("base", "ConfigMap a/x=1"))
+			s.restoredByBackup("ConfigMap a/x")
+			if lost {
+				s.stored = Inventory{}
+				s.restart()
+			}
+			report := s.settle(t)
+			if got := strings.Join(s.tells(report), "\n"); strings.Contains(got, "Collision") {
+				t.Fatalf("%s", got)
+			}
+			if entry := s.stored.Entries[refOf("ConfigMap a/x").ID]; entry.UID != s.objects[refOf("ConfigMap a/x").ID].uid || entry.Adopted {
+				t.Errorf("its entry is %+v", entry)
+			}
+			s.become(s.revision(2).phase("base", "ConfigMap a/x=2"))
+			s.settle(t)
+			if got := s.content("ConfigMap a/x"); got != "2" {
+				t.Errorf("after an upgrade it is %s", got)
+			}
+			s.become()
+			s.settle(t)
+			if len(s.objects) != 0 {
+				t.Errorf("after the teardown there are %d objects", len(s.objects))
+			}
+		})
 	}
 }

@@ -83,7 +83,7 @@ func (c *contents) collect(ctx context.Context, revision *olm.ClusterExtensionRe
 		if !ok {
 			path := objectPath(p, e).Child("digest")
 			errs = append(errs, field.Invalid(path, entry.Digest, fmt.Sprintf(
-				"no revision of this extension holds %s with this digest: give its manifest in object", keyOf(entry))))
+				"no revision of this extension holds %s with this digest: give its manifest in object; a revision from kubectl get -o yaml has only digests, and penstock export and snapshots have the manifests", keyOf(entry))))
 			return
 		}
 		total += len(object.JSON)
