@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/chartkind"
@@ -220,7 +222,7 @@ func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (found
 func (c *Controller) canServe(ctx context.Context, account Account, kind *chartkind.ChartKind) *refusal {
 	resource := kind.Spec.Resource.GVR()
 	if _, err := account.Objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-		return refuse(reasonAccountUnavailable, "listing %s in the name of ServiceAccount %s: %s", resource.GroupResource(), kind.Spec.ServiceAccount, err).retry()
+		return refuse(reasonAccountUnavailable, "nobody serves %s: listing them in the name of ServiceAccount %s: %s", resource.GroupResource(), kind.Spec.ServiceAccount, err).retry()
 	}
 	status := right.On(resource, "patch", "", "")
 	status.Subresource = "status"
@@ -263,6 +265,11 @@ func (c *Controller) setFinalizers(ctx context.Context, object *unstructured.Uns
 	return err
 }
 
+// leaveAfter is how long a ChartKind that is being deleted waits for the rights of its
+// ServiceAccount: without them nobody can release its custom resources, and it is deleted all the
+// same.
+const leaveAfter = 2 * time.Minute
+
 // leave lets the custom resources of a ChartKind go. What is installed stays, as a chain that
 // nobody makes revisions of.
 func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) error {
@@ -276,14 +283,25 @@ func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructure
 	}
 	c.end(kind.Name)
 	if err := letGo(ctx, account, kind.Spec.Resource); err != nil {
-		refused := refuse(reasonDeleting, "removing the finalizers of its custom resources: %s", err).retry()
-		return errors.Join(err, c.writeKindStatus(ctx, object, kind, "", refused))
+		left := leaveAfter - c.Clock.Since(kind.DeletionTimestamp.Time)
+		if left > 0 || !isRefused(err) {
+			refused := refuse(reasonDeleting, "removing the finalizer %s from its custom resources in the name of ServiceAccount %s: %s", chartkind.Finalizer, kind.Spec.ServiceAccount, err).retry()
+			return errors.Join(err, c.writeKindStatus(ctx, object, kind, "", refused))
+		}
+		klog.FromContext(ctx).Error(err, "A ChartKind is deleted, and its custom resources keep their finalizer: remove it from each of them, or create the ChartKind and its ServiceAccount again",
+			"chartkind", kind.Name, "serviceAccount", kind.Spec.ServiceAccount.String(), "resource", kind.Spec.Resource.GVR().GroupResource().String(), "finalizer", chartkind.Finalizer)
 	}
 	err = c.setFinalizers(ctx, object, slices.DeleteFunc(slices.Clone(kind.Finalizers), func(name string) bool { return name == chartkind.Finalizer }))
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
+}
+
+// isRefused is true for an error that says that a ServiceAccount is gone, or lacks a right: a
+// token that there is no account for is a ServiceUnavailable.
+func isRefused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsServiceUnavailable(err)
 }
 
 // letGo removes our finalizer from all custom resources of a kind.

@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
@@ -226,5 +229,54 @@ func TestWholeNumbers(t *testing.T) {
 		if got := string(objects[0].JSON); !strings.Contains(got, `"size":"104857600"`) {
 			t.Error(got)
 		}
+	}
+}
+
+// A ChartKind whose ServiceAccount is gone says that nobody serves its kind, names the account, and
+// can be deleted: its custom resources keep their finalizer then.
+func TestAccountGone(t *testing.T) {
+	for name, since := range map[string]time.Duration{"served": 0, "just deleted": time.Second, "deleted": leaveAfter + time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlane(t)
+			p.host.PrependReactor("list", lamps.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewServiceUnavailable("there is no ServiceAccount lights/operator")
+			})
+			p.kindOf("lamps", time.Now().Add(-time.Hour), nil)
+			if since > 0 {
+				found, err := p.host.Tracker().Get(chartkind.Resource, "", "lamps")
+				if err != nil {
+					t.Fatal(err)
+				}
+				object, deleted := found.(*unstructured.Unstructured).DeepCopy(), metav1.NewTime(time.Now().Add(-since))
+				object.SetDeletionTimestamp(&deleted)
+				object.SetFinalizers([]string{chartkind.Finalizer})
+				if err := p.host.Tracker().Update(chartkind.Resource, object, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.run()
+			stored := func() *unstructured.Unstructured {
+				found, err := p.host.Tracker().Get(chartkind.Resource, "", "lamps")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return found.(*unstructured.Unstructured)
+			}
+			message := func() string {
+				conditions, _, _ := unstructured.NestedSlice(stored().Object, "status", "conditions")
+				if len(conditions) == 0 {
+					return ""
+				}
+				said, _ := conditions[0].(map[string]any)["message"].(string)
+				return said
+			}
+			want := map[string]string{"served": "nobody serves lamps.lights.example.com", "just deleted": "removing the finalizer " + chartkind.Finalizer}[name]
+			p.until(name, func() bool {
+				if name == "deleted" {
+					return len(stored().GetFinalizers()) == 0
+				}
+				return strings.Contains(message(), want) && strings.Contains(message(), "ServiceAccount lights/operator")
+			}, func() any { return stored().Object })
+		})
 	}
 }

@@ -98,7 +98,7 @@ func (s *served) watchFailed(ctx context.Context, reflector *cache.Reflector, er
 // noteRefusal has the ChartKind looked at when the cluster refuses what it is served by: the kind, or
 // the ServiceAccount and its rights.
 func (s *served) noteRefusal(err error) {
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+	if apierrors.IsNotFound(err) || isRefused(err) {
 		s.again()
 	}
 }
