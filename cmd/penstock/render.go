@@ -18,6 +18,8 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	manifestrelease "github.com/penstock-project/penstock/pkg/manifest/release"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/directory"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -86,6 +88,9 @@ func render(command *cobra.Command, options renderOptions) error {
 	if err := checkLimits(phases); err != nil {
 		return fmt.Errorf("rendering %s: %w", options.from, err)
 	}
+	for _, early := range tooEarly(phases) {
+		fmt.Fprintf(command.ErrOrStderr(), "warning: %s\n", early)
+	}
 	if options.version == "" {
 		options.version = read.Version
 	}
@@ -103,6 +108,18 @@ func render(command *cobra.Command, options renderOptions) error {
 	}
 	_, err = io.WriteString(command.ErrOrStderr(), summary(phases, options)+read.notes)
 	return err
+}
+
+// tooEarly are objects whose kind a later phase defines, as hooks of a chart may be.
+func tooEarly(phases []source.Phase) []manifestrelease.Early {
+	var objects []manifest.Object
+	var numbers []int
+	for number, phase := range phases {
+		for _, object := range phase.Objects {
+			objects, numbers = append(objects, object), append(numbers, number)
+		}
+	}
+	return manifestrelease.TooEarly(objects, func(i int) int { return numbers[i] })
 }
 
 // readPhases reads a directory, a file or, as "-", standard input.

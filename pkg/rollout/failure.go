@@ -35,6 +35,7 @@ func (p *pass) conclude(t task, result *taskResult) {
 	id := t.step.ID
 	if result.err != nil {
 		result.outcome = outcome{failure: Classify(t.step.Ref, result.err)}
+		p.definedLater(t, result.failure)
 	}
 	if targetclient.IsOvertaken(result.err) {
 		p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
@@ -71,6 +72,26 @@ func (p *pass) conclude(t task, result *taskResult) {
 	p.again(result.wait)
 	if result.failure != nil {
 		p.schedule(t, *result)
+	}
+}
+
+// definedLater says of an object whose kind is not served that its own revision has the definition
+// in a later stage, which waits for this one. Definitions are found by their names, as kinds are
+// written in the plural.
+func (p *pass) definedLater(t task, failure *Failure) {
+	if failure.Reason != ReasonNotServed {
+		return
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(t.step.GroupVersionKind())
+	stages := p.Layers[t.layer].Stages
+	for _, later := range stages[min(t.stage+1, len(stages)):] {
+		for _, step := range later.Steps {
+			if step.IsDefinition() && step.Name == plural.GroupResource().String() {
+				failure.Reason, failure.NeedsPerson = ReasonDefinedLater, true
+				failure.Message += fmt.Sprintf("; its definition, %s, is in the later phase %q of this revision, which waits for this object", step.ID, later.Phase)
+				return
+			}
+		}
 	}
 }
 

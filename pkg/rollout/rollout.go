@@ -173,10 +173,12 @@ type PhaseReport struct {
 
 // Reasons of a Failure.
 const (
-	ReasonCollision    = "Collision"
-	ReasonRejected     = "ApplyRejected"
-	ReasonUnreachable  = "TargetUnreachable"
-	ReasonNotServed    = "KindNotServed"
+	ReasonCollision   = "Collision"
+	ReasonRejected    = "ApplyRejected"
+	ReasonUnreachable = "TargetUnreachable"
+	ReasonNotServed   = "KindNotServed"
+	// ReasonDefinedLater is a kind that a later stage of the same layer defines.
+	ReasonDefinedLater = "KindDefinedLater"
 	ReasonUnwatched    = "NotWatchable"
 	ReasonProbe        = "ProbeFailed"
 	ReasonPaused       = "Paused"

@@ -197,6 +197,28 @@ func TestRefusedRepairIsNoFight(t *testing.T) {
 	}
 }
 
+// TestDefinedLater: an object whose definition is in a later phase of its own revision says so,
+// and needs a person.
+func TestDefinedLater(t *testing.T) {
+	for definition, want := range map[string]string{"widgets.example.com": ReasonDefinedLater, "gadgets.example.com": ReasonNotServed} {
+		s := newSaga()
+		s.refuse = func(verb string, ref manifest.Ref) error {
+			if ref.Kind == "Widget" {
+				return &targetclient.KindUnknownError{}
+			}
+			return nil
+		}
+		s.become(s.revision(1).phase("objects", "Widget.example.com a/x=1").phase("definitions", "CustomResourceDefinition.apiextensions.k8s.io "+definition+"=1"))
+		if _, err := s.pass(); err != nil {
+			t.Fatal(err)
+		}
+		found := s.last.Layers[0].Phases[0].Failures
+		if len(found) != 1 || found[0].Reason != want || found[0].NeedsPerson != (want == ReasonDefinedLater) || strings.Contains(found[0].Message, `later phase "definitions"`) != (want == ReasonDefinedLater) {
+			t.Errorf("%s: failures are %+v", definition, found)
+		}
+	}
+}
+
 // TestNoAnswerIsNoRefusal: while nobody answers, the objects are not at fault.
 func TestNoAnswerIsNoRefusal(t *testing.T) {
 	for name, err := range map[string]error{"no connection": fmt.Errorf("connection refused"), "too many requests": apierrors.NewTooManyRequests("later", 1)} {

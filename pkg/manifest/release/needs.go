@@ -60,6 +60,47 @@ func Inversions(objects []manifest.Object) []Inversion {
 	return slices.Compact(found)
 }
 
+// Early is an object that comes in an earlier phase than the definition of its kind.
+type Early struct {
+	Object, Definition manifest.ID
+}
+
+// String says what happens.
+func (e Early) String() string {
+	return fmt.Sprintf("%s comes in an earlier phase than its definition, %s: unless the kind is served already, the rollout waits at that phase for ever", e.Object, e.Definition)
+}
+
+// TooEarly finds objects whose kind a later phase of the same revision defines, in their order.
+// The phase of an object is a number that grows in the order of the rollout. Objects of different
+// install levels are left to Inversions.
+func TooEarly(objects []manifest.Object, phase func(i int) int) []Early {
+	type defined struct {
+		id           manifest.ID
+		phase, level int
+	}
+	kinds := map[schema.GroupKind]defined{}
+	for i, object := range objects {
+		if !object.IsDefinition() {
+			continue
+		}
+		if kind, err := object.DefinedKind(); err == nil {
+			mark, _ := MarkOf(object)
+			kinds[kind] = defined{object.ID, phase(i), mark.Level}
+		}
+	}
+	var found []Early
+	for i, object := range objects {
+		definition, known := kinds[object.GroupKind()]
+		if !known || phase(i) >= definition.phase {
+			continue
+		}
+		if mark, _ := MarkOf(object); mark.Level == definition.level {
+			found = append(found, Early{object.ID, definition.id})
+		}
+	}
+	return found
+}
+
 // definitions are the kinds that some CustomResourceDefinitions define.
 func definitions(objects map[manifest.ID]manifest.Object) map[schema.GroupKind]manifest.ID {
 	kinds := map[schema.GroupKind]manifest.ID{}

@@ -224,3 +224,28 @@ func TestCustomResourceBeforeItsDefinition(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Objects that come in an earlier phase than the definition of their kind are named, and those of
+// another install level are left to Inversions.
+func TestTooEarly(t *testing.T) {
+	definition := manifest.Object{Ref: manifest.Ref{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "lamps.example.com"}, Version: "v1"},
+		JSON: []byte(`{"spec":{"group":"example.com","names":{"kind":"Lamp"}}}`)}
+	lamp := manifest.Object{Ref: manifest.Ref{ID: manifest.ID{Group: "example.com", Kind: "Lamp", Namespace: "a", Name: "x"}, Version: "v1"}, JSON: []byte(`{}`)}
+	late := definition
+	late.JSON = []byte(`{"metadata":{"annotations":` + level(`"1"`) + `},"spec":{"group":"example.com","names":{"kind":"Lamp"}}}`)
+	for name, c := range map[string]struct {
+		objects []manifest.Object
+		phases  []int
+		want    int
+	}{
+		"earlier":      {[]manifest.Object{lamp, definition}, []int{0, 1}, 1},
+		"same phase":   {[]manifest.Object{lamp, definition}, []int{0, 0}, 0},
+		"later":        {[]manifest.Object{definition, lamp}, []int{0, 1}, 0},
+		"no kind here": {[]manifest.Object{lamp}, []int{0}, 0},
+		"other level":  {[]manifest.Object{lamp, late}, []int{0, 1}, 0},
+	} {
+		if got := TooEarly(c.objects, func(i int) int { return c.phases[i] }); len(got) != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

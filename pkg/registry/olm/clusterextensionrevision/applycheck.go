@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/applycheck"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/manifest/release"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -41,6 +42,7 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 				return err
 			}
 		}
+		warnEarly(ctx, obj.(*olm.ClusterExtensionRevision), objects)
 		if r.applyCheck == nil {
 			return nil
 		}
@@ -102,6 +104,22 @@ func (r *REST) foreseen(ctx context.Context, revision *olm.ClusterExtensionRevis
 		warnings[at[message]] += fmt.Sprintf(" (and %s more)", text.Count(count, "object"))
 	}
 	return warnings
+}
+
+// warnEarly warns of objects whose kind a later phase of the revision defines.
+func warnEarly(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) {
+	var phases []int
+	eachObject(revision, func(phase, _ int, _ *olm.RevisionObject) { phases = append(phases, phase) })
+	if len(phases) != len(objects) {
+		return // collect has refused it
+	}
+	found := release.TooEarly(objects, func(i int) int { return phases[i] })
+	for _, early := range found[:min(len(found), maxApplyWarnings)] {
+		warning.AddWarning(ctx, "", early.String())
+	}
+	if more := len(found) - maxApplyWarnings; more > 0 {
+		warning.AddWarning(ctx, "", fmt.Sprintf("and %d more that come before their definitions", more))
+	}
 }
 
 // withoutHidden takes what was found of an object out of its words when they may have
