@@ -123,10 +123,10 @@ func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) st
 func Executable(name string, spec v1alpha1.ConfigurationPlanSpec, planHash string, approval *v1alpha1.PlanApproval) (bool, string) {
 	review := fmt.Sprintf("review status.items and the subresource diff, then approve hash %s: POST it to the subresource approve, or %s", planHash, ApproveCommand(name, planHash))
 	switch {
-	case spec.ApprovedPlanHash != "" && spec.ApprovedPlanHash != planHash:
-		return false, fmt.Sprintf("spec.approvedPlanHash is %s, and this plan has another hash: %s", spec.ApprovedPlanHash, review)
 	case spec.Action == v1alpha1.ActionApply && approval == nil:
 		return false, "spec.action is Apply, and nobody approved this plan: " + review
+	case spec.ApprovedPlanHash != "" && spec.ApprovedPlanHash != planHash:
+		return false, fmt.Sprintf("spec.approvedPlanHash is %s, and this plan has another hash: %s", spec.ApprovedPlanHash, review)
 	case spec.Action != v1alpha1.ActionApply:
 		return false, review
 	case approval.Run != 0:

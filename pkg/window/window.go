@@ -69,6 +69,16 @@ func Schedule(text string) (*cron.SpecSchedule, error) {
 	return schedule, nil
 }
 
+// Doubt is what may not be meant in a schedule that is valid; empty for nothing. Cron opens a
+// window on each day that one of its two fields for days names, where both name some.
+func Doubt(text string) string {
+	schedule, err := Schedule(text)
+	if err != nil || schedule.Dom&every != 0 || schedule.Dow&every != 0 {
+		return ""
+	}
+	return fmt.Sprintf("schedule %q names days of the month and days of the week: cron opens the window on each day that is one or the other, not only on days that are both; set one of the two to *", text)
+}
+
 // Zone finds a time zone by its name. The error is to stand behind the name.
 func Zone(name string) (*time.Location, error) {
 	if name == "" || strings.EqualFold(name, "local") {

@@ -206,3 +206,14 @@ func BenchmarkAt(b *testing.B) {
 		})
 	}
 }
+
+// Of two fields for days that both name some, cron takes the days of either.
+func TestDoubt(t *testing.T) {
+	for schedule, doubted := range map[string]bool{
+		"0 2 1-7 * 6": true, "0 2 31 * Sun": true, "0 22 * * Sat": false, "0 22 31 * *": false, "0 22 ? * SAT": false, "0 2 */2 * 6": true, "@weekly": false, "not a schedule": false,
+	} {
+		if got := window.Doubt(schedule); (got != "") != doubted {
+			t.Errorf("%s: %q", schedule, got)
+		}
+	}
+}

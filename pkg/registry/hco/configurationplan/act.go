@@ -98,8 +98,6 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 			return conflict(name, "the plan has hash %s now, not %s: review it again", status.PlanHash, asked.Spec.PlanHash)
 		case status.InputsHash != inputs(plan):
 			return conflict(name, "spec has changed since the plan was computed: a new plan is being computed")
-		case plan.Spec.ApprovedPlanHash != "" && plan.Spec.ApprovedPlanHash != status.PlanHash:
-			return conflict(name, "spec.approvedPlanHash allows only %s: to allow and approve the plan that you have reviewed, run %s", plan.Spec.ApprovedPlanHash, governance.ApproveCommand(name, asked.Spec.PlanHash))
 		}
 		if why := taken(plan); why != "" {
 			return conflict(name, "%s", why)
@@ -115,6 +113,7 @@ func (r *ApproveREST) Create(ctx context.Context, name string, obj runtime.Objec
 		}
 		plan.Spec.Action = hco.ActionApply
 		join(plan, stamp(ctx, r.clock, asked.Spec.PlanHash, asked.Spec.Comment))
+		pinApproved(plan)
 		return nil
 	})
 	if err != nil {

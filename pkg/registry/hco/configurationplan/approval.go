@@ -66,6 +66,17 @@ func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, chang
 			return
 		}
 		join(plan, stamp(ctx, s.clock, hash, ""))
+		if hash != "" {
+			pinApproved(plan)
+		}
+	}
+}
+
+// pinApproved writes the hash of a plan that as many people as it needs have approved beside Apply:
+// spec alone, as a backup has it, approves this plan and no other.
+func pinApproved(plan *hco.ConfigurationPlan) {
+	if given := external(plan.Status.Approval); given != nil && len(governance.Approvers(given)) >= needed(plan) {
+		plan.Spec.ApprovedPlanHash = given.PlanHash
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+	"github.com/penstock-project/penstock/pkg/window"
 )
 
 // strategy says what a well-formed plan is and what the server adds to it: nobody
@@ -82,6 +83,9 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	plan.Status = *stored.Status.DeepCopy()
 	endRestore(plan, stored)
+	if stored.Spec.Action == hco.ActionApply && plan.Spec.Action != hco.ActionApply && plan.Spec.ApprovedPlanHash == stored.Spec.ApprovedPlanHash {
+		plan.Spec.ApprovedPlanHash = "" // it was the approval, which this write withdraws
+	}
 	if apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
 		return
 	}
@@ -110,6 +114,7 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	plan := obj.(*hco.ConfigurationPlan)
 	warnings := append(s.neverBegins(plan), s.unknownProfile(ctx, plan)...)
+	warnings = append(warnings, doubts(plan)...)
 	if plan.Spec.Action == hco.ActionApply && excluded(ctx, plan) {
 		warnings = append(warnings, notAnApprover)
 	}
@@ -127,6 +132,9 @@ func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object
 	if !apiequality.Semantic.DeepEqual(plan.Spec, stored.Spec) {
 		warnings = append(s.neverBegins(plan), restoreWarnings(plan, stored)...)
 	}
+	if !apiequality.Semantic.DeepEqual(plan.Spec.Window, stored.Spec.Window) {
+		warnings = append(warnings, doubts(plan)...)
+	}
 	switch {
 	case plan.Spec.Action != hco.ActionApply || plan.Status.Approval != nil || stored.Generation == plan.Generation:
 	case excluded(ctx, plan):
@@ -135,6 +143,17 @@ func (s *strategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object
 		warnings = append(warnings, "spec.action: Apply approves nothing now: a new plan is being computed, or spec.approvedPlanHash names another one; review and approve the plan that then waits")
 	}
 	return warnings
+}
+
+// doubts warns of a window that may open on other days than are meant.
+func doubts(plan *hco.ConfigurationPlan) []string {
+	if plan.Spec.Window == nil {
+		return nil
+	}
+	if doubt := window.Doubt(plan.Spec.Window.Schedule); doubt != "" {
+		return []string{"spec.window: " + doubt}
+	}
+	return nil
 }
 
 // neverBegins warns of a plan that expires before it may begin.

@@ -9,14 +9,16 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
 // Item says what an item would do that is in no plan, for the caller of a request, as far as
-// they may read and change its target. Shown tells whether they may.
-func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item profile.Item) (out hco.PlanDiffItem, shown bool, err error) {
+// they may read and change its target. Shown tells whether they may. The item is weighed by what
+// the cluster says (see profile.Weigh).
+func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (out hco.PlanDiffItem, shown bool, err error) {
 	object, err := manifest.Digester{}.New(item.Object)
 	if err != nil {
 		return out, false, apierrors.NewBadRequest(fmt.Sprintf("item %s: %s", item.Name, err))
@@ -41,6 +43,9 @@ func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item prof
 		return out, false, apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
 	}
 	for _, seen := range found.Items {
+		if *item, err = governance.Weighed(*item, facts, seen.Before, seen.After); err != nil {
+			return out, false, apierrors.NewInternalError(err)
+		}
 		if err := d.show(ctx, &out, hco.PlanItem{}, seen); err != nil {
 			return out, false, apierrors.NewInternalError(err)
 		}
