@@ -33,6 +33,8 @@ const (
 	ReasonUpToDate            = "UpToDate"
 	ReasonRestored            = "Restored"
 	ReasonUnknown             = "NotLookedAtYet"
+	ReasonTargetsHealthy      = "TargetsHealthy"
+	ReasonTargetUnhealthy     = "TargetUnhealthy"
 )
 
 // Reason is one row of the table of reasons.
@@ -69,6 +71,8 @@ func Reasons() []Reason {
 		{ReasonUpToDate, "the plan would be the same today"},
 		{ReasonRestored, "the plan has restored the state before one of its runs"},
 		{ReasonUnknown, "not known yet"},
+		{ReasonTargetsHealthy, "the operators of the targets report no problem"},
+		{ReasonTargetUnhealthy, "the targets are as the plan says, and an operator reports a problem with one of them; the message quotes it"},
 	}
 }
 
@@ -82,6 +86,9 @@ type Situation struct {
 	Restored bool
 	// Outdated tells that the plan would be different today.
 	Outdated bool
+	// Unhealthy is what operators report against targets of a plan that is in effect; empty
+	// for nothing.
+	Unhealthy string
 }
 
 // outlook is what a phase says in conditions.
@@ -130,6 +137,9 @@ func Conditions(s Situation) []metav1.Condition {
 	if s.Reason != "" {
 		look.reason = s.Reason
 	}
+	if s.Unhealthy != "" && s.Phase == v1alpha1.PhaseCompleted {
+		look.ready, look.reason = metav1.ConditionFalse, ReasonTargetUnhealthy
+	}
 	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 	}
@@ -152,5 +162,19 @@ func Conditions(s Situation) []metav1.Condition {
 		condition(v1alpha1.ConditionProfileActive, look.active, activeReason, ""),
 		condition(v1alpha1.ConditionDrifted, look.drifted, drifted, ""),
 		upgrade,
+		health(s),
 	}
+}
+
+// health is the condition Healthy: known while a plan is in effect as a whole, or an operator
+// reports a problem.
+func health(s Situation) metav1.Condition {
+	condition := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionUnknown, Reason: ReasonUnknown}
+	switch {
+	case s.Unhealthy != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ReasonTargetUnhealthy, s.Unhealthy
+	case s.Phase == v1alpha1.PhaseCompleted:
+		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonTargetsHealthy
+	}
+	return condition
 }

@@ -70,8 +70,8 @@ func TestConditions(t *testing.T) {
 	}
 	for _, phase := range governance.Phases() {
 		conditions := governance.Conditions(governance.Situation{Phase: phase, Message: "why"})
-		if len(conditions) != 6 {
-			t.Errorf("%s: %d conditions, want all 6", phase, len(conditions))
+		if len(conditions) != 7 {
+			t.Errorf("%s: %d conditions, want all 7", phase, len(conditions))
 		}
 		for _, c := range conditions {
 			if !reasons[c.Reason] || c.Status == "" {

@@ -1,10 +1,31 @@
 package governance
 
 import (
+	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
+
+// Weighed is an item with the impact that its change has on nodes (see profile.Weigh). Before
+// and after are its target as it is and as the cluster would make it, as JSON; nil does not
+// exist.
+func Weighed(item profile.Item, facts profile.Facts, before, after []byte) (profile.Item, error) {
+	var objects [2]*unstructured.Unstructured
+	for i, raw := range [][]byte{before, after} {
+		if raw == nil {
+			continue
+		}
+		objects[i] = &unstructured.Unstructured{}
+		if err := objects[i].UnmarshalJSON(raw); err != nil {
+			return item, fmt.Errorf("reading the target of item %s: %w", item.Name, err)
+		}
+	}
+	return profile.Weigh(item, facts, objects[0], objects[1]), nil
+}
 
 // Worse is the higher one of two severities.
 func Worse(one, other v1alpha1.ImpactSeverity) v1alpha1.ImpactSeverity {

@@ -50,7 +50,8 @@ func Print() string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\nUpgradeAvailable is True in any phase when the plan would be different today.\n\n" +
+	b.WriteString("\nUpgradeAvailable is True in any phase when the plan would be different today. " +
+		"Healthy is False, and Ready too, while the operator of a target reports a problem after the plan was Completed.\n\n" +
 		"## Reasons\n\n| reason | meaning |\n|---|---|\n")
 	for _, reason := range Reasons() {
 		fmt.Fprintf(&b, "| %s | %s |\n", reason.Name, reason.Meaning)

@@ -5,14 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
 // InEffect tells whether a plan has its profile in effect, as far as is known: it is
-// Completed, for the spec that it has, and did not restore what was there before it.
+// Completed, for the spec that it has, its targets are healthy, and it did not restore what was
+// there before it.
 func InEffect(plan *v1alpha1.ConfigurationPlan) bool {
 	return plan.Status.Phase == v1alpha1.PhaseCompleted && plan.Status.ObservedGeneration == plan.Generation &&
-		plan.Spec.RestoreRun == 0 && plan.DeletionTimestamp == nil
+		plan.Spec.RestoreRun == 0 && plan.DeletionTimestamp == nil && !meta.IsStatusConditionFalse(plan.Status.Conditions, v1alpha1.ConditionHealthy)
 }
 
 // Unmet says in words what has to happen before each of the profiles that a plan requires is
@@ -47,6 +50,9 @@ func found(plans []*v1alpha1.ConfigurationPlan) string {
 		}
 	}
 	text := fmt.Sprintf("whose plan %q is %s", plan.Name, v1alpha1.PhaseText(string(phaseOf(plan)), plan.Spec.RestoreRun))
+	if meta.IsStatusConditionFalse(plan.Status.Conditions, v1alpha1.ConditionHealthy) {
+		text += ", and a target of it is not healthy"
+	}
 	if plan.Status.ObservedGeneration != plan.Generation {
 		text += " and has changed since"
 	}

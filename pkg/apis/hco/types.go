@@ -450,6 +450,8 @@ type PlanItem struct {
 	StartedAt *metav1.Time
 	// Applied is true when the run has written the target.
 	Applied bool
+	// AppliedAt is when the run has written the target.
+	AppliedAt *metav1.Time
 	// PausedSeconds is how long what is waited for was paused; it does not count
 	// for waitTimeout.
 	PausedSeconds int64

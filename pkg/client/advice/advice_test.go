@@ -95,7 +95,7 @@ func TestExtension(t *testing.T) {
 		},
 		"Collision": {
 			reason: "a person has to decide", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=True/RollingOut", "Failing=True/Collision: Deployment argocd/server: exists already", "Stalled=True/Collision: the same")},
-			want: []string{"argocd-1 fails: Deployment argocd/server: exists already. The author of the revisions must remove the object, leave it out of the next revision, or have the next revision take it over with collisionProtection."},
+			want: []string{"argocd-1 fails: Deployment argocd/server: exists already. The author of the revisions must have the next revision take the object over with collisionProtection, or leave it out of the next revision; delete the object only if it holds no data."},
 		},
 		"Contested": {
 			reason:    "two writers, of which conditions say only that it is repaired",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -23,10 +24,11 @@ func (v *visit) await(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 	if err := target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]); err != nil {
 		return fmt.Errorf("reading the manifest of item %s: %w", item.Name, err)
 	}
-	verdict := wait.Gone(target, v.facts, v.Clock.Now())
+	at := wait.Times{Now: v.Clock.Now(), Written: writtenAt(*item)}
+	verdict := wait.Gone(target, v.facts, at)
 	if !planwork.Goes(*item) {
 		live := v.live(item)
-		verdict = wait.For(target, live, v.facts, v.Clock.Now())
+		verdict = wait.For(target, live, v.facts, at)
 		if more := v.expressions.For(ctx, v.waitsOf(item), live); verdict.State == wait.Done && more.State != wait.Done {
 			verdict = more
 		}
@@ -46,6 +48,16 @@ func (v *visit) await(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 		item.Message = governance.Clip(verdict.Message)
 	}
 	return nil
+}
+
+// writtenAt is when an item was written, or had its turn.
+func writtenAt(item v1alpha1.PlanItem) time.Time {
+	for _, at := range []*metav1.Time{item.AppliedAt, item.StartedAt} {
+		if at != nil {
+			return at.Time
+		}
+	}
+	return time.Time{}
 }
 
 // waitsOf is what else the profile waits for. That is no part of what is reviewed:

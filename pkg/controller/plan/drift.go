@@ -29,10 +29,15 @@ func (v *visit) watch(ctx context.Context) error {
 		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 	}
 	v.upgrade(ctx)
-	drifts, known, err := v.drifts(ctx)
+	manifests, err := v.Packs.Read(ctx, status.Manifests)
+	if err != nil {
+		return fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
+	}
+	drifts, known, err := v.drifts(ctx, manifests)
 	if err != nil {
 		return err
 	}
+	v.health(ctx, manifests)
 	switch drifted := status.Phase == v1alpha1.PhaseDrifted; {
 	case len(drifts) > 0:
 		message := "not as the plan says: " + strings.Join(drifts, "; ") +
@@ -97,12 +102,8 @@ func (v *visit) upgrade(ctx context.Context) {
 // drifts compares the targets with what was applied, as far as they have changed
 // since, and says of each that differs how. Known is false while that cannot be
 // told.
-func (v *visit) drifts(ctx context.Context) (drifts []string, known bool, err error) {
+func (v *visit) drifts(ctx context.Context, manifests map[manifest.Digest][]byte) (drifts []string, known bool, err error) {
 	status := &v.plan.Status
-	manifests, err := v.Packs.Read(ctx, status.Manifests)
-	if err != nil {
-		return nil, false, fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
-	}
 	v.restart(fmt.Sprintf("watch/%s/%d", status.PlanHash, status.Run))
 	var steps []stage.Step
 	names := map[manifest.ID]int{}

@@ -28,7 +28,7 @@ func (v *visit) begin(ctx context.Context) error {
 	status.Approval.Run = status.Run
 	for i := range status.Items {
 		item := &status.Items[i]
-		item.StartedAt, item.PausedSeconds, item.Applied = nil, 0, false
+		item.StartedAt, item.AppliedAt, item.PausedSeconds, item.Applied = nil, nil, 0, false
 		v.settle(item, v1alpha1.ItemPending, "")
 	}
 	v.restart(fmt.Sprintf("run/%d", status.Run))
@@ -231,7 +231,7 @@ func (v *visit) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 		return false, err
 	}
 	if entry, written := v.inventory.Entries[step.ID]; written && !entry.Intent() {
-		item.Applied = true
+		v.written(item)
 	}
 	for _, phase := range report.Layers[0].Phases {
 		if len(phase.Failures) > 0 {
@@ -240,8 +240,18 @@ func (v *visit) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests ma
 		}
 	}
 	complete := report.Layers[0].Complete
-	item.Applied = item.Applied || complete
+	if complete {
+		v.written(item)
+	}
 	return complete, nil
+}
+
+// written notes that the target of an item is written, and when that was first known.
+func (v *visit) written(item *v1alpha1.PlanItem) {
+	if now := v.now(); item.AppliedAt == nil {
+		item.AppliedAt = &now
+	}
+	item.Applied = true
 }
 
 // mayTake are the fields that were reviewed to be taken.
@@ -264,7 +274,9 @@ func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 		v.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
 	case failure.NeedsPerson:
 		// What has our mark was written by this run, before a crash.
-		item.Applied = item.Applied || failure.Reason == rollout.ReasonDrifted
+		if failure.Reason == rollout.ReasonDrifted {
+			v.written(item)
+		}
 		v.settle(item, v1alpha1.ItemFailed, failure.Message)
 	default:
 		item.Message = governance.Clip(failure.Message)

@@ -44,6 +44,14 @@ func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 	if err != nil {
 		return item, nil, err
 	}
+	if target.delete {
+		seen.After = nil
+	}
+	weighed, err := governance.Weighed(target.Item, v.facts, seen.Before, seen.After)
+	if err != nil {
+		return item, nil, err
+	}
+	item.ImpactSeverity, item.ImpactReason, item.BlastRadius, item.Notes = weighed.Impact, weighed.Reason, weighed.Blast, weighed.Notes
 	for _, taken := range seen.Taken {
 		item.Takes = append(item.Takes, v1alpha1.TakenFields{Manager: taken.Manager, Fields: taken.Paths})
 	}

@@ -63,7 +63,7 @@ func TestOwnProfileInItsWindow(t *testing.T) {
 	o.advance("worker") // nodes are on their way to what mallory wants
 	l.must(l.rollback("a", 1))
 	plan = l.is("a", v1alpha1.PhaseReviewRequired)
-	if item := plan.Status.Items[0]; item.ImpactSeverity != v1alpha1.ImpactHigh || item.ImpactReason != "the configuration of kubelets changes back: 3 nodes reboot" ||
+	if item := plan.Status.Items[0]; item.ImpactSeverity != v1alpha1.ImpactHigh || item.ImpactReason != "the configuration of kubelets changes: 3 nodes reboot, pool by pool, in 3 waves; what there was before is restored" ||
 		item.BlastRadius == nil || item.BlastRadius.Nodes != 3 {
 		t.Errorf("reviewers of the way back are told %s: %s, %+v", item.ImpactSeverity, item.ImpactReason, item.BlastRadius)
 	}

@@ -41,8 +41,10 @@ type visit struct {
 	// reason of the phase, where it is not the usual one, and what is to be done.
 	reason   string
 	outdated bool
-	facts    profile.Facts
-	again    time.Duration
+	// unhealthy is what operators report against targets of a plan in effect.
+	unhealthy string
+	facts     profile.Facts
+	again     time.Duration
 	// moves are the transitions of this pass, for the log.
 	moves []string
 }
@@ -70,7 +72,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		reconciler: r, memory: r.memoryOf(plan), plan: plan, stored: *plan.Status.DeepCopy(),
 		observed: plan.Status.ObservedGeneration, speaks: plan.Generation,
 		// What is not looked at is as it was told last.
-		outdated: meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionUpgradeAvailable),
+		outdated:  meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionUpgradeAvailable),
+		unhealthy: unhealthyBefore(plan.Status),
 	}
 	err = v.find(ctx)
 	if err == nil {
@@ -185,7 +188,7 @@ func (v *visit) move(event governance.Event, reason, message string) error {
 	// that finds the approval stays failed.
 	v.observed, v.speaks = v.plan.Generation, v.plan.Generation
 	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", cmp.Or(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
-	status.Phase, v.reason = next, reason
+	status.Phase, v.reason, v.unhealthy = next, reason, ""
 	status.Message = governance.Clip(message)
 	return nil
 }
@@ -260,6 +263,9 @@ func (v *visit) stopped(ctx context.Context) error {
 	if v.changed() {
 		return v.move(governance.EventDraft, "", "")
 	}
+	if v.reason == governance.ReasonItemFailed {
+		return v.content(ctx)
+	}
 	if v.reason != governance.ReasonProfileLocked {
 		return nil
 	}
@@ -311,7 +317,7 @@ func (v *visit) save(ctx context.Context) error {
 		status.Phase = v1alpha1.PhasePending
 	}
 	for _, condition := range governance.Conditions(governance.Situation{
-		Phase: status.Phase, Reason: v.reason, Message: status.Message, Outdated: v.outdated, Restored: v.plan.Spec.RestoreRun != 0,
+		Phase: status.Phase, Reason: v.reason, Message: status.Message, Outdated: v.outdated, Restored: v.plan.Spec.RestoreRun != 0, Unhealthy: v.unhealthy,
 	}) {
 		condition.ObservedGeneration = v.speaks
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -319,7 +325,7 @@ func (v *visit) save(ctx context.Context) error {
 	if apiequality.Semantic.DeepEqual(*status, v.stored) {
 		return nil
 	}
-	moved := status.Phase != v.stored.Phase
+	moved, before := status.Phase != v.stored.Phase, unhealthyBefore(v.stored)
 	// A copy: what is decoded into it must not change what others point to.
 	written := v.plan.DeepCopy()
 	err := v.Client.Status().Update(ctx, written)
@@ -331,6 +337,7 @@ func (v *visit) save(ctx context.Context) error {
 	}
 	v.plan.ResourceVersion = written.ResourceVersion
 	v.stored = *v.plan.Status.DeepCopy()
+	v.healthEvent(before)
 	if moved {
 		stalled := meta.IsStatusConditionTrue(v.stored.Conditions, v1alpha1.ConditionStalled)
 		v.event(v.plan, stalled, string(v.stored.Phase), cmp.Or(v.stored.Message, "the plan is "+string(v.stored.Phase)))

@@ -67,9 +67,6 @@ func (v *visit) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied 
 		return wanted{}, fmt.Errorf("reading what was applied to %s: %w", item.TargetRef.Name, err)
 	}
 	one := profile.Item{Name: "restore-" + strings.TrimPrefix(item.Name, "restore-"), Impact: v1alpha1.ImpactMedium, Reason: "what there was before is restored"}
-	if err := v.reboots(then, &one); err != nil {
-		return wanted{}, err
-	}
 	ref := refOf(v1alpha1.PlanItem{TargetRef: item.TargetRef})
 	captured, existed := before[ref.ID]
 	if !existed || item.Action == v1alpha1.ItemCreate {
@@ -92,25 +89,6 @@ func (v *visit) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied 
 	}
 	one.Object = sameFields(merged(then.Object, earlier), was)
 	return v.sealed(one)
-}
-
-// reboots says of an item that restores a target which nodes reboot for how many these are.
-func (v *visit) reboots(target *unstructured.Unstructured, item *profile.Item) error {
-	kind := target.GroupVersionKind().GroupKind()
-	if kind != profile.MachineConfigKind() && kind != profile.KubeletConfigKind() {
-		return nil
-	}
-	facts, err := v.factsNow()
-	if err != nil {
-		return err
-	}
-	pools, changes := profile.PoolsOf(facts, target.GetLabels()), "kernel arguments change"
-	if kind == profile.KubeletConfigKind() {
-		pools, changes = profile.PoolsOfKubeletConfig(facts, target), "the configuration of kubelets changes"
-	}
-	item.Blast = profile.BlastOf(pools, true)
-	item.Impact, item.Reason = v1alpha1.ImpactHigh, fmt.Sprintf("%s back: %d nodes reboot", changes, item.Blast.Nodes)
-	return nil
 }
 
 // appliedBefore is what had been applied to a target in a state, by an earlier run of this

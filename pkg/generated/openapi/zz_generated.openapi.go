@@ -3790,6 +3790,12 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 							Format:      "",
 						},
 					},
+					"appliedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "appliedAt is when the run has written the target. Conditions of the target that are older prove nothing about it.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 					"pausedSeconds": {
 						SchemaProps: spec.SchemaProps{
 							Description: "pausedSeconds is how long the objects that the item waits for were paused; this time does not count for waitTimeout.",

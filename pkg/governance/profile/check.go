@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,11 +10,33 @@ import (
 func Missing(p Profile, facts Facts) error {
 	var lacks []string
 	for _, requirement := range p.Requires() {
-		if _, found := facts.Definitions[requirement.Definition]; !found && !requirement.Optional {
-			lacks = append(lacks, fmt.Sprintf("%s (CustomResourceDefinition %s) is not served: install %s",
-				requirement.Kind.Kind, requirement.Definition, requirement.Install))
+		if !requirement.Optional {
+			lacks = append(lacks, requirement.lacks(facts)...)
 		}
 	}
+	return missing(lacks)
+}
+
+// Served says which of some definitions a cluster lacks, of requirements that are optional, and
+// needed with the options of a plan; nil when none.
+func Served(p Profile, facts Facts, definitions ...string) error {
+	var lacks []string
+	for _, requirement := range p.Requires() {
+		if slices.Contains(definitions, requirement.Definition) {
+			lacks = append(lacks, requirement.lacks(facts)...)
+		}
+	}
+	return missing(lacks)
+}
+
+func (r Requirement) lacks(facts Facts) []string {
+	if _, found := facts.Definitions[r.Definition]; found {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s (CustomResourceDefinition %s) is not served: install %s", r.Kind.Kind, r.Definition, r.Install)}
+}
+
+func missing(lacks []string) error {
 	if len(lacks) == 0 {
 		return nil
 	}

@@ -1,26 +1,56 @@
 package profile
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// KernelArgument returns the value of a key of the kernel's command line as it is
-// in effect: the last one counts.
-func KernelArgument(config *unstructured.Unstructured, key string) (value string, set bool) {
-	if config == nil {
-		return "", false
-	}
-	arguments, _, _ := unstructured.NestedStringSlice(config.Object, "spec", "kernelArguments")
-	for _, argument := range arguments {
-		// One entry may hold several arguments.
+// argumentsOf is the list of kernel arguments of a MachineConfig.
+func argumentsOf(config *unstructured.Unstructured) []string {
+	arguments, _, _ := unstructured.NestedStringSlice(specOf(config), "kernelArguments")
+	return arguments
+}
+
+// wantedArguments are the kernel arguments of a MachineConfig with the value that counts, the
+// last one. Arguments that add to each other are not among them.
+func wantedArguments(config *unstructured.Unstructured) map[string]string {
+	out := map[string]string{}
+	for _, argument := range argumentsOf(config) {
 		for _, word := range strings.Fields(argument) {
-			name, given, _ := strings.Cut(word, "=")
-			if name == key {
-				value, set = given, true
+			if key, value, _ := strings.Cut(word, "="); !accumulates(key) {
+				out[key] = value
 			}
 		}
 	}
-	return value, set
+	return out
+}
+
+// HasArguments tells whether a rendered configuration has the kernel arguments of another one
+// in effect.
+func HasArguments(rendered, wanted *unstructured.Unstructured) bool {
+	in := wantedArguments(rendered)
+	for key, value := range wantedArguments(wanted) {
+		if have, set := in[key]; !set || have != value {
+			return false
+		}
+	}
+	have := strings.Fields(strings.Join(argumentsOf(rendered), " "))
+	for _, word := range strings.Fields(strings.Join(argumentsOf(wanted), " ")) {
+		if key, _, _ := strings.Cut(word, "="); accumulates(key) && !slices.Contains(have, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// accumulates tells of kernel arguments that may be given several times, and all count.
+func accumulates(key string) bool {
+	switch key {
+	case "console", "earlycon", "hugepages", "hugepagesz", "ip", "nameserver", "module_blacklist":
+		return true
+	default:
+		return strings.HasPrefix(key, "rd.") || strings.HasPrefix(key, "systemd.")
+	}
 }

@@ -37,28 +37,32 @@ func KubeletConfigKind() schema.GroupKind {
 // PoolsOf returns the pools that take a MachineConfig in: custom ones select those
 // of workers, too.
 func PoolsOf(facts Facts, machineConfig map[string]string) []*unstructured.Unstructured {
+	return poolsWhere(facts, func(pool *unstructured.Unstructured) bool {
+		return selects(pool, machineConfig, "spec", "machineConfigSelector")
+	})
+}
+
+// PoolsOfKubeletConfig returns the pools that a KubeletConfig selects, by their labels. An empty
+// selector selects none.
+func PoolsOfKubeletConfig(facts Facts, config *unstructured.Unstructured) []*unstructured.Unstructured {
+	return poolsWhere(facts, func(pool *unstructured.Unstructured) bool { return selectedBy(config, pool) })
+}
+
+// poolsWhere returns the pools that a condition holds of.
+func poolsWhere(facts Facts, holds func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
 	var pools []*unstructured.Unstructured
 	for _, pool := range facts.Objects[MachineConfigPoolKind()] {
-		if selects(pool, machineConfig, "spec", "machineConfigSelector") {
+		if holds(pool) {
 			pools = append(pools, pool)
 		}
 	}
 	return pools
 }
 
-// PoolsOfKubeletConfig returns the pools that a KubeletConfig selects, by their labels. An empty
-// selector selects none.
-func PoolsOfKubeletConfig(facts Facts, config *unstructured.Unstructured) []*unstructured.Unstructured {
-	if selector, _, _ := unstructured.NestedMap(config.Object, "spec", "machineConfigPoolSelector"); len(selector) == 0 {
-		return nil
-	}
-	var pools []*unstructured.Unstructured
-	for _, pool := range facts.Objects[MachineConfigPoolKind()] {
-		if selects(config, pool.GetLabels(), "spec", "machineConfigPoolSelector") {
-			pools = append(pools, pool)
-		}
-	}
-	return pools
+// selectedBy tells whether a KubeletConfig, or one of its sort, selects a pool.
+func selectedBy(config, pool *unstructured.Unstructured) bool {
+	selector, _, _ := unstructured.NestedMap(specOf(config), "machineConfigPoolSelector")
+	return len(selector) > 0 && selects(config, pool.GetLabels(), "spec", "machineConfigPoolSelector")
 }
 
 // selects tells whether a selector of an object matches labels.

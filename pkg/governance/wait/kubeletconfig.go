@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,7 +12,7 @@ import (
 
 // kubeletConfig waits until the operator has taken a KubeletConfig, which its last condition
 // says, until it has made files of it, and until every pool that it selects has them.
-func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
 	if live == nil {
 		return Verdict{State: Waiting, Message: "waiting to see its state"}
 	}
@@ -31,22 +30,27 @@ func kubeletConfig(target, live *unstructured.Unstructured, facts profile.Facts,
 	}
 	made := madeOf(live.GetName(), facts)
 	return worst(all, func(pool *unstructured.Unstructured) Verdict {
-		if verdict := unrendered(live, pool); verdict.State == Failed {
+		if verdict := unrendered(pool, at); verdict.State != Done {
 			return verdict
 		}
 		rendered := profile.Rendered(facts, pool, "spec")
 		if !slices.ContainsFunc(made, func(config *unstructured.Unstructured) bool {
 			return rendered != nil && sourceOf(config, pool) && profile.NodeConfigOf(rendered).Has(profile.NodeConfigOf(config))
 		}) {
+			for _, config := range made {
+				if overrides := profile.Overrides(facts, pool, config); len(overrides) > 0 && sourceOf(config, pool) {
+					return overridden(pool, "KubeletConfig "+live.GetName(), overrides)
+				}
+			}
 			return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for KubeletConfig %s to be rendered into MachineConfigPool %q", live.GetName(), pool.GetName())}
 		}
-		return rolled(pool, now)
+		return rolled(pool, facts, at)
 	})
 }
 
 // kubeletConfigGone waits until what was made of a KubeletConfig is gone from every pool that
 // it selected.
-func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
 	if made := madeOf(target.GetName(), facts); len(made) > 0 {
 		return Verdict{State: Waiting, Message: fmt.Sprintf("waiting for MachineConfig %s, which was made from it, to be deleted", made[0].GetName())}
 	}
@@ -64,7 +68,7 @@ func kubeletConfigGone(target *unstructured.Unstructured, facts profile.Facts, n
 				return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for MachineConfigPool %q to be rendered without %s", pool.GetName(), name)}
 			}
 		}
-		return rolled(pool, now)
+		return rolled(pool, facts, at)
 	})
 }
 

@@ -32,6 +32,31 @@ const (
 // a failure: both are while they try again.
 const degradedGrace = 10 * time.Minute
 
+// Times are what deadlines count from.
+type Times struct {
+	Now time.Time
+	// Written is when the target was written or, when it was not, when its turn began. What a
+	// condition says since an earlier time proves nothing about the target.
+	Written time.Time
+}
+
+// left is how long a condition may last that holds since a time.
+func (t Times) left(since time.Time) time.Duration {
+	if since.Before(t.Written) {
+		since = t.Written
+	}
+	return degradedGrace - t.Now.Sub(since)
+}
+
+// graced waits for the end of a condition, and fails when it lasts too long: what is reported is
+// the state of the target, with its details, and then the failure.
+func (t Times) graced(since time.Time, state, details, failed string) Verdict {
+	if left := t.left(since); left > 0 {
+		return Verdict{State: Waiting, Again: left, Message: fmt.Sprintf("%s, which fails the item in %s%s", state, left.Round(time.Second), details)}
+	}
+	return Verdict{State: Failed, Message: failed}
+}
+
 // Verdict is a state, and in words what is waited for.
 type Verdict struct {
 	State   State
@@ -41,42 +66,46 @@ type Verdict struct {
 }
 
 // For judges a target that has been applied.
-func For(target *unstructured.Unstructured, live *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+func For(target *unstructured.Unstructured, live *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
 	switch target.GroupVersionKind().GroupKind() {
 	case profile.MachineConfigKind():
-		return pools(target, facts, now, true)
+		return pools(target, facts, at, true)
 	case profile.KubeletConfigKind():
-		return kubeletConfig(target, live, facts, now)
+		return kubeletConfig(target, live, facts, at)
 	case schema.GroupKind{Group: "operator.openshift.io", Kind: "KubeDescheduler"}:
-		return descheduler(live, now)
-	case schema.GroupKind{Group: "remediation.medik8s.io", Kind: "NodeHealthCheck"}:
-		return healthCheck(live, now)
+		return descheduler(live, at)
+	case healthChecks():
+		return healthCheck(live, at)
 	default:
 		return Verdict{State: Done}
 	}
 }
 
+func healthChecks() schema.GroupKind {
+	return schema.GroupKind{Group: "remediation.medik8s.io", Kind: "NodeHealthCheck"}
+}
+
 // Gone judges a target that has been deleted.
-func Gone(target *unstructured.Unstructured, facts profile.Facts, now time.Time) Verdict {
+func Gone(target *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
 	if target.GroupVersionKind().GroupKind() == profile.KubeletConfigKind() {
-		return kubeletConfigGone(target, facts, now)
+		return kubeletConfigGone(target, facts, at)
 	}
 	if target.GroupVersionKind().GroupKind() != profile.MachineConfigKind() {
 		return Verdict{State: Done, Message: "deleted"}
 	}
 	without := target.DeepCopy()
 	unstructured.RemoveNestedField(without.Object, "spec")
-	return pools(without, facts, now, false)
+	return pools(without, facts, at, false)
 }
 
 // pools waits for every pool that takes the MachineConfig in. The worst of them
 // counts.
-func pools(target *unstructured.Unstructured, facts profile.Facts, now time.Time, there bool) Verdict {
+func pools(target *unstructured.Unstructured, facts profile.Facts, at Times, there bool) Verdict {
 	all := profile.PoolsOf(facts, target.GetLabels())
 	if len(all) == 0 {
 		return Verdict{State: Done, Message: "no MachineConfigPool selects it: nothing changes on any node"}
 	}
-	return worst(all, func(p *unstructured.Unstructured) Verdict { return pool(target, p, facts, now, there) })
+	return worst(all, func(p *unstructured.Unstructured) Verdict { return pool(target, p, facts, at, there) })
 }
 
 // worst is the verdict on several pools.
@@ -107,35 +136,50 @@ func worst(all []*unstructured.Unstructured, judge func(*unstructured.Unstructur
 
 // pool judges one pool by content, never by names alone: right after a change the
 // pool still says that it is updated, to what it had before.
-func pool(target, pool *unstructured.Unstructured, facts profile.Facts, now time.Time, there bool) Verdict {
+func pool(target, pool *unstructured.Unstructured, facts profile.Facts, at Times, there bool) Verdict {
 	name := pool.GetName()
-	if verdict := unrendered(target, pool); verdict.State == Failed {
+	if verdict := unrendered(pool, at); verdict.State != Done {
 		return verdict
 	}
 	switch {
 	case there && !rendered(target, pool, facts):
+		if overrides := profile.Overrides(facts, pool, target); len(overrides) > 0 {
+			return overridden(pool, target.GetName(), overrides)
+		}
 		return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for %s to be rendered into MachineConfigPool %q", target.GetName(), name)}
 	case !there && sourceOf(target, pool):
 		return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for MachineConfigPool %q to be rendered without %s", name, target.GetName())}
 	}
-	return rolled(pool, now)
+	return rolled(pool, facts, at)
 }
 
-// unrendered fails a pool of which the operator says that it cannot be rendered, since the
-// target is there.
-func unrendered(target, pool *unstructured.Unstructured) Verdict {
+// overridden fails a target over which other MachineConfigs win: nothing brings it into effect
+// but a change of those.
+func overridden(pool *unstructured.Unstructured, name string, overrides profile.OverrideList) Verdict {
+	return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q does not use all of %s: %s; MachineConfigs are merged in the order of their names, and the last one wins: remove that from it", pool.GetName(), name, overrides)}
+}
+
+// unrendered fails a pool of which the operator says, since the target was written, that it
+// cannot be rendered. One that could not be rendered before may be by the target, in time.
+func unrendered(pool *unstructured.Unstructured, at Times) Verdict {
 	message, since, degraded := condition(pool, "RenderDegraded")
-	if !degraded || before(since, target.GetCreationTimestamp().Time) {
+	failed := fmt.Sprintf("MachineConfigPool %q cannot be rendered: %s", pool.GetName(), message)
+	switch {
+	case !degraded:
 		return Verdict{State: Done}
+	case since.Before(at.Written):
+		return at.graced(since, fmt.Sprintf("MachineConfigPool %q could not be rendered before", pool.GetName()), ": "+message, failed)
+	default:
+		return Verdict{State: Failed, Message: failed}
 	}
-	return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q cannot be rendered: %s", pool.GetName(), message)}
 }
 
 // rolled judges whether all nodes of a pool have what it goes for.
-func rolled(pool *unstructured.Unstructured, now time.Time) Verdict {
+func rolled(pool *unstructured.Unstructured, facts profile.Facts, at Times) Verdict {
 	name := pool.GetName()
 	total, updated, ready := profile.Count(pool, "machineCount"), profile.Count(pool, "updatedMachineCount"), profile.Count(pool, "readyMachineCount")
-	if settled(pool) && updated == total && ready == total && profile.Count(pool, "unavailableMachineCount") == 0 {
+	unavailable := profile.Count(pool, "unavailableMachineCount")
+	if settled(pool) && updated == total && ready == total && unavailable == 0 {
 		if total == 0 {
 			return Verdict{State: Done, Message: fmt.Sprintf("MachineConfigPool %q has no nodes", name)}
 		}
@@ -146,13 +190,17 @@ func rolled(pool *unstructured.Unstructured, now time.Time) Verdict {
 		return Verdict{State: Paused, Message: fmt.Sprintf("MachineConfigPool %q is paused %s: set spec.paused to false to go on", name, progress)}
 	}
 	if message, since, degraded := condition(pool, "NodeDegraded"); degraded {
-		if left := degradedGrace - now.Sub(since); left > 0 {
-			return Verdict{State: Waiting, Again: left,
-				Message: fmt.Sprintf("MachineConfigPool %q has a degraded node, which fails the item in %s %s: %s", name, left.Round(time.Second), progress, message)}
+		if config := profile.Rendered(facts, pool, "spec"); config != nil && config.GetCreationTimestamp().After(at.Written) {
+			at.Written = config.GetCreationTimestamp().Time // no node had it before
 		}
-		return Verdict{State: Failed, Message: fmt.Sprintf("MachineConfigPool %q has been degraded for more than %s: %s", name, degradedGrace, message)}
+		return at.graced(since, fmt.Sprintf("MachineConfigPool %q has a degraded node", name), " "+progress+": "+message,
+			fmt.Sprintf("MachineConfigPool %q has been degraded for more than %s: %s", name, degradedGrace, message))
 	}
-	return Verdict{State: Waiting, Message: fmt.Sprintf("Waiting for MachineConfigPool %q to stabilize %s", name, progress)}
+	waiting := fmt.Sprintf("Waiting for MachineConfigPool %q to stabilize %s", name, progress)
+	if missing := max(unavailable, updated-ready); missing > 0 {
+		waiting += fmt.Sprintf("; unavailable nodes: %d, each of them restarts, is cordoned or is not ready; a node that stays cordoned or not ready holds the pool up: kubectl get nodes", missing)
+	}
+	return Verdict{State: Waiting, Message: waiting}
 }
 
 // settled is true when a pool's nodes have what they are to have, and the pool
@@ -175,16 +223,7 @@ func rendered(target, pool *unstructured.Unstructured, facts profile.Facts) bool
 	if config == nil {
 		return false
 	}
-	arguments, _, _ := unstructured.NestedStringSlice(target.Object, "spec", "kernelArguments")
-	for _, argument := range arguments {
-		for _, word := range strings.Fields(argument) {
-			key, value, _ := strings.Cut(word, "=")
-			if have, set := profile.KernelArgument(config, key); !set || have != value {
-				return false
-			}
-		}
-	}
-	return profile.NodeConfigOf(config).Has(profile.NodeConfigOf(target))
+	return profile.HasArguments(config, target) && profile.NodeConfigOf(config).Has(profile.NodeConfigOf(target))
 }
 
 // sourceOf tells whether a target is among what a pool is rendered from.
@@ -197,22 +236,19 @@ func sourceOf(target, pool *unstructured.Unstructured) bool {
 }
 
 // descheduler waits for its operator to have no complaint.
-func descheduler(live *unstructured.Unstructured, now time.Time) Verdict {
+func descheduler(live *unstructured.Unstructured, at Times) Verdict {
 	if live == nil {
 		return Verdict{State: Waiting, Message: "waiting to see its state"}
 	}
-	if message, since, degraded := condition(live, "TargetConfigControllerDegraded"); degraded {
-		if left := degradedGrace - now.Sub(since); left > 0 {
-			return Verdict{State: Waiting, Again: left, Message: fmt.Sprintf("the descheduler's operator is degraded, which fails the item in %s: %s", left.Round(time.Second), message)}
-		}
-		return Verdict{State: Failed, Message: "the descheduler's operator is degraded: " + message}
+	if message, since, degraded := complaint(live); degraded {
+		return at.graced(since, "the descheduler's operator is degraded", ": "+message, "the descheduler's operator is degraded: "+message)
 	}
 	return Verdict{State: Done, Message: "applied"}
 }
 
 // healthCheck waits for its operator to have taken it up: it disables itself beside what else
 // remediates machines, and without the template that it names.
-func healthCheck(live *unstructured.Unstructured, now time.Time) Verdict {
+func healthCheck(live *unstructured.Unstructured, at Times) Verdict {
 	if live == nil {
 		return Verdict{State: Waiting, Message: "waiting to see its state"}
 	}
@@ -230,10 +266,7 @@ func healthCheck(live *unstructured.Unstructured, now time.Time) Verdict {
 		if message == "" {
 			message = reason
 		}
-		if left := degradedGrace - now.Sub(since); left > 0 {
-			return Verdict{State: Waiting, Again: left, Message: fmt.Sprintf("the Node Health Check Operator has disabled it, which fails the item in %s: %s", left.Round(time.Second), message)}
-		}
-		return Verdict{State: Failed, Message: "the Node Health Check Operator has disabled it: " + message}
+		return at.graced(since, "the Node Health Check Operator has disabled it", ": "+message, "the Node Health Check Operator has disabled it: "+message)
 	default:
 		return Verdict{State: Waiting, Message: "waiting for the Node Health Check Operator to take it up"}
 	}
@@ -255,6 +288,3 @@ func condition(object *unstructured.Unstructured, kind string) (message string, 
 	}
 	return message, since, holds
 }
-
-// before is true when both times are known and the first is earlier.
-func before(a, b time.Time) bool { return !a.IsZero() && !b.IsZero() && a.Before(b) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,6 +14,13 @@ import (
 )
 
 func now() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
+
+// at is now, for a target that was written a day ago.
+func at() wait.Times { return written(24 * time.Hour) }
+
+func written(since time.Duration) wait.Times {
+	return wait.Times{Now: now(), Written: now().Add(-since)}
+}
 
 func object(content map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
@@ -103,7 +111,7 @@ func TestPools(t *testing.T) {
 		}), pool("infra", 2, rolling)), wait.Waiting, "is paused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check(t, c.reason, wait.For(target(), nil, c.facts, now()), c.want, c.says)
+			check(t, c.reason, wait.For(target(), nil, c.facts, at()), c.want, c.says)
 		})
 	}
 }
@@ -116,12 +124,12 @@ func check(t *testing.T, reason string, got wait.Verdict, want wait.State, says 
 }
 
 func TestDefect08EmptyPoolIsReady(t *testing.T) {
-	check(t, "a compact cluster has workers without nodes", wait.For(target(), nil, facts(pool("worker", 0)), now()), wait.Done, "has no nodes")
+	check(t, "a compact cluster has workers without nodes", wait.For(target(), nil, facts(pool("worker", 0)), at()), wait.Done, "has no nodes")
 }
 
 func TestDefect09PausedPoolSaysSo(t *testing.T) {
 	paused := pool("worker", 3, rolling, func(spec, _ map[string]any) { spec["paused"] = true })
-	check(t, "a person has to act", wait.For(target(), nil, facts(paused), now()), wait.Paused, "set spec.paused to false")
+	check(t, "a person has to act", wait.For(target(), nil, facts(paused), at()), wait.Paused, "set spec.paused to false")
 }
 
 func TestDefect10CustomPoolsCount(t *testing.T) {
@@ -129,7 +137,7 @@ func TestDefect10CustomPoolsCount(t *testing.T) {
 		spec["machineConfigSelector"] = map[string]any{"matchExpressions": []any{
 			map[string]any{"key": "role", "operator": "In", "values": []any{"worker", "gpu"}}}}
 	})
-	check(t, "its nodes get the change too", wait.For(target(), nil, facts(pool("worker", 3), custom), now()), wait.Waiting, `"gpu"`)
+	check(t, "its nodes get the change too", wait.For(target(), nil, facts(pool("worker", 3), custom), at()), wait.Waiting, `"gpu"`)
 }
 
 func TestDefect11OldUpdatedIsNotBelieved(t *testing.T) {
@@ -138,13 +146,13 @@ func TestDefect11OldUpdatedIsNotBelieved(t *testing.T) {
 			part["configuration"] = map[string]any{"name": "rendered-old", "source": []any{map[string]any{"name": "00-worker"}}}
 		}
 	})
-	check(t, "Updated is about what it had before", wait.For(target(), nil, facts(old), now()), wait.Waiting, "to be rendered")
+	check(t, "Updated is about what it had before", wait.For(target(), nil, facts(old), at()), wait.Waiting, "to be rendered")
 	updated := pool("worker", 3, func(spec, status map[string]any) {
 		for _, part := range []map[string]any{spec, status} {
 			part["configuration"].(map[string]any)["name"] = "rendered-old"
 		}
 	})
-	check(t, "a target that was changed is a source already", wait.For(target(), nil, facts(updated), now()), wait.Waiting, "to be rendered")
+	check(t, "a target that was changed is a source already", wait.For(target(), nil, facts(updated), at()), wait.Waiting, "to be rendered")
 }
 
 func TestDescheduler(t *testing.T) {
@@ -153,11 +161,11 @@ func TestDescheduler(t *testing.T) {
 		return object(map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
 			"type": "TargetConfigControllerDegraded", "status": status, "message": "bad value", "lastTransitionTime": now().Add(-since).Format(time.RFC3339)}}}})
 	}
-	check(t, "no operator, no complaint", wait.For(wanted, object(map[string]any{}), profile.Facts{}, now()), wait.Done, "")
-	check(t, "not seen yet", wait.For(wanted, nil, profile.Facts{}, now()), wait.Waiting, "")
-	check(t, "healthy", wait.For(wanted, live("False", time.Hour), profile.Facts{}, now()), wait.Done, "")
-	check(t, "it tries again", wait.For(wanted, live("True", time.Minute), profile.Facts{}, now()), wait.Waiting, "bad value")
-	check(t, "it gave up", wait.For(wanted, live("True", time.Hour), profile.Facts{}, now()), wait.Failed, "bad value")
+	check(t, "no operator, no complaint", wait.For(wanted, object(map[string]any{}), profile.Facts{}, at()), wait.Done, "")
+	check(t, "not seen yet", wait.For(wanted, nil, profile.Facts{}, at()), wait.Waiting, "")
+	check(t, "healthy", wait.For(wanted, live("False", time.Hour), profile.Facts{}, at()), wait.Done, "")
+	check(t, "it tries again", wait.For(wanted, live("True", time.Minute), profile.Facts{}, at()), wait.Waiting, "bad value")
+	check(t, "it gave up", wait.For(wanted, live("True", time.Hour), profile.Facts{}, at()), wait.Failed, "bad value")
 }
 
 func TestGone(t *testing.T) {
@@ -166,10 +174,10 @@ func TestGone(t *testing.T) {
 			part["configuration"] = map[string]any{"name": "rendered-old", "source": []any{map[string]any{"name": "00-worker"}}}
 		}
 	}
-	check(t, "the pool has it still", wait.Gone(target(), facts(pool("worker", 3)), now()), wait.Waiting, "to be rendered without")
-	check(t, "nodes are on their way back", wait.Gone(target(), facts(pool("worker", 3, without, func(_, s map[string]any) { s["updatedMachineCount"] = int64(1) })), now()), wait.Waiting, "updated 1/3")
-	check(t, "all are back", wait.Gone(target(), facts(pool("worker", 3, without)), now()), wait.Done, "stable and ready")
-	check(t, "other kinds leave nothing behind", wait.Gone(object(map[string]any{"kind": "ConfigMap"}), profile.Facts{}, now()), wait.Done, "")
+	check(t, "the pool has it still", wait.Gone(target(), facts(pool("worker", 3)), at()), wait.Waiting, "to be rendered without")
+	check(t, "nodes are on their way back", wait.Gone(target(), facts(pool("worker", 3, without, func(_, s map[string]any) { s["updatedMachineCount"] = int64(1) })), at()), wait.Waiting, "updated 1/3")
+	check(t, "all are back", wait.Gone(target(), facts(pool("worker", 3, without)), at()), wait.Done, "stable and ready")
+	check(t, "other kinds leave nothing behind", wait.Gone(object(map[string]any{"kind": "ConfigMap"}), profile.Facts{}, at()), wait.Done, "")
 }
 
 // A health check is in effect when its operator has taken it up; one that the operator
@@ -197,7 +205,7 @@ func TestNodeHealthCheck(t *testing.T) {
 		"for long":     {status("Disabled", time.Hour), wait.Failed, "MachineHealthCheck detected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := wait.For(target, c.live, profile.NewFacts(), now); got.State != c.want || !strings.Contains(got.Message, c.says) {
+			if got := wait.For(target, c.live, profile.NewFacts(), wait.Times{Now: now}); got.State != c.want || !strings.Contains(got.Message, c.says) {
 				t.Errorf("got %+v, want %s: %s", got, c.want, c.says)
 			}
 		})
@@ -225,7 +233,7 @@ func TestFilesAreRendered(t *testing.T) {
 		rendered := config("rendered", content)
 		profile.Summarize(rendered)
 		facts.Objects[profile.MachineConfigKind()] = []*unstructured.Unstructured{rendered}
-		if got := wait.For(config("90-a", "new"), nil, facts, now()); got.State != want {
+		if got := wait.For(config("90-a", "new"), nil, facts, at()); got.State != want {
 			t.Errorf("with the %s file it is %+v", content, got)
 		}
 	}
@@ -279,7 +287,7 @@ func TestKubeletConfig(t *testing.T) {
 			facts := profile.NewFacts()
 			facts.Objects[profile.MachineConfigPoolKind()] = []*unstructured.Unstructured{c.pool}
 			facts.Objects[profile.MachineConfigKind()] = c.all
-			if got := wait.For(target, c.live, facts, now()); got.State != c.want || !strings.Contains(got.Message, c.says) {
+			if got := wait.For(target, c.live, facts, at()); got.State != c.want || !strings.Contains(got.Message, c.says) {
 				t.Errorf("got %+v, want %s: %s", got, c.want, c.says)
 			}
 		})
@@ -288,11 +296,142 @@ func TestKubeletConfig(t *testing.T) {
 	facts := profile.NewFacts()
 	facts.Objects[profile.MachineConfigPoolKind()] = []*unstructured.Unstructured{pool("rendered", false)}
 	facts.Objects[profile.MachineConfigKind()] = []*unstructured.Unstructured{generated}
-	if got := wait.Gone(target, facts, now()); got.State != wait.Waiting || !strings.Contains(got.Message, "to be deleted") {
+	if got := wait.Gone(target, facts, at()); got.State != wait.Waiting || !strings.Contains(got.Message, "to be deleted") {
 		t.Errorf("with what was made of it: %+v", got)
 	}
 	facts.Objects[profile.MachineConfigKind()] = nil
-	if got := wait.Gone(target, facts, now()); got.State != wait.Waiting || !strings.Contains(got.Message, "rendered without") {
+	if got := wait.Gone(target, facts, at()); got.State != wait.Waiting || !strings.Contains(got.Message, "rendered without") {
 		t.Errorf("while it is rendered: %+v", got)
+	}
+}
+
+// What a condition says since a time before the write proves nothing about the target: each
+// deadline counts from the write, or from the rendering that followed it.
+func TestOlderThanTheWrite(t *testing.T) {
+	descheduler := object(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeDescheduler"})
+	check := func(reason string, target, live *unstructured.Unstructured, facts profile.Facts) {
+		t.Helper()
+		for since, want := range map[time.Duration]wait.State{time.Minute: wait.Waiting, 11 * time.Minute: wait.Failed} {
+			if got := wait.For(target, live, facts, written(since)); got.State != want || want == wait.Waiting && (got.Again != 9*time.Minute || !strings.Contains(got.Message, "fails the item in 9m0s")) {
+				t.Errorf("%s, written %s ago: %+v, want %s", reason, since, got, want)
+			}
+		}
+	}
+	complaint := func(kind string) map[string]any {
+		return map[string]any{"conditions": []any{map[string]any{"type": kind, "status": "True", "message": "because", "lastTransitionTime": now().Add(-time.Hour).Format(time.RFC3339)}}}
+	}
+	check("degraded operator", descheduler, object(map[string]any{"status": complaint("TargetConfigControllerDegraded")}), profile.Facts{})
+	check("another controller of it", descheduler, object(map[string]any{"status": complaint("ResourceSyncDegraded")}), profile.Facts{})
+	disabled := complaint("Disabled")
+	disabled["phase"] = "Disabled"
+	check("disabled check", object(map[string]any{"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck"}), object(map[string]any{"status": disabled}), profile.Facts{})
+	check("degraded node", target(), nil, facts(pool("worker", 3, degraded("NodeDegraded", time.Hour))))
+	check("not rendered", target(), nil, facts(pool("worker", 3, degraded("RenderDegraded", time.Hour))))
+
+	late := facts(pool("worker", 3, degraded("NodeDegraded", time.Hour)))
+	for _, config := range late.Objects[profile.MachineConfigKind()] {
+		config.SetCreationTimestamp(metav1.NewTime(now().Add(-time.Minute)))
+	}
+	if got := wait.For(target(), nil, late, at()); got.State != wait.Waiting || got.Again != 9*time.Minute {
+		t.Errorf("rendered a minute ago: %+v", got)
+	}
+}
+
+// selected is a MachineConfig that the pools take in.
+func selected(name string, arguments ...any) *unstructured.Unstructured {
+	made := config(name, arguments...)
+	made.SetLabels(map[string]string{"role": "worker"})
+	return made
+}
+
+// A MachineConfig that is merged later wins: the item fails and names it. One that is merged
+// earlier, or says the same, does not.
+func TestOverridden(t *testing.T) {
+	overridden := func(others ...*unstructured.Unstructured) profile.Facts {
+		f := facts(pool("worker", 3, func(spec, status map[string]any) {
+			for _, part := range []map[string]any{spec, status} {
+				part["configuration"].(map[string]any)["name"] = "rendered-off"
+			}
+		}))
+		f.Objects[profile.MachineConfigKind()] = append(f.Objects[profile.MachineConfigKind()], others...)
+		return f
+	}
+	check(t, "it wins", wait.For(target(), nil, overridden(selected("99-worker-tuning", "quiet psi=0")), at()), wait.Failed, "MachineConfig 99-worker-tuning sets kernel argument psi to something else")
+	check(t, "the last one counts", wait.For(target(), nil, overridden(selected("99-x", "psi=0"), selected("99-y", "psi=1")), at()), wait.Waiting, "to be rendered")
+	check(t, "it loses", wait.For(target(), nil, overridden(selected("98-worker-tuning", "psi=0")), at()), wait.Waiting, "to be rendered")
+	check(t, "of other pools", wait.For(target(), nil, overridden(config("99-worker-tuning", "psi=0")), at()), wait.Waiting, "to be rendered")
+
+	// Arguments that add to each other are never overridden, and each has to be there.
+	console := target()
+	console.Object["spec"] = map[string]any{"kernelArguments": []any{"console=tty0", "hugepagesz=1G hugepages=2"}}
+	f := facts(pool("worker", 3))
+	f.Objects[profile.MachineConfigKind()] = []*unstructured.Unstructured{
+		config("rendered-new", "console=tty0", "hugepagesz=1G hugepages=2", "console=ttyS0", "hugepagesz=2M hugepages=100"), selected("99-serial", "console=ttyS0"),
+	}
+	check(t, "several consoles", wait.For(console, nil, f, at()), wait.Done, "stable")
+	f.Objects[profile.MachineConfigKind()][0] = config("rendered-new", "console=ttyS0")
+	check(t, "another console", wait.For(console, nil, f, at()), wait.Waiting, "to be rendered")
+}
+
+// Files and units are overridden like kernel arguments.
+func TestFilesAreOverridden(t *testing.T) {
+	unit := func(name, contents string) *unstructured.Unstructured {
+		made := selected(name)
+		made.Object["spec"] = map[string]any{"config": map[string]any{"systemd": map[string]any{"units": []any{map[string]any{"name": "a.service", "enabled": true, "contents": contents}}}}}
+		return made
+	}
+	wanted := unit("90-a", "ours")
+	rendered := unit("rendered-new", "theirs")
+	f := facts(pool("worker", 3, func(spec, _ map[string]any) {
+		spec["configuration"].(map[string]any)["source"] = []any{map[string]any{"name": "90-a"}, map[string]any{"name": "95-b"}}
+	}))
+	f.Objects[profile.MachineConfigKind()] = []*unstructured.Unstructured{rendered, unit("95-b", "theirs")}
+	rendered.SetLabels(nil)
+	for _, config := range f.Objects[profile.MachineConfigKind()] {
+		profile.Summarize(config)
+	}
+	check(t, "its unit wins", wait.For(wanted, nil, f, at()), wait.Failed, "MachineConfig 95-b sets unit a.service to something else")
+}
+
+// A pool that waits for a node says that one is unavailable: MachineConfigPools do not name it.
+func TestCordoned(t *testing.T) {
+	cordoned := pool("worker", 3, func(_, status map[string]any) {
+		status["readyMachineCount"], status["unavailableMachineCount"] = int64(2), int64(1)
+		status["conditions"] = []any{map[string]any{"type": "Updated", "status": "False"}}
+	})
+	check(t, "it has the configuration", wait.For(target(), nil, facts(cordoned), at()), wait.Waiting, "unavailable nodes: 1, each of them restarts, is cordoned or is not ready")
+}
+
+// Of a target that is in effect, what operators report counts, and no rollout of others.
+func TestUnhealthy(t *testing.T) {
+	descheduler := object(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeDescheduler"})
+	check := object(map[string]any{"apiVersion": "remediation.medik8s.io/v1alpha1", "kind": "NodeHealthCheck"})
+	status := func(fields map[string]any) *unstructured.Unstructured {
+		return object(map[string]any{"status": fields})
+	}
+	condition := func(kind, value string) []any {
+		return []any{map[string]any{"type": kind, "status": value, "message": "because"}}
+	}
+	for name, c := range map[string]struct {
+		target, live *unstructured.Unstructured
+		facts        profile.Facts
+		want         string
+	}{
+		"content":         {descheduler, status(map[string]any{"conditions": condition("TargetConfigControllerDegraded", "False")}), profile.Facts{}, ""},
+		"not seen":        {descheduler, nil, profile.Facts{}, ""},
+		"degraded":        {descheduler, status(map[string]any{"conditions": condition("TargetConfigControllerDegraded", "True")}), profile.Facts{}, "its operator is degraded: because"},
+		"another kind":    {object(map[string]any{"apiVersion": "x.io/v1", "kind": "X"}), status(map[string]any{"conditions": condition("Degraded", "True")}), profile.Facts{}, "because"},
+		"disabled":        {check, status(map[string]any{"phase": "Disabled", "conditions": condition("Disabled", "True")}), profile.Facts{}, "has disabled it: because"},
+		"enabled":         {check, status(map[string]any{"phase": "Enabled"}), profile.Facts{}, ""},
+		"rolling":         {target(), nil, facts(pool("worker", 3, rolling)), ""},
+		"degraded node":   {target(), nil, facts(pool("worker", 3, degraded("NodeDegraded", time.Second))), "is NodeDegraded: because"},
+		"cannot render":   {target(), nil, facts(pool("worker", 3, degraded("RenderDegraded", time.Second))), "is RenderDegraded: because"},
+		"pools of others": {target(), nil, facts(pool("master", 3, degraded("NodeDegraded", time.Second), func(spec, _ map[string]any) { delete(spec, "machineConfigSelector") })), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := wait.Unhealthy(c.target, c.live, c.facts); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }

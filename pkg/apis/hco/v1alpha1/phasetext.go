@@ -38,6 +38,11 @@ func CurrentText(phase, reason, running string) string {
 			return ""
 		}
 		return reason
+	case PhaseCompleted:
+		if reason == phase {
+			return ""
+		}
+		return reason // in effect, and not healthy
 	case PhaseScheduled:
 		if strings.HasPrefix(reason, "WaitingFor") {
 			return "" // when it begins is told beside it

@@ -432,6 +432,9 @@ const (
 	ConditionUpgradeAvailable = "UpgradeAvailable"
 	// ConditionDrifted tells that somebody changed a target.
 	ConditionDrifted = "Drifted"
+	// ConditionHealthy tells whether the operators of the targets have no complaint, once the
+	// plan is in effect.
+	ConditionHealthy = "Healthy"
 	// ConditionReady tells that nothing is to be done.
 	ConditionReady = "Ready"
 	// ConditionStalled tells that a person is needed.
@@ -603,6 +606,10 @@ type PlanItem struct {
 	// applied is true when the run has written the target.
 	// +optional
 	Applied bool `json:"applied,omitempty"`
+	// appliedAt is when the run has written the target. Conditions of the target that are
+	// older prove nothing about it.
+	// +optional
+	AppliedAt *metav1.Time `json:"appliedAt,omitempty"`
 	// pausedSeconds is how long the objects that the item waits for were paused; this
 	// time does not count for waitTimeout.
 	// +optional

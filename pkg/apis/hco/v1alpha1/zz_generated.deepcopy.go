@@ -1030,6 +1030,10 @@ func (in *PlanItem) DeepCopyInto(out *PlanItem) {
 		in, out := &in.StartedAt, &out.StartedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.AppliedAt != nil {
+		in, out := &in.AppliedAt, &out.AppliedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.LastTransitionTime != nil {
 		in, out := &in.LastTransitionTime, &out.LastTransitionTime
 		*out = (*in).DeepCopy()

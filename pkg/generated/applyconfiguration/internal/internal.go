@@ -609,6 +609,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: applied
       type:
         scalar: boolean
+    - name: appliedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: blastRadius
       type:
         namedType: com.github.penstock-project.penstock.pkg.apis.hco.v1alpha1.BlastRadius

@@ -107,6 +107,14 @@ func generation(profiles, customizations, limits []string) profile.Definition {
 	}}}}}
 }
 
+// emptied is a KubeDescheduler in which thresholds may be empty.
+func emptied(of profile.Definition) profile.Definition {
+	spec := of.Versions[0].Schema["properties"].(map[string]any)["spec"].(map[string]any)["properties"].(map[string]any)
+	customizations := spec["profileCustomizations"].(map[string]any)["properties"].(map[string]any)
+	customizations["devLowNodeUtilizationThresholds"] = map[string]any{"type": "string", "enum": []any{"Low", ""}}
+	return of
+}
+
 // TestSameAsGo: the profile that is shipped as a definition makes what the one in Go makes,
 // item by item, with all that a reviewer is told, for every cluster and all options.
 func TestSameAsGo(t *testing.T) {
@@ -117,6 +125,7 @@ func TestSameAsGo(t *testing.T) {
 		"Newest":  generation([]string{"LongLifecycle", "KubeVirtRelieveAndMigrate", "AffinityAndTaints"}, all, []string{"total", "node"}),
 		"Dev":     generation([]string{"DevKubeVirtRelieveAndMigrate", "LongLifecycle"}, all[:2], []string{"total"}),
 		"Old":     generation([]string{"LongLifecycle"}, nil, nil),
+		"Empty":   emptied(generation([]string{"KubeVirtRelieveAndMigrate"}, append([]string{"devLowNodeUtilizationThresholds"}, all...), nil)),
 		"Bare":    generation([]string{"KubeVirtRelieveAndMigrate"}, nil, nil),
 		"Foreign": generation([]string{"SoftTopologyAndDuplicates"}, all, nil),
 	}
@@ -137,6 +146,8 @@ func TestSameAsGo(t *testing.T) {
 		"No nodes": {pool(t, "worker", worker, false, 0, "none")},
 		"Descheduler": {object(t, `{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator},
 			spec: {profiles: [AffinityAndTaints, LifecycleAndUtilization, KubeVirtRelieveAndMigrate, TopologyAndDuplicates]}}`)},
+		"Thresholds": {object(t, `{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator},
+			spec: {profileCustomizations: {devLowNodeUtilizationThresholds: Medium}}}`)},
 		"HyperConverged v1beta1": {object(t, `{apiVersion: hco.kubevirt.io/v1beta1, kind: HyperConverged, metadata: {name: hco, namespace: n},
 			spec: {liveMigrationConfig: {parallelMigrationsPerCluster: 23, parallelOutboundMigrationsPerNode: 12}}}`)},
 		"HyperConverged v1": {object(t, `{apiVersion: hco.kubevirt.io/v1, kind: HyperConverged, metadata: {name: hco, namespace: n},

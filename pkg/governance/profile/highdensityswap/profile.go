@@ -57,12 +57,13 @@ func (Profile) Description() string {
 	return "Worker nodes have swap, and virtual machines more memory than is requested for them, so that more of them fit."
 }
 
-// Requires lists what it looks at.
+// Requires lists what it looks at. Plans without swap, as in a hosted cluster, need no Machine
+// Config Operator, which Items says of the others.
 func (Profile) Requires() []profile.Requirement {
 	const mco = "the Machine Config Operator, which is part of OpenShift"
 	return []profile.Requirement{
-		{Definition: machineConfigs, Kind: profile.MachineConfigKind(), Install: mco, Objects: true},
-		{Definition: machineConfigPools, Kind: profile.MachineConfigPoolKind(), Install: mco, Objects: true},
+		{Definition: machineConfigs, Kind: profile.MachineConfigKind(), Install: mco, Optional: true, Objects: true},
+		{Definition: machineConfigPools, Kind: profile.MachineConfigPoolKind(), Install: mco, Optional: true, Objects: true},
 		{Definition: kubeletConfigs, Kind: profile.KubeletConfigKind(), Install: mco, Optional: true, Objects: true},
 		{Definition: hyperConvergeds, Kind: hyperConverged(), Install: "the HyperConverged Cluster Operator", Objects: true},
 		{Definition: healthChecks, Kind: schema.GroupKind{Group: "remediation.medik8s.io", Kind: "NodeHealthCheck"}, Install: "the Node Health Check Operator", Optional: true, Objects: true},
@@ -71,10 +72,13 @@ func (Profile) Requires() []profile.Requirement {
 
 // Items are the swap first: until nodes have it, more memory than they have must not be
 // promised. Before that, kubelets that would not start beside swap are told to.
-func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
+func (p Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
 	options := defaulted(all)
 	var items []profile.Item
 	if *options.EnableSwap {
+		if err := profile.Served(p, facts, machineConfigs, machineConfigPools); err != nil {
+			return nil, err
+		}
 		pools := profile.PoolsOf(facts, map[string]string{roleLabel: "worker"})
 		way, err := wayOf(facts, pools)
 		if err != nil {
@@ -166,7 +170,7 @@ func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Ite
 			}
 		}
 	}
-	item := profile.Item{Name: ItemKubelet, Object: map[string]any{
+	item := profile.Item{Name: ItemKubelet, Impact: v1alpha1.ImpactLow, Reason: "kubelets start on nodes with swap", Object: map[string]any{
 		"apiVersion": profile.KubeletConfigKind().Group + "/" + definition.Preferred().Name, "kind": profile.KubeletConfigKind().Kind,
 		"metadata": map[string]any{"name": kubeletConfigName},
 		"spec": map[string]any{
@@ -174,7 +178,6 @@ func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Ite
 			"kubeletConfig":             map[string]any{"failSwapOn": false},
 		},
 	}}
-	item.Impact, item.Reason, item.Blast = profile.RebootImpact(pools, "the kubelet's configuration changes")
 	item.Notes = append([]string{"nodes reboot twice in this plan: kubelets of this version must be configured to start with swap before nodes have swap"}, profile.PausedNotes(pools)...)
 	return item, nil
 }
@@ -182,25 +185,13 @@ func allow(facts profile.Facts, pools []*unstructured.Unstructured) (profile.Ite
 // swap gives nodes swap.
 func swap(facts profile.Facts, options v1alpha1.HighDensitySwapOptions, pools []*unstructured.Unstructured, way way) profile.Item {
 	config := ignition(options, way.dropIns)
-	item := profile.Item{Name: ItemSwap, Object: map[string]any{
+	item := profile.Item{Name: ItemSwap, Impact: v1alpha1.ImpactLow, Reason: "nodes have swap", Object: map[string]any{
 		"apiVersion": profile.MachineConfigKind().Group + "/" + facts.Definitions[machineConfigs].Preferred().Name,
 		"kind":       profile.MachineConfigKind().Kind,
 		"metadata":   map[string]any{"name": machineConfigName, "labels": map[string]any{roleLabel: "worker"}},
 		"spec":       map[string]any{"config": config},
 	}}
-	wanted := profile.NodeConfigOf(&unstructured.Unstructured{Object: item.Object})
-	var lacking []*unstructured.Unstructured
-	for _, pool := range pools {
-		if !profile.NodeConfigOf(profile.Rendered(facts, pool, "status")).Has(wanted) {
-			lacking = append(lacking, pool)
-		}
-	}
-	if len(lacking) == 0 && len(pools) > 0 {
-		item.Impact, item.Reason, item.Blast = v1alpha1.ImpactLow, "all nodes have these files and units already", profile.BlastOf(pools, false)
-	} else {
-		item.Impact, item.Reason, item.Blast = profile.RebootImpact(lacking, "files and units of nodes change")
-	}
-	item.Notes = append(item.Notes, diskNote(options, item.Blast.Nodes))
+	item.Notes = append(item.Notes, diskNote(options, profile.BlastOf(pools, false).Nodes))
 	if way.dropIns {
 		item.Notes = append(item.Notes, "pods of the Burstable class use swap (LimitedSwap), in proportion to the memory that they request; system services use none")
 	} else {

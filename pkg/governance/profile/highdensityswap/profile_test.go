@@ -99,6 +99,18 @@ func itemsOf(t *testing.T, f profile.Facts, options v1alpha1.HighDensitySwapOpti
 	return items
 }
 
+// weighed is an item with what it does to nodes, where the cluster takes it as it is.
+func weighed(f profile.Facts, item profile.Item) profile.Item {
+	var before *unstructured.Unstructured
+	after := &unstructured.Unstructured{Object: item.Object}
+	for _, config := range f.Objects[after.GroupVersionKind().GroupKind()] {
+		if config.GetName() == after.GetName() {
+			before = config
+		}
+	}
+	return profile.Weigh(item, f, before, after)
+}
+
 func namesOf(items []profile.Item) string {
 	var names []string
 	for _, item := range items {
@@ -210,7 +222,8 @@ func TestReview(t *testing.T) {
 			oursFiles, _, _ := unstructured.NestedSlice(config, "storage", "files")
 			_ = unstructured.SetNestedSlice(rendered.Object, append(units, ours...), "spec", "config", "systemd", "units")
 			_ = unstructured.SetNestedSlice(rendered.Object, append(files, oursFiles...), "spec", "config", "storage", "files")
-		}, v1alpha1.ImpactLow, "all nodes have these files and units already", nil},
+			add(f, mco, "MachineConfig", machineConfigName, map[string]any{"metadata": map[string]any{"labels": map[string]any{roleLabel: "worker"}}, "spec": map[string]any{"config": config}})
+		}, v1alpha1.ImpactLow, "nodes have swap", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, summarized := range []bool{false, true} {
@@ -222,6 +235,7 @@ func TestReview(t *testing.T) {
 					}
 				}
 				items := itemsOf(t, f, c.options)
+				items[0] = weighed(f, items[0])
 				if items[0].Impact != c.impact || !strings.Contains(items[0].Reason, c.reason) {
 					t.Errorf("%s: %s", items[0].Impact, items[0].Reason)
 				}
@@ -238,7 +252,17 @@ func TestReview(t *testing.T) {
 
 // Without swap nothing reboots, and no more memory is promised than is requested.
 func TestWithoutSwap(t *testing.T) {
-	items := itemsOf(t, cluster(kubelet{}), v1alpha1.HighDensitySwapOptions{EnableSwap: ptr.To(false), EnableKSM: ptr.To(false)})
+	hosted := cluster(kubelet{})
+	for _, definition := range []string{machineConfigs, machineConfigPools, kubeletConfigs} {
+		delete(hosted.Definitions, definition)
+	}
+	if err := profile.Missing(Profile{}, hosted); err != nil {
+		t.Errorf("a hosted cluster: %v", err)
+	}
+	if _, err := (Profile{}).Items(hosted, nil); !errors.As(err, new(*profile.MissingError)) || !strings.Contains(err.Error(), machineConfigs) || !strings.Contains(err.Error(), machineConfigPools) {
+		t.Errorf("swap in a hosted cluster: %v", err)
+	}
+	items := itemsOf(t, hosted, v1alpha1.HighDensitySwapOptions{EnableSwap: ptr.To(false), EnableKSM: ptr.To(false)})
 	if namesOf(items) != ItemDensity {
 		t.Fatal(namesOf(items))
 	}

@@ -60,24 +60,29 @@ func (Profile) Description() string {
 	return "The descheduler live-migrates virtual machines away from nodes under pressure (PSI)."
 }
 
-// Requires lists what it looks at.
+// Requires lists what it looks at. Plans that leave nodes alone, as in a hosted cluster, need no
+// Machine Config Operator, which Items says of the others.
 func (Profile) Requires() []profile.Requirement {
+	const mco = "the Machine Config Operator, which is part of OpenShift"
 	return []profile.Requirement{
 		{Definition: deschedulerDefinition, Kind: descheduler(), Install: "the Kube Descheduler Operator", Objects: true},
-		{Definition: machineConfigs, Kind: profile.MachineConfigKind(), Install: "the Machine Config Operator, which is part of OpenShift", Objects: true},
-		{Definition: machineConfigPools, Kind: profile.MachineConfigPoolKind(), Install: "the Machine Config Operator, which is part of OpenShift", Objects: true},
+		{Definition: machineConfigs, Kind: profile.MachineConfigKind(), Install: mco, Optional: true, Objects: true},
+		{Definition: machineConfigPools, Kind: profile.MachineConfigPoolKind(), Install: mco, Optional: true, Objects: true},
 		{Definition: hyperConvergeds, Kind: hyperConverged(), Install: "the HyperConverged Cluster Operator", Optional: true, Objects: true},
 	}
 }
 
 // Items are the MachineConfig first: the descheduler judges by what nodes report.
-func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
+func (p Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.Item, error) {
 	var options v1alpha1.LoadAwareRebalancingOptions
 	if all != nil && all.LoadAwareRebalancing != nil {
 		options = *all.LoadAwareRebalancing
 	}
 	var items []profile.Item
 	if options.EnablePSIMetrics == nil || *options.EnablePSIMetrics {
+		if err := profile.Served(p, facts, machineConfigs, machineConfigPools); err != nil {
+			return nil, err
+		}
 		items = append(items, psi(facts))
 	}
 	item, err := descheduling(facts, options)
@@ -91,7 +96,7 @@ func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.
 func psi(facts profile.Facts) profile.Item {
 	labels := map[string]string{"machineconfiguration.openshift.io/role": "worker"}
 	item := profile.Item{
-		Name: ItemPSI,
+		Name: ItemPSI, Impact: v1alpha1.ImpactLow, Reason: "nodes report pressure (PSI)",
 		Object: map[string]any{
 			"apiVersion": profile.MachineConfigKind().Group + "/" + facts.Definitions[machineConfigs].Preferred().Name,
 			"kind":       profile.MachineConfigKind().Kind,
@@ -103,21 +108,8 @@ func psi(facts profile.Facts) profile.Item {
 		},
 	}
 	pools := profile.PoolsOf(facts, labels)
-	var lacking []*unstructured.Unstructured
-	for _, pool := range pools {
-		if value, _ := profile.KernelArgument(profile.Rendered(facts, pool, "status"), "psi"); value != "1" {
-			lacking = append(lacking, pool)
-		}
-	}
-	switch {
-	case len(pools) == 0:
-		item.Impact, item.Reason, _ = profile.RebootImpact(nil, "")
+	if len(pools) == 0 {
 		item.Notes = append(item.Notes, "no MachineConfigPool selects MachineConfigs of role worker: nothing happens until there is one")
-	case len(lacking) == 0:
-		item.Impact, item.Reason = v1alpha1.ImpactLow, "psi=1 is in effect on all nodes already"
-		item.Blast = profile.BlastOf(pools, false)
-	default:
-		item.Impact, item.Reason, item.Blast = profile.RebootImpact(lacking, "kernel arguments change")
 	}
 	item.Notes = append(item.Notes, profile.PausedNotes(pools)...)
 	return item
@@ -150,6 +142,11 @@ func descheduling(facts profile.Facts, options v1alpha1.LoadAwareRebalancingOpti
 	}
 	if chosen != profileLongLifecycle {
 		addCustomizations(spec, version, options)
+		excluded, err := exclude(spec, version, current(facts))
+		if err != nil {
+			return profile.Item{}, err
+		}
+		item.Notes = append(item.Notes, excluded...)
 		item.Notes = append(item.Notes, addLimits(spec, version, facts, options)...)
 	} else {
 		item.Notes = append(item.Notes, "this descheduler has no profile for virtual machines; LongLifecycle is the closest, and it has no eviction limits of its own here")
@@ -229,6 +226,27 @@ func addCustomizations(spec map[string]any, version profile.Version, options v1a
 	if len(customizations) > 0 {
 		spec["profileCustomizations"] = customizations
 	}
+}
+
+// thresholds are the field of LowNodeUtilization that the operator refuses beside
+// devDeviationThresholds.
+const thresholds = "devLowNodeUtilizationThresholds"
+
+// exclude takes out what the KubeDescheduler has and its operator refuses beside what the plan
+// sets. Where the schema has no value for that, somebody has to.
+func exclude(spec map[string]any, version profile.Version, current *unstructured.Unstructured) ([]string, error) {
+	customizations, _ := spec["profileCustomizations"].(map[string]any)
+	if current == nil || customizations["devDeviationThresholds"] == nil {
+		return nil, nil
+	}
+	if set, _, _ := unstructured.NestedString(current.Object, "spec", "profileCustomizations", thresholds); set == "" {
+		return nil, nil
+	}
+	if !slices.Contains(version.Enum("spec", "profileCustomizations", thresholds), "") {
+		return nil, &profile.MissingError{Message: fmt.Sprintf("KubeDescheduler %s/%s has spec.profileCustomizations.%s, which its operator refuses beside devDeviationThresholds: remove that field", deschedulerNamespace, deschedulerName, thresholds)}
+	}
+	customizations[thresholds] = ""
+	return []string{"empties spec.profileCustomizations." + thresholds + ", which the descheduler's operator refuses beside devDeviationThresholds"}, nil
 }
 
 // addLimits keeps the descheduler within what live migration can do.

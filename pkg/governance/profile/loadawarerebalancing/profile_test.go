@@ -235,19 +235,28 @@ func rendered(t *testing.T, arguments ...string) *unstructured.Unstructured {
 	return parse(t, "{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: rendered-worker-1}, spec: {kernelArguments: ["+strings.Join(arguments, ", ")+"]}}")
 }
 
+// The impact is what the merged configuration of the pools becomes: package profile tests it.
 func TestImpactOfPSI(t *testing.T) {
 	for name, c := range map[string]struct {
-		arguments []string
-		want      v1alpha1.ImpactSeverity
-		blast     *v1alpha1.BlastRadius
+		ours, arguments []string
+		want            v1alpha1.ImpactSeverity
+		blast           *v1alpha1.BlastRadius
 	}{
-		"off":       {nil, v1alpha1.ImpactHigh, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Reboot: true, Waves: 5}},
-		"on":        {[]string{"psi=1"}, v1alpha1.ImpactLow, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Waves: 5}},
-		"last wins": {[]string{"psi=0", "a=b psi=1"}, v1alpha1.ImpactLow, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Waves: 5}},
-		"off again": {[]string{"psi=1", "psi=0"}, v1alpha1.ImpactHigh, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Reboot: true, Waves: 5}},
+		"off":              {nil, nil, v1alpha1.ImpactHigh, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Reboot: true, Waves: 5}},
+		"on":               {[]string{"psi=1"}, []string{"psi=1"}, v1alpha1.ImpactLow, nil},
+		"on by another":    {nil, []string{"psi=1"}, v1alpha1.ImpactHigh, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Reboot: true, Waves: 5}},
+		"on with one more": {[]string{"psi=1", "nosmt"}, []string{"psi=1", "nosmt"}, v1alpha1.ImpactHigh, &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 10, Reboot: true, Waves: 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			item := items(t, cluster(t, current, parse(t, worker), rendered(t, c.arguments...)), nil)[loadawarerebalancing.ItemPSI]
+			facts := cluster(t, current, parse(t, worker), rendered(t, c.arguments...))
+			var before *unstructured.Unstructured
+			if c.ours != nil {
+				before = rendered(t, c.ours...)
+				before.SetName("99-worker-psi-karg")
+				before.SetLabels(map[string]string{"machineconfiguration.openshift.io/role": "worker"})
+			}
+			item := items(t, facts, nil)[loadawarerebalancing.ItemPSI]
+			item = profile.Weigh(item, facts, before, &unstructured.Unstructured{Object: item.Object})
 			if item.Impact != c.want {
 				t.Errorf("impact %s (%s), want %s", item.Impact, item.Reason, c.want)
 			}
@@ -256,13 +265,45 @@ func TestImpactOfPSI(t *testing.T) {
 			}
 		})
 	}
+	weighed := func(pools ...*unstructured.Unstructured) profile.Item {
+		facts := cluster(t, current, append(pools, rendered(t))...)
+		item := items(t, facts, nil)[loadawarerebalancing.ItemPSI]
+		return profile.Weigh(item, facts, nil, &unstructured.Unstructured{Object: item.Object})
+	}
 	silent := parse(t, worker)
 	unstructured.RemoveNestedField(silent.Object, "status", "machineCount")
-	if item := items(t, cluster(t, current, silent, rendered(t)), nil)[loadawarerebalancing.ItemPSI]; item.Impact != v1alpha1.ImpactHigh || !item.Blast.Reboot || !strings.Contains(item.Reason, "is not known") {
+	if item := weighed(silent); item.Impact != v1alpha1.ImpactHigh || !item.Blast.Reboot || !strings.Contains(item.Reason, "is not known") {
 		t.Errorf("of a pool that does not say how many nodes it has: %s (%s), %+v", item.Impact, item.Reason, item.Blast)
 	}
-	if item := items(t, cluster(t, current), nil)[loadawarerebalancing.ItemPSI]; item.Impact != v1alpha1.ImpactLow {
+	if item := weighed(); item.Impact != v1alpha1.ImpactLow {
 		t.Errorf("without pools the impact is %s", item.Impact)
+	}
+}
+
+// What the descheduler's operator refuses beside what the plan sets is emptied, or the plan says
+// what stands in the way.
+func TestThresholdsExclude(t *testing.T) {
+	live := parse(t, "{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator}, spec: {profileCustomizations: {devLowNodeUtilizationThresholds: Medium, podLifetime: 24h}}}")
+	item := items(t, cluster(t, current, live), nil)[loadawarerebalancing.ItemDescheduler]
+	thresholds, set, _ := unstructured.NestedString(item.Object, "spec", "profileCustomizations", "devLowNodeUtilizationThresholds")
+	if notes := strings.Join(item.Notes, "\n"); !set || thresholds != "" || !strings.Contains(notes, "empties spec.profileCustomizations.devLowNodeUtilizationThresholds") {
+		t.Errorf("%q (%v), notes %s", thresholds, set, notes)
+	}
+	empty := live.DeepCopy()
+	_ = unstructured.SetNestedField(empty.Object, "", "spec", "profileCustomizations", "devLowNodeUtilizationThresholds")
+	for name, without := range map[string]*unstructured.Unstructured{"empty": empty, "none": parse(t, "{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator}, spec: {}}")} {
+		item := items(t, cluster(t, current, without), nil)[loadawarerebalancing.ItemDescheduler]
+		if _, set, _ := unstructured.NestedString(item.Object, "spec", "profileCustomizations", "devLowNodeUtilizationThresholds"); set {
+			t.Errorf("%s: it is set", name)
+		}
+	}
+	facts := cluster(t, current, live)
+	strict := facts.Definitions["kubedeschedulers.operator.openshift.io"]
+	spec := strict.Versions[0].Schema["properties"].(map[string]any)["spec"].(map[string]any)["properties"].(map[string]any)
+	field := spec["profileCustomizations"].(map[string]any)["properties"].(map[string]any)["devLowNodeUtilizationThresholds"].(map[string]any)
+	field["enum"] = []any{"Low", "Medium", "High"}
+	if _, err := (loadawarerebalancing.Profile{}).Items(facts, nil); !errors.As(err, new(*profile.MissingError)) || !strings.Contains(err.Error(), "spec.profileCustomizations.devLowNodeUtilizationThresholds") {
+		t.Errorf("where it cannot be emptied: %v", err)
 	}
 }
 
@@ -287,13 +328,23 @@ func TestMissing(t *testing.T) {
 	if !errors.As(err, &missing) {
 		t.Fatalf("an empty cluster: %v", err)
 	}
-	for _, says := range []string{"kubedeschedulers.operator.openshift.io", "Kube Descheduler Operator", "machineconfigs.machineconfiguration.openshift.io"} {
+	for _, says := range []string{"kubedeschedulers.operator.openshift.io", "Kube Descheduler Operator"} {
 		if !strings.Contains(missing.Message, says) {
 			t.Errorf("%q does not say %q", missing.Message, says)
 		}
 	}
 	if strings.Contains(missing.Message, "HyperConverged") {
 		t.Errorf("%q asks for what is optional", missing.Message)
+	}
+	hosted := cluster(t, current)
+	for _, definition := range []string{"machineconfigs", "machineconfigpools"} {
+		delete(hosted.Definitions, definition+".machineconfiguration.openshift.io")
+	}
+	if made := items(t, hosted, &v1alpha1.LoadAwareRebalancingOptions{EnablePSIMetrics: ptr.To(false)}); len(made) != 1 {
+		t.Errorf("a plan that leaves nodes alone, in a hosted cluster: %v", made)
+	}
+	if _, err := (loadawarerebalancing.Profile{}).Items(hosted, nil); !errors.As(err, &missing) || !strings.Contains(missing.Message, "MachineConfig (CustomResourceDefinition machineconfigs.") || !strings.Contains(missing.Message, "machineconfigpools.") {
+		t.Errorf("one that needs nodes: %v", err)
 	}
 	facts := cluster(t, current)
 	if err := profile.Missing(loadawarerebalancing.Profile{}, facts); err != nil {

@@ -100,9 +100,9 @@ func (Profile) Items(facts profile.Facts, all *v1alpha1.PlanOptions) ([]profile.
 		return nil, err
 	}
 	var items []profile.Item
-	nodes, include := count(facts), ptr.Deref(options.IncludeControlPlane, false)
+	nodes, include := count(facts, options.NodeSelector), ptr.Deref(options.IncludeControlPlane, false)
 	// In a compact cluster there is nothing but control planes.
-	if compact := nodes.known && nodes.workers == 0; !compact || !include {
+	if compact := nodes.known && nodes.workers == 0 && len(options.NodeSelector) == 0; !compact || !include {
 		item, err := workers(facts, options, nodes, chosen)
 		if err != nil {
 			return nil, err
@@ -141,9 +141,14 @@ type counted struct {
 	// unready are those of each that are not ready now.
 	unreadyWorkers, unreadyControlPlane int64
 	pools                               []string
+	// unselected are pools of which nodeSelector may take some nodes, or none.
+	unselected []string
 }
 
-func count(facts profile.Facts) counted {
+// count counts the nodes that nodeSelector takes, as far as pools tell: all nodes of a pool have
+// the labels that it selects its nodes by. Of the others nobody knows, and they count as
+// selected, which is the worst.
+func count(facts profile.Facts, selector map[string]string) counted {
 	pools := facts.Objects[profile.MachineConfigPoolKind()]
 	out := counted{known: len(pools) > 0}
 	for _, pool := range pools {
@@ -161,12 +166,31 @@ func count(facts profile.Facts) counted {
 			out.unreadyControlPlane += unready
 		case "arbiter": // it runs no virtual machines, and is no worker
 		default:
+			all, none := selection(pool, selector)
+			if none {
+				continue
+			}
+			if !all {
+				out.unselected = append(out.unselected, pool.GetName())
+			}
 			out.workers += nodes
 			out.unreadyWorkers += unready
 			out.pools = append(out.pools, pool.GetName())
 		}
 	}
 	return out
+}
+
+// selection tells whether a selector takes all nodes of a pool, or none.
+func selection(pool *unstructured.Unstructured, selector map[string]string) (all, none bool) {
+	labels, _, _ := unstructured.NestedStringMap(pool.Object, "spec", "nodeSelector", "matchLabels")
+	all = true
+	for key, value := range selector {
+		have, known := labels[key]
+		all = all && known && have == value
+		none = none || known && have != value
+	}
+	return all, none
 }
 
 // workers checks nodes that are workers and no control planes, whatever the options select.
@@ -183,19 +207,39 @@ func workers(facts profile.Facts, options v1alpha1.NodeHealthRemediationOptions,
 	case !nodes.known:
 		item.Blast = nil
 		item.Notes = append(item.Notes, "the number of nodes is not known: whether minHealthy makes sense for them was not checked")
+	case nodes.workers == 0 && len(options.NodeSelector) > 0:
+		return item, fmt.Errorf("nodeSelector selects no worker node: every pool selects its nodes by another value of these labels")
 	case nodes.workers == 0:
 		return item, fmt.Errorf("there is no worker node that is not a control plane: set includeControlPlane to have control planes remediated, one at a time")
 	default:
-		if err := sensible(threshold, nodes.workers, len(options.NodeSelector) > 0); err != nil {
+		if err := sensible(threshold, nodes.workers, len(nodes.unselected) > 0); err != nil {
 			return item, err
 		}
-		if len(options.NodeSelector) > 0 {
-			item.Notes = append(item.Notes, fmt.Sprintf("minHealthy was checked against all %d worker nodes; how many of them nodeSelector selects is not known", nodes.workers))
+		if len(nodes.unselected) > 0 {
+			item.Notes = append(item.Notes, fmt.Sprintf("minHealthy was checked against all %d worker nodes; how many of pool %s nodeSelector selects is not known: the impact counts all of them", nodes.workers, strings.Join(nodes.unselected, ", ")))
 		}
 		item.Impact, item.Reason = atOnce(item.Impact, item.Reason, nodes.unreadyWorkers)
 	}
 	item.Object = object(facts, ItemWorkers, selector, options, thresholdOf(threshold), chosen)
-	return item, nil
+	return item, excluded(facts, ItemWorkers)
+}
+
+// excluded says which fields of a NodeHealthCheck that exists exclude those that the plan sets:
+// its operator disables a check with both. They belong to others, so it is for them to remove
+// them.
+func excluded(facts profile.Facts, name string) error {
+	for _, check := range facts.Objects[healthCheck()] {
+		if check.GetName() != name {
+			continue
+		}
+		for _, pair := range [][2]string{{"maxUnhealthy", "minHealthy"}, {"escalatingRemediations", "remediationTemplate"}} {
+			field, excludes := pair[0], pair[1]
+			if _, set, _ := unstructured.NestedFieldNoCopy(check.Object, "spec", field); set {
+				return &profile.MissingError{Message: fmt.Sprintf("NodeHealthCheck %s has spec.%s, which excludes spec.%s of the profile: remove spec.%s, or delete the NodeHealthCheck (kubectl get nodehealthcheck %s -o yaml --show-managed-fields shows who set it)", name, field, excludes, field, name)}
+			}
+		}
+	}
+	return nil
 }
 
 // controlPlane checks control planes so that all but one have to be healthy: at most one is
@@ -216,7 +260,7 @@ func controlPlane(facts profile.Facts, options v1alpha1.NodeHealthRemediationOpt
 		overlapping(facts, ItemControlPlane, selector)...)
 	item.Impact, item.Reason = atOnce(item.Impact, item.Reason, nodes.unreadyControlPlane)
 	item.Object = object(facts, ItemControlPlane, selector, options, nodes.controlPlane-1, chosen)
-	return item, nil
+	return item, excluded(facts, ItemControlPlane)
 }
 
 // sensible refuses a threshold with which no node would ever be remediated. With a selector

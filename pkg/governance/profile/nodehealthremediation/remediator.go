@@ -72,25 +72,31 @@ func selfNode(facts profile.Facts, asked *v1alpha1.TemplateReference) (remediato
 }
 
 // choose returns the template that is asked for, or the one that is meant: the usual one, or
-// the only one; nil when there is none. Which of several is meant is not guessed.
+// the only one; nil when there is none. Which of several is meant is not guessed, also where
+// namespaces have several of the usual name.
 func choose(templates []*unstructured.Unstructured, asked *v1alpha1.TemplateReference, usual string) (*unstructured.Unstructured, error) {
-	var others []*unstructured.Unstructured
+	var meant, others []*unstructured.Unstructured
 	for _, template := range templates {
 		switch {
-		case asked != nil && template.GetNamespace() == asked.Namespace && template.GetName() == asked.Name,
-			asked == nil && usual != "" && template.GetName() == usual:
+		case asked != nil && template.GetNamespace() == asked.Namespace && template.GetName() == asked.Name:
 			return template, nil
-		case asked == nil:
+		case asked != nil:
+		case usual != "" && template.GetName() == usual:
+			meant = append(meant, template)
+		default:
 			others = append(others, template)
 		}
 	}
-	switch len(others) {
+	if len(meant) == 0 {
+		meant = others
+	}
+	switch len(meant) {
 	case 0:
 		return nil, nil
 	case 1:
-		return others[0], nil
+		return meant[0], nil
 	default:
-		return nil, fmt.Errorf("there are %s: set template to the one to use", namesOf(others))
+		return nil, fmt.Errorf("there are %s: set template to the one to use", namesOf(meant))
 	}
 }
 

@@ -42,7 +42,6 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 				return err
 			}
 		}
-		warnEarly(ctx, obj.(*olm.ClusterExtensionRevision), objects)
 		if r.applyCheck == nil {
 			return nil
 		}
@@ -88,7 +87,7 @@ func (r *REST) foreseen(ctx context.Context, revision *olm.ClusterExtensionRevis
 	if pastFrom(ctx) != nil || revision.Spec.LifecycleState == olm.LifecycleStateArchived {
 		return nil
 	}
-	var warnings []string
+	warnings := tooEarly(revision, objects)
 	at := map[string]int{}
 	more := map[string]int{}
 	for _, note := range r.applyCheck.Foresee(ctx, revision.Target(), objects) {
@@ -106,20 +105,18 @@ func (r *REST) foreseen(ctx context.Context, revision *olm.ClusterExtensionRevis
 	return warnings
 }
 
-// warnEarly warns of objects whose kind a later phase of the revision defines.
-func warnEarly(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) {
+// tooEarly are objects whose kind a later phase of the revision defines.
+func tooEarly(revision *olm.ClusterExtensionRevision, objects []manifest.Object) []string {
 	var phases []int
 	eachObject(revision, func(phase, _ int, _ *olm.RevisionObject) { phases = append(phases, phase) })
 	if len(phases) != len(objects) {
-		return // collect has refused it
+		return nil // collect has refused it
 	}
-	found := release.TooEarly(objects, func(i int) int { return phases[i] })
-	for _, early := range found[:min(len(found), maxApplyWarnings)] {
-		warning.AddWarning(ctx, "", early.String())
+	var warnings []string
+	for _, early := range release.TooEarly(objects, func(i int) int { return phases[i] }) {
+		warnings = append(warnings, early.String())
 	}
-	if more := len(found) - maxApplyWarnings; more > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("and %d more that come before their definitions", more))
-	}
+	return warnings
 }
 
 // withoutHidden takes what was found of an object out of its words when they may have

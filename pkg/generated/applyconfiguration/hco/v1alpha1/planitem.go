@@ -45,6 +45,9 @@ type PlanItemApplyConfiguration struct {
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
 	// applied is true when the run has written the target.
 	Applied *bool `json:"applied,omitempty"`
+	// appliedAt is when the run has written the target. Conditions of the target that are
+	// older prove nothing about it.
+	AppliedAt *v1.Time `json:"appliedAt,omitempty"`
 	// pausedSeconds is how long the objects that the item waits for were paused; this
 	// time does not count for waitTimeout.
 	PausedSeconds *int64 `json:"pausedSeconds,omitempty"`
@@ -182,6 +185,14 @@ func (b *PlanItemApplyConfiguration) WithStartedAt(value v1.Time) *PlanItemApply
 // If called multiple times, the Applied field is set to the value of the last call.
 func (b *PlanItemApplyConfiguration) WithApplied(value bool) *PlanItemApplyConfiguration {
 	b.Applied = &value
+	return b
+}
+
+// WithAppliedAt sets the AppliedAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AppliedAt field is set to the value of the last call.
+func (b *PlanItemApplyConfiguration) WithAppliedAt(value v1.Time) *PlanItemApplyConfiguration {
+	b.AppliedAt = &value
 	return b
 }
 

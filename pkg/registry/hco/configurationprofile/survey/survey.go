@@ -145,7 +145,7 @@ func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.Config
 		var items []profile.Item
 		if items, seen.lacks = p.Items(seen.facts, optionsOf(plan)); seen.lacks == nil {
 			for _, item := range items {
-				tried := s.try(ctx, p.Name(), item)
+				tried := s.try(ctx, p.Name(), seen.facts, item)
 				tried.refusal = redacted(seen.facts, tried)
 				seen.items = append(seen.items, tried)
 			}
@@ -179,7 +179,7 @@ func optionsOf(plan *hco.ConfigurationPlan) *v1alpha1.PlanOptions {
 }
 
 // try asks the cluster what it would make of one item.
-func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, item profile.Item) trial {
+func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, facts profile.Facts, item profile.Item) trial {
 	object, err := manifest.Digester{}.New(item.Object)
 	if err != nil {
 		return trial{Item: item, err: err}
@@ -192,7 +192,7 @@ func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, item pro
 	case len(found.Items) != 1:
 		t.err = fmt.Errorf("previewing %s: %d answers for one question", object.ID, len(found.Items))
 	default:
-		t.read(found.Items[0])
+		t.read(found.Items[0], facts)
 	}
 	return t
 }

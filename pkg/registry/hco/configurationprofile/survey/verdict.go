@@ -30,8 +30,14 @@ type trial struct {
 	err error
 }
 
-// read notes what the cluster said.
-func (t *trial) read(seen preview.Item) {
+// read notes what the cluster said, and what that does to nodes.
+func (t *trial) read(seen preview.Item, facts profile.Facts) {
+	weighed, err := governance.Weighed(t.Item, facts, seen.Before, seen.After)
+	if err != nil {
+		t.err = err
+		return
+	}
+	t.Item = weighed
 	switch {
 	case seen.Unread, seen.Action == rollout.Deferred, seen.Failure != nil && seen.Failure.Reason == rollout.ReasonNotServed:
 		why := seen.Message

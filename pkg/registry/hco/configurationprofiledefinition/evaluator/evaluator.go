@@ -28,7 +28,7 @@ import (
 
 // Differ says what an item would do, as a *livediff.Differ.
 type Differ interface {
-	Item(ctx context.Context, owner v1alpha1.ProfileName, item profile.Item) (hco.PlanDiffItem, bool, error)
+	Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (hco.PlanDiffItem, bool, error)
 }
 
 // Evaluator implements configurationprofiledefinition.Evaluator. It keeps nothing.
@@ -93,11 +93,11 @@ func (e *Evaluator) Evaluate(ctx context.Context, definition *hco.ConfigurationP
 	}
 	answer.ImpactSeverity = hco.ImpactNone
 	for _, item := range items {
-		shown, err := e.item(ctx, made.Name(), item)
+		shown, err := e.item(ctx, made.Name(), item, facts)
 		if err != nil {
 			return nil, err
 		}
-		answer.ImpactSeverity = hco.ImpactSeverity(governance.Worse(v1alpha1.ImpactSeverity(answer.ImpactSeverity), item.Impact))
+		answer.ImpactSeverity = hco.ImpactSeverity(governance.Worse(v1alpha1.ImpactSeverity(answer.ImpactSeverity), v1alpha1.ImpactSeverity(shown.ImpactSeverity)))
 		answer.Items = append(answer.Items, shown)
 	}
 	return answer, nil
@@ -146,8 +146,8 @@ func (e *Evaluator) facts(ctx context.Context, made *cel.Profile) (profile.Facts
 }
 
 // item is one item as a caller is shown it.
-func (e *Evaluator) item(ctx context.Context, owner v1alpha1.ProfileName, item profile.Item) (hco.EvaluatedItem, error) {
-	seen, shown, err := e.Differ.Item(ctx, owner, item)
+func (e *Evaluator) item(ctx context.Context, owner v1alpha1.ProfileName, item profile.Item, facts profile.Facts) (hco.EvaluatedItem, error) {
+	seen, shown, err := e.Differ.Item(ctx, owner, &item, facts)
 	if err != nil {
 		return hco.EvaluatedItem{}, err
 	}

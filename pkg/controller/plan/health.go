@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance"
+	"github.com/penstock-project/penstock/pkg/governance/wait"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/planwork"
+)
+
+// What is added to messages, and taken away again when it is no longer so.
+const (
+	notHealthy   = "; not healthy now: "
+	healthyAgain = "; its target is healthy now"
+)
+
+// unhealthyBefore is what was reported last against the targets of a plan.
+func unhealthyBefore(status v1alpha1.ConfigurationPlanStatus) string {
+	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHealthy)
+	if condition == nil || condition.Reason != governance.ReasonTargetUnhealthy {
+		return ""
+	}
+	return condition.Message
+}
+
+// health says of a plan that is in effect which of its targets have an operator that reports a
+// problem, and of items that failed whether their operators are content by now. Nothing is
+// written to the cluster.
+func (v *visit) health(ctx context.Context, manifests map[manifest.Digest][]byte) {
+	status := &v.plan.Status
+	var problems []string
+	for i := range status.Items {
+		item := &status.Items[i]
+		target := targetIn(manifests, *item)
+		if target == nil || !governance.Done(item.State) {
+			continue
+		}
+		if problem := v.problemOf(ctx, item, target); problem != "" {
+			problems = append(problems, fmt.Sprintf("item %s: %s", item.Name, problem))
+		}
+	}
+	v.recovered(ctx, manifests)
+	v.unhealthy = governance.Clip(strings.Join(problems, "; "))
+	status.Message, _, _ = strings.Cut(status.Message, notHealthy)
+	if v.unhealthy != "" {
+		status.Message = governance.Clip(status.Message + notHealthy + v.unhealthy)
+	}
+}
+
+// targetIn is what an item wants of its target; nil for an item that deletes it.
+func targetIn(manifests map[manifest.Digest][]byte, item v1alpha1.PlanItem) *unstructured.Unstructured {
+	target := &unstructured.Unstructured{}
+	if planwork.Goes(item) || target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]) != nil {
+		return nil
+	}
+	return target
+}
+
+// healthEvent tells of targets that are no longer healthy, and of those that are again.
+func (v *visit) healthEvent(before string) {
+	switch {
+	case before == "" && v.unhealthy != "":
+		v.event(v.plan, true, governance.ReasonTargetUnhealthy, v.unhealthy)
+	case before != "" && v.unhealthy == "" && v.plan.Status.Phase == v1alpha1.PhaseCompleted:
+		v.event(v.plan, false, governance.ReasonTargetsHealthy, "the operators of the targets report no problem any more")
+	}
+}
+
+// problemOf is what the operator of a target reports, or what its profile waited for and does
+// not hold any more.
+func (v *visit) problemOf(ctx context.Context, item *v1alpha1.PlanItem, target *unstructured.Unstructured) string {
+	live := v.live(item)
+	if problem := wait.Unhealthy(target, live, v.facts); problem != "" || live == nil {
+		return problem
+	}
+	if verdict := v.expressions.For(ctx, v.waitsOf(item), live); verdict.State != wait.Done {
+		return verdict.Message
+	}
+	return ""
+}
+
+// recovered says of items that failed whether their targets are healthy now: the plan can be
+// computed anew then, and goes on with the items that are left.
+func (v *visit) recovered(ctx context.Context, manifests map[manifest.Digest][]byte) (some bool) {
+	for i := range v.plan.Status.Items {
+		item := &v.plan.Status.Items[i]
+		target := targetIn(manifests, *item)
+		if target == nil || item.State != v1alpha1.ItemFailed || !item.Applied {
+			continue
+		}
+		live := v.live(item)
+		verdict := wait.For(target, live, v.facts, wait.Times{Now: v.Clock.Now(), Written: writtenAt(*item)})
+		if verdict.State == wait.Done {
+			verdict = v.expressions.For(ctx, v.waitsOf(item), live)
+		}
+		item.Message = strings.TrimSuffix(item.Message, healthyAgain)
+		if verdict.State == wait.Done {
+			item.Message, some = governance.Clip(item.Message+healthyAgain), true
+		}
+	}
+	return some
+}
+
+// content says of a plan that failed with an item whether the target of that is healthy now.
+func (v *visit) content(ctx context.Context) error {
+	facts, err := v.factsNow()
+	if err != nil {
+		return nil //nolint:nilerr // what is not known changes nothing
+	}
+	v.facts = facts
+	status := &v.plan.Status
+	manifests, err := v.Packs.Read(ctx, status.Manifests)
+	if err != nil {
+		return fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
+	}
+	status.Message = strings.TrimSuffix(status.Message, healthyAgain)
+	if v.recovered(ctx, manifests) {
+		status.Message = governance.Clip(status.Message + healthyAgain)
+	}
+	return nil
+}

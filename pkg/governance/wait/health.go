@@ -1,0 +1,81 @@
+package wait
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/governance/profile"
+)
+
+// Unhealthy is what operators report against a target that is in effect, in words; empty for
+// nothing. A rollout that others have begun is no complaint, and what is not seen says nothing.
+func Unhealthy(target, live *unstructured.Unstructured, facts profile.Facts) string {
+	kind := target.GroupVersionKind().GroupKind()
+	var problems []string
+	switch kind {
+	case profile.MachineConfigKind():
+		for _, pool := range profile.PoolsOf(facts, target.GetLabels()) {
+			if overrides := profile.Overrides(facts, pool, target); len(overrides) > 0 {
+				problems = append(problems, overridden(pool, target.GetName(), overrides).Message)
+			}
+			problems = append(problems, poolProblems(pool)...)
+		}
+	case profile.KubeletConfigKind():
+		if live == nil {
+			break
+		}
+		if kind, _, message := lastCondition(live); kind == "Failure" {
+			problems = append(problems, "the Machine Config Operator refuses the KubeletConfig: "+message)
+		}
+		for _, pool := range profile.PoolsOfKubeletConfig(facts, target) {
+			problems = append(problems, poolProblems(pool)...)
+		}
+	default:
+		if live == nil {
+			break
+		}
+		if message, _, degraded := complaint(live); degraded {
+			problems = append(problems, "its operator is degraded: "+message)
+		}
+		if phase, _, _ := unstructured.NestedString(live.Object, "status", "phase"); kind == healthChecks() && phase == "Disabled" {
+			message, _, _ := condition(live, "Disabled")
+			problems = append(problems, "the Node Health Check Operator has disabled it: "+message)
+		}
+	}
+	return strings.Join(problems, "; ")
+}
+
+// poolProblems are the complaints of a pool.
+func poolProblems(pool *unstructured.Unstructured) []string {
+	var problems []string
+	for _, kind := range []string{"RenderDegraded", "NodeDegraded"} {
+		if message, _, degraded := condition(pool, kind); degraded {
+			problems = append(problems, fmt.Sprintf("MachineConfigPool %q is %s: %s", pool.GetName(), kind, message))
+		}
+	}
+	return problems
+}
+
+// complaint is a condition by which an operator says that it is degraded: Degraded, or one that
+// ends in it, as operators name those of their controllers.
+func complaint(object *unstructured.Unstructured) (message string, since time.Time, holds bool) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	var kinds []string
+	for _, item := range conditions {
+		one, _ := item.(map[string]any)
+		if kind, _ := one["type"].(string); strings.HasSuffix(kind, "Degraded") && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	for _, kind := range kinds {
+		if message, since, holds = condition(object, kind); holds {
+			return message, since, true
+		}
+	}
+	return "", time.Time{}, false
+}
