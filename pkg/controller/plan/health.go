@@ -42,7 +42,7 @@ func (v *visit) health(ctx context.Context, manifests map[manifest.Digest][]byte
 		if target == nil || !governance.Done(item.State) {
 			continue
 		}
-		if problem := v.problemOf(ctx, item, target); problem != "" {
+		if problem := wait.Unhealthy(target, v.live(item), v.facts); problem != "" {
 			problems = append(problems, fmt.Sprintf("item %s: %s", item.Name, problem))
 		}
 	}
@@ -71,19 +71,6 @@ func (v *visit) healthEvent(before string) {
 	case before != "" && v.unhealthy == "" && v.plan.Status.Phase == v1alpha1.PhaseCompleted:
 		v.event(v.plan, false, governance.ReasonTargetsHealthy, "the operators of the targets report no problem any more")
 	}
-}
-
-// problemOf is what the operator of a target reports, or what its profile waited for and does
-// not hold any more.
-func (v *visit) problemOf(ctx context.Context, item *v1alpha1.PlanItem, target *unstructured.Unstructured) string {
-	live := v.live(item)
-	if problem := wait.Unhealthy(target, live, v.facts); problem != "" || live == nil {
-		return problem
-	}
-	if verdict := v.expressions.For(ctx, v.waitsOf(item), live); verdict.State != wait.Done {
-		return verdict.Message
-	}
-	return ""
 }
 
 // recovered says of items that failed whether their targets are healthy now: the plan can be

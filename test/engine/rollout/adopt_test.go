@@ -12,10 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
+	"github.com/penstock-project/penstock/test/framework/objects"
 )
 
 // with adds to the metadata of a manifest.
@@ -138,6 +140,47 @@ func writesOf(spent map[string]int) map[string]int {
 	delete(spent, "try")
 	delete(spent, "discover")
 	return spent
+}
+
+// adoptsRestored: objects that a backup program brought back are the chain's again, without
+// collision protection, and its next revision removes what it leaves out.
+func adoptsRestored(t *testing.T, c *chain) {
+	ns := c.home()
+	settings := configMap(ns, "settings", "1")
+	settings["data"].(map[string]any)["more"] = "goes"
+	service := objects.New("v1", "Service", ns, "web")
+	service["spec"] = map[string]any{"selector": map[string]any{"app": "web"}, "ports": []any{map[string]any{"port": int64(80)}}}
+	app := deployment(ns, "app", "1")
+	all := []map[string]any{settings, secret(ns, "key", map[string]any{"password": "bWFkZS11cA=="}), service, app}
+	c.roll(rev(1).phase("base", all...))
+	restored := map[string]types.UID{}
+	for _, object := range all {
+		backup := c.get(id(object))
+		if seen := names().Observe(backup); seen.Chain == "" || seen.Applied == "" {
+			t.Fatalf("%s has no marks", id(object))
+		}
+		c.remove(id(object))
+		for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"} {
+			unstructured.RemoveNestedField(backup.Object, "metadata", field)
+		}
+		unstructured.RemoveNestedField(backup.Object, "status")
+		restored[id(object).String()] = c.create(backup.Object)
+	}
+	c.until("complete", complete)
+	c.settled(t, all...)
+	delete(settings["data"].(map[string]any), "more")
+	c.roll(rev(2).phase("base", all...))
+	c.settled(t, all...)
+	for _, object := range all {
+		if live := c.get(id(object)); live.GetUID() != restored[id(object).String()] {
+			t.Errorf("%s was made again", id(object))
+		}
+	}
+	if data, _, _ := unstructured.NestedStringMap(c.get(id(settings)).Object, "data"); len(data) != 1 {
+		t.Errorf("what the next revision leaves out stays: %v", data)
+	}
+	c.roll()
+	c.settled(t)
 }
 
 // adoptsWhatIsWatched: an object that a watch by name shows costs one patch and one

@@ -35,6 +35,7 @@ func TestRollout(t *testing.T) {
 		"adoption":           adopts,
 		"adopt-others":       adoptsFromOthers,
 		"adopt-watched":      adoptsWhatIsWatched,
+		"adopt-restored":     adoptsRestored,
 		"adopt-unremovable":  adoptsWithWhatCannotGo,
 		"yield":              yieldsToAutoscalers,
 		"wiped":              survivesWipedManagedFields,

@@ -541,6 +541,7 @@ export interface PlanItem {
   message?: string;
   startedAt?: string;
   applied?: boolean;
+  appliedAt?: string;
   pausedSeconds?: number;
   lastTransitionTime?: string;
 }
