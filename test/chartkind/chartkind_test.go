@@ -30,6 +30,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/test/framework/client"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
@@ -105,29 +106,12 @@ func start(t *testing.T) shared {
 		}
 	})
 	w.MustKubectl("apply", "--server-side", "-f", filepath.Join(example, "crds.yaml"), "-f", filepath.Join(example, "operator.yaml"))
-	w.awaitStamps()
+	client.New(t, w.Config(), "default").Stamped(w.kinds)
 	w.MustKubectlInput(w.kinds, "apply", "--server-side", "-f", "-")
 	for _, name := range []string{"central", "securedcluster"} {
 		w.await(chartkind.Resource, "", name, "it is served", is("Accepted", "True", ""))
 	}
 	return w
-}
-
-// awaitStamps returns when the webhooks answer.
-func (w shared) awaitStamps() {
-	w.t.Helper()
-	var said any
-	err := poll.Until(w.t.Context(), func(context.Context) bool {
-		out := w.KubectlInput(w.kinds, "create", "--dry-run=server", "-o", "yaml", "-f", "-")
-		said = out
-		if strings.Contains(out.String(), "is invalid") {
-			w.t.Fatal(out)
-		}
-		return out.ExitCode == 0 && strings.Contains(out.Stdout, "penstock.dev/author")
-	})
-	if err != nil {
-		w.t.Fatalf("nobody notes who writes ChartKinds: %v", said)
-	}
 }
 
 // in returns the cluster for a scenario, with a namespace of its name.

@@ -188,7 +188,7 @@ func troubles(i *installation, p *page) {
 	i.roll("Succeeded", revision{extension: "after", number: 1, phases: []phase{{"all", []object{configMap("shop", "after", "a", "b")}}}})
 	p.sees("after")
 
-	p.console.stop()
+	p.console.Stop()
 	p.sees("The connection is lost", "is its process still running?", "shop")
 }
 

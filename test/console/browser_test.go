@@ -68,7 +68,7 @@ type page struct {
 func tab(t *testing.T, browser context.Context, console *served) *page {
 	t.Helper()
 	p := blank(t, browser, console)
-	p.run(chromedp.Navigate(console.address))
+	p.run(chromedp.Navigate(console.Address))
 	return p
 }
 
@@ -106,7 +106,7 @@ func (p *page) hear(event any) {
 			said = fmt.Sprintf("%s: %s", event.Entry.Source, event.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(event.Request.URL, p.console.origin+"/") && event.Request.URL != "about:blank" {
+		if !strings.HasPrefix(event.Request.URL, p.console.Origin+"/") && event.Request.URL != "about:blank" {
 			said = "a request to " + event.Request.URL
 		}
 	}

@@ -41,7 +41,7 @@ func opensCold(t *testing.T, browser context.Context, console *served) {
 	var first, usable times
 	for range 5 {
 		p := blank(t, browser, console)
-		p.run(network.SetCacheDisabled(true), chromedp.Navigate(console.address))
+		p.run(network.SetCacheDisabled(true), chromedp.Navigate(console.Address))
 		p.sees(fmt.Sprintf("All %d", manyExtensions))
 		var took struct{ First, Usable float64 }
 		p.run(evaluate(`({First: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0, Usable: performance.now()})`, &took))

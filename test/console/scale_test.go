@@ -97,12 +97,11 @@ func measured(t *testing.T, browser context.Context, console *served) {
 // snapshot reads what the overview gets first, and says how large that is.
 func snapshot(t *testing.T, console *served) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, console.origin+"/api/watch/overview", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, console.Origin+"/api/watch/overview", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, _ := strings.Cut(console.address, "#key=")
-	request.Header.Set("Authorization", "Bearer "+key)
+	request.Header.Set("Authorization", "Bearer "+console.Key)
 	request.Header.Set("Sec-Fetch-Site", "same-origin")
 	request.Header.Set("Accept-Encoding", "gzip")
 	began := time.Now()
@@ -158,8 +157,8 @@ func asProcess(t *testing.T, kubeconfig string) (*served, int) {
 	process.Await(t, "#key=")
 	process.Await(t, "interrupt to end it")
 	for line := range strings.Lines(process.Log()) {
-		if origin, _, found := strings.Cut(line, "/#key="); found {
-			return &served{address: strings.TrimSpace(line), origin: origin, stop: func() { process.Kill(t) }}, process.Pid()
+		if origin, key, found := strings.Cut(strings.TrimSpace(line), "/#key="); found {
+			return &served{Address: strings.TrimSpace(line), Origin: origin, Key: key, Stop: func() { process.Kill(t) }}, process.Pid()
 		}
 	}
 	t.Fatalf("no address with a key: %s", process.Log())

@@ -1,71 +1,19 @@
 package console
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"io"
-	"strings"
 	"testing"
 
-	"k8s.io/utils/clock"
-
-	"github.com/penstock-project/penstock/pkg/plugin/command"
-	"github.com/penstock-project/penstock/pkg/plugin/screen"
-	"github.com/penstock-project/penstock/pkg/plugin/session"
+	"github.com/penstock-project/penstock/test/framework/plugin"
 )
 
 // served is a console that somebody has opened.
-type served struct {
-	// address has the key, origin is the beginning of it.
-	address, origin string
-	// stop ends it, as an interruption does.
-	stop func()
-}
+type served = plugin.Console
 
-// serve runs a line of the plugin until the test ends, without a browser of its own and on a
-// free port.
+// serve opens a console until the test ends.
 func serve(t *testing.T, kubeconfig, line string) *served {
 	t.Helper()
-	words := strings.Fields(strings.Replace(line, "--port 8090", "--port 0", 1))
-	ctx, interrupt := context.WithCancel(context.Background())
-	reader, writer := io.Pipe()
-	ended := make(chan int, 1)
-	var complaints strings.Builder
-	go func() {
-		ended <- command.Main(ctx, session.Process{
-			Name: "kubectl-penstock", Args: append(words[2:], "--no-browser", "--kubeconfig", kubeconfig),
-			Stdin: strings.NewReader(""), Stdout: writer, Stderr: &complaints,
-			Getenv: func(string) string { return "" }, Terminal: func(any) (screen.Size, bool) { return screen.Size{}, false },
-			Clock: clock.RealClock{}, Version: "v0.1.0",
-		})
-		writer.Close()
-	}()
-	printed, err := bufio.NewReader(reader).ReadString('\n')
-	if err != nil {
-		interrupt()
-		<-ended
-		t.Fatalf("the console did not begin: %v: %s", err, complaints.String())
-	}
-	go func() { _, _ = io.Copy(io.Discard, reader) }()
-	stopped := false
-	stop := func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		interrupt()
-		if code := <-ended; code != 130 {
-			t.Errorf("the console ended with %d: %s", code, complaints.String())
-		}
-	}
-	t.Cleanup(stop)
-	address := strings.TrimSpace(printed)
-	origin, _, found := strings.Cut(address, "/#key=")
-	if !found {
-		t.Fatalf("no address with a key: %q", printed)
-	}
-	return &served{address: address, origin: origin, stop: stop}
+	return plugin.OpenConsole(t, kubeconfig, line)
 }
 
 // asTyped is how people open a console.

@@ -64,7 +64,7 @@ func inCluster(t *testing.T, i *installation, host string) *behind {
 
 // opened is what browsers open.
 func opened(t *testing.T, host string, console *behind) *served {
-	return &served{address: "https://" + host + "/", origin: "https://" + host, stop: func() { console.process.Kill(t) }}
+	return &served{Address: "https://" + host + "/", Origin: "https://" + host, Stop: func() { console.process.Kill(t) }}
 }
 
 // port is that of an address.
@@ -103,7 +103,7 @@ items:
 		return strings.TrimSpace(i.MustKubectl("create", "token", name, "-n", "shop"))
 	}
 	p := blank(t, i.browser, console)
-	p.run(security.SetIgnoreCertificateErrors(true), chromedp.Navigate(console.address+"#key="+token("dora")))
+	p.run(security.SetIgnoreCertificateErrors(true), chromedp.Navigate(console.Address+"#key="+token("dora")))
 	p.sees("Sign in", "This console acts as you")
 	p.checks("sign-in")
 	p.types("#token", "nonsense")
@@ -129,6 +129,6 @@ items:
 
 	// Of two tabs, one is not signed in by the other.
 	second := blank(t, i.browser, console)
-	second.run(security.SetIgnoreCertificateErrors(true), chromedp.Navigate(console.address))
+	second.run(security.SetIgnoreCertificateErrors(true), chromedp.Navigate(console.Address))
 	second.sees("Sign in")
 }

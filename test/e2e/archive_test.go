@@ -21,20 +21,20 @@ import (
 func storeLost(w sharedPlane) {
 	server := w.program.Serve(w.t, w, w.dataDir)
 	ns := w.namespace("lost")
-	first := revision("lost", 1).phase("all", configMap(ns, "a", "x=1"), secret(ns, "s", "hunter2"), deployment(ns, "d", "example.com/d:v1"))
-	second := revision("lost", 2).phase("all", configMap(ns, "a", "x=2"), secret(ns, "s", "hunter2"), deployment(ns, "d", "example.com/d:v1"))
-	third := revision("lost", 3).phase("all", configMap(ns, "a", "x=3"), configMap(ns, "b", "x=3"), secret(ns, "s", "hunter2"))
+	first := revision("lost", 1).Phase("all", configMap(ns, "a", "x=1"), secret(ns, "s", "hunter2"), deployment(ns, "d", "example.com/d:v1"))
+	second := revision("lost", 2).Phase("all", configMap(ns, "a", "x=2"), secret(ns, "s", "hunter2"), deployment(ns, "d", "example.com/d:v1"))
+	third := revision("lost", 3).Phase("all", configMap(ns, "a", "x=3"), configMap(ns, "b", "x=3"), secret(ns, "s", "hunter2"))
 	w.roll(first)
 	w.roll(second)
 	w.value("Archived", ".spec.lifecycleState", "cer/lost-1")
 	w.MustKubectl("delete", "cer", "lost-1", poll.TimeoutFlag)
-	w.MustKubectlInput(third.with("lifecycleState", "Paused").String(), "create", "-f", "-")
+	w.MustKubectlInput(third.With("lifecycleState", "Paused").String(), "create", "-f", "-")
 	// One that was given up, and one whose objects will not be there.
-	w.roll(revision("givenup", 1).phase("all", configMap(ns, "given-up", "x=1")))
+	w.roll(revision("givenup", 1).Phase("all", configMap(ns, "given-up", "x=1")))
 	w.MustKubectl("patch", "cer", "givenup-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
 	w.acknowledge("givenup-1", "nothing would be left of the extension")
 	w.gone("configmap/given-up", "--namespace="+ns)
-	w.roll(revision("moved", 1).phase("all", configMap(ns, "moved", "x=1")))
+	w.roll(revision("moved", 1).Phase("all", configMap(ns, "moved", "x=1")))
 
 	archive := w.exported("--extension=lost", "--extension=givenup,moved")
 	history := w.MustKubectl("get", "revisionhistory", "lost")
@@ -89,7 +89,7 @@ func storeLost(w sharedPlane) {
 	// Numbers that were used are used, the newest and those of deleted revisions.
 	for _, taken := range []draft{third, first} {
 		if out := w.KubectlInput(taken.String(), "create", "-f", "-"); out.ExitCode == 0 {
-			w.t.Errorf("%s was created again", taken.name)
+			w.t.Errorf("%s was created again", taken.Name)
 		}
 	}
 	w.says(w.imported(archive).Stderr, "lost: was imported from this archive before")
@@ -187,7 +187,7 @@ func (w sharedPlane) rows(table string) []string {
 // exportRights: who may not read a Secret gets no archive, not even a part of one.
 func exportRights(w sharedPlane) {
 	ns := w.namespace("export-rights")
-	w.roll(revision("export-rights", 1).phase("all", secret(ns, "s", "hunter2"), configMap(ns, "a", "x=1")))
+	w.roll(revision("export-rights", 1).Phase("all", secret(ns, "s", "hunter2"), configMap(ns, "a", "x=1")))
 	user := w.User("exporter", "exporters")
 	w.MustKubectl("create", "clusterrole", "exporter", "--verb=get,list",
 		"--resource=clusterextensionrevisions.olm.operatorframework.io,clusterextensionrevisions.olm.operatorframework.io/manifests,revisionhistories.olm.operatorframework.io")

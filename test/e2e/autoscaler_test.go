@@ -54,9 +54,9 @@ func autoscaled(w sharedPlane) {
 		})
 	}
 
-	w.roll(revision("autoscaled", 1).phase("all", web("web:1"), scaler))
+	w.roll(revision("autoscaled", 1).Phase("all", web("web:1"), scaler))
 	scaled("web:1", 3)
-	w.roll(revision("autoscaled", 2).phase("all", web("web:2"), scaler))
+	w.roll(revision("autoscaled", 2).Phase("all", web("web:2"), scaler))
 	scaled("web:2", 3)
 	queue.Store(2)
 	scaled("web:2", 2)

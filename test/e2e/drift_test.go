@@ -73,7 +73,7 @@ func drift(w sharedPlane) {
 		o["metadata"].(map[string]any)["annotations"] = map[string]any{"example.com/note": "ours"}
 		objects = append(objects, o)
 	}
-	w.roll(d.phase("all", objects...))
+	w.roll(d.Phase("all", objects...))
 	for name, m := range meddle {
 		m.do(name)
 		w.until(configMaps(), ns, name, asRolledOut)
@@ -112,7 +112,7 @@ func asRolledOut(o *unstructured.Unstructured) error {
 func additions(w sharedPlane) {
 	ns := w.namespace("additions")
 	draft := func(number int) draft {
-		return revision("additions", number).phase("all", deployment(ns, "server", fmt.Sprintf("example.com/server:v%d", number)))
+		return revision("additions", number).Phase("all", deployment(ns, "server", fmt.Sprintf("example.com/server:v%d", number)))
 	}
 	w.roll(draft(1))
 	in := "--namespace=" + ns
@@ -149,7 +149,7 @@ func additions(w sharedPlane) {
 // was copied from.
 func replaced(w sharedPlane) {
 	ns := w.namespace("replaced")
-	w.roll(revision("replaced", 1).phase("all", configMap(ns, "a", "x=1")))
+	w.roll(revision("replaced", 1).Phase("all", configMap(ns, "a", "x=1")))
 	in := "--namespace=" + ns
 	w.MustKubectl("patch", "cer", "replaced-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
 	w.condition("replaced-1", "Progressing", "False", "paused")
@@ -170,9 +170,9 @@ func namespaceDeleted(w sharedPlane) {
 	const ns = "namespacedeleted"
 	in := "--namespace=" + ns
 	w.roll(revision("namespacedeleted", 1).
-		phase("namespace", manifest("v1", "Namespace", "", ns)).
-		phase("configuration", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2")).
-		phase("deploy", deployment(ns, "server", "example.com/server:v1")))
+		Phase("namespace", manifest("v1", "Namespace", "", ns)).
+		Phase("configuration", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2")).
+		Phase("deploy", deployment(ns, "server", "example.com/server:v1")))
 	uid := w.read(".metadata.uid", "namespace", ns)
 	w.MustKubectl("delete", "namespace", ns, "--wait=false")
 	w.until(namespaces(), "", ns, func(o *unstructured.Unstructured) error {
@@ -193,7 +193,7 @@ func namespaceDeleted(w sharedPlane) {
 // kindDeleted: so are a definition and its instances.
 func kindDeleted(w sharedPlane) {
 	ns := w.namespace("kinddeleted")
-	w.roll(revision("kinddeleted", 1).phase("crds", definition("Pier")).phase("piers", instance("Pier", ns, "mine")).phase("last", configMap(ns, "last", "x=1")))
+	w.roll(revision("kinddeleted", 1).Phase("crds", definition("Pier")).Phase("piers", instance("Pier", ns, "mine")).Phase("last", configMap(ns, "last", "x=1")))
 	uid := w.read(".metadata.uid", "pier", "mine", "--namespace="+ns)
 	w.MustKubectl("delete", "crd", "piers.piers.example.com")
 	w.event("kinddeleted-1", "Recreated", "CustomResourceDefinition.apiextensions.k8s.io piers.piers.example.com")

@@ -53,7 +53,7 @@ func idle(w sharedPlane) {
 	server := deployment(ns, "server", "example.com/server:v1")
 	container := server["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
 	container["resources"] = map[string]any{"requests": map[string]any{"cpu": "0.5", "memory": "1024Mi"}}
-	w.roll(revision("idle", 1).phase("all", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2"), server))
+	w.roll(revision("idle", 1).Phase("all", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2"), server))
 	// And a user has added to them.
 	w.MustKubectl("annotate", "deployment/server", "secret/password", "configmap/settings", "--namespace="+ns, "example.com/note=mine")
 	w.MustKubectl("rollout", "restart", "deployment/server", "--namespace="+ns)

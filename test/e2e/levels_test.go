@@ -14,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/penstock-project/penstock/test/framework/drafts"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
@@ -22,40 +23,15 @@ const (
 	installLevel = "release.openshift.io/install-level"
 )
 
-// annotated gives an object annotations, as key and value in turn.
-func annotated(o object, pairs ...string) object {
-	annotations := map[string]any{}
-	for i := 0; i < len(pairs); i += 2 {
-		annotations[pairs[i]] = pairs[i+1]
-	}
-	o["metadata"].(map[string]any)["annotations"] = annotations
-	return o
-}
-
 // fallback is a create-only ConfigMap of an install level.
 func fallback(namespace, name, level string) object {
-	return annotated(configMap(namespace, name, "from=revision"), createOnly, "true", installLevel, level)
-}
-
-// gated makes a rollout wait until somebody writes into the ConfigMaps of a draft
-// that are labelled as gate.
-func (d draft) gated() draft {
-	return d.with("progressionProbes", []any{map[string]any{
-		"selector":   map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"gate": "yes"}}},
-		"assertions": []any{map[string]any{"cel": map[string]any{"expression": "has(self.data.open)", "message": "the gate is closed"}}},
-	}})
-}
-
-func gate(namespace string) object {
-	o := configMap(namespace, "gate", "x=1")
-	o["metadata"].(map[string]any)["labels"] = map[string]any{"gate": "yes"}
-	return o
+	return configMap(namespace, name, "from=revision").Annotated(createOnly, "true", installLevel, level)
 }
 
 // opens lets a rollout through a gate.
-func (w sharedPlane) opens(namespace string) {
+func (w sharedPlane) opens(namespace, name string) {
 	w.t.Helper()
-	w.MustKubectl("patch", "configmap", "gate", "--namespace="+namespace, "--type=merge", "-p", `{"data":{"open":"yes"}}`)
+	w.MustKubectl("patch", "configmap", name, "--namespace="+namespace, "--type=merge", "-p", drafts.OpenGate)
 }
 
 // whole is all of an object: fields, managers, version.
@@ -83,9 +59,9 @@ func levels(w sharedPlane) {
 	ns := w.namespace("levels")
 	in := "--namespace=" + ns
 	before := w.users(ns, "before")
-	d := revision("levels", 1).gated().
-		phase("defaults", fallback(ns, "before", "1"), fallback(ns, "during", "1"), fallback(ns, "after", "1"), fallback(ns, "early", "0")).
-		phase("deploy", gate(ns), configMap(ns, "sibling", "x=1"))
+	d := revision("levels", 1).Gated().
+		Phase("defaults", fallback(ns, "before", "1"), fallback(ns, "during", "1"), fallback(ns, "after", "1"), fallback(ns, "early", "0")).
+		Phase("deploy", drafts.Gate(ns, "gate"), configMap(ns, "sibling", "x=1"))
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
 
 	// What is of level 0 is there, and status says what holds the rest up.
@@ -96,7 +72,7 @@ func levels(w sharedPlane) {
 	w.says(w.MustKubectl("get", "cer", "levels-1", "-o", "yaml"), "createOnly: true", "installLevel: 1")
 	during := w.users(ns, "during")
 
-	w.opens(ns)
+	w.opens(ns, "gate")
 	w.succeeded("levels-1")
 	w.says(w.read(".data.from", "configmap", "after", in), "revision")
 	before()
@@ -119,12 +95,11 @@ func levels(w sharedPlane) {
 
 	// An update orders nothing by level: one more default is there while the rest
 	// waits.
-	next := revision("levels", 2).gated().phase("defaults", fallback(ns, "late", "1")).phase("deploy", gate(ns), configMap(ns, "stuck", "x=1"))
-	next.phases[1].(map[string]any)["objects"].([]any)[1].(map[string]any)["object"].(object)["metadata"].(map[string]any)["labels"] = map[string]any{"gate": "yes"}
+	next := revision("levels", 2).Gated().Phase("defaults", fallback(ns, "late", "1")).Phase("deploy", drafts.Gate(ns, "gate"), drafts.Gate(ns, "stuck"))
 	w.MustKubectlInput(next.String(), "create", "-f", "-")
 	w.condition("levels-2", "Progressing", "True", "ConfigMap levels/stuck: the gate is closed")
 	w.says(w.read(".data.from", "configmap", "late", in), "revision")
-	w.MustKubectl("patch", "configmap", "stuck", in, "--type=merge", "-p", `{"data":{"open":"yes"}}`)
+	w.opens(ns, "stuck")
 	w.succeeded("levels-2")
 
 	// Nothing of it is pruned or torn down.
@@ -160,7 +135,7 @@ func levelRace(w sharedPlane) {
 			w.t.Fatal("the API server does not ask the webhook")
 		}
 	}
-	w.roll(revision("levelrace", 1).phase("all", fallback(ns, "contested", "1"), configMap(ns, "other", "x=1")))
+	w.roll(revision("levelrace", 1).Phase("all", fallback(ns, "contested", "1"), configMap(ns, "other", "x=1")))
 	if !raced.Load() {
 		w.t.Fatal("the race did not happen")
 	}
@@ -204,9 +179,9 @@ func (w sharedPlane) webhook(namespace string, look func(*admissionv1.AdmissionR
 func levelRefusals(w sharedPlane) {
 	create := []string{"create", "-f", "-"}
 	ns := "default"
-	bad := revision("levelbad", 1).phase("all",
+	bad := revision("levelbad", 1).Phase("all",
 		fallback(ns, "levelbad-b", "2"), fallback(ns, "levelbad-a", " 1"), fallback(ns, "levelbad-c", "1"),
-		annotated(configMap(ns, "levelbad-d"), installLevel, "0"))
+		configMap(ns, "levelbad-d").Annotated(installLevel, "0"))
 	says := []string{
 		`spec.phases[0].objects[1].object.metadata.annotations[release.openshift.io/install-level]`, `ConfigMap default/levelbad-a: annotation release.openshift.io/install-level is " 1", want "0" or "1"`,
 		`ConfigMap default/levelbad-b: annotation release.openshift.io/install-level is "2", want "0" or "1"`,
@@ -221,17 +196,17 @@ func levelRefusals(w sharedPlane) {
 	w.succeeded("levelgood-1")
 
 	// A value without quotes is no string, and hides nothing.
-	unquoted := strings.ReplaceAll(revision("levelbad", 1).phase("all", fallback(ns, "levelbad-a", "1")).String(), `"`+installLevel+`": "1"`, `"`+installLevel+`": 1`)
+	unquoted := strings.ReplaceAll(revision("levelbad", 1).Phase("all", fallback(ns, "levelbad-a", "1")).String(), `"`+installLevel+`": "1"`, `"`+installLevel+`": 1`)
 	w.refused(unquoted, create, "metadata.annotations[release.openshift.io/install-level]", "is a number, want a string: put it in quotes")
 	w.refused(strings.Replace(unquoted, `"`+createOnly+`"`, `"`+installLevel+`": "1", "`+createOnly+`"`, 1), create, installLevel)
 
 	// Content never changes: an annotation cannot come later either.
-	w.refused(small("levelgood", 1).phase("more", fallback(ns, "levelbad-a", "7")).String(), []string{"replace", "-f", "-"}, "the phase was added")
+	w.refused(small("levelgood", 1).Phase("more", fallback(ns, "levelbad-a", "7")).String(), []string{"replace", "-f", "-"}, "the phase was added")
 
 	// What is valid and hardly meant is warned of.
 	needy := deployment(ns, "levelneedy", "example.com/image:v1")
 	spec := needy["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
 	spec["volumes"] = []any{map[string]any{"name": "v", "configMap": map[string]any{"name": "levelbad-c"}}}
-	out := w.KubectlInput(revision("levelneedy", 1).phase("all", needy, fallback(ns, "levelbad-c", "1")).String(), "create", "--dry-run=server", "-f", "-")
+	out := w.KubectlInput(revision("levelneedy", 1).Phase("all", needy, fallback(ns, "levelbad-c", "1")).String(), "create", "--dry-run=server", "-f", "-")
 	w.says(out.Stderr, "Warning: Deployment.apps default/levelneedy, of install level 0, needs ConfigMap default/levelbad-c, which is of install level 1")
 }

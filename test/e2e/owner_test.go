@@ -18,9 +18,9 @@ func collision(w sharedPlane) {
 	in := "--namespace=" + ns
 	w.MustKubectlInput(configMap(ns, "taken", "x=theirs").String(), "create", "-f", "-")
 	w.MustKubectlInput(revision("collision", 1).
-		phase("first", configMap(ns, "first", "x=1")).
-		phase("second", configMap(ns, "free", "x=1"), configMap(ns, "taken", "x=1")).
-		phase("third", configMap(ns, "third", "x=1")).String(), "create", "-f", "-")
+		Phase("first", configMap(ns, "first", "x=1")).
+		Phase("second", configMap(ns, "free", "x=1"), configMap(ns, "taken", "x=1")).
+		Phase("third", configMap(ns, "third", "x=1")).String(), "create", "-f", "-")
 	w.condition("collision-1", "Failing", "True", "ConfigMap collision/taken", "exists already", "was not made by this extension")
 	w.MustKubectl("get", "configmap", "first", in)
 	w.absent("configmap", "free", in)
@@ -55,9 +55,9 @@ func adoption(w sharedPlane) {
 	in := "--namespace=" + ns
 	w.MustKubectlInput(configMap(ns, "bare", "x=theirs", "old=theirs").String(), "create", "-f", "-")
 	w.owned(ns, "controlled")
-	d := revision("adoption", 1).phase("all",
-		configMap(ns, "bare", "x=1").protected("IfNoController"),
-		configMap(ns, "controlled", "x=1").protected("IfNoController"))
+	d := revision("adoption", 1).Phase("all",
+		configMap(ns, "bare", "x=1").Protected("IfNoController"),
+		configMap(ns, "controlled", "x=1").Protected("IfNoController"))
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
 	w.condition("adoption-1", "Failing", "True", "ConfigMap adoption/controlled", `is controlled by ConfigMap "controlled-owner"`)
 	w.says(w.read(".data.x", "configmap", "bare", in), "theirs")
@@ -70,7 +70,7 @@ func adoption(w sharedPlane) {
 	// None takes it from anyone.
 	w.owned(ns, "held")
 	w.MustKubectlInput(configMap(ns, "plain", "x=theirs").String(), "create", "-f", "-")
-	w.roll(revision("adoption-all", 1).phase("all", configMap(ns, "held", "x=1"), configMap(ns, "plain", "x=1")).with("collisionProtection", "None"))
+	w.roll(revision("adoption-all", 1).Phase("all", configMap(ns, "held", "x=1"), configMap(ns, "plain", "x=1")).With("collisionProtection", "None"))
 	w.event("adoption-all-1", "Adopted", "ConfigMap adoption/held")
 	w.value("1", ".data.x", "configmap/held", in)
 
@@ -91,9 +91,9 @@ func adoption(w sharedPlane) {
 func sharing(w sharedPlane) {
 	ns := w.namespace("sharing")
 	in := "--namespace=" + ns
-	w.roll(revision("sharing-a", 1).phase("all", configMap(ns, "shared", "x=a")))
-	w.MustKubectlInput(revision("sharing-b", 1).phase("all", configMap(ns, "own", "x=b"), configMap(ns, "shared", "x=b")).
-		with("collisionProtection", "IfNoController").String(), "create", "-f", "-")
+	w.roll(revision("sharing-a", 1).Phase("all", configMap(ns, "shared", "x=a")))
+	w.MustKubectlInput(revision("sharing-b", 1).Phase("all", configMap(ns, "own", "x=b"), configMap(ns, "shared", "x=b")).
+		With("collisionProtection", "IfNoController").String(), "create", "-f", "-")
 	w.condition("sharing-b-1", "Failing", "True", "ConfigMap sharing/shared", `belongs to the extension "sharing-a"`)
 	w.condition("sharing-a-1", "Ready", "True")
 	w.says(w.read(".data.x", "configmap", "shared", in), "a")
@@ -110,7 +110,7 @@ func sharing(w sharedPlane) {
 func controlled(w sharedPlane) {
 	ns := w.namespace("controlled")
 	in := "--namespace=" + ns
-	w.roll(revision("controlled", 1).phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1")))
+	w.roll(revision("controlled", 1).Phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1")))
 	w.MustKubectlInput(configMap(ns, "owner").String(), "create", "-f", "-")
 	own := func(name, uid string) {
 		w.t.Helper()

@@ -86,7 +86,7 @@ func byPlugin(w sharedPlane) {
 
 	// Somebody who is faster takes the number: nothing of ours is stored.
 	out = w.typesAs(plugin.User{Input: &answer{text: "y\n", before: func() {
-		w.MustKubectlInput(revision("beacon", 1).phase("all", configMap("default", "beacon-faster", "x=1")).String(), "create", "-f", "-")
+		w.MustKubectlInput(revision("beacon", 1).Phase("all", configMap("default", "beacon-faster", "x=1")).String(), "create", "-f", "-")
 	}}}, 3, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
 	w.says(out.Stderr, "somebody has created beacon-1 meanwhile: run the command again")
 

@@ -19,12 +19,12 @@ func probes(w sharedPlane) {
 	labelled := configMap(ns, "labelled", "x=1")
 	labelled["metadata"].(map[string]any)["labels"] = map[string]any{"gate": "yes"}
 	d := revision("probes", 1).
-		phase("crds", definition("Lamp")).
-		phase("condition", lamp).
-		phase("value", configMap(ns, "value", "x=1")).
-		phase("cel", labelled).
-		phase("last", configMap(ns, "last", "x=1")).
-		with("progressionProbes", []any{
+		Phase("crds", definition("Lamp")).
+		Phase("condition", lamp).
+		Phase("value", configMap(ns, "value", "x=1").Labelled("approved", "no")).
+		Phase("cel", labelled).
+		Phase("last", configMap(ns, "last", "x=1")).
+		With("progressionProbes", []any{
 			probe(kind("lamps.example.com", "Lamp"), "conditionEqual", map[string]any{"type": "Lit", "status": "True"}),
 			probe(kind("lamps.example.com", "Lamp"), "fieldsEqual", map[string]any{"fieldA": "spec.watts", "fieldB": "status.watts"}),
 			probe(map[string]any{"groupKind": map[string]any{"group": "", "kind": "ConfigMap"},
@@ -32,7 +32,6 @@ func probes(w sharedPlane) {
 			probe(map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"gate": "yes"}}}, "cel",
 				map[string]any{"expression": "has(self.data.approved) && self.data.approved == 'by-me'", "message": "somebody has to approve it"}),
 		})
-	d.phases[2].(map[string]any)["objects"].([]any)[0].(map[string]any)["object"].(object)["metadata"].(map[string]any)["labels"] = map[string]any{"approved": "no"}
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
 
 	status := func(content string) {

@@ -63,10 +63,10 @@ func refusals(w sharedPlane) {
 	}
 	many := small("refused", 2)
 	for n := range 63 {
-		many = many.phase(fmt.Sprintf("phase-%d", n))
+		many = many.Phase(fmt.Sprintf("phase-%d", n))
 	}
 	probe := func(assertion map[string]any) string {
-		return small("refused", 2).with("progressionProbes", []any{map[string]any{
+		return small("refused", 2).With("progressionProbes", []any{map[string]any{
 			"selector": map[string]any{"groupKind": map[string]any{"kind": "ConfigMap"}}, "assertions": []any{assertion},
 		}}).String()
 	}
@@ -81,14 +81,14 @@ func refusals(w sharedPlane) {
 		"listed twice":   {replaced("refused-second", "refused-first"), []string{`Duplicate value: "ConfigMap default/refused-first": is also at spec.phases[0].objects[0]: an object can be in a revision only once`}},
 		"phase twice":    {replaced(`"name": "deploy"`, `"name": "configuration"`), []string{`spec.phases[1].name: Duplicate value: "configuration"`}},
 		"bad phase":      {replaced(`"name": "deploy"`, `"name": "De ploy"`), []string{`spec.phases[1].name: Invalid value: "De ploy"`}},
-		"other name":     {small("refused", 2).named("refused-3").String(), []string{`spec.revision: Invalid value: 2: must be 3, the number at the end of metadata.name "refused-3"`}},
-		"no number":      {small("refused", 2).named("refused").String(), []string{"must be <extension>-<revision>, such as argocd-2"}},
-		"leading zero":   {small("refused", 2).named("refused-02").String(), []string{"metadata.name"}},
-		"long name":      {small("refused", 2).named(strings.Repeat("x", 53) + "-2").String(), []string{"metadata.name", "52"}},
+		"other name":     {small("refused", 2).Named("refused-3").String(), []string{`spec.revision: Invalid value: 2: must be 3, the number at the end of metadata.name "refused-3"`}},
+		"no number":      {small("refused", 2).Named("refused").String(), []string{"must be <extension>-<revision>, such as argocd-2"}},
+		"leading zero":   {small("refused", 2).Named("refused-02").String(), []string{"metadata.name"}},
+		"long name":      {small("refused", 2).Named(strings.Repeat("x", 53) + "-2").String(), []string{"metadata.name", "52"}},
 		"zero":           {small("refused", 0).String(), []string{"spec.revision: Invalid value: 0: must be from 1 to 2147483647"}},
 		"65 phases":      {many.String(), []string{"spec.phases: Too many: 65: a revision has at most 64 phases"}},
-		"state":          {small("refused", 2).with("lifecycleState", "Sleeping").String(), []string{`spec.lifecycleState: Unsupported value: "Sleeping": supported values: "Active", "Paused", "Archived"`}},
-		"protection":     {small("refused", 2).with("collisionProtection", "Always").String(), []string{`spec.collisionProtection: Unsupported value: "Always"`}},
+		"state":          {small("refused", 2).With("lifecycleState", "Sleeping").String(), []string{`spec.lifecycleState: Unsupported value: "Sleeping": supported values: "Active", "Paused", "Archived"`}},
+		"protection":     {small("refused", 2).With("collisionProtection", "Always").String(), []string{`spec.collisionProtection: Unsupported value: "Always"`}},
 		"label":          {replaced(`"name": "refused-2"`, `"name": "refused-2", "labels": {"penstock.dev/chain": "thief"}`), []string{"metadata.labels", "penstock.dev/chain"}},
 		"bad expression": {probe(map[string]any{"cel": map[string]any{"expression": "self.data."}}), []string{"spec.progressionProbes[0].assertions[0].cel.expression"}},
 		"no assertion":   {probe(map[string]any{}), []string{"spec.progressionProbes[0].assertions[0]"}},
@@ -114,7 +114,7 @@ func refusals(w sharedPlane) {
 
 // unknownFields: kubectl's default is to refuse them, at the server.
 func unknownFields(w sharedPlane) {
-	d := small("unknown", 1).with("colour", "red").String()
+	d := small("unknown", 1).With("colour", "red").String()
 	// kubectl looks into the host's OpenAPI for whether the server can do that,
 	// and the host merges ours when it gets to it.
 	w.eventually(func() (string, string) {
@@ -130,7 +130,7 @@ func unknownFields(w sharedPlane) {
 	w.says(out.Stderr, `Warning: unknown field "spec.colour"`)
 	// In a manifest every field is the business of its own kind: kubectl's option does not
 	// count, because server-side apply has none.
-	inside := small("unknown", 2).phase("more", object{"apiVersion": "v1", "kind": "ConfigMap", "colour": "red",
+	inside := small("unknown", 2).Phase("more", object{"apiVersion": "v1", "kind": "ConfigMap", "colour": "red",
 		"metadata": map[string]any{"name": "unknown-third", "namespace": "default"}})
 	w.refused(inside.String(), []string{"create", "--validate=ignore", "-f", "-"}, "spec.phases[2].objects[0].object.colour", "ConfigMap default/unknown-third")
 	w.MustKubectl("delete", "cer", "unknown-1", poll.TimeoutFlag)

@@ -20,7 +20,7 @@ func restore(w sharedPlane) {
 	lost := penstock.DataDir(w.t)
 	server := w.accepted(lost, "the store is empty")
 	ns := w.namespace("drill")
-	w.roll(revision("drill", 1).phase("all", configMap(ns, "a", "x=1"), configMap(ns, "c", "x=1"), deployment(ns, "d", "example.com/d:v1")))
+	w.roll(revision("drill", 1).Phase("all", configMap(ns, "a", "x=1"), configMap(ns, "c", "x=1"), deployment(ns, "d", "example.com/d:v1")))
 	server.Stop(w.t)
 	snapshots := filepath.Join(w.t.TempDir(), "snapshots")
 	server = w.program.Serve(w.t, w, lost, "--snapshot-dir="+snapshots)
@@ -29,7 +29,7 @@ func restore(w sharedPlane) {
 	if err != nil || len(files) != 1 {
 		w.t.Fatalf("snapshots: %v, error %v", files, err)
 	}
-	w.roll(revision("drill", 2).phase("all", configMap(ns, "a", "x=2"), configMap(ns, "b", "x=2"), deployment(ns, "d", "example.com/d:v1")))
+	w.roll(revision("drill", 2).Phase("all", configMap(ns, "a", "x=2"), configMap(ns, "b", "x=2"), deployment(ns, "d", "example.com/d:v1")))
 	w.gone("configmap/c", "--namespace="+ns)
 	objects := func() map[string]string {
 		return map[string]string{
@@ -67,7 +67,7 @@ func restore(w sharedPlane) {
 	}
 
 	// It goes on from there, also with the number that it does not know of.
-	w.roll(revision("drill", 2).phase("all", configMap(ns, "a", "x=3"), deployment(ns, "d", "example.com/d:v1")))
+	w.roll(revision("drill", 2).Phase("all", configMap(ns, "a", "x=3"), deployment(ns, "d", "example.com/d:v1")))
 	w.gone("configmap/c", "--namespace="+ns)
 	w.MustKubectl("delete", "cer", "--all", poll.TimeoutFlag)
 	w.absent("configmap", "a", "--namespace="+ns)

@@ -74,8 +74,8 @@ func firstLines(text string, n int) string {
 // paused: nothing is written, and status says what would be.
 func paused(w sharedPlane) {
 	ns := w.namespace("paused")
-	one := revision("paused", 1).phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1"))
-	w.MustKubectlInput(one.with("lifecycleState", "Paused").String(), "create", "-f", "-")
+	one := revision("paused", 1).Phase("all", configMap(ns, "a", "x=1"), configMap(ns, "b", "x=1"))
+	w.MustKubectlInput(one.With("lifecycleState", "Paused").String(), "create", "-f", "-")
 	w.condition("paused-1", "Progressing", "False", "paused")
 	w.absent("configmap", "a", "--namespace="+ns)
 	lifecycle := func(state string) {
@@ -101,7 +101,7 @@ func paused(w sharedPlane) {
 	w.value("1", ".data.x", "configmap/a", "configmap/b", "--namespace="+ns)
 
 	// While the newest one is paused, the one before it holds what it has.
-	two := revision("paused", 2).phase("all", configMap(ns, "a", "x=2")).with("lifecycleState", "Paused")
+	two := revision("paused", 2).Phase("all", configMap(ns, "a", "x=2")).With("lifecycleState", "Paused")
 	w.MustKubectlInput(two.String(), "create", "-f", "-")
 	w.condition("paused-2", "Progressing", "False", "paused")
 	w.MustKubectl("patch", "configmap", "a", "--namespace="+ns, "--type=merge", "-p", `{"data":{"x":"drifted"}}`)
@@ -135,8 +135,8 @@ func refusedByHost(w sharedPlane) {
 	bad := deployment(ns, "bad", "example.com/image:v1")
 	bad["spec"].(map[string]any)["replicas"] = -1
 	d := revision("refusedbyhost", 1).
-		phase("first", configMap(ns, "first", "x=1")).
-		phase("second", configMap(ns, "second", "x=1"), bad)
+		Phase("first", configMap(ns, "first", "x=1")).
+		Phase("second", configMap(ns, "second", "x=1"), bad)
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
 	w.condition("refusedbyhost-1", "Failing", "True", "Deployment.apps refusedbyhost/bad", "spec.replicas", "must be greater than or equal to 0")
 	w.condition("refusedbyhost-1", "Stalled", "True", "Deployment.apps refusedbyhost/bad")
@@ -145,8 +145,8 @@ func refusedByHost(w sharedPlane) {
 	w.says(w.read(`.status.phases[?(@.name=="second")].state`, "cer", "refusedbyhost-1"), "Failing")
 
 	good := revision("refusedbyhost", 2).
-		phase("first", configMap(ns, "first", "x=2")).
-		phase("second", configMap(ns, "second", "x=2"), deployment(ns, "bad", "example.com/image:v1"))
+		Phase("first", configMap(ns, "first", "x=2")).
+		Phase("second", configMap(ns, "second", "x=2"), deployment(ns, "bad", "example.com/image:v1"))
 	w.roll(good)
 	w.value("Archived", ".spec.lifecycleState", "cer/refusedbyhost-1")
 	w.value("2", ".data.x", "configmap/first", "configmap/second", "--namespace="+ns)
@@ -154,7 +154,7 @@ func refusedByHost(w sharedPlane) {
 
 // namespaceMissing: who makes what is missing need not tell us.
 func namespaceMissing(w sharedPlane) {
-	w.MustKubectlInput(revision("missing", 1).phase("all", configMap("missing", "a", "x=1")).String(), "create", "-f", "-")
+	w.MustKubectlInput(revision("missing", 1).Phase("all", configMap("missing", "a", "x=1")).String(), "create", "-f", "-")
 	w.condition("missing-1", "Failing", "True", "ConfigMap missing/a", `namespaces "missing" not found`)
 	w.namespace("missing")
 	w.succeeded("missing-1")
@@ -165,7 +165,7 @@ func namespaceMissing(w sharedPlane) {
 func retention(w sharedPlane) {
 	const last = 8
 	for n := 1; n <= last; n++ {
-		w.roll(revision("retention", n).phase("all", configMap("default", "retention", fmt.Sprintf("number=%d", n))))
+		w.roll(revision("retention", n).Phase("all", configMap("default", "retention", fmt.Sprintf("number=%d", n))))
 	}
 	w.gone("cer/retention-1", "cer/retention-2")
 	w.value("Archived", ".spec.lifecycleState", "cer/retention-7")
@@ -182,7 +182,7 @@ func retention(w sharedPlane) {
 func onePhase(w sharedPlane) {
 	const ns = "onephase"
 	crd := definition("Harbour")
-	w.roll(revision("onephase", 1).phase("all",
+	w.roll(revision("onephase", 1).Phase("all",
 		deployment(ns, "server", "example.com/server:v1"), instance("Harbour", ns, "mine"), configMap(ns, "settings", "x=1"),
 		crd, manifest("v1", "Namespace", "", ns)))
 	w.MustKubectl("get", "harbour/mine", "configmap/settings", "deployment/server", "--namespace="+ns)
@@ -198,7 +198,7 @@ func burst(w sharedPlane) {
 	const last = 5
 	var all []string
 	for n := 1; n <= last; n++ {
-		all = append(all, revision("burst", n).phase("all",
+		all = append(all, revision("burst", n).Phase("all",
 			configMap(ns, "settings", fmt.Sprintf("x=%d", n)), configMap(ns, fmt.Sprintf("only-%d", n), "x=1"),
 			deployment(ns, "server", fmt.Sprintf("example.com/server:v%d", n))).String())
 	}
@@ -215,7 +215,7 @@ func burst(w sharedPlane) {
 // kindMissing: nor who installs the definition of a kind.
 func kindMissing(w sharedPlane) {
 	ns := w.namespace("kindmissing")
-	w.MustKubectlInput(revision("kindmissing", 1).phase("all", instance("Raft", ns, "mine"), configMap(ns, "settings", "x=1")).String(), "create", "-f", "-")
+	w.MustKubectlInput(revision("kindmissing", 1).Phase("all", instance("Raft", ns, "mine"), configMap(ns, "settings", "x=1")).String(), "create", "-f", "-")
 	w.condition("kindmissing-1", "Progressing", "True", "Raft.rafts.example.com kindmissing/mine", `the cluster serves no kind "Raft"`)
 	w.absent("configmap", "settings", "--namespace="+ns)
 	w.MustKubectlInput(definition("Raft").String(), "create", "-f", "-")
@@ -237,7 +237,7 @@ func scope(w sharedPlane) {
 		"with":    {manifest("rbac.authorization.k8s.io/v1", "ClusterRole", ns, "scope"), "must be absent"},
 	} {
 		extension := "scope-" + name
-		w.MustKubectlInput(revision(extension, 1).phase("all", configMap(ns, extension, "x=1"), tc.object).String(), "create", "-f", "-")
+		w.MustKubectlInput(revision(extension, 1).Phase("all", configMap(ns, extension, "x=1"), tc.object).String(), "create", "-f", "-")
 		w.condition(extension+"-1", "Failing", "True", tc.object["kind"].(string), tc.want)
 		w.absent("configmap", extension, "--namespace="+ns)
 		w.MustKubectl("delete", "cer", extension+"-1", poll.TimeoutFlag)

@@ -18,9 +18,9 @@ func teardown(w sharedPlane) {
 	in := "--namespace=" + ns
 	last := configMap(ns, "last", "x=1")
 	w.roll(revision("teardown", 1).
-		phase("first", configMap(ns, "first", "x=1")).
-		phase("second", configMap(ns, "second", "x=1")).
-		phase("third", last))
+		Phase("first", configMap(ns, "first", "x=1")).
+		Phase("second", configMap(ns, "second", "x=1")).
+		Phase("third", last))
 	w.MustKubectl("patch", "configmap", "second", in, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	w.MustKubectl("delete", "cer", "teardown-1", "--wait=false")
 	w.gone("configmap/last", in)
@@ -46,7 +46,7 @@ func orphan(w sharedPlane) {
 	ns := w.namespace("orphan")
 	in := "--namespace=" + ns
 	draft := func(number int) draft {
-		return revision("orphan", number).phase("all", configMap(ns, "settings", "x=1"), deployment(ns, "server", "example.com/server:v1"))
+		return revision("orphan", number).Phase("all", configMap(ns, "settings", "x=1"), deployment(ns, "server", "example.com/server:v1"))
 	}
 	w.roll(draft(1))
 	uid := w.read(".metadata.uid", "deployment", "server", in)
@@ -70,7 +70,7 @@ func orphan(w sharedPlane) {
 	w.MustKubectlInput(draft(2).String(), "create", "-f", "-")
 	w.condition("orphan-2", "Failing", "True", "exists already")
 	w.MustKubectl("delete", "cer", "orphan-2", poll.TimeoutFlag)
-	w.roll(draft(3).with("collisionProtection", "IfNoController").with("adoptedTeardownPolicy", "Delete"))
+	w.roll(draft(3).With("collisionProtection", "IfNoController").With("adoptedTeardownPolicy", "Delete"))
 	if got := w.read(".metadata.uid", "deployment", "server", in); got != uid {
 		w.t.Errorf("the Deployment is another: %s, was %s", got, uid)
 	}
@@ -82,7 +82,7 @@ func orphan(w sharedPlane) {
 // so.
 func acknowledged(w sharedPlane) {
 	ns := w.namespace("acknowledged")
-	w.roll(revision("acknowledged", 1).phase("crds", definition("Anchor")).phase("deploy", configMap(ns, "settings", "x=1")))
+	w.roll(revision("acknowledged", 1).Phase("crds", definition("Anchor")).Phase("deploy", configMap(ns, "settings", "x=1")))
 	w.MustKubectlInput(instance("Anchor", ns, "mine").String(), "create", "-f", "-")
 	w.MustKubectl("delete", "cer", "acknowledged-1", "--wait=false")
 	w.condition("acknowledged-1", "Failing", "True", "CustomResourceDefinition.apiextensions.k8s.io anchors.anchors.example.com", "acknowledged/mine", "acknowledge their deletion")
@@ -107,7 +107,7 @@ func (w sharedPlane) acknowledge(name string, says ...string) {
 // instanceGone: or when there are none any more.
 func instanceGone(w sharedPlane) {
 	ns := w.namespace("instancegone")
-	w.roll(revision("instancegone", 1).phase("crds", definition("Buoy")))
+	w.roll(revision("instancegone", 1).Phase("crds", definition("Buoy")))
 	w.MustKubectlInput(instance("Buoy", ns, "mine").String(), "create", "-f", "-")
 	w.MustKubectl("delete", "cer", "instancegone-1", "--wait=false")
 	w.condition("instancegone-1", "Failing", "True", "instancegone/mine")
@@ -119,7 +119,7 @@ func instanceGone(w sharedPlane) {
 // foreground deletion is garbage collection's affair, which knows our kind.
 func foreground(w sharedPlane) {
 	ns := w.namespace("foreground")
-	w.roll(revision("foreground", 1).phase("all", configMap(ns, "a", "x=1")))
+	w.roll(revision("foreground", 1).Phase("all", configMap(ns, "a", "x=1")))
 	// Something of the user's hangs on the revision.
 	mine := configMap(ns, "mine")
 	mine["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{
@@ -136,9 +136,9 @@ func foreground(w sharedPlane) {
 func unfinished(w sharedPlane) {
 	ns := w.namespace("unfinished")
 	w.MustKubectlInput(revision("unfinished", 1).
-		phase("first", configMap(ns, "first", "x=1")).
-		phase("second", deployment(ns, "stuck", "registry.invalid/stuck:v1")).
-		phase("third", configMap(ns, "third", "x=1")).String(), "create", "-f", "-")
+		Phase("first", configMap(ns, "first", "x=1")).
+		Phase("second", deployment(ns, "stuck", "registry.invalid/stuck:v1")).
+		Phase("third", configMap(ns, "third", "x=1")).String(), "create", "-f", "-")
 	w.condition("unfinished-1", "Progressing", "True", "phase second (2 of 3)", "Deployment.apps unfinished/stuck")
 	w.absent("configmap", "third", "--namespace="+ns)
 	w.MustKubectl("delete", "cer", "unfinished-1", poll.TimeoutFlag)
@@ -153,8 +153,8 @@ func deletedStuck(w sharedPlane) {
 	in := "--namespace=" + ns
 	draft := func(number int, image string) draft {
 		return revision("deletedstuck", number).
-			phase("first", configMap(ns, "settings", fmt.Sprintf("x=%d", number)), configMap(ns, fmt.Sprintf("only-%d", number), "x=1")).
-			phase("second", deployment(ns, "server", image))
+			Phase("first", configMap(ns, "settings", fmt.Sprintf("x=%d", number)), configMap(ns, fmt.Sprintf("only-%d", number), "x=1")).
+			Phase("second", deployment(ns, "server", image))
 	}
 	w.roll(draft(1, "example.com/server:v1"))
 	w.MustKubectlInput(draft(2, "registry.invalid/server:v2").String(), "create", "-f", "-")
@@ -175,10 +175,10 @@ func archivedEarly(w sharedPlane) {
 	in := "--namespace=" + ns
 	draft := func(number int, image string) draft {
 		return revision("archivedearly", number).
-			phase("first", deployment(ns, "server", image)).
-			phase("second", configMap(ns, "settings", fmt.Sprintf("x=%d", number)))
+			Phase("first", deployment(ns, "server", image)).
+			Phase("second", configMap(ns, "settings", fmt.Sprintf("x=%d", number)))
 	}
-	one := draft(1, "example.com/server:v1").phase("third", configMap(ns, "only-1", "x=1"))
+	one := draft(1, "example.com/server:v1").Phase("third", configMap(ns, "only-1", "x=1"))
 	w.roll(one)
 	w.MustKubectlInput(draft(2, "registry.invalid/server:v2").String(), "create", "-f", "-")
 	w.condition("archivedearly-2", "Progressing", "True", "Deployment.apps archivedearly/server")
@@ -200,10 +200,10 @@ func deletedTogether(w sharedPlane) {
 	const last = 6
 	ns := w.namespace("together")
 	for n := 1; n <= last; n++ {
-		w.roll(revision("together", n).phase("first", configMap(ns, "first", fmt.Sprintf("number=%d", n))).phase("second", configMap(ns, "second", "x=1")))
+		w.roll(revision("together", n).Phase("first", configMap(ns, "first", fmt.Sprintf("number=%d", n))).Phase("second", configMap(ns, "second", "x=1")))
 	}
 	// With the seventh the sixth is archived, and so one too many.
-	w.MustKubectlInput(revision("together", last+1).phase("first", configMap(ns, "first", "number=7")).phase("second", configMap(ns, "second", "x=1")).String(), "create", "-f", "-")
+	w.MustKubectlInput(revision("together", last+1).Phase("first", configMap(ns, "first", "number=7")).Phase("second", configMap(ns, "second", "x=1")).String(), "create", "-f", "-")
 	w.value("Archived", ".spec.lifecycleState", "cer/together-6")
 	args := []string{"delete", "cer"}
 	for n := 1; n <= last+1; n++ {
@@ -243,9 +243,9 @@ func notEmpty(w sharedPlane) {
 	}
 	w.MustKubectlInput(volume.String(), "create", "-f", "-")
 	w.roll(revision("notempty", 1).
-		phase("namespace", manifest("v1", "Namespace", "", ns)).
-		phase("deploy", claim, deployment(ns, "server", "example.com/server:v1")).
-		phase("last", configMap(ns, "settings", "x=1")))
+		Phase("namespace", manifest("v1", "Namespace", "", ns)).
+		Phase("deploy", claim, deployment(ns, "server", "example.com/server:v1")).
+		Phase("last", configMap(ns, "settings", "x=1")))
 	w.value("notempty-volume", ".spec.volumeName", "pvc/data", in)
 	for _, mine := range []object{deployment(ns, "mine", "example.com/mine:v1"), configMap(ns, "uncounted", "x=1")} {
 		w.MustKubectlInput(mine.String(), "create", "-f", "-")
@@ -275,9 +275,9 @@ func notEmpty(w sharedPlane) {
 func uninstall(w sharedPlane) {
 	const ns = "uninstall"
 	w.roll(revision("uninstall", 1).
-		phase("namespace", manifest("v1", "Namespace", "", ns)).
-		phase("crds", definition("Dinghy")).
-		phase("deploy", deployment(ns, "server", "example.com/server:v1"), configMap(ns, "settings", "x=1")))
+		Phase("namespace", manifest("v1", "Namespace", "", ns)).
+		Phase("crds", definition("Dinghy")).
+		Phase("deploy", deployment(ns, "server", "example.com/server:v1"), configMap(ns, "settings", "x=1")))
 	lease := manifest("coordination.k8s.io/v1", "Lease", ns, "leader")
 	operand := deployment(ns, "operand", "example.com/operand:v1")
 	operand["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "server", "uid": w.read(".metadata.uid", "deployment", "server", "--namespace="+ns)}}

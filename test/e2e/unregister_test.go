@@ -17,14 +17,14 @@ func unregister(w sharedPlane) {
 	ns := w.namespace("leaving")
 	in := "--namespace=" + ns
 	draft := func(number int, image string) draft {
-		return revision("leaving", number).phase("crds", definition("Anchorage")).
-			phase("deploy", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2"), deployment(ns, "server", image))
+		return revision("leaving", number).Phase("crds", definition("Anchorage")).
+			Phase("deploy", configMap(ns, "settings", "x=1"), secret(ns, "password", "hunter2"), deployment(ns, "server", image))
 	}
 	w.roll(draft(1, "example.com/server:v1"))
 	w.roll(draft(2, "example.com/server:v2"))
 	w.MustKubectlInput(instance("Anchorage", ns, "mine").String(), "create", "-f", "-")
 	// One that does not come to an end.
-	w.MustKubectlInput(revision("stuck", 1).phase("all", deployment(ns, "stuck", "registry.invalid/stuck:v1"), configMap(ns, "late", "x=1")).String(), "create", "-f", "-")
+	w.MustKubectlInput(revision("stuck", 1).Phase("all", deployment(ns, "stuck", "registry.invalid/stuck:v1"), configMap(ns, "late", "x=1")).String(), "create", "-f", "-")
 	w.condition("stuck-1", "Progressing", "True", "Deployment.apps leaving/stuck")
 	w.MustKubectlInput("{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: leaving-plan}, spec: {profile: LoadAwareRebalancing, action: DryRun}}", "create", "-f", "-")
 	w.MustKubectlInput(`{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationProfileDefinition, metadata: {name: leaving-profile}, spec: {description: Anchorages are there.,

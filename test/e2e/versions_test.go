@@ -19,7 +19,7 @@ func hashedNames(w sharedPlane) {
 		last = 10
 	}
 	for version := 1; version <= last; version++ {
-		w.roll(revision(extension, version).phase("all", hashed(extension, version)...))
+		w.roll(revision(extension, version).Phase("all", hashed(extension, version)...))
 		if version > 1 {
 			w.condition(fmt.Sprintf("%s-%d", extension, version-1), "Ready", "True", "no object in the cluster belongs to it any more")
 		}
@@ -27,13 +27,13 @@ func hashedNames(w sharedPlane) {
 		w.unasked(extension)
 	}
 
-	w.roll(revision(extension, last+1).phase("all"))
+	w.roll(revision(extension, last+1).Phase("all"))
 	w.condition(fmt.Sprintf("%s-%d", extension, last), "Stalled", "True", "is one of 60 objects", "nothing would be left", "acknowledge-deletion=")
 	w.says(w.read(`.status.conditions[?(@.type=="Stalled")].reason`, "cer", fmt.Sprintf("%s-%d", extension, last)), "BudgetExceeded")
 	w.onlyHashed(extension, last)
 
 	// The next version has the objects again, so there is nothing to ask any more.
-	w.roll(revision(extension, last+2).phase("all", hashed(extension, last)...))
+	w.roll(revision(extension, last+2).Phase("all", hashed(extension, last)...))
 	w.condition(fmt.Sprintf("%s-%d", extension, last), "Stalled", "False")
 	w.onlyHashed(extension, last)
 }

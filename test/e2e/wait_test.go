@@ -42,7 +42,7 @@ func deployments() schema.GroupVersionResource {
 func (w sharedPlane) roll(d draft) {
 	w.t.Helper()
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
-	w.succeeded(d.name)
+	w.succeeded(d.Name)
 }
 
 // succeeded waits as a user does.

@@ -17,8 +17,8 @@ import (
 func small(extension string, number int) draft {
 	version := fmt.Sprintf("number=%d", number)
 	return revision(extension, number).
-		phase("configuration", configMap("default", extension+"-first", version), secret("default", extension+"-secret", "hunter2")).
-		phase("deploy", configMap("default", extension+"-second", version))
+		Phase("configuration", configMap("default", extension+"-first", version), secret("default", extension+"-secret", "hunter2")).
+		Phase("deploy", configMap("default", extension+"-second", version))
 }
 
 // create is the first thing everybody does: render plain manifests and create.
@@ -75,7 +75,7 @@ func serverSideApply(w sharedPlane) {
 		w.MustKubectlInput(d, "apply", "--server-side", "--field-manager=flux", "-f", "-")
 		w.MustKubectlInput(d, "apply", "--server-side", "-f", "-")
 	})
-	w.refused(small("serverside", 1).with("progressDeadlineMinutes", 3).phase("more").String(),
+	w.refused(small("serverside", 1).With("progressDeadlineMinutes", 3).Phase("more").String(),
 		[]string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, "spec.phases[more]", "the phase was added")
 
 	// What was read can be applied.
@@ -95,7 +95,7 @@ func clientSideApply(w sharedPlane) {
 	w.unchanged("clientside-1", func() { w.MustKubectlInput(d, "apply", "-f", "-") })
 
 	// It is still what decides about removed fields.
-	w.MustKubectlInput(small("clientside", 1).with("progressDeadlineMinutes", 5).String(), "apply", "-f", "-")
+	w.MustKubectlInput(small("clientside", 1).With("progressDeadlineMinutes", 5).String(), "apply", "-f", "-")
 	w.says(w.read(".spec.progressDeadlineMinutes", "cer", "clientside-1"), "5")
 	w.MustKubectlInput(d, "apply", "-f", "-")
 	if minutes := w.read(".spec.progressDeadlineMinutes", "cer", "clientside-1"); minutes != "" {
@@ -110,7 +110,7 @@ func diff(w sharedPlane) {
 		if out := w.KubectlInput(d.String(), "diff", flag, "-f", "-"); out.ExitCode != 0 || out.Stdout != "" {
 			w.t.Errorf("the same manifests differ: %s", out)
 		}
-		out := w.KubectlInput(d.with("progressDeadlineMinutes", 5).String(), "diff", flag, "-f", "-")
+		out := w.KubectlInput(d.With("progressDeadlineMinutes", 5).String(), "diff", flag, "-f", "-")
 		if out.ExitCode != 1 {
 			w.t.Errorf("another deadline should be a difference: %s", out)
 		}
@@ -121,7 +121,7 @@ func diff(w sharedPlane) {
 		w.t.Errorf("a revision that does not exist is a difference: %s", out)
 	}
 	w.says(out.Stdout, "+  name: diff-2", "+    - apiVersion: v1\n+      digest: sha256:")
-	other := d.phase("more").String()
+	other := d.Phase("more").String()
 	out = w.KubectlInput(other, "diff", "-f", "-")
 	if out.ExitCode < 2 {
 		w.t.Errorf("other content cannot be applied, so there is no difference to show: %s", out)

@@ -80,7 +80,7 @@ func (w shared) quiet() {
 // OtherController: where operator-controller has its lease nothing is written, and everything
 // goes on when it has gone.
 func otherController(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.author("alice")
 	lease := func(namespace string) {
 		w.MustKubectlInput(fmt.Sprintf("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: %s, namespace: %s}}", extension.OperatorControllerLease, namespace), "create", "-f", "-")

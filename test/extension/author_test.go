@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/test/framework/client"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
@@ -41,20 +42,8 @@ func authorScenarios() map[string]scenario {
 // awaitStamps returns when kube-apiserver asks who writes extensions.
 func (w shared) awaitStamps() {
 	w.t.Helper()
-	probe := &unstructured.Unstructured{}
-	probe.SetUnstructuredContent(map[string]any{
-		"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": map[string]any{"name": "probe"},
-		"spec": map[string]any{"namespace": "default", "source": map[string]any{"sourceType": "Catalog", "catalog": map[string]any{"packageName": "probe"}}},
-	})
-	var said any
-	err := poll.Until(w.t.Context(), func(ctx context.Context) bool {
-		made, err := w.host.Resource(extension.Resource).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		said = err
-		return err == nil && made.GetAnnotations()[extension.AuthorAnnotation] != ""
-	})
-	if err != nil {
-		w.t.Fatalf("nobody notes who writes extensions: %v", said)
-	}
+	w.name = "default"
+	client.New(w.t, w.Config(), "default").Stamped(w.extend("probe", "probe"))
 }
 
 // live is an extension as it is stored.
@@ -329,7 +318,7 @@ func bypass(w shared) {
 func namesake(w shared) {
 	const name = "system:apiserver"
 	w.grant(name, "User", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(person{Access: w.User(name), name: name}, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "the missing rights are named", func(e *extension.Extension) bool {
 		return strings.Contains(message(e, "Progressing"), name+" may not") && strings.Contains(message(e, "Progressing"), "serviceaccounts")
@@ -364,7 +353,7 @@ func annotations(w shared) {
 func unregistered(w shared) {
 	alice, mallory := w.alice(), w.mallory()
 	name := w.name
-	w.publish(name, bundle{pkg: name, version: "1.0.0"})
+	w.publish(name, bundle{Package: name, Version: "1.0.0"})
 	w.apply(alice, name, w.extend(name, name))
 	denied := func(who person) func(*extension.Extension) bool {
 		return func(e *extension.Extension) bool {

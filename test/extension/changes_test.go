@@ -12,6 +12,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/packages"
 )
 
 // changeScenarios are about what happens to an extension that is installed, or is being
@@ -31,10 +32,10 @@ func changeScenarios() map[string]scenario {
 
 // SameContent: another version of the same objects makes no revision.
 func sameContent(w shared) {
-	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0", text: "same"})
+	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", Text: "same"})
 	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
-	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.0.1", replaces: "1.0.0", text: "same", csvName: w.name + ".v1.0.0"})...)
+	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0", Text: "same", CSVName: w.name + ".v1.0.0"})...)
 	w.awaitExtension(w.name, "it is the newer version", installed("1.0.1"))
 	if out := w.MustKubectl("get", "cer", "-l", olmv1alpha1.ChainLabel+"="+w.name, "-o", "name"); strings.Count(out, "\n") != 1 {
 		w.t.Errorf("the revisions are %s", out)
@@ -45,9 +46,9 @@ func sameContent(w shared) {
 // still being rolled out.
 func stuckCorrected(w shared) {
 	w.publish(w.name,
-		bundle{pkg: w.name, version: "1.0.0"},
-		bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0", image: "registry.invalid/x:v1"},
-		bundle{pkg: w.name, version: "1.1.1", replaces: "1.1.0", skipRange: ">=1.0.0 <1.1.1"})
+		bundle{Package: w.name, Version: "1.0.0"},
+		bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0", Image: "registry.invalid/x:v1"},
+		bundle{Package: w.name, Version: "1.1.1", Replaces: "1.1.0", SkipRange: ">=1.0.0 <1.1.1"})
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0"))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
@@ -64,7 +65,7 @@ func stuckCorrected(w shared) {
 
 // Held: a rollback holds until the spec is written again.
 func heldRollback(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"}, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"}, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0"))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
@@ -84,7 +85,7 @@ func heldRollback(w shared) {
 // CatalogGone: what is installed is kept as it is, also when its catalog is gone, and goes
 // when it is deleted.
 func catalogGone(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	// A setting changes on the revision that is there.
 	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [patch]}\n")
 	only := fmt.Sprintf("selector: {matchLabels: {olm.operatorframework.io/metadata.name: %s}}", w.name)
@@ -103,22 +104,22 @@ func catalogGone(w shared) {
 // ImageGone: an image that cannot be had is asked for again.
 func imageGone(w shared) {
 	folder := w.t.TempDir()
-	b := bundle{pkg: w.name, version: "1.0.0", ref: w.images.Host + "/bundles/" + w.name + ":v1.0.0"}
-	if err := os.WriteFile(filepath.Join(folder, "catalog.yaml"), []byte(catalogOf(b)), 0o600); err != nil {
+	b := bundle{Package: w.name, Version: "1.0.0", Ref: w.images.Host + "/bundles/" + w.name + ":v1.0.0"}
+	if err := os.WriteFile(filepath.Join(folder, "catalog.yaml"), []byte(packages.Catalog(b)), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 	w.serveCatalog(w.name, w.images.Push(w.t, folder, "catalogs/"+w.name))
 	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "the image is missing", func(e *extension.Extension) bool {
-		return condition(e, "Progressing") == "True/Retrying" && strings.Contains(message(e, "Progressing"), b.ref)
+		return condition(e, "Progressing") == "True/Retrying" && strings.Contains(message(e, "Progressing"), b.Ref)
 	})
-	w.push(bundle{pkg: w.name, version: "1.0.0"})
+	w.push(bundle{Package: w.name, Version: "1.0.0"})
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 
 // TwoOfOne: the second extension of a package takes nothing from the first.
 func twoOfOne(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
@@ -151,7 +152,7 @@ func plainImage(w shared) {
 
 // Settings: what may change of a revision changes without another one, in the author's name.
 func changedSettings(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [get, patch]}\n")
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))

@@ -79,8 +79,8 @@ func (w shared) there(objects ...string) {
 // its objects.
 func latest(w shared) {
 	policy := fmt.Sprintf("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: %s}, spec: {podSelector: {}}}", w.name)
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"}, bundle{pkg: w.name, version: "1.0.1", replaces: "1.0.0"},
-		bundle{pkg: w.name, version: "1.2.0", replaces: "1.0.1", more: []string{policy}})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"}, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0"},
+		bundle{Package: w.name, Version: "1.2.0", Replaces: "1.0.1", More: []string{policy}})
 	alice := w.installer()
 	w.apply(alice, w.name, w.extend(w.name, w.name, "selector: {matchLabels: {olm.operatorframework.io/metadata.name: "+w.name+"}}"))
 	e := w.awaitExtension(w.name, "the latest version is installed", all(installed("1.2.0"), is(
@@ -98,7 +98,7 @@ func latest(w shared) {
 
 // SamePriority: two catalogs have the package, and none counts more; a selector decides.
 func samePriority(w shared) {
-	one := w.push(bundle{pkg: w.name, version: "1.0.0"})
+	one := w.push(bundle{Package: w.name, Version: "1.0.0"})
 	w.publish(w.name+"-a", one)
 	w.publish(w.name+"-b", one)
 	alice := w.installer()
@@ -113,8 +113,8 @@ func samePriority(w shared) {
 // WatchNamespace: what a bundle of each install mode takes, in OLM's words.
 func watchNamespace(w shared) {
 	single, own, every := w.name+"-single", w.name+"-own", w.name+"-all"
-	w.publish(w.name, bundle{pkg: single, version: "1.0.0", modes: []string{"SingleNamespace"}}, bundle{pkg: own, version: "1.0.0", modes: []string{"OwnNamespace"}},
-		bundle{pkg: every, version: "1.0.0", modes: []string{"AllNamespaces"}})
+	w.publish(w.name, bundle{Package: single, Version: "1.0.0", Modes: []string{"SingleNamespace"}}, bundle{Package: own, Version: "1.0.0", Modes: []string{"OwnNamespace"}},
+		bundle{Package: every, Version: "1.0.0", Modes: []string{"AllNamespaces"}})
 	w.MustKubectl("create", "namespace", w.name+"-watched")
 	alice := w.installer()
 	watch := func(namespace string) string {
@@ -148,7 +148,7 @@ func watchNamespace(w shared) {
 
 // DeploymentConfig: what the user says of the Deployment is in it.
 func deploymentConfig(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name, "config: {configType: Inline, inline: {deploymentConfig: {nodeSelector: {disk: ssd}}}}"))
 	w.there("deployment/" + w.name)
 	if got := w.MustKubectl("-n", w.name, "get", "deployment", w.name, "-o=jsonpath={.spec.template.spec.nodeSelector.disk}"); got != "ssd" {
@@ -162,7 +162,7 @@ func largeDefinition(w shared) {
 	for i := range 250 {
 		fmt.Fprintf(&properties, "              field%03d: {type: string, description: %q}\n", i, strings.Repeat("what it is for ", 260))
 	}
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0", more: []string{definitionOf(w.name, properties.String())}})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", More: []string{definitionOf(w.name, properties.String())}})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 	if got := w.MustKubectl("get", "crd", w.name+"s.example.com", "-o=jsonpath={.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.field249.type}"); got != "string" {
@@ -195,7 +195,7 @@ spec:
 
 // Restored: what somebody deletes or edits is brought back; what users add besides stays.
 func restored(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 	w.MustKubectl("-n", w.name, "annotate", "deployment", w.name, "example.com/mine=yes")
@@ -226,7 +226,7 @@ func restored(w shared) {
 
 // NamespaceAppears: what it is installed into comes later.
 func namespaceAppears(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	later := w.name + "-later"
 	w.apply(w.installer(), w.name, strings.Replace(w.extend(w.name, w.name), "namespace: "+w.name, "namespace: "+later, 1))
 	w.awaitExtension(w.name, "it waits for its namespace", is("Progressing=True/Retrying: "+later, "Installed=False/Failed"))
@@ -236,7 +236,7 @@ func namespaceAppears(w shared) {
 
 // ConflictRemoved: an object of somebody else is in the way, until it is removed.
 func conflictRemoved(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.MustKubectl("-n", w.name, "create", "deployment", w.name, "--image=registry.example.com/other:v1")
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it collides", is("Progressing=True/Retrying: revision object collisions in phase", "Progressing=True/Retrying: Deployment "+w.name+"/"+w.name,
@@ -247,7 +247,7 @@ func conflictRemoved(w shared) {
 
 // CatalogDeleted: what is installed stays, is repaired, and follows what needs no catalog.
 func catalogDeleted(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.installer()
 	selector := "selector: {matchLabels: {olm.operatorframework.io/metadata.name: " + w.name + "}}"
 	w.apply(alice, w.name, w.extend(w.name, w.name, selector))
@@ -308,13 +308,13 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 
 // Deprecation: what the catalog says of the bundle that is installed.
 func deprecation(w shared) {
-	pushed := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0", deprecated: "1.0.0 has holes"})
+	pushed := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", Deprecated: "1.0.0 has holes"})
 	w.apply(w.installer(), w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed, and deprecated", all(installed("1.0.0"), is(
 		"Deprecated=True/Deprecated: 1.0.0 has holes", "BundleDeprecated=True/Deprecated: 1.0.0 has holes",
 		"PackageDeprecated=False/NotDeprecated: package not deprecated", "ChannelDeprecated=False/NotDeprecated: channel not deprecated",
 		status.UpgradeAvailable+"=False/NewestInstalled")))
-	w.publish(w.name, append(pushed, bundle{pkg: w.name, version: "1.0.1", replaces: "1.0.0"})...)
+	w.publish(w.name, append(pushed, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0"})...)
 	w.awaitExtension(w.name, "another one is proposed, and the installed one is still deprecated", all(installed("1.0.0"), is(
 		status.UpgradeAvailable+"=True/Proposed: "+w.name+"-2 (1.0.1)", "BundleDeprecated=True/Deprecated: 1.0.0 has holes", "Ready=True/Succeeded: is proposed")))
 }

@@ -29,7 +29,7 @@ func conformUpdate() map[string]scenario {
 // user takes that on; objects that it does not have go.
 func update(w shared) {
 	extra := fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s-extra}, data: {}}", w.name)
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0", more: []string{extra}}, bundle{pkg: w.name, version: "1.0.1", replaces: "1.0.0"}, bundle{pkg: w.name, version: "1.2.0", replaces: "1.0.1"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", More: []string{extra}}, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0"}, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.0.1"})
 	alice := w.installer()
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0"))
 	w.awaitExtension(w.name, "1.0.0 is installed", installed("1.0.0"))
@@ -52,7 +52,7 @@ func update(w shared) {
 // AutoUpdate: a newer version of the catalog comes by itself, in the name of the ServiceAccount
 // that the author may act as.
 func autoUpdate(w shared) {
-	pushed := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	pushed := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.MustKubectl("-n", w.name, "create", "serviceaccount", "installer")
 	w.grant("installer", "ServiceAccount", mayInstall)
 	alice := w.person("alice", mayWrite+mayInstall+`
@@ -60,7 +60,7 @@ func autoUpdate(w shared) {
 `)
 	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
 	w.awaitExtension(w.name, "1.0.0 is installed", installed("1.0.0"))
-	w.publish(w.name, append(pushed, bundle{pkg: w.name, version: "1.0.1", replaces: "1.0.0"})...)
+	w.publish(w.name, append(pushed, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0"})...)
 	w.awaitExtension(w.name, "1.0.1 is installed", installed("1.0.1"))
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "the ServiceAccount is cleared, and nothing else changes", all(installed("1.0.1"), func(e *extension.Extension) bool { return e.Spec.ServiceAccount == nil }))
@@ -68,8 +68,8 @@ func autoUpdate(w shared) {
 
 // StuckUpgrade: both revisions are told, with what is wrong, and an edit of the spec corrects it.
 func stuckUpgrade(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"}, bundle{pkg: w.name, version: "1.0.1", replaces: "1.0.0", image: plane.UnpullableImages + "nothing:v1"},
-		bundle{pkg: w.name, version: "1.0.2", replaces: "1.0.1", skipRange: ">=1.0.0 <1.0.2"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"}, bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0", Image: plane.UnpullableImages + "nothing:v1"},
+		bundle{Package: w.name, Version: "1.0.2", Replaces: "1.0.1", SkipRange: ">=1.0.0 <1.0.2"})
 	alice := w.installer()
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0"))
 	w.awaitExtension(w.name, "1.0.0 is installed", installed("1.0.0"))
@@ -93,7 +93,7 @@ func stuckUpgrade(w shared) {
 
 // Duplicate: a second extension of the same package takes nothing from the first.
 func duplicate(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.installer()
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
@@ -106,8 +106,8 @@ func duplicate(w shared) {
 // UnsafeDefinition: a definition that loses a field is refused, until the user takes that on.
 func unsafeDefinition(w shared) {
 	w.publish(w.name,
-		bundle{pkg: w.name, version: "1.0.0", more: []string{definitionOf(w.name, "              size: {type: string}\n              color: {type: string}\n")}},
-		bundle{pkg: w.name, version: "1.0.1", replaces: "1.0.0", more: []string{definitionOf(w.name, "              size: {type: string}\n")}})
+		bundle{Package: w.name, Version: "1.0.0", More: []string{definitionOf(w.name, "              size: {type: string}\n              color: {type: string}\n")}},
+		bundle{Package: w.name, Version: "1.0.1", Replaces: "1.0.0", More: []string{definitionOf(w.name, "              size: {type: string}\n")}})
 	alice := w.installer()
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0"))
 	w.awaitExtension(w.name, "1.0.0 is installed", installed("1.0.0"))

@@ -19,9 +19,9 @@ func farScenarios() map[string]scenario {
 // OnFailure: a rollout that misses its deadline is rolled back, and the rollback holds until the
 // spec is written again.
 func onFailure(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"},
-		bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0", image: plane.UnpullableImages + "nothing:v1"},
-		bundle{pkg: w.name, version: "1.1.1", replaces: "1.1.0", skipRange: ">=1.0.0 <1.1.1"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"},
+		bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0", Image: plane.UnpullableImages + "nothing:v1"},
+		bundle{Package: w.name, Version: "1.1.1", Replaces: "1.1.0", SkipRange: ">=1.0.0 <1.1.1"})
 	alice := w.author("alice")
 	write := func(version string) {
 		w.apply(alice, w.name, w.extend(w.name, w.name, "version: "+version, extension.OnFailureAnnotation+": Rollback", extension.ProgressDeadlineAnnotation+`: "1"`))

@@ -42,7 +42,7 @@ func TestGateKilled(t *testing.T) {
 // n-th change. It returns whether there were so many.
 func (m *mortal) thereAndBack(n int) (killed bool) {
 	m.t.Helper()
-	m.publish(m.name, bundle{pkg: m.name, version: "1.0.0"})
+	m.publish(m.name, bundle{Package: m.name, Version: "1.0.0"})
 	m.insist(m.author("alice").Access, m.extend(m.name, m.name))
 	m.awaitRevision(m.name+"-1", "it was rolled out", succeeded)
 	m.awaitExtension(m.name, "it is installed", installed("1.0.0"))

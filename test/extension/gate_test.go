@@ -36,7 +36,7 @@ var (
 func TestGate(t *testing.T) {
 	t.Parallel()
 	w := start(t).in(t, "gate")
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"}, bundle{pkg: w.name, version: "2.0.0", replaces: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"}, bundle{Package: w.name, Version: "2.0.0", Replaces: "1.0.0"})
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0"))
 	w.awaitRevision(w.name+"-1", "it was rolled out", succeeded)

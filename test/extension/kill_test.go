@@ -19,6 +19,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/packages"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/registry"
 	"github.com/penstock-project/penstock/test/framework/replicas"
@@ -126,14 +127,14 @@ func behindChange(n int, watches []watch.Interface, counts func(name string) boo
 // deletes the extension. At its end all is as if the program had never died.
 func (m mortal) lifetime() {
 	m.t.Helper()
-	one, two := m.push(bundle{pkg: m.name, version: "1.0.0"}), m.push(bundle{pkg: m.name, version: "1.1.0", replaces: "1.0.0"})
+	one, two := m.push(bundle{Package: m.name, Version: "1.0.0"}), m.push(bundle{Package: m.name, Version: "1.1.0", Replaces: "1.0.0"})
 	first, second := m.pushCatalog(m.name, one), m.pushCatalog(m.name, one, two)
 	alice := m.author("alice")
-	m.insist(m.Access, catalogManifest(m.name, first))
+	m.insist(m.Access, packages.CatalogManifest(m.name, first))
 	m.insist(alice.Access, m.extend(m.name, m.name))
 	m.awaitExtension(m.name, "it is installed", all(installed("1.0.0"), is("Ready=True/Succeeded")))
 	before := m.uids()
-	m.insist(m.Access, catalogManifest(m.name, second))
+	m.insist(m.Access, packages.CatalogManifest(m.name, second))
 	m.awaitRevision(m.name+"-2", "the newer version is proposed", waitsForApproval)
 	m.insist(alice.Access, m.extend(m.name, m.name, "version: 1.1.0"))
 	m.awaitExtension(m.name, "it is upgraded", all(installed("1.1.0"), is("Ready=True/Succeeded", "Available=True/ProbesSucceeded", "Stalled=False/NotStalled"),

@@ -21,7 +21,7 @@ func loopScenarios() map[string]scenario {
 // Install: a package of a catalog is installed in the name of who wrote the extension, with
 // exactly the rights that this takes.
 func install(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))

@@ -24,7 +24,7 @@ func nameScenarios() map[string]scenario {
 // Denied: whoever wrote the extension lacks rights. The condition names them, nothing is
 // written, and it continues by itself when they are given.
 func denied(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	bob := w.person("bob", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")
 	w.apply(bob, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "the missing rights are named", func(e *extension.Extension) bool {
@@ -41,16 +41,16 @@ func denied(w shared) {
 // Proposed: what a catalog brings later is not for the author to have decided. It comes as a
 // proposal; a newer one takes its place; a person approves it in their own name.
 func proposed(w shared) {
-	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
-	bundles = w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})...)
+	bundles = w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})...)
 	first := w.awaitRevision(w.name+"-2", "it is proposed", waitsForApproval)
 	if cause := first.Annotations[olmv1alpha1.ChangeCauseAnnotation]; cause != "1.1.0 proposed, from channel stable" {
 		w.t.Errorf("the cause is %q", cause)
 	}
-	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.2.0", replaces: "1.1.0", skipRange: ">=1.0.0 <1.2.0"})...)
+	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.1.0", SkipRange: ">=1.0.0 <1.2.0"})...)
 	w.awaitRevision(w.name+"-3", "the newer version is proposed", waitsForApproval)
 	w.awaitGone(revisions, w.name+"-2", "nobody approved the older one")
 	carol := w.person("carol", mayApprove+mayInstall)
@@ -64,7 +64,7 @@ func proposed(w shared) {
 
 // Manual: also an installation waits, and whoever approves needs the rights, not the author.
 func manual(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	bob := w.person("bob", mayWrite+mayCreate)
 	w.apply(bob, w.name, w.extend(w.name, w.name, "penstock.dev/upgrade-approval: Manual"))
 	w.awaitRevision(w.name+"-1", "it is proposed", waitsForApproval)
@@ -82,12 +82,12 @@ func manual(w shared) {
 // ServiceAccount: later upgrades are made in the name of the ServiceAccount that the author may
 // impersonate.
 func serviceAccount(w shared) {
-	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.grant("installer", "ServiceAccount", mayInstall)
 	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [\"\"], resources: [serviceaccounts], resourceNames: [installer], verbs: [impersonate]}\n")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
-	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})...)
+	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})...)
 	w.awaitExtension(w.name, "it is upgraded", installed("1.1.0"))
 	r := w.awaitRevision(w.name+"-2", "it was rolled out", succeeded)
 	if who := r.Status.RequestedBy; who == nil || who.Username != "system:serviceaccount:"+w.name+":installer" {

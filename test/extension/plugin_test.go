@@ -27,17 +27,11 @@ const mayFollow = `
 - {apiGroups: [catalog.penstock.dev], resources: [catalogpackages, catalogpackages/upgrades], verbs: [get, list]}
 `
 
-// always answers yes to every question.
-type always struct{}
-
-// Read implements io.Reader.
-func (always) Read(p []byte) (int, error) { return copy(p, "y\n"), nil }
-
 // types runs a line of the plugin as the help of its command has it, with the names of the
 // scenario in it, and fails unless it ends with a code. Somebody answers yes when they are asked.
 func (w shared) types(who person, code int, line string) plugin.Output {
 	w.t.Helper()
-	user := plugin.User{Kubeconfig: who.Kubeconfig(), Input: always{}}
+	user := plugin.User{Kubeconfig: who.Kubeconfig(), Input: plugin.Yes{}}
 	out := user.Run(w.t, strings.NewReplacer("lighthouse", w.name, "harbour", w.name, "examples", w.name, "Beacon", w.name).Replace(line))
 	if out.ExitCode != code {
 		w.t.Fatalf("want exit %d: %s", code, out)
@@ -58,7 +52,7 @@ func (w shared) says(text string, wanted ...string) {
 // that was proposed, and uninstall: each example of the commands' help.
 func byPlugin(w shared) {
 	alice := w.person("alice", mayWrite+mayInstall+mayFollow)
-	one := bundle{pkg: w.name, version: "1.0.0"}
+	one := bundle{Package: w.name, Version: "1.0.0"}
 	one = w.publish(w.name, one)[0]
 	// 1. What there is.
 	w.says(w.types(alice, 0, `kubectl penstock search lighthouse`).Stdout, w.name, "1.0.0", "stable")
@@ -73,7 +67,7 @@ func byPlugin(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 	w.types(alice, 3, `kubectl penstock install lighthouse -n harbour --yes`)
 	// 3. A newer version is there, and the spec leaves it out.
-	two := w.publish(w.name, one, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})[1]
+	two := w.publish(w.name, one, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})[1]
 	w.says(w.types(alice, 0, `kubectl penstock upgrades lighthouse`).Stdout, "1.0.0 is installed", "1.1.0 is blocked: it is not in the range 1.0.x (Range)")
 	w.says(w.types(alice, 0, `kubectl penstock upgrades`).Stdout, w.name, "Manual")
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse --dry-run`).Stderr, "nothing is proposed")
@@ -81,7 +75,7 @@ func byPlugin(w shared) {
 	w.awaitExtension(w.name, "it is upgraded", installed("1.1.0"))
 	// 4. One that is proposed is reviewed and approved.
 	alice.MustKubectl("patch", "clusterextension", w.name, "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"1.x"}}}}`)
-	w.publish(w.name, one, two, bundle{pkg: w.name, version: "1.2.0", replaces: "1.1.0"})
+	w.publish(w.name, one, two, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.1.0"})
 	proposal := w.awaitRevision(w.name+"-3", "it is proposed", waitsForApproval)
 	w.says(w.types(alice, 1, `kubectl penstock upgrade lighthouse --dry-run`).Stdout, "1.2.0 proposed, from channel stable", w.name+"-2 → "+w.name+"-3", "text")
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse`).Stderr, "Roll out "+proposal.Name)
@@ -102,7 +96,7 @@ func byPlugin(w shared) {
 // deniedByPlugin: whoever may write extensions and not what is in the package is told what they
 // lack, and nothing is installed.
 func deniedByPlugin(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	bob := w.person("bob", mayWrite+mayFollow+`
 - {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}`)
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", w.name) })
@@ -125,7 +119,7 @@ func deniedByPlugin(w shared) {
 // leaveByPlugin: uninstall that takes too long says what is left, and deletes nothing else;
 // with orphans revisions and objects stay, and the next extension of the name takes them over.
 func leaveByPlugin(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	alice := w.person("alice", mayWrite+mayInstall+mayFollow)
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", w.name) })
 	install := func() string {

@@ -210,7 +210,7 @@ func (s skewed) midway(n int) (times int) {
 // install rolls the extension out, and returns what is there.
 func (s skewed) install() (before map[string]string) {
 	s.t.Helper()
-	s.publish(s.name, bundle{pkg: s.name, version: "1.0.0"})
+	s.publish(s.name, bundle{Package: s.name, Version: "1.0.0"})
 	s.insist(s.author("alice").Access, s.extend(s.name, s.name))
 	s.arrive(byEngine)
 	return s.seen()

@@ -147,7 +147,7 @@ func (a abroad) far() {
 	a.way.Far(a.t, 50*time.Millisecond)
 	defer a.way.Far(a.t, 0)
 	a.point()
-	a.publish(a.name, bundle{pkg: a.name, version: "1.0.0"}, bundle{pkg: a.name, version: "1.1.0", replaces: "1.0.0"})
+	a.publish(a.name, bundle{Package: a.name, Version: "1.0.0"}, bundle{Package: a.name, Version: "1.1.0", Replaces: "1.0.0"})
 	bob := a.user()
 	for _, version := range []string{"1.0.0", "1.1.0"} {
 		a.apply(bob, a.name, a.extend(a.name, a.name, "version: "+version, a.leads(), extension.ProgressDeadlineAnnotation+`: "1"`))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/penstock-project/penstock/test/framework/packages"
 )
 
 // templateScenarios are about catalogs whose image follows a template.
@@ -18,13 +20,13 @@ func templateScenarios() map[string]scenario {
 func followed(w shared) {
 	var all []bundle
 	for i, version := range []string{"1.0.0", "1.1.0"} {
-		one := bundle{pkg: w.name, version: version}
+		one := bundle{Package: w.name, Version: version}
 		if i > 0 {
-			one.replaces = "1.0.0"
+			one.Replaces = "1.0.0"
 		}
 		all = append(all, w.push(one))
 		folder := w.t.TempDir()
-		if err := os.WriteFile(filepath.Join(folder, "catalog.yaml"), []byte(catalogOf(all...)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "catalog.yaml"), []byte(packages.Catalog(all...)), 0o600); err != nil {
 			w.t.Fatal(err)
 		}
 		w.images.Push(w.t, folder, "catalogs/"+w.name+":v"+version)

@@ -55,7 +55,7 @@ func (w shared) hasRevision(name string, want bool) {
 
 // Object: to take over an object of somebody else takes the right to change it.
 func objectOfOthers(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	object := w.name + "-config"
 	w.MustKubectl("-n", w.name, "create", "configmap", object, "--from-literal=text=theirs")
 	shown := func() string {
@@ -80,7 +80,7 @@ func objectOfOthers(w shared) {
 // Chain: a chain of somebody else is continued only with the rights to what goes by that, and
 // never when another object owns it, or by a proposal.
 func chainOfOthers(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	uid := w.MustKubectl("get", "namespace", w.name, "-o", "jsonpath={.metadata.uid}")
 	owned := w.name + "-owned"
 	for chain, owners := range map[string]string{w.name: "[]", owned: fmt.Sprintf("[{apiVersion: v1, kind: Namespace, name: %s, uid: %s, controller: true}]", w.name, uid)} {
@@ -121,7 +121,7 @@ spec:
 // Configuration: what it brings is judged for the author, here objects in another namespace,
 // and rules of a role.
 func configured(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0", ownNamespace: true})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", OwnNamespace: true})
 	other, chart := w.name+"-other", w.name+"-chart"
 	w.MustKubectl("create", "namespace", other)
 	mallory := w.person("mallory", mayWrite+mayCreate)
@@ -166,12 +166,12 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[2]q}]
 
 // Selector: a catalog that the selector leaves out changes nothing, whatever it offers.
 func selected(w shared) {
-	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name, "selector: {matchLabels: {olm.operatorframework.io/metadata.name: "+w.name+"}}"))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
-	w.publish(w.name+"-other", bundle{pkg: w.name, version: "9.0.0", replaces: "1.0.0"})
+	w.publish(w.name+"-other", bundle{Package: w.name, Version: "9.0.0", Replaces: "1.0.0"})
 	w.MustKubectl("patch", "clustercatalog", w.name+"-other", "--type=merge", "-p", `{"spec":{"priority":100}}`)
-	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})...)
+	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})...)
 	r := w.awaitRevision(w.name+"-2", "it is proposed", waitsForApproval)
 	if cause := r.Annotations[olmv1alpha1.ChangeCauseAnnotation]; cause != "1.1.0 proposed, from channel stable" || r.Annotations[extension.CatalogAnnotation] != w.name {
 		w.t.Errorf("%s, of catalog %s", cause, r.Annotations[extension.CatalogAnnotation])
@@ -182,13 +182,13 @@ func selected(w shared) {
 // whoever acts bound it: the ServiceAccount, or the author.
 func catalogOfOthers(w shared) {
 	other := w.name + "-other"
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.grant("installer", "ServiceAccount", mayInstall)
 	alice := w.person("alice", mayWrite+mayInstall+"- {apiGroups: [\"\"], resources: [serviceaccounts], resourceNames: [installer], verbs: [impersonate]}\n")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 	role := fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s}, rules: [{apiGroups: [\"\"], resources: [secrets], verbs: [get]}]}", other)
-	w.publish(other, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0", more: []string{role}})
+	w.publish(other, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0", More: []string{role}})
 	w.MustKubectl("patch", "clustercatalog", other, "--type=merge", "-p", `{"spec":{"priority":100}}`)
 	w.awaitExtension(w.name, "the ServiceAccount may not hand that on", all(deniedTo("system:serviceaccount:"+w.name+":installer", "get secrets", "granted by ClusterRole "+other),
 		func(e *extension.Extension) bool {
@@ -209,7 +209,7 @@ func withdrawn(w shared) {
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name))
 	w.grant(alice.name, "User", mayWrite)
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.awaitExtension(w.name, "alice may no longer", all(is("Ready=False/Denied"), func(e *extension.Extension) bool {
 		return strings.Contains(message(e, "Ready"), alice.name+" may not create clusterextensionrevisions")
 	}))
@@ -218,19 +218,19 @@ func withdrawn(w shared) {
 
 // NotImpersonate: a ServiceAccount that its author may not impersonate gives nobody rights.
 func notImpersonate(w shared) {
-	bundles := w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.grant("installer", "ServiceAccount", mayInstall)
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
-	w.publish(w.name, append(bundles, bundle{pkg: w.name, version: "1.1.0", replaces: "1.0.0"})...)
+	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})...)
 	w.awaitRevision(w.name+"-2", "it is proposed", waitsForApproval)
 }
 
 // Deletion: who may write an extension, and delete it, does not therefore delete what its author
 // wants to stay.
 func deleted(w shared) {
-	w.publish(w.name, bundle{pkg: w.name, version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(w.author("alice"), w.name, w.extend(w.name, w.name, "penstock.dev/teardown-policy: Orphan"))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 	mallory := w.person("mallory", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create, get, patch]}\n")

@@ -7,8 +7,11 @@
 //	cable      a way to a server that can be cut, and be long
 //	penstock   the program: built once, served, killed and started again
 //	pod        the container of a Pod, run as a kubelet would, from the files of an image
+//	client     kubectl get, create, patch, wait … in the process of the test
 //	plugin     kubectl penstock, as a user types it, in the process of the test
 //	objects    the smallest ConfigMap, Secret, Deployment … that a kube-apiserver takes
+//	drafts     ClusterExtensionRevisions as a person writes them
+//	packages   packages of OLM: bundles, and catalogs of them
 //	widgets    a kind that somebody else owns, and a profile of it that a user defines
 //	registry   a registry for images, with a certificate and a password
 //	poll       waiting for what no watch tells
@@ -20,6 +23,7 @@
 //
 // What a test is about decides where it is:
 //
+//	test/smoke      a tour: each capability once, whole, on one control plane (make test)
 //	test/engine     the engine against a kube-apiserver, without our API
 //	test/server     the API server: its manners, rights, certificates, stores, replicas
 //	test/extension  ClusterExtensions: catalogs, resolution, Helm, what comes from OLM

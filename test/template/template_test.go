@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
-	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
+	"github.com/penstock-project/penstock/test/framework/client"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/poll"
@@ -77,23 +77,10 @@ func start(t *testing.T) shared {
 	return w
 }
 
-// awaitStamps returns when kube-apiserver asks about templates: it learns of webhooks from a
-// watch.
+// awaitStamps returns when kube-apiserver asks about templates.
 func (w shared) awaitStamps() {
 	w.t.Helper()
-	probe := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(`{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource", "metadata": {"name": "probe", "namespace": "default", "annotations": {"olm.catalogImageTemplate": "x"}}, "spec": {"sourceType": "grpc"}}`), &probe.Object); err != nil {
-		w.t.Fatal(err)
-	}
-	var said any
-	err := poll.Until(w.t.Context(), func(ctx context.Context) bool {
-		made, err := w.host.Resource(annotated.CatalogSources().Resource).Namespace("default").Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		said = err
-		return err == nil && made.GetAnnotations()[extension.AuthorAnnotation] != ""
-	})
-	if err != nil {
-		w.t.Fatalf("nobody notes who writes templates: %v", said)
-	}
+	client.New(w.t, w.Config(), "default").Stamped(`{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "CatalogSource", "metadata": {"name": "probe", "annotations": {"olm.catalogImageTemplate": "x"}}, "spec": {"sourceType": "grpc"}}`)
 }
 
 // in returns the cluster for a scenario, with a namespace of its name.

@@ -43,6 +43,12 @@ type User struct {
 	Folder string
 }
 
+// Yes is what somebody types who answers yes to every question.
+type Yes struct{}
+
+// Read implements io.Reader.
+func (Yes) Read(into []byte) (int, error) { return copy(into, "y\n"), nil }
+
 // Run runs a line such as `kubectl penstock status`. Quotes group words as in a shell.
 func (u User) Run(t testing.TB, line string) Output {
 	t.Helper()

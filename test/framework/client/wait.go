@@ -1,0 +1,238 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/poll"
+)
+
+// Until returns an object when a check returns nil. The check is called with nil for an object
+// that is not there.
+func (c *Client) Until(object string, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
+	c.t.Helper()
+	objects, name := c.named(object)
+	var last *unstructured.Unstructured
+	lacks := fmt.Errorf("nothing was read")
+	passes := func(found *unstructured.Unstructured) bool {
+		last, lacks = found, check(found)
+		return lacks == nil
+	}
+	if err := c.watch(objects, fields.OneTermEqualSelector(metav1.ObjectNameField, name), passes); err != nil {
+		shown := []byte("gone")
+		if last != nil {
+			last.SetManagedFields(nil)
+			shown, _ = json.MarshalIndent(last, "", " ")
+		}
+		c.t.Fatalf("%s: %v (%v); it is %s", object, lacks, err, shown)
+	}
+	return last
+}
+
+// watch returns when one of the selected objects passes, or when passes is true of nil while
+// there is none.
+func (c *Client) watch(objects dynamic.ResourceInterface, selector fields.Selector, passes func(*unstructured.Unstructured) bool) error {
+	ctx, cancel := context.WithTimeout(c.t.Context(), poll.Patience)
+	defer cancel()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector.String()
+			return objects.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector.String()
+			return objects.Watch(ctx, options)
+		},
+	}
+	none := func(store cache.Store) (bool, error) { return len(store.List()) == 0 && passes(nil), nil }
+	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, none, func(event watch.Event) (bool, error) {
+		found, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Deleted {
+			found = nil
+		}
+		return passes(found), nil
+	})
+	return err
+}
+
+// Gone returns when an object does not exist.
+func (c *Client) Gone(object string) {
+	c.t.Helper()
+	c.Until(object, func(found *unstructured.Unstructured) error {
+		if found != nil {
+			return fmt.Errorf("it is there")
+		}
+		return nil
+	})
+}
+
+// There returns an object when it exists.
+func (c *Client) There(object string) *unstructured.Unstructured {
+	c.t.Helper()
+	return c.Until(object, exists)
+}
+
+func exists(found *unstructured.Unstructured) error {
+	if found == nil {
+		return fmt.Errorf("it is not there")
+	}
+	return nil
+}
+
+// Becomes returns when a field of an object, named by a JSONPath without braces, has a value.
+func (c *Client) Becomes(object, path, want string) {
+	c.t.Helper()
+	c.Until(object, func(found *unstructured.Unstructured) error {
+		if err := exists(found); err != nil {
+			return err
+		}
+		got, err := field(found, path)
+		if err == nil && got != want {
+			err = fmt.Errorf("%s is %q, want %q", path, got, want)
+		}
+		return err
+	})
+}
+
+// Mentions returns when a field of an object has a part.
+func (c *Client) Mentions(object, path, part string) {
+	c.t.Helper()
+	c.Until(object, func(found *unstructured.Unstructured) error {
+		if err := exists(found); err != nil {
+			return err
+		}
+		got, err := field(found, path)
+		if err == nil && !strings.Contains(got, part) {
+			err = fmt.Errorf("%s is %q, and does not mention %q", path, got, part)
+		}
+		return err
+	})
+}
+
+// Field is the value of a field as it is now, "" for none.
+func (c *Client) Field(object, path string) string {
+	c.t.Helper()
+	got, err := field(c.Get(object), path)
+	if err != nil {
+		c.t.Fatalf("reading %s: %v", object, err)
+	}
+	return got
+}
+
+// Is fails unless a field has a value now.
+func (c *Client) Is(object, path, want string) {
+	c.t.Helper()
+	if got := c.Field(object, path); got != want {
+		c.t.Errorf("%s of %s is %q, want %q", path, object, got, want)
+	}
+}
+
+func field(object *unstructured.Unstructured, path string) (string, error) {
+	parsed := jsonpath.New("field").AllowMissingKeys(true)
+	if err := parsed.Parse("{" + path + "}"); err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	err := parsed.Execute(&out, object.Object)
+	return out.String(), err
+}
+
+// Condition returns when a condition of an object, for the object as it is, has a status, and a
+// reason and message that have all the texts.
+func (c *Client) Condition(object, kind, status string, texts ...string) {
+	c.t.Helper()
+	c.Until(object, func(found *unstructured.Unstructured) error {
+		if err := exists(found); err != nil {
+			return err
+		}
+		for _, one := range conditions(found) {
+			if one.Type != kind {
+				continue
+			}
+			said := fmt.Sprintf("%s %s: %s", one.Status, one.Reason, one.Message)
+			if one.ObservedGeneration != 0 && one.ObservedGeneration != found.GetGeneration() {
+				return fmt.Errorf("condition %s is of generation %d, not of %d", kind, one.ObservedGeneration, found.GetGeneration())
+			}
+			if string(one.Status) != status {
+				return fmt.Errorf("condition %s is %s, want %s", kind, said, status)
+			}
+			for _, text := range texts {
+				if !strings.Contains(said, text) {
+					return fmt.Errorf("condition %s does not say %q: %s", kind, text, said)
+				}
+			}
+			return nil
+		}
+		return fmt.Errorf("there is no condition %s", kind)
+	})
+}
+
+// conditions are those of a status.
+func conditions(object *unstructured.Unstructured) []metav1.Condition {
+	var status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	}
+	content, err := json.Marshal(object.Object["status"])
+	if err != nil || json.Unmarshal(content, &status) != nil {
+		return nil
+	}
+	return status.Conditions
+}
+
+// Event returns when there is an event about an object of the cluster that says all the texts.
+func (c *Client) Event(about, reason string, texts ...string) {
+	c.t.Helper()
+	events := c.objects.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(metav1.NamespaceDefault)
+	var seen []string
+	selector := fields.SelectorFromSet(fields.Set{"involvedObject.name": about, "reason": reason})
+	err := c.watch(events, selector, func(found *unstructured.Unstructured) bool {
+		if found == nil {
+			return false
+		}
+		note, _, _ := unstructured.NestedString(found.Object, "message")
+		seen = append(seen, note)
+		for _, text := range texts {
+			if !strings.Contains(note, text) {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		c.t.Errorf("no event %s about %s says %q (%v); seen:\n%s", reason, about, texts, err, strings.Join(seen, "\n"))
+	}
+}
+
+// Stamped returns when Penstock's webhooks answer, about the kind of a manifest: kube-apiserver
+// learns of webhooks from a watch of its own. The manifest is not created.
+func (c *Client) Stamped(manifest string) {
+	c.t.Helper()
+	probe := c.decoded(manifest)[0]
+	var said error
+	err := poll.Until(c.t.Context(), func(context.Context) bool {
+		made, err := c.create(probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		said = err
+		if apierrors.IsInvalid(err) {
+			c.t.Fatal(err)
+		}
+		return err == nil && made.GetAnnotations()[extension.AuthorAnnotation] != ""
+	})
+	if err != nil {
+		c.t.Fatalf("nobody notes who writes a %s: %v", probe.GetKind(), said)
+	}
+}
