@@ -1,0 +1,13 @@
+//go:build integration
+
+package smoke_test
+
+// check: everything that an installation needs is there, and so says one command.
+func check(s scenario) {
+	said := s.types(0, "check")
+	s.Says(said, "✓ apiservice v1alpha1.olm.operatorframework.io", "✓ apiservice v1alpha1.hco.kubevirt.io", "✓ may deploy and pause: yes")
+	s.Lacks(said, "✗")
+	s.Says(s.types(0, "version"), "kubectl-penstock v0.0.0-test", "penstock         devel")
+	s.Says(s.server.Fetch(s.t, s.cluster.Config(), "/metrics"), "penstock_")
+	s.Says(s.server.Fetch(s.t, s.cluster.Config(), "/readyz"), "ok")
+}

@@ -1,0 +1,18 @@
+//go:build integration
+
+package smoke_test
+
+// freeze: Penstock writes nothing in the whole cluster until somebody ends the freeze, and each
+// revision that waits says who began it.
+func freeze(s scenario) {
+	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1")))
+	s.Says(s.types(0, `freeze --reason "the year ends"`), "frozen by admin: the year ends")
+	s.Create(s.revision(2).Phase("all", s.configMap("settings", "x=2")).String())
+	s.Condition("cer/freeze-2", "Progressing", "False", "Frozen", "frozen by admin: the year ends; nothing is written")
+	s.Is("configmap/settings", ".data.x", "1")
+	s.Says(s.types(3, `freeze --reason "me too"`), "by admin: the year ends")
+
+	s.types(0, "unfreeze")
+	s.succeeds("cer/freeze-2")
+	s.Is("configmap/settings", ".data.x", "2")
+}

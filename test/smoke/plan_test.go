@@ -1,0 +1,60 @@
+//go:build integration
+
+package smoke_test
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// plan: a change to an object that another operator owns is computed, read, approved by its hash,
+// and undone in the same way.
+func plan(s scenario) {
+	root, err := plane.Root()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, file := range []string{"definitions.yaml", "cluster.yaml", "plan-without-reboots.yaml"} {
+		content, err := os.ReadFile(filepath.Join(root, "artifacts", "examples", "rebalancing", file))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.Apply(string(content))
+	}
+	const descheduler = "kubedescheduler/cluster"
+	there := s.At("openshift-kube-descheduler-operator")
+	interval := func(want string) {
+		s.t.Helper()
+		there.Is(descheduler, ".spec.deschedulingIntervalSeconds", want)
+	}
+
+	// Review: nothing is changed, and nothing is approved that was not read.
+	s.Becomes("configplan/rebalance", ".status.phase", "ReviewRequired")
+	s.Says(s.types(0, "plan show rebalance"), "ReviewRequired", "configure-descheduler", "takes .spec.deschedulingIntervalSeconds", "from tester", "-  - LongLifecycle", "hash sha256:")
+	interval("3600")
+	s.Says(s.runs(2, "plan approve rebalance"), "--hash is required")
+	s.Says(s.runs(3, "plan approve rebalance --hash sha256:0"), "read it again")
+
+	// Execute, in the name of the profile.
+	s.Says(s.types(0, "plan approve rebalance --comment CHG-4711 --wait"), "Approve plan rebalance", "✓ configure-descheduler", "rebalance: Completed")
+	s.Is("configplan/rebalance", ".status.phase", "Completed")
+	interval("60")
+	s.Says(there.JSON(descheduler), "hco.kubevirt.io/governed-by")
+
+	// Drift is reported, and waits for a decision.
+	there.PatchAs("mallory", descheduler, `{"spec":{"deschedulingIntervalSeconds":900}}`)
+	s.Becomes("configplan/rebalance", ".status.phase", "Drifted")
+	interval("900")
+	there.PatchAs("mallory", descheduler, `{"spec":{"deschedulingIntervalSeconds":60}}`)
+	s.Becomes("configplan/rebalance", ".status.phase", "Completed")
+
+	// Undo is a plan to be read, too.
+	s.runs(0, "plan undo rebalance --run 1")
+	s.Becomes("configplan/rebalance", ".status.phase", "ReviewRequired")
+	s.Is("configplan/rebalance", ".status.items[*].name", "restore-configure-descheduler")
+	s.Says(s.types(0, "plan approve rebalance --wait"), "rebalance: Completed")
+	interval("3600")
+	there.Is(descheduler, ".spec.profiles", `["AffinityAndTaints","LongLifecycle"]`)
+}

@@ -1,0 +1,28 @@
+//go:build integration
+
+package smoke_test
+
+import (
+	"os"
+
+	"github.com/penstock-project/penstock/test/framework/drafts"
+	"github.com/penstock-project/penstock/test/framework/objects"
+)
+
+// target: a revision may name the cluster that it is rolled out into, by a Secret with a kubeconfig,
+// and whoever asks for that needs the right to use the Secret. Here it leads back to the host.
+func target(s scenario) {
+	there := s.revision(1).Phase("all", s.configMap("settings", "x=1")).With("targetRef", map[string]any{"name": s.name})
+	alice, _ := s.person("alice", "* clusterextensionrevisions.olm.operatorframework.io", "* configmaps")
+	alice.Refused(there.String(), "alice-target may not use targets.policy.penstock.dev target")
+
+	s.Create(there.String())
+	s.Condition("cer/target-1", "Failing", "True", "TargetUnavailable", "there is no such Secret")
+	kubeconfig, err := os.ReadFile(s.cluster.In(s.t).User("engine-there", "system:masters").Kubeconfig())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.At("penstock-system").Create(drafts.Object(objects.Secret("penstock-system", s.name, "kubeconfig="+string(kubeconfig))).String())
+	s.succeeds("cer/target-1")
+	s.Is("configmap/settings", ".data.x", "1")
+}

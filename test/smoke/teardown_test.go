@@ -1,0 +1,24 @@
+//go:build integration
+
+package smoke_test
+
+// teardown: a deletion goes through the phases in reverse order, and waits for each object to be
+// gone.
+func teardown(s scenario) {
+	s.roll(s.revision(1).
+		Phase("first", s.configMap("first", "x=1")).
+		Phase("second", s.configMap("second", "x=1")).
+		Phase("third", s.configMap("third", "x=1")))
+	s.Patch("configmap/second", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+	s.Says(s.WouldDelete("cer/teardown-1"), "would delete 3 objects: 3 ConfigMap")
+
+	s.Delete("cer/teardown-1")
+	s.Gone("configmap/third")
+	s.Condition("cer/teardown-1", "Progressing", "True", "2 objects are still to go", "ConfigMap teardown/second", "finalizers")
+	s.Is("configmap/first", ".metadata.deletionTimestamp", "")
+
+	s.Patch("configmap/second", `{"metadata":{"finalizers":null}}`)
+	s.Gone("cer/teardown-1")
+	s.Absent("configmap/first")
+	s.Absent("configmap/second")
+}
