@@ -23,6 +23,9 @@ const (
 	CollisionProtectionAnnotation = "penstock.dev/collision-protection"
 	// TeardownPolicyAnnotation is Delete, the default, or Orphan.
 	TeardownPolicyAnnotation = "penstock.dev/teardown-policy"
+	// AcceptRequirementsAnnotation is "true" when the packages and kinds that a bundle requires
+	// are there, so that it is installed without a look at them, or "false", the default.
+	AcceptRequirementsAnnotation = "penstock.dev/accept-requirements"
 	// TargetAnnotation names the Secret with the kubeconfig of another cluster, in the
 	// namespace of Penstock. It is for new extensions: it does not change.
 	TargetAnnotation = "penstock.dev/target"

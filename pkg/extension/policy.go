@@ -39,6 +39,8 @@ type Policy struct {
 	CollisionProtection string
 	// TeardownPolicy is Delete or Orphan.
 	TeardownPolicy string
+	// AcceptRequirements installs bundles that require others.
+	AcceptRequirements bool
 	// Target is the name of a Secret, empty for the cluster that Penstock is in.
 	Target string
 }
@@ -104,6 +106,11 @@ func (p *Policy) set(name, value string) *field.Error {
 		return choice(&p.CollisionProtection, "Prevent", "IfNoController", "None")
 	case TeardownPolicyAnnotation:
 		return choice(&p.TeardownPolicy, "Delete", "Orphan")
+	case AcceptRequirementsAnnotation:
+		accepted := ""
+		err := choice(&accepted, "true", "false")
+		p.AcceptRequirements = accepted == "true"
+		return err
 	case ProgressDeadlineAnnotation:
 		minutes, err := number(path, value, MaxProgressDeadline, "minutes")
 		if err == nil {
@@ -142,5 +149,5 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 // annotationNames are those that people set.
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
-		CollisionProtectionAnnotation, TeardownPolicyAnnotation, TargetAnnotation}
+		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, TargetAnnotation}
 }

@@ -11,12 +11,12 @@ import (
 func TestParsePolicy(t *testing.T) {
 	all := map[string]string{
 		ApprovalAnnotation: "Manual", ProgressDeadlineAnnotation: "30", SuccessDelayAnnotation: "60", OnFailureAnnotation: "Rollback",
-		CollisionProtectionAnnotation: "IfNoController", TeardownPolicyAnnotation: "Orphan", TargetAnnotation: "edge-1",
+		CollisionProtectionAnnotation: "IfNoController", TeardownPolicyAnnotation: "Orphan", TargetAnnotation: "edge-1", AcceptRequirementsAnnotation: "true",
 		AuthorAnnotation: "me", "example.com/other": "x",
 	}
 	got, errs := ParsePolicy(all)
 	want := Policy{Approval: "Manual", ProgressDeadlineMinutes: ptr.To[int32](30), SuccessDelaySeconds: 60, OnFailure: "Rollback",
-		CollisionProtection: "IfNoController", TeardownPolicy: "Orphan", Target: "edge-1"}
+		CollisionProtection: "IfNoController", TeardownPolicy: "Orphan", Target: "edge-1", AcceptRequirements: true}
 	if len(errs) > 0 || !cmp.Equal(got, want) {
 		t.Errorf("%v %s", errs, cmp.Diff(want, got))
 	}
@@ -48,6 +48,7 @@ func TestValidateAnnotations(t *testing.T) {
 		"OnFailure":     {reason: "not allowed", key: OnFailureAnnotation, value: "Retry", wants: `supported values: "None", "Rollback"`},
 		"Collision":     {reason: "not allowed", key: CollisionProtectionAnnotation, value: "Force", wants: `supported values: "Prevent", "IfNoController", "None"`},
 		"Teardown":      {reason: "not allowed", key: TeardownPolicyAnnotation, value: "Keep", wants: `supported values: "Delete", "Orphan"`},
+		"Requirements":  {reason: "not allowed", key: AcceptRequirementsAnnotation, value: "yes", wants: `supported values: "true", "false"`},
 		"Target":        {reason: "no name", key: TargetAnnotation, value: "Edge 1", wants: "the name of a Secret"},
 		"NewTarget":     {reason: "it does not change", key: TargetAnnotation, value: "edge-2", old: map[string]string{TargetAnnotation: "edge-1"}, updated: true, wants: `it was "edge-1"`},
 		"LateTarget":    {reason: "it does not change", key: TargetAnnotation, value: "edge-2", updated: true, wants: `it was ""`},

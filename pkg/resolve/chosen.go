@@ -27,8 +27,9 @@ func (r *resolver) chosen(own *view) (*Resolution, error) {
 	for _, property := range winner.Bundle.Properties {
 		switch property.Type {
 		case fbc.PropertyPackageRequired, fbc.PropertyGVKRequired, fbc.PropertyConstraint:
-			return nil, fmt.Errorf("validating bundle %q: bundle %q has a dependency declared via property %q which is currently not supported",
-				winner.Bundle.Name, winner.Bundle.Name, property.Type)
+			if !r.request.AcceptRequirements {
+				return nil, &RequirementError{Bundle: winner.Bundle.Name, Property: property.Type}
+			}
 		}
 	}
 	return &Resolution{
@@ -36,6 +37,17 @@ func (r *resolver) chosen(own *view) (*Resolution, error) {
 		Deprecation: deprecationOf(own.catalog.Config, r.request.Channels, winner.Bundle.Name),
 		Reason:      r.why(own, winner), Refused: r.nearest(), Counts: r.counts,
 	}, nil
+}
+
+// RequirementError says that the bundle that was chosen requires what others provide.
+type RequirementError struct {
+	// Bundle is its name, and Property the type of the property that requires it.
+	Bundle, Property string
+}
+
+// Error is the message of OLM v1, to the letter.
+func (e *RequirementError) Error() string {
+	return fmt.Sprintf("validating bundle %q: bundle %q has a dependency declared via property %q which is currently not supported", e.Bundle, e.Bundle, e.Property)
 }
 
 // channelOf says which channel leads to the bundle.

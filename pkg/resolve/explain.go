@@ -137,6 +137,9 @@ func (r *resolver) whatHelps(nearest Refusal) (string, []string) {
 		}
 		return fmt.Sprintf("%s leads there from %s: add it to channels", channelList(there), r.request.Installed.Version), nil
 	}
+	if r.isForeign(nearest.own) {
+		return "to switch to this catalog, set upgradeConstraintPolicy to SelfCertified, review what changes, and set it back", nil
+	}
 	return fmt.Sprintf("no upgrade path leads there from %s", r.request.Installed.Name), nil
 }
 

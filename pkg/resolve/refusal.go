@@ -81,6 +81,9 @@ func (r *resolver) whyRefused(refused Refusal) string {
 		}
 		return fmt.Sprintf("is not in the range %s", r.request.Version)
 	case NotSuccessor:
+		if r.isForeign(refused.own) {
+			return fmt.Sprintf("is no successor of bundle %s, which catalog %s does not have", r.request.Installed.Name, refused.own.catalog.Name)
+		}
 		described := refused.own.graph.Describe(refused.Bundle)
 		if described == "" {
 			return fmt.Sprintf("is no successor of %s: it neither replaces nor skips any version", r.request.Installed.Version)
@@ -94,6 +97,14 @@ func (r *resolver) whyRefused(refused Refusal) string {
 		return "is in a catalog of lower priority"
 	}
 	return "is lower"
+}
+
+// isForeign tells whether a catalog does not have the installed bundle, as after a switch of
+// catalogs: its versions may have the same numbers all the same.
+func (r *resolver) isForeign(own *view) bool {
+	return r.request.Installed != nil && own.graph.Node(r.request.Installed.Name) == nil && slices.ContainsFunc(own.graph.Nodes(), func(node *graph.Node) bool {
+		return node.Readable && node.Version.String() == r.request.Installed.Version
+	})
 }
 
 // mostChannels is how many a sentence names.

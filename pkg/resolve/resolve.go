@@ -28,6 +28,8 @@ type Request struct {
 	Selector *metav1.LabelSelector
 	// SelfCertified takes any version, whatever is installed.
 	SelfCertified bool
+	// AcceptRequirements chooses bundles that require other packages or kinds.
+	AcceptRequirements bool
 	// Installed is nil when nothing is.
 	Installed *Installed
 }

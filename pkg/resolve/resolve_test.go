@@ -76,6 +76,8 @@ func TestReasons(t *testing.T) {
 			"1.3.0 exists in channel stable but is no successor of 1.4.1: it replaces 1.2.0; it is lower, and only upgradeConstraintPolicy SelfCertified allows a downgrade"},
 		"an island": {[]string{"stable: 2.0.0"}, Request{Installed: installed("1.0.0")},
 			"2.0.0 exists in channel stable but is no successor of 1.0.0: it neither replaces nor skips any version; no upgrade path leads there from 1.0.0"},
+		"another catalog": {[]string{"stable: 1.0.0", "stable: 1.1.0 > 1.0.0"}, Request{Version: "1.1.0", Installed: &Installed{Name: "vendor.v1.0.0", Version: "1.0.0"}},
+			"1.1.0 exists in channel stable but is no successor of bundle vendor.v1.0.0, which catalog c does not have; to switch to this catalog, set upgradeConstraintPolicy to SelfCertified, review what changes, and set it back"},
 		"another channel leads there": {[]string{"stable: 1.0.0", "fast: 1.1.0 > 1.0.0", "stable: 1.1.0"}, Request{Channels: []string{"stable"}, Version: "1.1.0", Installed: installed("1.0.0")},
 			"1.1.0 exists in channel stable but is no successor of 1.0.0: it neither replaces nor skips any version; channel fast leads there from 1.0.0: add it to channels"},
 		"no version": {[]string{"stable: odd"}, Request{Installed: installed("1.0.0")},

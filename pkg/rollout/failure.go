@@ -133,6 +133,13 @@ func (p *pass) schedule(t task, result taskResult) {
 	}
 }
 
+// isWebhookFailure tells whether the cluster answered that an admission webhook did not answer, or
+// not as one does (k8s.io/apiserver, pkg/admission/plugin/webhook/errors).
+func isWebhookFailure(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && apierrors.IsInternalError(err) && strings.Contains(answer.Status().Message, "failed calling webhook")
+}
+
 // Classify says what an error of a write of an object means.
 func Classify(ref manifest.Ref, err error) *Failure {
 	failure := &Failure{Ref: ref, Message: Explain(ref, err)}
@@ -156,6 +163,8 @@ func Classify(ref manifest.Ref, err error) *Failure {
 		apierrors.IsUnauthorized(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err),
 		apierrors.IsUnsupportedMediaType(err), isSchemaError(err):
 		failure.Reason, failure.NeedsPerson = ReasonRejected, true
+	case isWebhookFailure(err):
+		failure.Reason = ReasonRejected // the cluster has answered; the webhook may do so later
 	default:
 		failure.Reason = ReasonUnreachable
 	}

@@ -44,6 +44,12 @@ func Middle(text string, limit int) string {
 	return strings.ToValidUTF8(text[:head], "") + ellipsis + strings.ToValidUTF8(text[len(text)-(room-head):], "")
 }
 
+// Punctuated is a message that was joined of sentences of others, without the full stops that end
+// these before a semicolon or a colon.
+func Punctuated(message string) string {
+	return strings.NewReplacer(".; ", "; ", ".: ", ": ").Replace(message)
+}
+
 // Count is "1 object" or "8 objects".
 func Count[N int | int32 | int64](n N, noun string) string {
 	if n == 1 {

@@ -67,6 +67,17 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
+func TestPunctuated(t *testing.T) {
+	for given, want := range map[string]string{
+		"it is refused.; try again": "it is refused; try again", "no right.: grant it": "no right: grant it",
+		"1.2.3; more": "1.2.3; more", "It is done.": "It is done.", "a..b; c": "a..b; c",
+	} {
+		if got := Punctuated(given); got != want {
+			t.Errorf("%q: %q, want %q", given, got, want)
+		}
+	}
+}
+
 func TestCount(t *testing.T) {
 	if got := Count(1, "object") + ", " + Count(int64(0), "object") + ", " + Count(int32(8), "object"); got != "1 object, 0 objects, 8 objects" {
 		t.Error(got)

@@ -102,8 +102,9 @@ func deniedByPlugin(w shared) {
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", w.name) })
 	out := w.types(bob, 1, `kubectl penstock install lighthouse -n harbour --yes`)
 	w.says(out.Stderr, "Denied", bob.name+" may not", "deployments.apps")
-	w.says(w.types(bob, 1, `kubectl penstock status lighthouse`).Stderr, "ClusterExtension "+w.name+" has no revisions: Denied")
-	w.says(w.types(bob, 1, `kubectl penstock why lighthouse`).Stderr, "ClusterExtension "+w.name+" has no revisions: Denied")
+	for _, command := range []string{"status", "why"} {
+		w.says(w.types(bob, 1, `kubectl penstock `+command+` lighthouse`).Stdout, "✗ "+w.name+" is not installed: "+bob.name+" may not", "An administrator of the cluster must grant the rights that the message names")
+	}
 	// An administrator copies what is printed, line by line, and that is enough.
 	_, printed, _ := strings.Cut(out.Stderr, "\nkubectl apply -f - <<'EOF'\n")
 	role, bind, _ := strings.Cut(printed, "\nEOF\nkubectl ")

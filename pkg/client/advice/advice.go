@@ -16,38 +16,103 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
-// Extension says what holds an extension back, of its revisions in any order, as the API
-// lists them. The first entry matters most; there is one at least. Further ones are about
-// other revisions that need somebody, and about what keeps the owner from going on.
-func Extension(revisions []*v1alpha1.ClusterExtensionRevision) []Advice {
-	newestFirst := slices.Clone(revisions)
-	slices.SortFunc(newestFirst, func(a, b *v1alpha1.ClusterExtensionRevision) int {
-		return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
-	})
-	if len(newestFirst) == 0 {
-		return []Advice{{Subject: "the extension", What: "has no revision", Who: Author, Do: "make one", Command: "kubectl penstock deploy"}}
+// Extension says what holds an extension back. The first entry is the answer of every list and
+// exit code; there is one at least. Further ones are about other revisions that need somebody,
+// about the upgrade that does not come, and about what keeps the owner from going on.
+func Extension(e overview.Extension) []Advice {
+	all := ofRevisions(e)
+	all = append(all, ofAsked(e, all)...)
+	if len(all) == 0 {
+		return []Advice{{Signal: Stopped, Subject: cmp.Or(e.Name, "the extension"), What: "has no revision", Who: Author, Do: "make one", Command: "kubectl penstock deploy"}}
 	}
-	newest := newestFirst[0]
-	all := []Advice{Revision(newest)}
-	if held := meta.FindStatusCondition(newest.Status.Conditions, v1alpha1.ConditionHeld); is(held, metav1.ConditionTrue) {
-		all = append(all, fromRevision(newest, "keeps the owner from making revisions", "Held", held.Message))
+	// Of what is equally urgent the newest revision is first.
+	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(a.Signal.urgency(), b.Signal.urgency()) })
+	return all
+}
+
+// ofRevisions is about the newest revision, and about older ones that need somebody or are
+// rolled out.
+func ofRevisions(e overview.Extension) []Advice {
+	newest := e.Newest()
+	if newest == nil {
+		return nil
 	}
-	leads := leading(newestFirst)
-	for _, older := range newestFirst[1:] {
+	// What was archived after the revision that is rolled out says nothing of the extension.
+	leads := leading(e.Revisions)
+	var all []Advice
+	if leads == nil || !ended(newest) {
+		all = append(all, Revision(newest))
+	}
+	if held := meta.FindStatusCondition(newest.Status.Conditions, v1alpha1.ConditionHeld); is(held, metav1.ConditionTrue) && held.Reason != "HandedToHelm" {
+		all = append(all, since(fromRevision(newest, "keeps the owner from making revisions", "Held", held.Message), held))
+	}
+	for _, older := range e.Revisions[1:] {
 		if failing(older) || older == leads {
 			all = append(all, Revision(older))
 		}
 	}
-	// What needs a person comes before what goes on; otherwise the newest is first.
-	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(urgency(a), urgency(b)) })
 	return all
 }
 
-func urgency(a Advice) int {
-	if a.Who == Nobody {
-		return 1
+// ended tells whether a revision is archived, and nothing of it needs somebody.
+func ended(r *v1alpha1.ClusterExtensionRevision) bool {
+	return r.DeletionTimestamp == nil && r.Spec.LifecycleState == v1alpha1.LifecycleStateArchived && !failing(r)
+}
+
+// ofAsked is what a ClusterExtension says that its revisions do not say: why no revision is made,
+// or that the extension is not as well as its revisions look.
+func ofAsked(e overview.Extension, said []Advice) []Advice {
+	a := e.Asked
+	if a == nil {
+		return nil
 	}
-	return 0
+	if a.Ready {
+		return ofReady(e, said)
+	}
+	given := fromAsked(a, a.Reason, a.Message)
+	if given.Signal == Needs {
+		given.What = "is not installed"
+		if a.Installed != "" {
+			given.What = "stays at " + a.Installed
+		}
+	}
+	_, ofPass := extensionSteps()[a.Reason]
+	for _, one := range said {
+		if one.Signal.urgency() <= given.Signal.urgency() && (!ofPass || given.Signal != Needs) {
+			return nil // a revision says it, with more to it
+		}
+	}
+	return []Advice{given}
+}
+
+// ofReady is about the upgrade that does not come to an extension that is well.
+func ofReady(e overview.Extension, said []Advice) []Advice {
+	a := e.Asked
+	if refused, known := extensionSteps()[a.UpgradeReason]; known && refused.signal == Needs {
+		given := fromAsked(a, a.UpgradeReason, a.UpgradeMessage)
+		given.Signal, given.What = Review, "stays at "+a.Installed
+		return []Advice{given}
+	}
+	if len(said) > 0 {
+		return nil
+	}
+	given := fromAsked(a, a.Reason, a.Message)
+	given.What = "is installed and available"
+	return []Advice{given}
+}
+
+func fromAsked(a *overview.Asked, reason, message string) Advice {
+	steps := extensionSteps()
+	if _, known := steps[reason]; !known {
+		steps = revisionSteps()
+	}
+	given := from(steps, true, Advice{Subject: a.Name, What: doing(reason), Because: message, Reason: reason, Since: a.Since},
+		strings.NewReplacer("{extension}", a.Name, "{revision}", a.Name))
+	// Of a newer server the reason is unknown, and whether somebody has to act is not.
+	if a.Needs {
+		given.Signal = Needs
+	}
+	return given
 }
 
 // Revision says what holds one revision back.
@@ -60,12 +125,17 @@ func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	switch {
 	case objectmeta.IsUnreadable(r):
 		return fromRevision(r, "cannot be read", objectmeta.ReasonUnreadable, r.Annotations[objectmeta.UnreadableAnnotation])
-	case progressing == nil:
-		return fromRevision(r, "has not been looked at yet", objectmeta.ReasonPending, "")
+	case deleted && !overview.Observed(r):
+		// Status is of before the deletion.
+		return fromRevision(r, "is being deleted", "TearingDown", "")
 	case is(find(v1alpha1.ConditionFailing), metav1.ConditionTrue):
 		return with(r, "fails", find(v1alpha1.ConditionFailing), find(v1alpha1.ConditionRolledBack))
 	case is(find(v1alpha1.ConditionStalled), metav1.ConditionTrue):
 		return with(r, "does not go on", find(v1alpha1.ConditionStalled), find(v1alpha1.ConditionRolledBack))
+	case progressing == nil && overview.Untried(r):
+		return fromRevision(r, "is proposed, and waits for approval", "Proposed", r.Annotations[overview.ReasonAnnotation])
+	case progressing == nil:
+		return fromRevision(r, "has not been looked at yet", objectmeta.ReasonPending, "")
 	case r.Status.ObservedGeneration < r.Generation:
 		return fromRevision(r, "has changed, and that has not been looked at yet", objectmeta.ReasonPending, "")
 	case progressing.Reason == "Frozen":
@@ -80,8 +150,10 @@ func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
 		return fromRevision(r, "is archived", "Archived", "")
 	case deleted:
 		return fromRevision(r, "is being deleted", "TearingDown", "")
+	case progressing.Reason == "Paused" && overview.Untried(r):
+		return since(fromRevision(r, "is proposed, and waits for approval", "Proposed", r.Annotations[overview.ReasonAnnotation]), progressing)
 	case progressing.Reason == "Paused":
-		return fromRevision(r, "is paused", "Paused", whyPaused(r, progressing.Message))
+		return since(fromRevision(r, "is paused", "Paused", whyPaused(r, progressing.Message)), progressing)
 	case progressing.Reason == "Superseded":
 		return with(r, "is replaced", progressing, nil)
 	case is(progressing, metav1.ConditionTrue):
@@ -89,7 +161,7 @@ func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	case is(available, metav1.ConditionUnknown):
 		return with(r, "was available, but it is not known whether it still is", available, nil)
 	case is(available, metav1.ConditionFalse):
-		return with(r, "is not available", cause(r, available), find(v1alpha1.ConditionRolledBack))
+		return unready(r, with(r, "is not available", available, find(v1alpha1.ConditionRolledBack)))
 	case succeeded && is(ready, metav1.ConditionTrue):
 		return with(r, "is rolled out and available", ready, nil)
 	default:
@@ -131,6 +203,14 @@ func doing(reason string) string {
 		return "is being repaired"
 	case "Soaking":
 		return "is complete, and has to stay so for a while"
+	case "Pending":
+		return "has not been looked at yet"
+	case "Deleting", "TearingDown":
+		return "is being deleted"
+	case "Proposed":
+		return "waits for approval"
+	case "Paused":
+		return "is paused"
 	case "WaitingForLevel":
 		return "waits for an earlier install level"
 	default:
@@ -141,7 +221,7 @@ func doing(reason string) string {
 // with is the advice of a condition. Refused, when that is False, is why no rollback came
 // by itself: that says what is left to do.
 func with(r *v1alpha1.ClusterExtensionRevision, what string, c, refused *metav1.Condition) Advice {
-	a := fromRevision(r, what, c.Reason, c.Message)
+	a := since(fromRevision(r, what, c.Reason, c.Message), c)
 	if is(refused, metav1.ConditionFalse) {
 		next := fromRevision(r, what, refused.Reason, refused.Message)
 		a.Because += "; it is not rolled back by itself: " + next.Because
@@ -150,19 +230,27 @@ func with(r *v1alpha1.ClusterExtensionRevision, what string, c, refused *metav1.
 	return a
 }
 
-// cause is a condition with the reason of the first object that holds the revision back,
-// which says more than that something is unavailable.
-func cause(r *v1alpha1.ClusterExtensionRevision, c *metav1.Condition) *metav1.Condition {
+func since(a Advice, c *metav1.Condition) Advice {
+	a.Since = c.LastTransitionTime
+	return a
+}
+
+// unready adds the reason and the cause of the first object that holds a revision back, which say
+// more than that something is unavailable.
+func unready(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	for i := range r.Status.Phases {
 		for _, failure := range r.Status.Phases[i].Failing {
-			if _, known := revisionSteps()[failure.Reason]; known {
-				out := *c
-				out.Reason = failure.Reason
-				return &out
+			if step, known := revisionSteps()[failure.Reason]; known && step.signal == Needs {
+				of := fromRevision(r, a.What, failure.Reason, a.Because)
+				of.Since = a.Since
+				if explained(failure.Cause) {
+					of.Cause = failure.Cause.Reason
+				}
+				return of
 			}
 		}
 	}
-	return c
+	return a
 }
 
 // blocked turns what continues by itself into what somebody should look at, when an object
@@ -171,11 +259,19 @@ func blocked(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	for i := range r.Status.Phases {
 		for _, failure := range r.Status.Phases[i].Failing {
 			next, known := revisionSteps()[failure.Reason]
-			if !known || next.who == Nobody || failure.Reason == "ProbeFailed" && !explained(failure.Cause) {
+			probed := failure.Reason == "ProbeFailed"
+			if !known || next.who == Nobody || probed && !explained(failure.Cause) {
 				continue
 			}
 			object := strings.TrimSpace(failure.Kind + " " + strings.TrimPrefix(failure.Namespace+"/"+failure.Name, "/"))
-			return fromRevision(r, a.What, failure.Reason, object+": "+failure.Message)
+			of := fromRevision(r, a.What, failure.Reason, object+": "+failure.Message)
+			of.Since = a.Since
+			if probed {
+				of.Cause = failure.Cause.Reason
+			} else {
+				of.Signal = a.Signal // it may pass; Failing says when it has lasted
+			}
+			return of
 		}
 	}
 	return a
@@ -184,7 +280,14 @@ func blocked(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 // explained tells whether it is known why an object is not ready, and that is more than
 // that it has just begun.
 func explained(cause *v1alpha1.FailureCause) bool {
-	return cause != nil && cause.Reason != "Starting" && cause.Reason != "ContainerCreating"
+	if cause == nil {
+		return false
+	}
+	switch cause.Reason {
+	case "Starting", "ContainerCreating", "InitContainerRunning", "StartupProbeFailing", "ReadinessProbeFailing":
+		return false
+	}
+	return true
 }
 
 // inPhase says how far a rollout is.
@@ -206,19 +309,28 @@ func inPhase(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 
 func fromRevision(r *v1alpha1.ClusterExtensionRevision, what, reason, message string) Advice {
 	extension, _, _ := olm.ChainOf(r.Name)
-	return from(revisionSteps(), Advice{Subject: r.Name, What: what, Because: message, Reason: reason},
+	return from(revisionSteps(), overview.OfClusterExtension(r), Advice{Subject: r.Name, What: what, Because: message, Reason: reason},
 		strings.NewReplacer("{extension}", extension, "{revision}", r.Name))
 }
 
-// from adds what follows from the reason. A message that ends in a command has the answer
-// to what it asks; that comes before any other command.
-func from(steps map[string]step, a Advice, names *strings.Replacer) Advice {
+// from adds what follows from the reason, for the user of a catalog or for whoever makes
+// revisions. A message that ends in a command has the answer to what it asks; that comes before
+// any other command.
+func from(steps map[string]step, catalog bool, a Advice, names *strings.Replacer) Advice {
 	next, known := steps[a.Reason]
 	if !known {
 		// A newer server: its message is all that is known.
-		next = step{who: Author, do: "do what the message says, or ask with a newer version of this program"}
+		next = step{signal: Needs, who: Author, do: "do what the message says, or ask with a newer version of this program"}
 	}
-	a.Who, a.Do, a.Command = next.who, next.do, names.Replace(next.command)
+	if catalog {
+		if next.catalog != nil {
+			next.do, next.command = next.catalog.do, next.catalog.command
+		}
+		if next.who == Author {
+			next.who = Owner
+		}
+	}
+	a.Signal, a.Who, a.Do, a.Command = next.signal, next.who, next.do, names.Replace(next.command)
 	if before, command := commandIn(a.Because); command != "" {
 		a.Because, a.Command = before, command
 	}
@@ -228,7 +340,7 @@ func from(steps map[string]step, a Advice, names *strings.Replacer) Advice {
 // Plan says what holds a plan back.
 func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 	describe := func(what, reason, message string) Advice {
-		return from(planSteps(), Advice{Subject: "plan " + plan.Name, What: what, Because: message, Reason: reason}, strings.NewReplacer("{plan}", plan.Name))
+		return from(planSteps(), false, Advice{Subject: "plan " + plan.Name, What: what, Because: message, Reason: reason}, strings.NewReplacer("{plan}", plan.Name))
 	}
 	ready := meta.FindStatusCondition(plan.Status.Conditions, hcov1alpha1.ConditionReady)
 	upgrade := meta.FindStatusCondition(plan.Status.Conditions, hcov1alpha1.ConditionUpgradeAvailable)
@@ -240,7 +352,7 @@ func Plan(plan *hcov1alpha1.ConfigurationPlan) Advice {
 	case plan.Status.Phase == hcov1alpha1.PhaseInProgress && strings.HasPrefix(plan.Status.Message, frozenBy):
 		a := describe("waits for the end of a freeze", ready.Reason, plan.Status.Message)
 		freeze := revisionSteps()["Frozen"]
-		a.Who, a.Do, a.Command = freeze.who, freeze.do, freeze.command
+		a.Signal, a.Who, a.Do, a.Command = freeze.signal, freeze.who, freeze.do, freeze.command
 		return a
 	case plan.Status.Phase == hcov1alpha1.PhaseCompleted && is(upgrade, metav1.ConditionTrue):
 		return describe("is carried out, but would be different today", upgrade.Reason, plan.Status.Message)

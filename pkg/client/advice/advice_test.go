@@ -136,14 +136,14 @@ func TestExtension(t *testing.T) {
 			reason: "somebody said so", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/Frozen: frozen by alice: the year ends; nothing is written")},
 			want: []string{"argocd-1 waits for the end of a freeze: frozen by alice: the year ends; nothing is written. An administrator of the cluster must end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock. The command: kubectl penstock unfreeze"},
 		},
-		"Paused": {
-			reason: "what it would do is told, and what runs meanwhile",
+		"Proposed": {
+			reason: "what was never rolled out waits to be read, and what runs meanwhile is told",
 			revisions: []*v1alpha1.ClusterExtensionRevision{
 				revision(1, nil, well...),
 				revision(2, lifecycle(v1alpha1.LifecycleStatePaused), "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
 			},
 			want: []string{
-				"argocd-2 is paused: nothing is written. The author of the revisions must resume it. The command: kubectl penstock resume argocd-2",
+				"argocd-2 is proposed, and waits for approval. An approver must review it, and approve it. The command: kubectl penstock resume argocd-2",
 				"argocd-1 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},
@@ -151,7 +151,7 @@ func TestExtension(t *testing.T) {
 			reason: "somebody has said why", revisions: []*v1alpha1.ClusterExtensionRevision{
 				revision(1, func(r *v1alpha1.ClusterExtensionRevision) {
 					r.Spec.LifecycleState, r.Annotations = v1alpha1.LifecycleStatePaused, map[string]string{overview.ReasonAnnotation: "INC-7"}
-				}, "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
+				}, "Succeeded=True/RolledOut", "Progressing=False/Paused: the revision is paused: nothing is written", "Ready=True/Paused"),
 			},
 			want: []string{"argocd-1 is paused: INC-7. The author of the revisions must resume it. The command: kubectl penstock resume argocd-1"},
 		},
@@ -192,7 +192,7 @@ func TestExtension(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, a := range Extension(tc.revisions) {
+			for _, a := range Extension(append(overview.Of(tc.revisions), overview.Extension{})[0]) {
 				got = append(got, a.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -239,13 +239,15 @@ func TestPlan(t *testing.T) {
 // Each reason that the program writes has an entry, and each entry a reason: what a person
 // should do about a new one is said in the same change.
 func TestEveryReasonHasAdvice(t *testing.T) {
-	const own = "Held" // a condition, not a reason: it has one reason only
+	// Held is a condition, not a reason: it has one reason only. Proposed is a revision that is paused.
+	own := []string{"Held", "Proposed"}
 	for name, tc := range map[string]struct {
 		folders []string
 		steps   map[string]step
 	}{
 		"Revisions": {[]string{"../../controller/chain", "../../rollout", "../../apis/objectmeta", "../../registry/olm/clusterextensionrevision"}, revisionSteps()},
 		"Plans":     {[]string{"../../governance", "../../apis/objectmeta"}, planSteps()},
+		"Ready":     {[]string{"../../extension/status"}, extensionSteps()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			written := map[string]string{}
@@ -256,37 +258,72 @@ func TestEveryReasonHasAdvice(t *testing.T) {
 				t.Fatalf("only %d reasons are found: where are they?", len(written))
 			}
 			for reason, where := range written {
-				if _, known := tc.steps[reason]; !known {
+				if _, known := tc.steps[reason]; !known && !elsewhere(reason, name) {
 					t.Errorf("%s writes the reason %s, and advice has no entry for it: say in reasons.go who must do what", where, reason)
 				}
 			}
 			for reason, step := range tc.steps {
-				if written[reason] == "" && reason != own {
+				if written[reason] == "" && !slices.Contains(own, reason) {
 					t.Errorf("nothing writes the reason %s any more", reason)
 				}
-				if step.who == "" || step.do == "" && step.who != Nobody {
-					t.Errorf("reason %s: who must do what?", reason)
+				if step.signal == "" || step.who == "" || step.do == "" && step.who != Nobody {
+					t.Errorf("reason %s: how is it, and who must do what?", reason)
+				}
+				if step.who != Nobody && step.command == "" && step.example == "" {
+					t.Errorf("reason %s: by which command?", reason)
 				}
 			}
 		})
 	}
 }
 
+// elsewhere tells whether a reason that the package of the condition Ready has is answered as one
+// of a revision, or is none of Ready.
+func elsewhere(reason, table string) bool {
+	if table != "Ready" {
+		return false
+	}
+	if _, known := revisionSteps()[reason]; known {
+		return true
+	}
+	// Other conditions have these, in the words of OLM v1, and UpgradeAvailable.
+	return slices.Contains([]string{"Failed", "Absent", "Retrying", "Blocked", "ProbesSucceeded", "ProbeFailure", "Reconciling", "Deprecated", "NotDeprecated", "DeprecationStatusUnknown",
+		"Allowed", "NewestInstalled", "CatalogDataUnavailable", "NotFromCatalog", "Settled"}, reason)
+}
+
+// TestForItsReader: a user of a catalog makes no revisions, so no answer for one asks for that.
+func TestForItsReader(t *testing.T) {
+	for reason, step := range revisionSteps() {
+		answer := answer{step.do, step.command}
+		if step.catalog != nil {
+			answer = *step.catalog
+		}
+		if step.who == Planner {
+			continue
+		}
+		if said := answer.do + " " + answer.command; strings.Contains(said, "next revision") || strings.Contains(said, "deploy") || strings.Contains(said, "inline") {
+			t.Errorf("reason %s: the user of a catalog is told %q", reason, said)
+		}
+	}
+}
+
 var update = flag.Bool("update", false, "write the tables of docs/reference/reasons.md")
 
-// The page of reasons has the tables that the code goes by.
+// The pages of reasons have the tables that the code goes by.
 func TestPage(t *testing.T) {
-	const page = "../../../docs/reference/reasons.md"
-	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(content)
 	for _, part := range []struct {
-		after string
-		steps map[string]step
-	}{{"## Of revisions\n\n", revisionSteps()}, {"## Of plans\n\n", planSteps()}} {
-		before, rest, found := strings.Cut(want, part.after)
+		page, after string
+		steps       map[string]step
+	}{
+		{"reasons.md", "## Of revisions\n\n", revisionSteps()}, {"reasons.md", "## Of plans\n\n", planSteps()},
+		{"clusterextension-status.md", "## Reasons of Ready\n\n", extensionSteps()},
+	} {
+		page := "../../../docs/reference/" + part.page
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, rest, found := strings.Cut(string(content), part.after)
 		if !found {
 			t.Fatalf("%s has no section %q", page, part.after)
 		}
@@ -294,29 +331,45 @@ func TestPage(t *testing.T) {
 		if next < 0 {
 			next = len(rest) - 1
 		}
-		want = before + part.after + rows(part.steps) + rest[next+1:]
-	}
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
+		want := before + part.after + rows(part.steps) + rest[next+1:]
+		if *update {
+			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
 		}
-		return
-	}
-	if diff := cmp.Diff(want, string(content)); diff != "" {
-		t.Errorf("%s (-want +got, write it with -update):\n%s", page, diff)
+		if diff := cmp.Diff(want, string(content)); diff != "" {
+			t.Errorf("%s (-want +got, write it with -update):\n%s", page, diff)
+		}
 	}
 }
 
 // rows is a table in Markdown.
 func rows(steps map[string]step) string {
-	out := "| reason | who must do something | what |\n|---|---|---|\n"
+	named := strings.NewReplacer("{extension}", "argocd", "{revision}", "argocd-2", "{plan}", "rebalance", "|", "\\|")
+	code := func(commands ...string) string {
+		var out []string
+		for _, command := range commands {
+			if command != "" && !slices.Contains(out, "`"+named.Replace(command)+"`") {
+				out = append(out, "`"+named.Replace(command)+"`")
+			}
+		}
+		return strings.Join(out, "<br>")
+	}
+	out := "| reason | signal | who can act | what | for instance |\n|---|---|---|---|---|\n"
 	for _, reason := range slices.Sorted(maps.Keys(steps)) {
 		s := steps[reason]
-		do := s.do
-		if s.command != "" {
-			do += fmt.Sprintf(" (`%s`)", strings.NewReplacer("{extension}", "argocd", "{revision}", "argocd-2", "{plan}", "rebalance").Replace(s.command))
+		do, commands := s.do, []string{s.command}
+		if s.command == "" {
+			commands = []string{s.example}
 		}
-		out += fmt.Sprintf("| `%s` | %s | %s |\n", reason, s.who, do)
+		if s.catalog != nil {
+			commands = append(commands, s.catalog.command)
+			if s.catalog.do != s.do {
+				do += "<br>*ClusterExtension:* " + s.catalog.do
+			}
+		}
+		out += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", reason, s.signal, s.who, do, code(commands...))
 	}
 	return out
 }
@@ -347,8 +400,10 @@ func reasonsIn(t *testing.T, folder string, into map[string]string) {
 		ast.Inspect(parsed, func(node ast.Node) bool {
 			switch node := node.(type) {
 			case *ast.ValueSpec:
+				kind, _ := node.Type.(*ast.Ident)
 				for i, name := range node.Names {
-					if strings.HasPrefix(strings.ToLower(name.Name), "reason") && i < len(node.Values) {
+					result := kind != nil && kind.Name == "Result" // of a pass: reasons of Ready
+					if (result || strings.HasPrefix(strings.ToLower(name.Name), "reason")) && i < len(node.Values) {
 						add(node.Values[i], file)
 					}
 				}

@@ -1,11 +1,53 @@
 // Package advice says what holds an extension or a plan back, and who must do what. It is
-// a function of what the API shows, so commands and consoles say the same.
+// a function of what the API shows. Lists, why, upgrades, exit codes and the console take their
+// answer from Extension and Plan, so all of them say the same.
 //
 // Reasons are data (see reasons.go): each that the program writes has an entry, which a
 // test keeps complete.
 package advice
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/client/overview"
+)
+
+// Signal is how something is, in one word that each screen has a glyph and a colour for.
+type Signal string
+
+// Signals.
+const (
+	// Well is as it was asked for.
+	Well Signal = "well"
+	// Moving continues by itself.
+	Moving Signal = "moving"
+	// Needs a person, before it becomes what was asked for.
+	Needs Signal = "needs"
+	// Stopped is not rolled out, because somebody wants that.
+	Stopped Signal = "stopped"
+	// Review waits until somebody has read it: a proposal, or an upgrade that is refused while
+	// the installed version is well.
+	Review Signal = "review"
+)
+
+// urgency orders signals, the most urgent first.
+func (s Signal) urgency() int {
+	switch s {
+	case Needs:
+		return 0
+	case Review:
+		return 1
+	case Stopped:
+		return 2
+	case Moving:
+		return 3
+	default:
+		return 4
+	}
+}
 
 // Who has to do something.
 type Who string
@@ -23,11 +65,17 @@ const (
 	Approver Who = "an approver of plans"
 	// Planner made the plan.
 	Planner Who = "the author of the plan"
+	// Owner wrote the ClusterExtension.
+	Owner Who = "the author of the extension"
+	// Reviewer may approve revisions.
+	Reviewer Who = "an approver"
 )
 
 // Advice is what to know and to do.
 type Advice struct {
-	// Subject is the revision or plan that it is about.
+	// Signal is the answer in one word.
+	Signal Signal `json:"signal"`
+	// Subject is the revision, the extension or the plan that it is about.
 	Subject string `json:"subject,omitempty"`
 	// What is how it is, in words that follow the subject: "is paused".
 	What string `json:"what"`
@@ -36,6 +84,10 @@ type Advice struct {
 	Because string `json:"because,omitempty"`
 	// Reason is the reason of the condition that decided, empty for none.
 	Reason string `json:"reason,omitempty"`
+	// Cause is why an object is not ready, such as ImagePullBackOff; empty when it is not known.
+	Cause string `json:"cause,omitempty"`
+	// Since is when that began; zero when it is not known.
+	Since metav1.Time `json:"since,omitzero"`
 	// Who must do what Do says.
 	Who Who `json:"who"`
 	// Do is the next step, in words that follow "must": "resume it". Of Nobody it says what
@@ -45,12 +97,18 @@ type Advice struct {
 	Command string `json:"command,omitempty"`
 }
 
+// State is the reason in one word: why an object is not ready says more than that it is not.
+func (a Advice) State() string { return cmp.Or(a.Cause, a.Reason) }
+
+// Announced is Because without the file that it may end with, and the words before that.
+func (a Advice) Announced() string { return overview.Announced(a.Because) }
+
 // String is the advice in one paragraph.
 func (a Advice) String() string {
 	var out strings.Builder
 	out.WriteString(strings.TrimSpace(a.Subject + " " + a.What))
 	if a.Because != "" {
-		out.WriteString(": " + strings.TrimRight(a.Because, "."))
+		out.WriteString(": " + strings.TrimRight(a.Because, ".:"))
 	}
 	out.WriteString(".")
 	switch {

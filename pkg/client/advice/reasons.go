@@ -2,78 +2,133 @@ package advice
 
 // step is what follows from a reason.
 type step struct {
-	who Who
-	do  string
+	// signal is what every screen shows of it.
+	signal Signal
+	who    Who
+	do     string
 	// command with {extension}, {revision} and {plan}; empty for none, or for the one that
 	// the message of the program ends in.
 	command string
+	// catalog replaces do and command for the user of a ClusterExtension, who makes no revisions
+	// and has fields, annotations and versions instead. Nil for the same answer.
+	catalog *answer
+	// example is the command that the reference shows where the answer needs a value that only
+	// the reader knows.
+	example string
 }
+
+// answer is what to do, and by which command.
+type answer struct{ do, command string }
 
 const (
 	rollBack = "kubectl penstock rollback {extension}"
 	correct  = "correct that in the next revision, or roll back"
+	next     = "kubectl penstock deploy ./manifests --name {extension}"
+	versions = "kubectl penstock upgrades {extension}"
+	edit     = "kubectl edit clusterextension {extension}"
+	objects  = "kubectl penstock tree {revision}"
+	catalogs = "kubectl get clustercatalogs"
+	log      = "kubectl logs --namespace penstock-system --selector app.kubernetes.io/name=penstock --tail 100"
+
+	another = "choose another version in spec.source.catalog.version"
+	// configured is what a user of a catalog can change of a version that does not become ready.
+	configured = "correct spec.config, choose another version in spec.source.catalog.version, or roll back"
 )
 
 // revisionSteps are the reasons of revisions: of conditions, and of what fails in phases.
 func revisionSteps() map[string]step {
 	return map[string]step{
 		// Nothing is wrong.
-		"RolledOut":  {who: Nobody},
-		"NoFailure":  {who: Nobody},
-		"NotStalled": {who: Nobody},
-		"Archived":   {who: Nobody},
-		"Superseded": {who: Nobody, do: "A newer revision takes its place"},
-		"Released":   {who: Nobody},
-		"Requested":  {who: Nobody},
-		"Imported":   {who: Nobody},
+		"RolledOut":    {signal: Well, who: Nobody},
+		"NoFailure":    {signal: Well, who: Nobody},
+		"NotStalled":   {signal: Well, who: Nobody},
+		"Released":     {signal: Well, who: Nobody},
+		"Requested":    {signal: Well, who: Nobody},
+		"HandedToHelm": {signal: Well, who: Nobody, do: "Helm applies what it asks for"},
+		"Archived":     {signal: Stopped, who: Nobody},
+		"Imported":     {signal: Stopped, who: Nobody},
+		"Superseded":   {signal: Stopped, who: Nobody, do: "A newer revision takes its place"},
 
 		// It continues by itself.
-		"RollingOut":      {who: Nobody, do: "It continues by itself"},
-		"Repairing":       {who: Nobody, do: "It continues by itself"},
-		"NotYet":          {who: Nobody, do: "It continues by itself"},
-		"Soaking":         {who: Nobody, do: "It succeeds by itself when that time is over"},
-		"TearingDown":     {who: Nobody, do: "It continues by itself"},
-		"Waiting":         {who: Nobody, do: "It continues by itself when the wait is over"},
-		"WaitingForLevel": {who: Nobody, do: "It continues by itself when the objects of the earlier level are there"},
-		"HandedToHelm":    {who: Nobody, do: "Helm applies what it asks for"},
-		"HandingToHelm":   {who: Nobody, do: "It continues by itself"},
-		"Unknown":         {who: Nobody, do: "It is known when the cluster answers"},
+		"RollingOut":      {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"Repairing":       {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"NotYet":          {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"Soaking":         {signal: Moving, who: Nobody, do: "It succeeds by itself when that time is over"},
+		"TearingDown":     {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"Waiting":         {signal: Moving, who: Nobody, do: "It continues by itself when the wait is over"},
+		"WaitingForLevel": {signal: Moving, who: Nobody, do: "It continues by itself when the objects of the earlier level are there"},
+		"HandingToHelm":   {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"Unknown":         {signal: Moving, who: Nobody, do: "It is known when the cluster answers"},
+		"Pending":         {signal: Moving, who: Operator, do: "make sure that a replica leads, if this lasts", command: "kubectl penstock check"},
 
 		// It waits for a person.
-		"Paused":                   {who: Author, do: "resume it", command: "kubectl penstock resume {revision}"},
-		"Frozen":                   {who: Administrator, do: "end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock", command: "kubectl penstock unfreeze"},
-		"Held":                     {who: Author, do: "change the owner, so that it rolls out something else, or release the hold"},
-		"BudgetExceeded":           {who: Author, do: "read what would be deleted, and acknowledge it if that is meant"},
-		"InstancesExist":           {who: Author, do: "save or delete the instances, and allow the deletion of their definition if that is meant"},
-		"NotEmpty":                 {who: Author, do: "save or move what would be deleted with it, and acknowledge it if that is meant"},
-		"Collision":                {who: Author, do: "have the next revision take the object over with collisionProtection, or leave it out of the next revision; delete the object only if it holds no data"},
-		"Contested":                {who: Author, do: "choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision"},
-		"ApplyRejected":            {who: Author, do: "make the next revision with a manifest that the cluster accepts, or have the policy or right that the message names changed"},
-		"ProbeFailed":              {who: Author, do: correct, command: rollBack},
-		"Unavailable":              {who: Author, do: correct, command: rollBack},
-		"ProgressDeadlineExceeded": {who: Author, do: correct, command: rollBack},
-		"Invalid":                  {who: Author, do: "make the next revision without that"},
-		"InvalidManifests":         {who: Author, do: "make the next revision without that"},
-		"KindNotServed":            {who: Author, do: "install the software that serves the kind, or leave the object out of the next revision; it continues by itself when the kind is served"},
-		"KindDefinedLater":         {who: Author, do: "make the next revision with the CustomResourceDefinition in an earlier phase, or at an earlier install level, than the objects of its kind"},
-		"Terminating":              {who: Administrator, do: "find out what keeps the object from being deleted, often a finalizer of a controller that is gone; it continues by itself when the object is gone"},
-		"TargetUnreachable":        {who: Administrator, do: "make the cluster answer; Penstock tries again by itself"},
-		"TargetUnavailable":        {who: Administrator, do: "make the cluster that the revision names usable, and the Secret with its kubeconfig; Penstock tries again by itself"},
-		"NotWatchable":             {who: Administrator, do: "grant penstock-engine the rights to list and watch the kind; Penstock tries again by itself"},
-		"ContentUnreadable":        {who: Operator, do: "restore the store from a snapshot, or make the next revision with the manifests inline"},
-		"Unreadable":               {who: Operator, do: "restore the store from a snapshot, or delete the record (runbook PenstockStoreUnreadable)"},
-		"PassFailed":               {who: Operator, do: "read the log of the replica that leads; Penstock tries again by itself"},
-		"Pending":                  {who: Operator, do: "make sure that a replica leads, if this lasts", command: "kubectl penstock check"},
+		"Proposed": {signal: Review, who: Reviewer, do: "review it, and approve it", command: "kubectl penstock resume {revision}",
+			catalog: &answer{"review it, and approve it", "kubectl penstock upgrade {extension}"}},
+		"Paused":         {signal: Stopped, who: Author, do: "resume it", command: "kubectl penstock resume {revision}"},
+		"Frozen":         {signal: Needs, who: Administrator, do: "end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock", command: "kubectl penstock unfreeze"},
+		"Held":           {signal: Needs, who: Author, do: "change the owner, so that it rolls out something else, or release the hold", catalog: &answer{do: "change the spec, so that it asks for something else, or release the hold"}, example: edit},
+		"BudgetExceeded": {signal: Needs, who: Author, do: "read what would be deleted, and acknowledge it if that is meant", example: objects},
+		"InstancesExist": {signal: Needs, who: Author, do: "save or delete the instances, and allow the deletion of their definition if that is meant", example: objects},
+		"NotEmpty":       {signal: Needs, who: Author, do: "save or move what would be deleted with it, and acknowledge it if that is meant", example: objects},
+		"Collision": {signal: Needs, who: Author, do: "have the next revision take the object over with collisionProtection, or leave it out of the next revision; delete the object only if it holds no data", example: next,
+			catalog: &answer{"have the extension take the object over: set the annotation penstock.dev/collision-protection to IfNoController, or to None where a controller owns the object; delete the object only if it holds no data", "kubectl annotate --overwrite clusterextension {extension} penstock.dev/collision-protection=IfNoController"}},
+		"Contested": {signal: Needs, who: Author, do: "choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision", example: objects,
+			catalog: &answer{do: "choose what the message offers; when it offers nothing, stop the other writer"}},
+		"ApplyRejected": {signal: Needs, who: Author, do: "make the next revision with a manifest that the cluster accepts, or have the policy or right that the message names changed", example: next,
+			catalog: &answer{"have the policy or right that the message names changed, or " + another, versions}},
+		"ProbeFailed":              {signal: Needs, who: Author, do: correct, command: rollBack, catalog: &answer{configured, rollBack}},
+		"Unavailable":              {signal: Needs, who: Author, do: correct, command: rollBack, catalog: &answer{configured, rollBack}},
+		"ProgressDeadlineExceeded": {signal: Needs, who: Author, do: correct, command: rollBack, catalog: &answer{configured, rollBack}},
+		"Invalid":                  {signal: Needs, who: Author, do: "make the next revision without that", example: next, catalog: &answer{another, versions}},
+		"InvalidManifests":         {signal: Needs, who: Author, do: "make the next revision without that", example: next, catalog: &answer{another, versions}},
+		"KindDefinedLater": {signal: Needs, who: Author, do: "make the next revision with the CustomResourceDefinition in an earlier phase, or at an earlier install level, than the objects of its kind", example: next,
+			catalog: &answer{another, versions}},
+		"KindNotServed": {signal: Needs, who: Author, do: "install the software that serves the kind, or leave the object out of the next revision; it continues by itself when the kind is served", example: "kubectl api-resources",
+			catalog: &answer{do: "install the software that serves the kind; it continues by itself when the kind is served"}},
+		"Terminating":       {signal: Needs, who: Administrator, do: "find out what keeps the object from being deleted, often a finalizer of a controller that is gone; it continues by itself when the object is gone", example: objects},
+		"TargetUnreachable": {signal: Needs, who: Administrator, do: "make the cluster answer; Penstock tries again by itself", example: "kubectl penstock check"},
+		"TargetUnavailable": {signal: Needs, who: Administrator, do: "make the cluster that the revision names usable, and the Secret with its kubeconfig; Penstock tries again by itself", example: "kubectl get secrets --namespace penstock-system"},
+		"NotWatchable":      {signal: Needs, who: Administrator, do: "grant penstock-engine the rights to list and watch the kind; Penstock tries again by itself", example: "kubectl auth can-i watch deployments --as system:serviceaccount:penstock-system:penstock-engine"},
+		"ContentUnreadable": {signal: Needs, who: Operator, do: "restore the store from a snapshot, or make the next revision with the manifests inline", example: "kubectl penstock check", catalog: &answer{do: "restore the store from a snapshot"}},
+		"Unreadable":        {signal: Needs, who: Operator, do: "restore the store from a snapshot, or delete the record (runbook PenstockStoreUnreadable)", example: "kubectl penstock check"},
+		"PassFailed":        {signal: Needs, who: Operator, do: "read the log of the replica that leads; Penstock tries again by itself", example: log},
 
 		// No rollback came by itself.
-		"NoEarlierSuccess": {who: Author, do: "correct that in the next revision: no earlier one has succeeded"},
-		"IsRollback":       {who: Author, do: "make the next revision: this one is a rollback itself"},
-		"Overtaken":        {who: Author, do: "make the next revision, or roll back to one that is still there", command: rollBack},
-		"RollbackRefused":  {who: Author, do: "do what the message asks; Penstock tries the rollback again by itself"},
+		"NoEarlierSuccess": {signal: Needs, who: Author, do: "correct that in the next revision: no earlier one has succeeded", example: next,
+			catalog: &answer{"correct spec.config, or " + another + ": no earlier revision has succeeded", versions}},
+		"IsRollback":      {signal: Needs, who: Author, do: "make the next revision: this one is a rollback itself", example: next, catalog: &answer{another + ": this revision is a rollback itself", versions}},
+		"Overtaken":       {signal: Needs, who: Author, do: "make the next revision, or roll back to one that is still there", command: rollBack, catalog: &answer{another + ", or roll back to a revision that is still there", rollBack}},
+		"RollbackRefused": {signal: Needs, who: Author, do: "do what the message asks; Penstock tries the rollback again by itself", example: rollBack},
 
 		// A target of a plan.
-		"Drifted": {who: Planner, do: "have the plan computed anew, and review it"},
-		"Stale":   {who: Planner, do: "have the plan computed anew, and review it"},
+		"Drifted": {signal: Needs, who: Planner, do: "have the plan computed anew, and review it", example: run},
+		"Stale":   {signal: Needs, who: Planner, do: "have the plan computed anew, and review it", example: run},
+	}
+}
+
+// extensionSteps are the reasons of the condition Ready of ClusterExtensions. Those that it has of
+// a revision are answered by revisionSteps.
+func extensionSteps() map[string]step {
+	return map[string]step{
+		"Succeeded":            {signal: Well, who: Nobody},
+		"Pending":              {signal: Moving, who: Operator, do: "make sure that a replica leads, if this lasts", command: "kubectl penstock check"},
+		"RollingOut":           {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"Deleting":             {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"RevisionsUnknown":     {signal: Needs, who: Operator, do: "see why revisions cannot be read; Penstock tries again by itself", command: "kubectl penstock check"},
+		"InvalidExtension":     {signal: Needs, who: Owner, do: "correct the field or the annotation that the message names", command: edit},
+		"Unresolved":           {signal: Needs, who: Owner, do: "change the version, the channels or the selector in spec.source.catalog", command: versions},
+		"CatalogUnavailable":   {signal: Needs, who: Administrator, do: "make the catalog readable; Penstock tries again by itself", command: catalogs},
+		"NoCatalog":            {signal: Needs, who: Administrator, do: "bring back a catalog that the extension asks for", command: catalogs},
+		"PullFailed":           {signal: Needs, who: Administrator, do: "make the image available to Penstock; Penstock tries again by itself", example: log},
+		"UnsupportedContent":   {signal: Needs, who: Owner, do: another + "; the message names what Penstock cannot install", command: versions},
+		"InvalidConfiguration": {signal: Needs, who: Owner, do: "correct the field of spec.config that the message names", command: edit},
+		"UnsafeDefinitions":    {signal: Needs, who: Owner, do: "read what would break, and " + another + "; or accept it: set spec.install.preflight.crdUpgradeSafety.enforcement to None", command: versions},
+		"InvalidManifests":     {signal: Needs, who: Owner, do: another + "; the message names the manifest that cannot be stored", command: versions},
+		"AuthorUnknown":        {signal: Needs, who: Owner, do: "write the extension again, since nobody has signed it as it is", command: edit},
+		"Denied":               {signal: Needs, who: Administrator, do: "grant the rights that the message names; then write the extension again, or wait: Penstock tries again within 5 minutes", example: "kubectl describe clusterextension {extension}"},
+		"RevisionRefused":      {signal: Needs, who: Administrator, do: "have the policy or the quota that the message names allow the revision", example: "kubectl describe clusterextension {extension}"},
+		"NameTaken":            {signal: Needs, who: Owner, do: "use another name, or do what the message says to take the revisions over", example: "kubectl penstock history {extension}"},
+		"ReleaseBlocked":       {signal: Needs, who: Owner, do: "do what the message says about the Helm release", example: "kubectl describe clusterextension {extension}"},
 	}
 }
 
@@ -86,33 +141,33 @@ const (
 // planSteps are the reasons of plans.
 func planSteps() map[string]step {
 	return map[string]step{
-		"Completed":            {who: Nobody},
-		"Restored":             {who: Nobody},
-		"PrerequisitesMet":     {who: Nobody},
-		"NoDrift":              {who: Nobody},
-		"TargetsHealthy":       {who: Nobody},
-		"TargetUnhealthy":      {who: Administrator, do: "repair what the operator of the target reports; the plan notices by itself"},
-		"UpToDate":             {who: Nobody},
-		"Ignored":              {who: Nobody, do: "It does nothing before its action is DryRun or Apply"},
-		"Pending":              {who: Nobody, do: "It is computed soon; if this lasts, make sure that a replica of Penstock leads"},
-		"NotLookedAtYet":       {who: Nobody, do: "It is looked at soon; if this lasts, make sure that a replica of Penstock leads"},
-		"Drafting":             {who: Nobody, do: "It can be reviewed when it is computed"},
-		"InProgress":           {who: Nobody, do: "It continues by itself"},
-		"WaitingForWindow":     {who: Nobody, do: "It continues by itself when the window opens"},
-		"WaitingForProfile":    {who: Nobody, do: "It continues by itself when the plans that the message names are Completed"},
+		"Completed":            {signal: Well, who: Nobody},
+		"Restored":             {signal: Well, who: Nobody},
+		"PrerequisitesMet":     {signal: Well, who: Nobody},
+		"NoDrift":              {signal: Well, who: Nobody},
+		"UpToDate":             {signal: Well, who: Nobody},
+		"Ignored":              {signal: Stopped, who: Nobody, do: "It does nothing before its action is DryRun or Apply"},
+		"Pending":              {signal: Moving, who: Nobody, do: "It is computed soon; if this lasts, make sure that a replica of Penstock leads"},
+		"NotLookedAtYet":       {signal: Moving, who: Nobody, do: "It is looked at soon; if this lasts, make sure that a replica of Penstock leads"},
+		"Drafting":             {signal: Moving, who: Nobody, do: "It can be reviewed when it is computed"},
+		"InProgress":           {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"WaitingForWindow":     {signal: Moving, who: Nobody, do: "It continues by itself when the window opens"},
+		"WaitingForProfile":    {signal: Moving, who: Nobody, do: "It continues by itself when the plans that the message names are Completed"},
 		"Frozen":               revisionSteps()["Frozen"],
-		"ReviewRequired":       {who: Approver, do: "review and approve it", command: approve},
-		"MissingDependency":    {who: Administrator, do: "install, or remove, what the message names; the plan notices by itself"},
-		"FieldConflict":        {who: Planner, do: "settle with the owners of these fields, or set onConflict to Take; of two plans, change or ignore one"},
-		"ProfileLocked":        {who: Planner, do: "wait for the plan that has the profile, or take the profile from it"},
-		"ApproverLacksRights":  {who: Approver, do: "have it computed anew (retry), and approved by somebody with the rights to do what it does", command: run},
-		"ItemFailed":           {who: Planner, do: "see why the item failed, and " + anew + "; or undo the run", command: run},
-		"CompletedWithErrors":  {who: Planner, do: "see which items failed, and " + anew + "; or undo the run", command: run},
-		"PlanStale":            {who: Planner, do: anew, command: run},
-		"PlanRefused":          {who: Planner, do: "change what the message names, and " + anew, command: run},
-		"ConfigurationDrifted": {who: Planner, do: "settle with the person or controller that changed it, or " + anew, command: run},
-		"ApprovalExpired":      {who: Planner, do: anew, command: run},
-		"LogicChanged":         {who: Planner, do: anew + ": it would be different today", command: run},
-		"Unreadable":           {who: Operator, do: "restore the store from a snapshot"},
+		"ReviewRequired":       {signal: Review, who: Approver, do: "review and approve it", command: approve},
+		"TargetsHealthy":       {signal: Well, who: Nobody},
+		"TargetUnhealthy":      {signal: Needs, who: Administrator, do: "repair what the operator of the target reports; the plan notices by itself", example: "kubectl penstock plan show {plan}"},
+		"MissingDependency":    {signal: Needs, who: Administrator, do: "install, or remove, what the message names; the plan notices by itself", example: "kubectl penstock plan show {plan}"},
+		"FieldConflict":        {signal: Needs, who: Planner, do: "settle with the owners of these fields, or set onConflict to Take; of two plans, change or ignore one", example: "kubectl penstock plan show {plan}"},
+		"ProfileLocked":        {signal: Needs, who: Planner, do: "wait for the plan that has the profile, or take the profile from it", example: "kubectl penstock plan show {plan}"},
+		"ApproverLacksRights":  {signal: Needs, who: Approver, do: "have it computed anew (retry), and approved by somebody with the rights to do what it does", command: run},
+		"ItemFailed":           {signal: Needs, who: Planner, do: "see why the item failed, and " + anew + "; or undo the run", command: run},
+		"CompletedWithErrors":  {signal: Needs, who: Planner, do: "see which items failed, and " + anew + "; or undo the run", command: run},
+		"PlanStale":            {signal: Needs, who: Planner, do: anew, command: run},
+		"PlanRefused":          {signal: Needs, who: Planner, do: "change what the message names, and " + anew, command: run},
+		"ConfigurationDrifted": {signal: Needs, who: Planner, do: "settle with the person or controller that changed it, or " + anew, command: run},
+		"ApprovalExpired":      {signal: Needs, who: Planner, do: anew, command: run},
+		"LogicChanged":         {signal: Needs, who: Planner, do: anew + ": it would be different today", command: run},
+		"Unreadable":           {signal: Needs, who: Operator, do: "restore the store from a snapshot", example: "kubectl penstock check"},
 	}
 }

@@ -70,15 +70,19 @@ func (s Source[T]) Follow(ctx context.Context, trouble func(error), see func([]T
 	return s.Each(ctx, see)
 }
 
+// Each calls see with what there is, each time that it is another, until see says that it is done or
+// fails, or the context ends; and trouble with why nothing is heard.
+type Each[T any] func(ctx context.Context, trouble func(error), see func(T) (done bool, err error)) error
+
 // Pair is what two sources have.
 type Pair[A, B any] struct {
-	First  []A
-	Second []B
+	First  A
+	Second B
 }
 
-// Both follows two sources at a time, and calls see with what both have, for the first time
-// when both are known. It ends like the first of them that ends.
-func Both[A, B metav1.Object](first Source[A], second Source[B]) func(context.Context, func(error), func(Pair[A, B]) (bool, error)) error {
+// Both follows two at a time, and calls see with what both have, for the first time when both are
+// known. It ends like the first of them that ends.
+func Both[A, B any](first Each[A], second Each[B]) Each[Pair[A, B]] {
 	return func(ctx context.Context, trouble func(error), see func(Pair[A, B]) (bool, error)) error {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
@@ -97,7 +101,7 @@ func Both[A, B metav1.Object](first Source[A], second Source[B]) func(context.Co
 		ended := make(chan error, 2)
 		go func() {
 			heard := false
-			ended <- first.Follow(ctx, trouble, func(all []A) (bool, error) {
+			ended <- first(ctx, trouble, func(all A) (bool, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				news := !heard
@@ -107,7 +111,7 @@ func Both[A, B metav1.Object](first Source[A], second Source[B]) func(context.Co
 		}()
 		go func() {
 			heard := false
-			ended <- second.Follow(ctx, trouble, func(all []B) (bool, error) {
+			ended <- second(ctx, trouble, func(all B) (bool, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				news := !heard

@@ -39,12 +39,66 @@ func (r Request) Hindered(offered *catalogv1alpha1.CatalogPackage, version strin
 			return InstalledAlready(there, r.Name)
 		}
 	}
+	return r.Lacks(offered, version)
+}
+
+// Lacks says what a request leaves open that a version requires, as far as the catalog tells; empty
+// for nothing.
+func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) string {
 	for _, one := range offered.Versions {
-		if one.Version == version && one.Unsupported != "" {
-			return fmt.Sprintf("%s cannot be installed: %s", version, one.Unsupported)
+		if one.Version != version {
+			continue
+		}
+		// What the catalog says of a version that OLM v1 does not install: some of it is answered.
+		for _, reason := range strings.Split(one.Unsupported, "; ") {
+			switch {
+			case reason == "":
+			case strings.HasPrefix(reason, cannotWatchAll):
+				if _, configured := r.Config[watchNamespace]; !configured && r.WatchNamespace == "" {
+					return fmt.Sprintf("%s needs the namespace that its operator watches, since it %s: kubectl penstock install %s -n %s --watch-namespace %s", version, reason, r.Package, r.Namespace, r.watches(reason))
+				}
+			case strings.HasPrefix(reason, hasDependency):
+				if !r.AcceptRequirements {
+					return fmt.Sprintf("%s %s; Penstock does not install dependencies: install what it requires first, and accept its requirements: kubectl penstock install %s -n %s --accept-requirements", version, reason, r.Package, r.Namespace)
+				}
+			default:
+				return fmt.Sprintf("%s cannot be installed: %s", version, one.Unsupported)
+			}
 		}
 	}
 	return ""
+}
+
+// Words of the server about a version, as in catalogpackages: pkg/catalog/graph has them.
+const (
+	cannotWatchAll = "cannot watch all namespaces"
+	hasDependency  = "has a dependency"
+)
+
+// watches is a namespace that an operator can watch which cannot watch all.
+func (r Request) watches(reason string) string {
+	if strings.Contains(reason, "OwnNamespace") {
+		return r.Namespace
+	}
+	return "NAMESPACE"
+}
+
+// LeadsTo is the version that a request leads to, empty for a range: Penstock resolves that.
+func (r Request) LeadsTo(offered *catalogv1alpha1.CatalogPackage) string {
+	if r.Version != "" {
+		for _, one := range offered.Versions {
+			if one.Version == r.Version {
+				return one.Version
+			}
+		}
+		return ""
+	}
+	for _, channel := range offered.Channels {
+		if slices.Contains(r.Channels, channel.Name) {
+			return channel.Latest
+		}
+	}
+	return offered.Latest
 }
 
 // Latest is the latest version of the default channel, or of the package when that has no such

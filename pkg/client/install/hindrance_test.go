@@ -52,6 +52,22 @@ func TestHindered(t *testing.T) {
 			t.Errorf("%q: %q, want %q", version, got, want)
 		}
 	}
+	// What the flags of install answer.
+	own := &catalogv1alpha1.CatalogPackage{Versions: []catalogv1alpha1.PackageVersion{{Version: "2.0.0", Unsupported: "has a dependency: package pump >=1; cannot watch all namespaces: supports OwnNamespace"}}}
+	request.Namespace = "sea"
+	for _, step := range []struct {
+		want   string
+		answer func()
+	}{
+		{"kubectl penstock install buoy -n sea --accept-requirements", func() { request.AcceptRequirements = true }},
+		{"kubectl penstock install buoy -n sea --watch-namespace sea", func() { request.WatchNamespace = "sea" }},
+		{"", func() {}},
+	} {
+		if got := request.Hindered(own, "2.0.0"); (got == "") != (step.want == "") || !strings.HasSuffix(got, step.want) {
+			t.Errorf("%q, want %q", got, step.want)
+		}
+		step.answer()
+	}
 	offered.Installed = []catalogv1alpha1.InstalledVersion{{Extension: "buoy", Version: "1.0.0"}}
 	if got := request.Hindered(offered, ""); got != "" {
 		t.Errorf("of the same name: %q", got)

@@ -3,7 +3,9 @@
 package install
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,12 @@ const (
 // catalogNameLabel is on each ClusterCatalog, with its name.
 const catalogNameLabel = "olm.operatorframework.io/metadata.name"
 
+// watchNamespace is the field of the configuration of a bundle that names the watched namespace.
+const watchNamespace = "watchNamespace"
+
+// configInline is the only type of configuration that ClusterExtensions have.
+const configInline = "Inline"
+
 // Request is what somebody wants to be installed.
 type Request struct {
 	// Package of a catalog, Name of the extension, and Namespace for its objects, which
@@ -40,6 +48,12 @@ type Request struct {
 	Manual bool
 	// ServiceAccount is in whose name later versions come.
 	ServiceAccount string
+	// WatchNamespace is the namespace that the operator watches; empty leaves that to Config.
+	WatchNamespace string
+	// Config is the configuration of the bundle, without WatchNamespace; nil for none.
+	Config map[string]any
+	// AcceptRequirements says that what the bundle requires is there.
+	AcceptRequirements bool
 }
 
 // Check refuses names that no extension and no package can have.
@@ -50,6 +64,9 @@ func (r Request) Check() error {
 		if wrong := validation.IsDNS1123Subdomain(given.name); len(wrong) > 0 {
 			return fmt.Errorf("%q is no name of %s: %s", given.name, given.what, wrong[0])
 		}
+	}
+	if configured, is := r.Config[watchNamespace]; is && r.WatchNamespace != "" && configured != r.WatchNamespace {
+		return fmt.Errorf("the configuration has watchNamespace %v, and %q is asked for: name one namespace to watch", configured, r.WatchNamespace)
 	}
 	if len(r.Name) > v1alpha1.MaxExtensionNameLength {
 		return fmt.Errorf("%q is no name of an extension: it has %d characters, at most %d are allowed", r.Name, len(r.Name), v1alpha1.MaxExtensionNameLength)
@@ -66,8 +83,26 @@ func (r Request) Object() (*unstructured.Unstructured, error) {
 			SourceType: extension.SourceCatalog, Catalog: &extension.Catalog{PackageName: r.Package, Version: r.Version, Channels: r.Channels},
 		}},
 	}
+	e.Annotations = map[string]string{}
 	if r.Manual {
-		e.Annotations = map[string]string{extension.ApprovalAnnotation: ApprovalManual}
+		e.Annotations[extension.ApprovalAnnotation] = ApprovalManual
+	}
+	if r.AcceptRequirements {
+		e.Annotations[extension.AcceptRequirementsAnnotation] = "true"
+	}
+	config := maps.Clone(r.Config)
+	if r.WatchNamespace != "" {
+		if config == nil {
+			config = map[string]any{}
+		}
+		config[watchNamespace] = r.WatchNamespace
+	}
+	if len(config) > 0 {
+		inline, err := json.Marshal(config)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the configuration of %s: %w", r.Name, err)
+		}
+		e.Spec.Config = &extension.Config{ConfigType: configInline, Inline: inline}
 	}
 	if r.ServiceAccount != "" {
 		e.Spec.ServiceAccount = &extension.ServiceAccount{Name: r.ServiceAccount}

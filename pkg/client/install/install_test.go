@@ -33,6 +33,9 @@ func TestObject(t *testing.T) {
 		"all": {Request{Package: "buoy", Name: "b", Namespace: "sea", Version: "1.x", Channels: []string{"stable"}, Catalog: "shore", Manual: true, ServiceAccount: "sailor"},
 			`{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"annotations":{"penstock.dev/upgrade-approval":"Manual"},"name":"b"},"spec":{"namespace":"sea","serviceAccount":{"name":"sailor"},` +
 				`"source":{"catalog":{"channels":["stable"],"packageName":"buoy","selector":{"matchLabels":{"olm.operatorframework.io/metadata.name":"shore"}},"version":"1.x"},"sourceType":"Catalog"}}}`},
+		"configured": {Request{Package: "buoy", Name: "b", Namespace: "sea", WatchNamespace: "bay", Config: map[string]any{"deploymentConfig": map[string]any{"nodeSelector": map[string]any{"a": "b"}}}, AcceptRequirements: true},
+			`{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"annotations":{"penstock.dev/accept-requirements":"true"},"name":"b"},"spec":{"config":{"configType":"Inline","inline":{"deploymentConfig":{"nodeSelector":{"a":"b"}},"watchNamespace":"bay"}},` +
+				`"namespace":"sea","source":{"catalog":{"packageName":"buoy"},"sourceType":"Catalog"}}}`},
 	} {
 		written, err := tc.request.Object()
 		if err != nil {
@@ -58,6 +61,7 @@ func TestCheck(t *testing.T) {
 		`"B/../x" is no name of a package`:   func(r *Request) { r.Package = "B/../x" },
 		`"" is no name of a namespace`:       func(r *Request) { r.Namespace = "" },
 		`"<img>" is no name of an extension`: func(r *Request) { r.Name = "<img>" },
+		"name one namespace to watch":        func(r *Request) { r.WatchNamespace, r.Config = "bay", map[string]any{"watchNamespace": "sea"} },
 		"characters, at most":                func(r *Request) { r.Name = strings.Repeat("x", v1alpha1.MaxExtensionNameLength+1) },
 	} {
 		bad := good

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,39 +26,60 @@ type Asked struct {
 	Needs bool
 	// Retried is whether it is tried again by itself.
 	Retried bool
+	// Ready is whether what the spec asks for is installed and available.
+	Ready bool
+	// UpgradeReason and UpgradeMessage are of the condition UpgradeAvailable when it is True.
+	UpgradeReason, UpgradeMessage string
+	// Installed is the version that is installed, empty for none.
+	Installed string
 }
 
 // Ask reads what has become of a ClusterExtension.
 func Ask(read *extension.Extension) Asked {
 	asked := Asked{Name: read.Name, Reason: string(status.Pending), Since: read.CreationTimestamp, Created: read.CreationTimestamp}
+	if read.Status.Install != nil {
+		asked.Installed = read.Status.Install.Bundle.Version
+	}
 	conditions := read.Status.Conditions
 	ready := meta.FindStatusCondition(conditions, status.Ready)
 	if ready == nil || ready.ObservedGeneration != read.Generation {
 		return asked
 	}
 	asked.Reason, asked.Message, asked.Since = ready.Reason, ready.Message, ready.LastTransitionTime
+	asked.Ready = ready.Status == metav1.ConditionTrue
+	if upgrade := meta.FindStatusCondition(conditions, status.UpgradeAvailable); upgrade != nil && upgrade.Status == metav1.ConditionTrue {
+		asked.UpgradeReason, asked.UpgradeMessage = upgrade.Reason, upgrade.Message
+	}
 	stalled := meta.IsStatusConditionTrue(conditions, status.Stalled)
 	asked.Retried = !stalled && ready.Status == metav1.ConditionFalse && status.Retried(ready.Reason)
 	asked.Needs = stalled || asked.Retried
 	return asked
 }
 
-// Announced is the message without the file that it may end with, and the words before that.
-func (a Asked) Announced() string {
-	first, _, more := strings.Cut(a.Message, "\n")
+// Announced is a message without the file that it may end with, and the words before that.
+func Announced(message string) string {
+	first, _, more := strings.Cut(message, "\n")
 	if end := strings.LastIndex(first, ": "); more && end > 0 {
 		return first[:end]
 	}
 	return first
 }
 
-// Attended is whether a revision needs somebody, or holds the owner: it says more than its
-// ClusterExtension, whose status repeats it.
-func (e Extension) Attended() bool {
-	for _, revision := range e.Revisions {
-		if NeedsPerson(revision) != nil {
-			return true
-		}
+// Join adds to extensions what their ClusterExtensions ask for, and the ClusterExtensions that have
+// no revision, by name.
+func Join(extensions []Extension, asked []Asked) []Extension {
+	at := map[string]int{}
+	for i := range extensions {
+		at[extensions[i].Name] = i
 	}
-	return false
+	for i := range asked {
+		one := &asked[i]
+		if found, has := at[one.Name]; has {
+			extensions[found].Asked = one
+			continue
+		}
+		extensions = append(extensions, Extension{Name: one.Name, Asked: one})
+	}
+	slices.SortFunc(extensions, func(a, b Extension) int { return strings.Compare(a.Name, b.Name) })
+	return extensions
 }

@@ -50,29 +50,11 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAttended: of a revision that needs somebody, or holds the owner, its extension has nothing
-// to add.
-func TestAttended(t *testing.T) {
-	for name, tc := range map[string]struct {
-		condition metav1.Condition
-		want      bool
-	}{
-		"well": {is(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready"), false},
-		"held": {is(v1alpha1.ConditionHeld, metav1.ConditionTrue, "IsRollback"), true},
-		"bad":  {is(v1alpha1.ConditionFailing, metav1.ConditionTrue, "Collision"), true},
-	} {
-		all := Of([]*v1alpha1.ClusterExtensionRevision{revision("web", 2, v1alpha1.LifecycleStateActive), revision("web", 1, v1alpha1.LifecycleStateActive, tc.condition)})
-		if got := all[0].Attended(); got != tc.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-}
-
 func TestAnnounced(t *testing.T) {
 	for message, want := range map[string]string{
 		"no right": "no right", "lacks rights; grant them with: \nkind: ClusterRole\n": "lacks rights; grant them with", "first\nsecond": "first",
 	} {
-		if got := (Asked{Message: message}).Announced(); got != want {
+		if got := Announced(message); got != want {
 			t.Errorf("%q: %q, want %q", message, got, want)
 		}
 	}

@@ -12,13 +12,16 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
 )
 
 // Extension is an extension with those of its revisions that somebody has read.
 type Extension struct {
 	Name string
-	// Revisions, the newest first; at least one.
+	// Revisions, the newest first; none of a ClusterExtension that has no revision yet.
 	Revisions []*v1alpha1.ClusterExtensionRevision
+	// Asked is what has become of its ClusterExtension; nil when there is none, or nobody knows.
+	Asked *Asked
 }
 
 // Of groups revisions by extension, by name. Names that are none of a revision are left
@@ -39,8 +42,8 @@ func Of(revisions []*v1alpha1.ClusterExtensionRevision) []Extension {
 		}
 		all[at].Revisions = append(all[at].Revisions, revision)
 	}
-	for _, extension := range all {
-		slices.SortFunc(extension.Revisions, func(a, b *v1alpha1.ClusterExtensionRevision) int {
+	for _, one := range all {
+		slices.SortFunc(one.Revisions, func(a, b *v1alpha1.ClusterExtensionRevision) int {
 			return cmp.Compare(b.Spec.Revision, a.Spec.Revision)
 		})
 	}
@@ -48,25 +51,43 @@ func Of(revisions []*v1alpha1.ClusterExtensionRevision) []Extension {
 	return all
 }
 
-// Newest is the revision with the highest number.
-func (e Extension) Newest() *v1alpha1.ClusterExtensionRevision { return e.Revisions[0] }
+// Newest is the revision with the highest number, nil without a revision.
+func (e Extension) Newest() *v1alpha1.ClusterExtensionRevision {
+	if len(e.Revisions) == 0 {
+		return nil
+	}
+	return e.Revisions[0]
+}
 
 // Proposed is the newest revision when it is paused and was never rolled out: somebody is
 // to read it. Otherwise it is nil.
 func (e Extension) Proposed() *v1alpha1.ClusterExtensionRevision {
-	if newest := e.Newest(); newest.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && !Is(newest, v1alpha1.ConditionSucceeded) && available(newest) == 0 {
+	if newest := e.Newest(); newest != nil && Untried(newest) {
 		return newest
 	}
 	return nil
 }
 
+// Untried tells whether a revision is paused and was never rolled out.
+func Untried(revision *v1alpha1.ClusterExtensionRevision) bool {
+	return revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && revision.DeletionTimestamp == nil &&
+		!Is(revision, v1alpha1.ConditionSucceeded) && available(revision) == 0
+}
+
 // Current is the revision that says how the extension is: the newest that is no proposal.
-// Of an extension that has nothing else it is the proposal.
+// Of an extension that has nothing else it is the proposal; nil without a revision.
 func (e Extension) Current() *v1alpha1.ClusterExtensionRevision {
 	if e.Proposed() != nil && len(e.Revisions) > 1 {
 		return e.Revisions[1]
 	}
 	return e.Newest()
+}
+
+// OfClusterExtension tells whether a ClusterExtension owns a revision: its reader has fields and
+// annotations, and makes no revisions.
+func OfClusterExtension(revision *v1alpha1.ClusterExtensionRevision) bool {
+	owner := metav1.GetControllerOf(revision)
+	return owner != nil && owner.Kind == extension.Kind.Kind
 }
 
 // Version of what a revision installs, or empty.
@@ -115,32 +136,6 @@ func Is(revision *v1alpha1.ClusterExtensionRevision, conditionType string) bool 
 // Observed tells whether status speaks of spec as it is.
 func Observed(revision *v1alpha1.ClusterExtensionRevision) bool {
 	return revision.Status.ObservedGeneration >= revision.Generation
-}
-
-// decisive are conditions, those first that need a person, then what goes on, then what is
-// well.
-func decisive() []metav1.Condition {
-	return []metav1.Condition{
-		{Type: v1alpha1.ConditionFailing, Status: metav1.ConditionTrue},
-		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue},
-		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionTrue},
-		{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
-		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
-		{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
-		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse},
-	}
-}
-
-// Decisive is the condition that says best how a revision is. Without conditions it is
-// empty.
-func Decisive(revision *v1alpha1.ClusterExtensionRevision) metav1.Condition {
-	for _, candidate := range decisive() {
-		found := meta.FindStatusCondition(revision.Status.Conditions, candidate.Type)
-		if found != nil && found.Status == candidate.Status {
-			return *found
-		}
-	}
-	return metav1.Condition{}
 }
 
 // reasonFrozen is of the condition Progressing while the cluster is frozen.

@@ -20,9 +20,6 @@ import (
 type Extension struct {
 	Name string       `json:"name"`
 	Row  ExtensionRow `json:"row"`
-	// Attended is whether a revision needs somebody, or holds the owner: it says more than what
-	// has become of the ClusterExtension.
-	Attended bool `json:"attended,omitempty"`
 	// Advice is what holds it back; the first entry matters most.
 	Advice    []advice.Advice `json:"advice"`
 	Revisions []Revision      `json:"revisions"`
@@ -89,44 +86,83 @@ type Phase struct {
 	Omitted int32                    `json:"omitted,omitempty"`
 }
 
-// watchExtension sends an extension whenever it changes.
+// watchExtension sends an extension whenever it changes, and what its ClusterExtension asks for.
 func (a *API) watchExtension(ctx context.Context, r *http.Request, send func(Message)) error {
 	name := r.PathValue("name")
 	ctx, stop := context.WithCancel(ctx)
+	known := &oneExtension{name: name, send: send}
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer stop()
-	beside.Go(func() { a.watchWanted(ctx, name, send) })
+	beside.Go(func() { a.watchWanted(ctx, known) })
 	source := follow.Revisions(a.penstock, metav1.ListOptions{LabelSelector: v1alpha1.ChainLabel + "=" + name})
-	return one(ctx, source, send, func(all []*v1alpha1.ClusterExtensionRevision) Message {
-		for _, found := range overview.Of(all) {
-			if found.Name == name {
-				return Message{Kind: "extension", Extension: extensionOf(found)}
-			}
+	return one(ctx, source, send, known.revised)
+}
+
+// oneExtension joins what is heard of revisions with what is heard of their ClusterExtension.
+type oneExtension struct {
+	name string
+	send func(Message)
+
+	mu    sync.Mutex
+	found overview.Extension
+	heard bool
+}
+
+// revised is the message about revisions that have changed.
+func (o *oneExtension) revised(all []*v1alpha1.ClusterExtensionRevision) Message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.heard, o.found.Name, o.found.Revisions = true, o.name, nil
+	for _, found := range overview.Of(all) {
+		if found.Name == o.name {
+			o.found.Revisions = found.Revisions
 		}
+	}
+	return o.message()
+}
+
+// message is about the extension as it is known. The lock is held.
+func (o *oneExtension) message() Message {
+	if o.found.Newest() == nil {
 		return Message{Kind: "extension"}
-	})
+	}
+	return Message{Kind: "extension", Extension: extensionOf(o.found)}
+}
+
+// asks notes what the ClusterExtension says, and sends what that changes.
+func (o *oneExtension) asks(asked *overview.Asked) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.found.Asked = asked
+	if o.heard && o.found.Newest() != nil {
+		o.send(o.message())
+	}
 }
 
 // watchWanted sends what a ClusterExtension asks for, whenever that changes. Where there is none,
 // or where somebody may not read them, nothing is sent: revisions are shown without it.
-func (a *API) watchWanted(ctx context.Context, name string, send func(Message)) {
+func (a *API) watchWanted(ctx context.Context, known *oneExtension) {
 	source := a.clusterExtensions()
-	source.Options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	source.Options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, known.name).String()
 	_ = source.Follow(ctx, func(error) {}, func(all []*unstructured.Unstructured) (bool, error) {
 		said := Message{Kind: "wanted"}
+		var asked *overview.Asked
 		for _, object := range all {
 			if read, err := extension.From(object); err == nil {
-				said.Wanted = wantedOf(read)
+				now := overview.Ask(read)
+				asked, said.Wanted = &now, wantedOf(read)
 			}
 		}
-		send(said)
+		known.send(said)
+		known.asks(asked)
 		return false, nil
 	})
 }
 
 func wantedOf(read *extension.Extension) *Wanted {
-	out := &Wanted{Row: waitingRow(overview.Ask(read)), UID: string(read.UID), Generation: read.Generation, Source: read.Spec.Source.SourceType, Namespace: read.Spec.Namespace, Installed: read.Status.Install != nil}
+	asked := overview.Ask(read)
+	out := &Wanted{Row: extensionRow(overview.Extension{Name: read.Name, Asked: &asked}), UID: string(read.UID), Generation: read.Generation, Source: read.Spec.Source.SourceType, Namespace: read.Spec.Namespace, Installed: read.Status.Install != nil}
 	if of := read.Spec.Source.Catalog; of != nil {
 		out.Package, out.Version, out.Channels = of.PackageName, of.Version, of.Channels
 	}
@@ -151,7 +187,7 @@ func one[T metav1.Object](ctx context.Context, source follow.Source[T], send fun
 }
 
 func extensionOf(e overview.Extension) *Extension {
-	out := &Extension{Name: e.Name, Row: extensionRow(e), Attended: e.Attended(), Advice: advice.Extension(e.Revisions)}
+	out := &Extension{Name: e.Name, Row: extensionRow(e), Advice: advice.Extension(e)}
 	proposed := e.Proposed()
 	for _, revision := range e.Revisions {
 		one := revisionOf(e, revision)
@@ -162,20 +198,17 @@ func extensionOf(e overview.Extension) *Extension {
 }
 
 func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevision) Revision {
-	decisive := overview.Decisive(revision)
+	given := advice.Revision(revision)
 	one := Revision{
 		Name: revision.Name, Number: revision.Spec.Revision, UID: string(revision.UID), Generation: revision.Generation,
-		Version: overview.Version(revision), Lifecycle: overview.State(revision), Signal: signalOf(revision),
-		State: decisive.Reason, Message: decisive.Message, Since: when(&decisive.LastTransitionTime), Created: when(&revision.CreationTimestamp),
+		Version: overview.Version(revision), Lifecycle: overview.State(revision), Signal: given.Signal,
+		State: given.State(), Message: given.Because, Since: when(&given.Since), Created: when(&revision.CreationTimestamp),
 		Cause: revision.Annotations[v1alpha1.ChangeCauseAnnotation], Reason: revision.Annotations[overview.ReasonAnnotation],
 		RollbackOf: revision.Annotations[v1alpha1.RollbackOfAnnotation], Diff: ".." + revision.Name, Phases: phasesOf(revision),
 	}
 	// A proposal is compared with what is rolled out, which may not be the one before it.
 	if revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused {
 		one.Diff = comparison(e, revision)
-	}
-	if one.State == "" {
-		one.State = one.Lifecycle
 	}
 	if asked := revision.Status.RequestedBy; asked != nil {
 		one.By = asked.Username

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +94,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding ClusterExtension %s: %w", wanted.Name, err)
 	}
-	out := Installation{Name: wanted.Name, Written: string(written), Version: leadsTo(offered, wanted), Warnings: heard.all()}
+	out := Installation{Name: wanted.Name, Written: string(written), Version: wanted.LeadsTo(offered), Warnings: heard.all()}
 	if asked.DryRun {
 		// 3. What would keep it from being installed, as far as that can be known before.
 		if out.Notes, err = a.installNotes(ctx, offered, wanted); err != nil {
@@ -109,24 +108,6 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 		}
 	}
 	return out, nil
-}
-
-// leadsTo is the version that a request leads to, empty for a range: Penstock resolves that.
-func leadsTo(offered *v1alpha1.CatalogPackage, wanted install.Request) string {
-	if wanted.Version != "" {
-		for _, one := range offered.Versions {
-			if one.Version == wanted.Version {
-				return one.Version
-			}
-		}
-		return ""
-	}
-	for _, channel := range offered.Channels {
-		if slices.Contains(wanted.Channels, channel.Name) {
-			return channel.Latest
-		}
-	}
-	return offered.Latest
 }
 
 // named are the revisions of a name.
@@ -168,7 +149,7 @@ func (a *API) installNotes(ctx context.Context, offered *v1alpha1.CatalogPackage
 	if latest, elsewhere := install.Latest(offered); elsewhere != "" && wanted.Version == "" && len(wanted.Channels) == 0 {
 		notes = append(notes, fmt.Sprintf("%s is the highest version of any channel; the default channel %s has %s", offered.Latest, offered.DefaultChannel, latest))
 	}
-	version := leadsTo(offered, wanted)
+	version := wanted.LeadsTo(offered)
 	for _, one := range offered.Versions {
 		if one.Version == version && one.Deprecation != nil {
 			notes = append(notes, fmt.Sprintf("%s should not be used: %s", version, one.Deprecation.Message))

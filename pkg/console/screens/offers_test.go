@@ -65,7 +65,7 @@ func TestLeadsTo(t *testing.T) {
 	for want, request := range map[string]install.Request{
 		"1.2.0": {}, "1.1.0": {Channels: []string{"stable"}}, "1.0.0": {Version: "1.0.0"}, "": {Version: "1.x"},
 	} {
-		if got := leadsTo(lighthouse(), request); got != want {
+		if got := request.LeadsTo(lighthouse()); got != want {
 			t.Errorf("%+v: %q, want %q", request, got, want)
 		}
 	}

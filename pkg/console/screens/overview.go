@@ -170,17 +170,9 @@ func (p *picture) difference() (rows *Rows, complete bool) {
 	if p.unknown[partRevisions] {
 		return nil, false
 	}
-	extensions, plans, attended := map[string]ExtensionRow{}, map[string]PlanRow{}, map[string]bool{}
-	for _, one := range overview.Of(p.revisions) {
-		extensions[one.Name], attended[one.Name] = extensionRow(one), one.Attended()
-	}
-	for _, asked := range p.asked {
-		switch row, has := extensions[asked.Name]; {
-		case !has:
-			extensions[asked.Name] = waitingRow(asked)
-		case asked.Needs && !attended[asked.Name]:
-			extensions[asked.Name] = unmet(row, asked)
-		}
+	extensions, plans := map[string]ExtensionRow{}, map[string]PlanRow{}
+	for _, one := range overview.Join(overview.Of(p.revisions), slices.Collect(maps.Values(p.asked))) {
+		extensions[one.Name] = extensionRow(one)
 	}
 	for _, plan := range p.plans {
 		plans[plan.Name] = planRow(plan)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
 )
 
 // fakeCluster lists and watches revisions, and refuses plans. Without asked it has no
@@ -90,8 +91,9 @@ func condition(of string, status metav1.ConditionStatus, reason string) metav1.C
 }
 
 func well() []metav1.Condition {
-	return []metav1.Condition{condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, "Succeeded"), condition(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready"),
-		condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, "Available")}
+	return []metav1.Condition{condition(v1alpha1.ConditionSucceeded, metav1.ConditionTrue, "Succeeded"), condition(v1alpha1.ConditionReady, metav1.ConditionTrue, "RolledOut"),
+		condition(v1alpha1.ConditionAvailable, metav1.ConditionTrue, "Available"),
+		condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, "RolledOut")}
 }
 
 // streamOf opens a stream of the API, and returns how to read its next message, without beats.
@@ -218,25 +220,36 @@ func TestUnmet(t *testing.T) {
 		state   string
 		objects int
 	}{
-		"taken": {Needs, "NameTaken", 2}, "bad": {Needs, "Collision", 2}, "held": {Well, "Available", 2}, "well": {Well, "Available", 2}, "pull": {Needs, "PullFailed", 0}, "rolls": {Moving, "RollingOut", 0}, "new": {Moving, "Pending", 0},
+		"taken": {Needs, "NameTaken", 2}, "bad": {Needs, "Collision", 2}, "held": {Needs, "Held", 2}, "well": {Well, "RolledOut", 2}, "pull": {Needs, "PullFailed", 0}, "rolls": {Moving, "RollingOut", 0}, "new": {Moving, "Pending", 0},
 	} {
 		if row := rows[name]; row.Signal != want.signal || row.State != want.state || row.Objects != want.objects {
 			t.Errorf("%s: %+v, want %+v", name, row, want)
 		}
 	}
-	if row := rows["pull"]; row.Do == "" || rows["taken"].Do != "" {
+	if rows["pull"].Do == "" || rows["taken"].Do == "" {
 		t.Errorf("what is to do: %+v", rows)
 	}
-	for name, attended := range map[string]bool{"taken": false, "bad": true, "held": true} {
-		next := streamOf(t, cluster, "/api/watch/extensions/"+name)
-		for message := next(); ; message = next() {
-			if message.Extension != nil {
-				if message.Extension.Attended != attended {
-					t.Errorf("%s: %+v", name, message.Extension)
-				}
-				break
-			}
-		}
+}
+
+// TestOneExtension: the screen of one extension says what the overview says, whichever part of it is
+// heard first, and without a ClusterExtension what its revisions say.
+func TestOneExtension(t *testing.T) {
+	revision := testRevision("taken", 7, v1alpha1.LifecycleStateActive, well()...)
+	asked := overview.Asked{Name: "taken", Reason: "NameTaken", Message: "because", Needs: true}
+	var sent []Message
+	known := &oneExtension{name: "taken", send: func(message Message) { sent = append(sent, message) }}
+	if message := known.revised(nil); message.Extension != nil {
+		t.Errorf("there is no revision: %+v", message.Extension)
+	}
+	if message := known.revised([]*v1alpha1.ClusterExtensionRevision{&revision}); message.Extension.Row.Signal != Well {
+		t.Errorf("its revision is well: %+v", message.Extension)
+	}
+	known.asks(&asked)
+	if len(sent) != 1 || sent[0].Extension.Row.State != "NameTaken" || sent[0].Extension.Advice[0].Signal != Needs {
+		t.Errorf("it does not get what it asks for: %+v", sent)
+	}
+	if message := known.revised([]*v1alpha1.ClusterExtensionRevision{&revision}); message.Extension.Row.State != "NameTaken" {
+		t.Errorf("a revision has changed: %+v", message.Extension)
 	}
 }
 

@@ -22,17 +22,16 @@ type Rows struct {
 	GonePlans      []string `json:"gonePlans,omitempty"`
 }
 
-// Signal is how something is, in one word that a screen has a glyph and a colour for: well,
-// moving, needs (a person), stopped (without being wrong) or review (somebody is to read it).
-type Signal string
+// Signal is how something is, in the words of every other answer.
+type Signal = advice.Signal
 
 // Signals.
 const (
-	Well    Signal = "well"
-	Moving  Signal = "moving"
-	Needs   Signal = "needs"
-	Stopped Signal = "stopped"
-	Review  Signal = "review"
+	Well    = advice.Well
+	Moving  = advice.Moving
+	Needs   = advice.Needs
+	Stopped = advice.Stopped
+	Review  = advice.Review
 )
 
 // ExtensionRow is one extension on the overview.
@@ -84,51 +83,29 @@ const maxRowMessage = 240
 
 // extensionRow projects an extension.
 func extensionRow(e overview.Extension) ExtensionRow {
+	first := advice.Extension(e)[0]
+	row := ExtensionRow{Name: e.Name, Signal: first.Signal, State: first.State(), Message: text.Line(first.Announced(), maxRowMessage), Since: when(&first.Since)}
+	if row.Signal == Needs || e.Newest() == nil && first.Signal != Moving {
+		row.Do = text.Line(first.Do, maxRowMessage)
+	}
 	current := e.Current()
-	decisive := overview.Decisive(current)
-	row := ExtensionRow{
-		Name: e.Name, Revision: current.Name, Version: overview.Version(current), Signal: signalOf(current),
-		State: decisive.Reason, Message: text.Line(decisive.Message, maxRowMessage), Phase: movingPhase(current),
-		Since: when(&decisive.LastTransitionTime), Frozen: frozen(current),
+	if current == nil {
+		return row
 	}
+	row.Revision, row.Version, row.Phase, row.Frozen = current.Name, overview.Version(current), movingPhase(current), frozen(current)
 	row.Ready, row.Objects = overview.Objects(current)
-	if row.State == "" {
-		row.State, row.Since = overview.State(current), when(&current.CreationTimestamp)
-	}
-	for _, revision := range e.Revisions {
-		// An older revision may need somebody although the newest is well.
-		if found := overview.NeedsPerson(revision); found != nil && found.Type != v1alpha1.ConditionHeld {
-			row.Signal, row.State, row.Message, row.Since = Needs, found.Reason, text.Line(found.Message, maxRowMessage), when(&found.LastTransitionTime)
-			break
-		}
-	}
-	if row.Signal == Needs {
-		if given := advice.Extension(e.Revisions)[0]; given.Who != advice.Nobody {
-			row.Do = text.Line(given.Do, maxRowMessage)
-		}
+	if row.Since == "" {
+		row.Since = when(&current.CreationTimestamp)
 	}
 	if proposed := e.Proposed(); proposed != nil {
 		row.Proposed, row.ProposedVersion, row.ProposedDiff = proposed.Name, overview.Version(proposed), comparison(e, proposed)
-		if row.Signal != Needs {
-			row.Signal = Review
-		}
 	}
 	return row
 }
 
 // signalOf is how a revision is.
 func signalOf(revision *v1alpha1.ClusterExtensionRevision) Signal {
-	if found := overview.NeedsPerson(revision); found != nil && found.Type != v1alpha1.ConditionHeld {
-		return Needs
-	}
-	switch verdict, _ := overview.RevisionVerdict(revision); verdict {
-	case overview.Done:
-		return Well
-	case overview.Going:
-		return Moving
-	default:
-		return Stopped
-	}
+	return advice.Revision(revision).Signal
 }
 
 // comparison is the name of the diff that shows what a revision changes: against what is
@@ -166,28 +143,6 @@ func frozen(revision *v1alpha1.ClusterExtensionRevision) string {
 	return text.Line(found.Message, maxRowMessage)
 }
 
-// waitingRow is a ClusterExtension that has no revision yet.
-func waitingRow(asked overview.Asked) ExtensionRow {
-	row := ExtensionRow{
-		Name: asked.Name, Signal: Moving, State: asked.Reason, Message: text.Line(asked.Announced(), maxRowMessage), Since: when(&asked.Since),
-	}
-	if asked.Needs {
-		row.Signal = Needs
-	}
-	if asked.Retried {
-		row.Do = "Fix what the message names; Penstock then tries again by itself"
-	}
-	return row
-}
-
-// unmet is the row of an extension that has revisions, none of which needs somebody, while what
-// its ClusterExtension asks for does not come.
-func unmet(row ExtensionRow, asked overview.Asked) ExtensionRow {
-	of := waitingRow(asked)
-	row.Signal, row.State, row.Message, row.Do, row.Since = of.Signal, of.State, of.Message, of.Do, of.Since
-	return row
-}
-
 // planRow projects a plan.
 func planRow(plan *hcov1alpha1.ConfigurationPlan) PlanRow {
 	status := &plan.Status
@@ -213,20 +168,7 @@ func planRow(plan *hcov1alpha1.ConfigurationPlan) PlanRow {
 	return row
 }
 
-func planSignal(plan *hcov1alpha1.ConfigurationPlan) Signal {
-	switch verdict, _ := overview.PlanVerdict(plan); {
-	case plan.Status.Phase == hcov1alpha1.PhaseReviewRequired:
-		return Review
-	case plan.Status.Phase == hcov1alpha1.PhaseIgnored:
-		return Stopped
-	case verdict == overview.Done:
-		return Well
-	case verdict == overview.Going:
-		return Moving
-	default:
-		return Needs
-	}
-}
+func planSignal(plan *hcov1alpha1.ConfigurationPlan) Signal { return advice.Plan(plan).Signal }
 
 // when is a time as pages get it.
 func when(at *metav1.Time) string {

@@ -21,7 +21,10 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 	reason, message := reasonArchived, "the revision is archived"
 	if !revision.DeletionTimestamp.IsZero() {
 		reason, message = reasonTearingDown, "the revision is being deleted"
-		if removed(revision) {
+		switch {
+		case withdrawn(revision):
+			message = "the proposal is withdrawn"
+		case removed(revision):
 			message = "the revision is removed by retention"
 		}
 	}

@@ -73,15 +73,22 @@ func (v *visit) release(ctx context.Context) error {
 	return nil
 }
 
-// removed is true for a revision that retention deletes, and no user.
+// removed is true for a revision that Penstock itself deletes, and no user.
 func removed(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[olmv1alpha1.DeletedByAnnotation] == olmv1alpha1.DeletedByRetention
+}
+
+// withdrawn is true for a proposal that its owner takes back: retention deletes archived revisions.
+func withdrawn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return removed(revision) && revision.Annotations[olmv1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused
 }
 
 // deletion tells why a revision is gone.
 func deletion(revision *olmv1alpha1.ClusterExtensionRevision) (reason, message string) {
 	by := revision.Annotations[olmv1alpha1.DeletedByAnnotation]
 	switch {
+	case withdrawn(revision):
+		return eventRemoved, "withdrawn: nobody has approved this proposal, and its owner no longer asks for it"
 	case removed(revision):
 		return eventRemoved, fmt.Sprintf("removed by retention: of the archived revisions the newest %d are kept", retention.Keep)
 	case by != "":

@@ -12,14 +12,24 @@ func TestDeletion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		by, reason, message string
 		explicit            bool
+		change              func(*olmv1alpha1.ClusterExtensionRevision)
 	}{
-		"User":      {"alice", "Deleted", "deleted by alice; no object in the cluster belongs to it any more", true},
-		"Unknown":   {"", "Deleted", "deleted; no object in the cluster belongs to it any more", true},
-		"Retention": {olmv1alpha1.DeletedByRetention, "Removed", "removed by retention: of the archived revisions the newest 5 are kept", false},
+		"User":      {"alice", "Deleted", "deleted by alice; no object in the cluster belongs to it any more", true, nil},
+		"Unknown":   {"", "Deleted", "deleted; no object in the cluster belongs to it any more", true, nil},
+		"Retention": {olmv1alpha1.DeletedByRetention, "Removed", "removed by retention: of the archived revisions the newest 5 are kept", false, nil},
+		"Withdrawn": {olmv1alpha1.DeletedByRetention, "Removed", "withdrawn: nobody has approved this proposal, and its owner no longer asks for it", false, func(r *olmv1alpha1.ClusterExtensionRevision) {
+			r.Annotations[olmv1alpha1.ProposedAnnotation], r.Spec.LifecycleState = "true", olmv1alpha1.LifecycleStatePaused
+		}},
+		"Declined": {olmv1alpha1.DeletedByRetention, "Removed", "removed by retention: of the archived revisions the newest 5 are kept", false, func(r *olmv1alpha1.ClusterExtensionRevision) {
+			r.Annotations[olmv1alpha1.ProposedAnnotation], r.Spec.LifecycleState = "true", olmv1alpha1.LifecycleStateArchived
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := numbered(1, deleted)
 			r.Annotations = map[string]string{olmv1alpha1.DeletedByAnnotation: tc.by}
+			if tc.change != nil {
+				tc.change(r)
+			}
 			if reason, message := deletion(r); reason != tc.reason || message != tc.message {
 				t.Errorf("got %s: %s", reason, message)
 			}

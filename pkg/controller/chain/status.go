@@ -142,7 +142,7 @@ func (w *writer) set(kind string, value bool, reason, message string) {
 // say sets a condition that may be Unknown.
 func (w *writer) say(kind string, s metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&w.status.Conditions, metav1.Condition{
-		Type: kind, Status: s, Reason: reason, Message: message,
+		Type: kind, Status: s, Reason: reason, Message: text.Punctuated(message),
 		ObservedGeneration: w.generation, LastTransitionTime: metav1.NewTime(w.now),
 	})
 }

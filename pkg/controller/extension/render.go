@@ -87,6 +87,7 @@ func (v *visit) renderAs(ctx context.Context, name name, wish *wish, format pack
 	case packed.Bundle:
 		renderer.Bundle = bundle.Options{
 			InstallNamespace: wish.Namespace, Config: wish.Config, Certificates: wish.Certificates,
+			AcceptRequirements: wish.Accept, AcceptBy: accepting(wish.Name),
 			Providers: func(required bundle.Requirement) []string {
 				return v.catalogs.ProviderNames(required.Package, required.Kind)
 			},
@@ -125,7 +126,7 @@ func (v *visit) renderAs(ctx context.Context, name name, wish *wish, format pack
 	case errors.As(err, &unknown):
 		return nil, retry(status.Failed, fmt.Errorf("image %s: %w", pulled.Reference, err))
 	case errors.As(err, &configuration):
-		return nil, stop(status.InvalidConfiguration, configuration.InWordsOfOLM(), err.Error())
+		return nil, stop(status.InvalidConfiguration, configuration.InWordsOfOLM(), configuring(wish, configuration))
 	case err != nil:
 		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
 	}
@@ -133,6 +134,20 @@ func (v *visit) renderAs(ctx context.Context, name name, wish *wish, format pack
 		return nil, stopped
 	}
 	return &content{Rendered: rendered, reference: pulled.Reference}, nil
+}
+
+// configuring says what is wrong with the configuration of a bundle, and how it is set right where
+// only the namespace to watch is wrong.
+func configuring(wish *wish, wrong *config.Errors) string {
+	watch := wish.Namespace
+	switch {
+	case wrong.Modes.AllNamespaces || len(wrong.List) != 1 || wrong.List[0].Path != "watchNamespace":
+		return wrong.Error()
+	case !wrong.Modes.OwnNamespace:
+		watch = "NAMESPACE"
+	}
+	return fmt.Sprintf(`%s; name the namespace that the operator watches: kubectl patch clusterextension %s --type=merge -p '{"spec":{"config":{"configType":"Inline","inline":{"watchNamespace":%q}}}}'`,
+		wrong.Error(), wish.Name, watch)
 }
 
 // check compares what an image has with what the catalog says of it.

@@ -45,6 +45,8 @@ type wish struct {
 	Collision       olmv1alpha1.CollisionProtection
 	Config          json.RawMessage
 	Certificates    bundle.CertificateProvider
+	// Accept is whether the bundle may require what others provide.
+	Accept bool
 }
 
 // digest is the same as long as the content of the revision would be.
@@ -56,7 +58,8 @@ func (w *wish) digest() string {
 		Collision               olmv1alpha1.CollisionProtection
 		Config                  json.RawMessage
 		Certificates            bundle.CertificateProvider
-	}{madeOfVersion, w.ref, w.Name, w.Namespace, w.Target, w.Collision, w.Config, w.Certificates})
+		Accept                  bool `json:",omitempty"` // revisions of before have no word of it
+	}{madeOfVersion, w.ref, w.Name, w.Namespace, w.Target, w.Collision, w.Config, w.Certificates, w.Accept})
 	if err != nil {
 		return "" // no JSON in the spec: rendering says so
 	}
@@ -82,7 +85,7 @@ func (v *visit) choose() (*wish, *halt) {
 	w := &wish{
 		Name: e.Name, Namespace: e.Spec.Namespace, Target: e.Annotations[extension.TargetAnnotation],
 		Collision:    olmv1alpha1.CollisionProtection(cmp.Or(e.Annotations[extension.CollisionProtectionAnnotation], string(olmv1alpha1.CollisionProtectionPrevent))),
-		Certificates: v.Certificates,
+		Certificates: v.Certificates, Accept: e.Annotations[extension.AcceptRequirementsAnnotation] == "true",
 	}
 	if e.Spec.Config != nil {
 		w.Config = e.Spec.Config.Inline
@@ -149,7 +152,7 @@ func (v *visit) request() resolve.Request {
 	if name, version := v.installedBundle(); name != "" {
 		installed = &resolve.Installed{Name: name, Version: version}
 	}
-	return upgrades.Request(*v.extension.Spec.Source.Catalog, installed)
+	return upgrades.Request(*v.extension.Spec.Source.Catalog, v.extension.Annotations, installed)
 }
 
 // installedBundle is the bundle of the package that is installed, "" for none: one of another
@@ -188,7 +191,15 @@ func (v *visit) unresolved(err error, catalogs []resolve.Catalog) *halt {
 		}
 		return stop(status.Unresolved, none.Message, none.Reason)
 	}
+	if errors.As(err, new(*resolve.RequirementError)) {
+		return stop(status.Unresolved, err.Error(), "Penstock does not install dependencies: install what the bundle requires first, and accept its requirements: "+accepting(v.extension.Name))
+	}
 	return stop(status.Unresolved, err.Error(), "")
+}
+
+// accepting is the command by which the requirements of a bundle are accepted.
+func accepting(name string) string {
+	return fmt.Sprintf("kubectl annotate --overwrite clusterextension %s %s=true", name, extension.AcceptRequirementsAnnotation)
 }
 
 // wroteSince is a wish for the bundle that is installed, when it is what is asked for and

@@ -59,6 +59,8 @@ const (
 	reasonImage = "Image"
 	// reasonRestart: pods are replaced.
 	reasonRestart = "Restart"
+	// reasonReplicas: a workload loses its number of pods.
+	reasonReplicas = "Replicas"
 	// reasonPrivilege: pods may do more on their node.
 	reasonPrivilege = "Privilege"
 

@@ -85,6 +85,17 @@ func TestNotes(t *testing.T) {
 			old:    workload("Deployment", "{replicas: 1, template: {spec: {restartPolicy: Always}}}"),
 			new:    workload("Deployment", "{replicas: 2, template: {spec: {}}}"),
 		},
+		"ReplicasRemoved": {
+			reason: "the API server fills in 1",
+			old:    workload("Deployment", "{replicas: 3, template: {spec: {}}}"),
+			new:    workload("Deployment", "{template: {spec: {}}}"),
+			want:   []string{"Warning Replicas: replicas is no longer in the manifest: 3 becomes 1, the default, unless another field manager has the field"},
+		},
+		"ReplicasDefault": {
+			reason: "1 stays 1",
+			old:    workload("StatefulSet", "{replicas: 1, template: {spec: {}}}"),
+			new:    workload("StatefulSet", "{template: {spec: {}}}"),
+		},
 		"Privileges": {
 			reason: "what reaches the node",
 			old:    workload("Deployment", "{template: {spec: {hostNetwork: true, containers: [{name: c, image: i}]}}}"),

@@ -17,6 +17,7 @@ func (w *writer) workload(template []string) {
 	if w.stays() {
 		w.images(before, after)
 		w.restart()
+		w.replicas()
 	}
 	if gained := gained(privileges(before), privileges(after)); after != nil && len(gained) > 0 {
 		w.add(Warning, reasonPrivilege, "its pods gain: %s", enumerate(gained))
@@ -143,6 +144,18 @@ func (w *writer) restart() {
 		return
 	}
 	w.add(Info, reasonRestart, "the pod template changed: its pods are replaced, one after the other")
+}
+
+// replicas is about a number that the manifest no longer has: the API server fills in its default,
+// unless another field manager, such as an autoscaler, has the field as well.
+func (w *writer) replicas() {
+	before, after := w.old.At("spec", "replicas"), w.new.At("spec", "replicas")
+	if before == nil || after != nil {
+		return
+	}
+	if was := fmt.Sprint(before.Scalar()); was != "1" {
+		w.add(Warning, reasonReplicas, "replicas is no longer in the manifest: %s becomes 1, the default, unless another field manager has the field", was)
+	}
 }
 
 // privileges are what a pod may do to its node, for people.

@@ -72,11 +72,12 @@ func upgrade(facts Facts, v view) said {
 	case found == nil || found.Newest == "" && found.Allowed == "" && len(found.Blocked) == 0:
 		return said{metav1.ConditionUnknown, reasonNoCatalogData, "no catalog says which versions there are"}
 	case found.Allowed != "" && !older(found.Allowed, v.installed.version()):
-		message := fmt.Sprintf("%s is newer than %s, and allowed", found.Allowed, v.installed.version())
+		reason, message := reasonUpgradeAllowed, fmt.Sprintf("%s is newer than %s, and allowed", found.Allowed, v.installed.version())
 		if _, failed := verdicts()[facts.Outcome.Result]; failed {
-			message += fmt.Sprintf("; it is not installed (%s): %s", facts.Outcome.Result, joined(facts.Outcome))
+			reason = string(facts.Outcome.Result)
+			message += "; it is not installed: " + joined(facts.Outcome)
 		}
-		return said{metav1.ConditionTrue, reasonUpgradeAllowed, message + blocked(found, "; ")}
+		return said{metav1.ConditionTrue, reason, message + blocked(found, "; ")}
 	case len(found.Blocked) > 0:
 		return said{metav1.ConditionTrue, reasonUpgradeBlocked, strings.TrimPrefix(blocked(found, ""), " ")}
 	}

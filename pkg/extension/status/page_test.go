@@ -6,13 +6,18 @@ import (
 	"testing"
 )
 
-// TestPage: each reason of Ready and of UpgradeAvailable is on the page that says who has to
+// TestPage: each reason of Ready and of UpgradeAvailable is on one of the pages that say who has to
 // do what.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/reference/clusterextension-status.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	revisions, err := os.ReadFile("../../../docs/reference/reasons.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page = append(page, revisions...)
 	reasons := []string{
 		ReasonSucceeded, ReasonRollingOut, string(Pending), reasonRevisionsUnknown, reasonDeleting, reasonProposed, reasonPaused, reasonUnavailable,
 		reasonUpgradeAllowed, reasonUpgradeBlocked, reasonNewest, reasonNoCatalogData, reasonNoUpgrades, ReasonAbsent,
@@ -22,7 +27,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, reason := range reasons {
 		if !strings.Contains(string(page), "| `"+reason+"` |") {
-			t.Errorf("the page has no row for %s", reason)
+			t.Errorf("no page has a row for %s", reason)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -161,9 +162,8 @@ func reasonOf(condition *metav1.Condition) string {
 func proposal(v view) string {
 	r := v.proposal
 	what := "an installation"
-	against := ""
 	if v.installed != nil {
-		what, against = "an upgrade", fmt.Sprintf("kubectl get revisiondiff %s..%s", v.installed.Name, r.Name)
+		what = "an upgrade"
 	}
 	where := ""
 	if channel := r.Annotations[extension.ChannelAnnotation]; channel != "" {
@@ -173,10 +173,8 @@ func proposal(v view) string {
 	if why := r.Annotations[olmv1alpha1.LifecycleReasonAnnotation]; why != "" {
 		message += ": " + why
 	}
-	if against != "" {
-		message += "; review it with: " + against
-	}
-	return message + "; approve it with: kubectl penstock resume " + r.Name + r.warnings()
+	name, _, _ := olm.ChainOf(r.Name)
+	return message + r.warnings() + "; review and approve it with: kubectl penstock upgrade " + name
 }
 
 // deleting is the status of an extension that is being deleted: what is left. What catalogs

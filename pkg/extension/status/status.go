@@ -76,7 +76,7 @@ func (w *writer) set(kind string, s said) { w.setIn(&w.status.Conditions, kind, 
 // second are not stored.
 func (w *writer) setIn(conditions *[]metav1.Condition, kind string, s said) {
 	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: kind, Status: s.status, Reason: s.reason, Message: text.Clip(s.message, longestMessage),
+		Type: kind, Status: s.status, Reason: s.reason, Message: text.Clip(text.Punctuated(s.message), longestMessage),
 		ObservedGeneration: w.generation, LastTransitionTime: metav1.NewTime(w.now.Truncate(time.Second)),
 	})
 }

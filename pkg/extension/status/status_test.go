@@ -152,7 +152,7 @@ func TestOf(t *testing.T) {
 			facts: facts(with(rev(1, well)), outcome(Denied, "alice may not create roles", ""), upgrades(&Upgrades{Allowed: "1.1.0"})),
 			want: map[string]string{
 				Ready: "True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can be installed (Denied): alice may not create roles", Stalled: nothing,
-				UpgradeAvailable: "True/Allowed: 1.1.0 is newer than 1.0.0, and allowed; it is not installed (Denied): alice may not create roles",
+				UpgradeAvailable: "True/Denied: 1.1.0 is newer than 1.0.0, and allowed; it is not installed: alice may not create roles",
 			},
 		},
 		"CatalogGone": {
@@ -176,7 +176,7 @@ func TestOf(t *testing.T) {
 			reason: "it waits for a person as was asked for, so it is not stalled", facts: facts(with(rev(1, proposedFor("1")))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{
 				Installed: "False/Absent: No bundle installed", Progressing: "False/Blocked: Revision 1.0.0 is proposed and waits for approval.", Stalled: nothing,
-				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval; approve it with: kubectl penstock resume argocd-1",
+				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval; review and approve it with: kubectl penstock upgrade argocd",
 			},
 		},
 		"ProposedByCatalog": {
@@ -184,8 +184,8 @@ func TestOf(t *testing.T) {
 			active: "argocd-1 argocd-2[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{
 				Progressing:      progressing,
-				Ready:            "True/Succeeded: argocd-1 (1.0.0) is installed and available; argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; review it with: kubectl get revisiondiff argocd-1..argocd-2; approve it with: kubectl penstock resume argocd-2",
-				UpgradeAvailable: "True/Proposed: argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; review it with: kubectl get revisiondiff argocd-1..argocd-2; approve it with: kubectl penstock resume argocd-2",
+				Ready:            "True/Succeeded: argocd-1 (1.0.0) is installed and available; argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; review and approve it with: kubectl penstock upgrade argocd",
+				UpgradeAvailable: "True/Proposed: argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval; review and approve it with: kubectl penstock upgrade argocd",
 			},
 		},
 		"Warned": {
@@ -195,7 +195,7 @@ func TestOf(t *testing.T) {
 		"ProposedWarned": {
 			reason: "a reviewer knows them", facts: facts(with(rev(1, proposedFor("1"), annotated(extension.WarningsAnnotation, "a.yaml:1: one")))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{
-				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval; approve it with: kubectl penstock resume argocd-1; its content has warnings: a.yaml:1: one",
+				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval; its content has warnings: a.yaml:1: one; review and approve it with: kubectl penstock upgrade argocd",
 			},
 		},
 		"ProposedBySpec": {
@@ -205,7 +205,7 @@ func TestOf(t *testing.T) {
 		"ProposedWhy": {
 			reason: "nobody has decided it, and the reason is told", facts: facts(with(rev(1, proposedFor("1"), annotated(olmv1alpha1.LifecycleReasonAnnotation, "alice may not")))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{
-				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval: alice may not; approve it with: kubectl penstock resume argocd-1",
+				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval: alice may not; review and approve it with: kubectl penstock upgrade argocd",
 			},
 		},
 		"Held": {

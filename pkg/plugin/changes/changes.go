@@ -33,7 +33,18 @@ func Print(s *screen.Screen, diff *v1alpha1.RevisionDiff, lines bool) {
 			unified(s, &diff.Changes[i])
 		}
 	}
-	for _, missing := range Missing(diff) {
+	shown := diff
+	if left := diff.Truncated; left != nil && !lines {
+		// Nobody misses what they did not ask for.
+		counted := *left
+		counted.Lines = 0
+		copied := *diff
+		if copied.Truncated = &counted; counted == (v1alpha1.DiffTruncation{}) {
+			copied.Truncated = nil
+		}
+		shown = &copied
+	}
+	for _, missing := range Missing(shown) {
 		s.Para(screen.Yellow, screen.Notice, missing)
 	}
 }

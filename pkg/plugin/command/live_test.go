@@ -120,7 +120,7 @@ func TestLiveView(t *testing.T) {
 		t.Errorf("%d lines on a terminal of 10:\n%s", len(v.shown), strings.Join(v.shown, "\n"))
 	}
 	shown := strings.Join(v.shown, "\n")
-	for _, must := range []string{"◎ lighthouse-3 v1.2.0-stuck: Active, 13 of 15 objects available, 0s", "◎ deploy", "Deployment lighthouse-system/lighthouse-controller: waiting: 1 of 2"} {
+	for _, must := range []string{"◎ lighthouse-3 v1.2.0-stuck: Active, 13 of 15 objects available, followed 0s", "◎ deploy", "Deployment lighthouse-system/lighthouse-controller: waiting: 1 of 2"} {
 		if !strings.Contains(shown, must) {
 			t.Errorf("%q is not in:\n%s", must, shown)
 		}
@@ -130,7 +130,8 @@ func TestLiveView(t *testing.T) {
 		phase := &revision.Status.Phases[i]
 		phase.State, phase.Available, phase.Failing = v1alpha1.PhaseStateAvailable, phase.Objects, nil
 	}
-	revision.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	revision.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue}, {Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "RolledOut"},
+		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: "RolledOut"}, {Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "RolledOut"}}
 	server.Events <- revision
 	v.until(t, "$")
 	if code := <-ended; code != 0 {
@@ -245,7 +246,7 @@ func TestLiveOverview(t *testing.T) {
 	interrupt()
 	v.until(t, "interrupted")
 	<-ended
-	if shown := strings.Join(v.shown, "\n"); !strings.Contains(shown, "2 extensions, 1 plan") {
+	if shown := strings.Join(v.shown, "\n"); !strings.Contains(shown, "3 extensions, 1 plan") {
 		t.Errorf("%s", shown)
 	}
 }

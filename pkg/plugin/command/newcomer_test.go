@@ -51,14 +51,15 @@ func TestMistakes(t *testing.T) {
 // command in that stays in one line on a narrow terminal, to be copied.
 func TestWithoutRevisions(t *testing.T) {
 	server := plugintest.New(t, "testdata/recorded")
-	for _, command := range []string{"status", "why", "history"} {
-		_, stderr, code := run(t, server, 60, map[string]string{"NO_COLOR": "1"}, command, "denied")
-		if code != 1 || !strings.HasPrefix(stderr, "Error: ClusterExtension denied has no revisions: Denied:") {
-			t.Errorf("%s: exit %d: %s", command, code, stderr)
+	for command, begins := range map[string]string{"status": "✗ denied is not installed: ", "why": "✗ denied is not installed: ", "history": "Error: ClusterExtension denied has no revisions: Denied:"} {
+		stdout, stderr, code := run(t, server, 60, map[string]string{"NO_COLOR": "1"}, command, "denied")
+		said := stdout + stderr
+		if code != 1 || !strings.HasPrefix(said, begins) {
+			t.Errorf("%s: exit %d: %s", command, code, said)
 		}
 		for _, line := range []string{"kubectl apply -f - <<'EOF'", "EOF", "kubectl create clusterrolebinding install-denied --clusterrole=install-denied --user=anna"} {
-			if !strings.Contains(stderr, "\n"+line+"\n") {
-				t.Errorf("%s: %q is no line of its own in:\n%s", command, line, stderr)
+			if !strings.Contains(said, "\n"+line+"\n") {
+				t.Errorf("%s: %q is no line of its own in:\n%s", command, line, said)
 			}
 		}
 	}

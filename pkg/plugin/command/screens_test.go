@@ -154,7 +154,7 @@ func TestRequests(t *testing.T) {
 		most int
 		args []string
 	}{
-		"status of all": {4, []string{"status"}}, "status of one": {2, []string{"status", "lighthouse"}},
+		"status of all": {4, []string{"status"}}, "status of one": {3, []string{"status", "lighthouse"}},
 		"diff": {1, []string{"diff", "lighthouse-1..lighthouse-2"}}, "plan": {2, []string{"plan", "show", "rebalance"}},
 		"tree": {4, []string{"tree", "lighthouse-3"}},
 	} {

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/plans"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
 	"github.com/penstock-project/penstock/pkg/plugin/review"
@@ -37,10 +38,9 @@ func newStatus(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status [EXTENSION|REVISION]",
 		Short: "What is installed, healthy, stuck and proposed",
-		Long: "Without a name: all extensions and plans on one screen, what needs a person first, and ClusterExtensions that have\n" +
-			"no revision yet; -w leaves out the latter.\n" +
+		Long: "Without a name: all extensions and plans on one screen, what needs a person first.\n" +
 			"With a name: the revisions of the extension that are not archived, the newest first, with their phases and\n" +
-			"the objects that hold them back.\n\n" +
+			"the objects that hold them back. Exit code: 1 when somebody has to act before the extension is what was asked for.\n\n" +
 			"-w follows changes. With a name it ends when the newest revision is rolled out (exit 0), or stops (exit 1).\n" +
 			"With -o json it prints each object, in one line, whenever the object changes.",
 		Example: "  # Everything on one screen\n  kubectl penstock status\n" +
@@ -110,12 +110,11 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 		}
 		return s.PrintObjects(output, objects)
 	}
-	asked, err := readWanted(others, extensions)
-	if err != nil {
+	if extensions, err = join(extensions, others); err != nil {
 		return err
 	}
 	printFreeze(ctx, s, cluster)
-	printAll(s, extensions, asked, listedPlans.Items)
+	printAll(s, extensions, listedPlans.Items)
 	return nil
 }
 
@@ -133,79 +132,79 @@ func readablePlans(ctx context.Context, s *session.Session, cluster *session.Clu
 }
 
 // printAll prints one screen: what needs a person, then tables.
-func printAll(s *session.Session, extensions []overview.Extension, asked wanted, proposed []hcov1alpha1.ConfigurationPlan) {
-	if len(extensions) == 0 && len(asked.alone) == 0 && len(proposed) == 0 {
+func printAll(s *session.Session, extensions []overview.Extension, proposed []hcov1alpha1.ConfigurationPlan) {
+	if len(extensions) == 0 && len(proposed) == 0 {
 		s.Out.Printf("Nothing is installed by Penstock. kubectl penstock deploy DIRECTORY --name NAME installs manifests.\n")
 		return
 	}
-	needs := slices.Concat(extensionsInNeed(extensions), asked.inNeed(), plans.InNeed(proposed))
+	needs := slices.Concat(extensionsInNeed(extensions), plans.InNeed(proposed))
 	if len(needs) > 0 {
 		s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, "Needs you"))
 		s.Out.Lines(needs)
 		s.Out.Printf("\n")
 	}
-	if len(extensions)+len(asked.alone) > 0 {
-		table := extensionTable(extensions, asked.unmet, s.Now())
-		table.Rows = append(table.Rows, asked.rows(s.Now())...)
-		s.Out.Table(table)
+	if len(extensions) > 0 {
+		s.Out.Table(extensionTable(extensions, s.Now()))
 	}
 	if len(proposed) > 0 {
-		if len(extensions)+len(asked.alone) > 0 {
+		if len(extensions) > 0 {
 			s.Out.Printf("\n")
 		}
 		s.Out.Table(plans.Table(proposed))
 	}
 }
 
-// extensionsInNeed are lines about extensions that somebody has to look at.
+// extensionsInNeed are lines about extensions that somebody has to look at; why says all of it.
 func extensionsInNeed(extensions []overview.Extension) []screen.Line {
 	var lines []screen.Line
 	for _, extension := range extensions {
-		for _, revision := range extension.Revisions {
-			if found := overview.NeedsPerson(revision); found != nil {
-				lines = append(lines, screen.Line{Glyph: screen.Bad, Style: screen.Red, Text: fmt.Sprintf("%s: %s: %s", revision.Name, found.Reason, found.Message)})
+		for _, given := range advice.Extension(extension) {
+			line := screen.Line{}
+			line.Glyph, line.Style = progress.Mark(given.Signal)
+			switch {
+			case given.Signal == advice.Needs:
+				line.Text = fmt.Sprintf("%s: %s: %s; kubectl penstock why %s", given.Subject, given.State(), given.Announced(), extension.Name)
+			case given.Signal == advice.Review && given.Who == advice.Reviewer:
+				line.Text = fmt.Sprintf("%s is proposed: %s", given.Subject, given.Command)
+			case given.Signal == advice.Review:
+				line.Text = fmt.Sprintf("%s %s: %s: %s; kubectl penstock why %s", given.Subject, given.What, given.State(), given.Announced(), extension.Name)
+			default:
+				continue
 			}
-		}
-		if proposed := extension.Proposed(); proposed != nil {
-			lines = append(lines, screen.Line{Glyph: screen.Notice, Style: screen.Yellow,
-				Text: fmt.Sprintf("%s is proposed: kubectl penstock diff %s, then kubectl penstock resume %s", proposed.Name, proposed.Name, proposed.Name)})
+			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
-func extensionTable(extensions []overview.Extension, unmet map[string]overview.Asked, now time.Time) screen.Table {
+func extensionTable(extensions []overview.Extension, now time.Time) screen.Table {
 	out := screen.Table{Header: []string{"EXTENSION", "REVISION", "VERSION", "STATE", "READY", "AGE", "REASON"}}
 	for _, extension := range extensions {
-		revision := extension.Current()
-		ready, all := overview.Objects(revision)
-		decisive := overview.Decisive(revision)
-		style := screen.Green
-		switch verdict, _ := overview.RevisionVerdict(revision); {
-		case overview.NeedsPerson(revision) != nil:
-			style = screen.Red
-		case verdict == overview.Going:
-			style = screen.Cyan
-		case verdict == overview.Stopped:
-			style = screen.Yellow
+		given := advice.Extension(extension)[0]
+		_, style := progress.Mark(given.Signal)
+		row := []screen.Cell{{Text: extension.Name}, {Text: "-"}, {}, {}, {}, {}, {Text: given.State(), Style: style}}
+		created := metav1.Time{}
+		if revision := extension.Current(); revision != nil {
+			ready, all := overview.Objects(revision)
+			row[1].Text, row[2].Text, row[3].Text, row[4].Text = revision.Name, overview.Version(revision), overview.State(revision), fmt.Sprintf("%d/%d", ready, all)
+			created = revision.CreationTimestamp
+		} else if extension.Asked != nil {
+			created = extension.Asked.Created
 		}
-		reason := decisive.Reason
-		if asked, is := unmet[extension.Name]; is {
-			reason, style = asked.Reason, screen.Red
-		}
-		out.Rows = append(out.Rows, []screen.Cell{
-			{Text: extension.Name}, {Text: revision.Name}, {Text: overview.Version(revision)}, {Text: overview.State(revision)},
-			{Text: fmt.Sprintf("%d/%d", ready, all)}, {Text: duration.HumanDuration(now.Sub(revision.CreationTimestamp.Time))},
-			{Text: reason, Style: style},
-		})
+		row[5].Text = duration.HumanDuration(now.Sub(created.Time))
+		out.Rows = append(out.Rows, row)
 	}
 	return out
 }
 
 func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Cluster, name string, output session.Format) error {
-	found, err := cluster.Find(ctx, name)
+	found, err := cluster.Ask(ctx, name)
 	if err != nil {
 		return err
+	}
+	given := advice.Extension(found.Extension)
+	if found.Revision != nil {
+		given = []advice.Advice{advice.Revision(found.Revision)}
 	}
 	shown := shownRevisions(found)
 	if output != "" {
@@ -213,23 +212,44 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 		for _, revision := range shown {
 			objects = append(objects, revision)
 		}
-		return s.PrintObjects(output, objects)
+		if err := s.PrintObjects(output, objects); err != nil {
+			return err
+		}
+		return verdict(given)
 	}
 	printFreeze(ctx, s, cluster)
-	for _, revision := range shown {
-		s.Out.Lines(progress.RevisionLines(revision))
-		if decisive := overview.Decisive(revision); decisive.Message != "" && overview.NeedsPerson(revision) == nil {
-			s.Out.Indented(2, screen.Dim, decisive.Reason+": "+decisive.Message)
+	printHidden(s, found)
+	for i, revision := range shown {
+		said := advice.Revision(revision)
+		if i > 0 && said.Reason == reasonSuperseded && said.Signal == advice.Stopped {
+			s.Out.Lines([]screen.Line{progress.Folded(revision)})
+			continue
+		}
+		lines := progress.RevisionLines(revision)
+		if at := slices.IndexFunc(given, func(one advice.Advice) bool { return one.Subject == revision.Name }); at >= 0 && given[at].Signal != said.Signal {
+			// What the extension says of it is more urgent than what it says of itself.
+			lines[0].Glyph, lines[0].Style = progress.Mark(given[at].Signal)
+			lines[0].Text += "; it " + given[at].What
+		}
+		s.Out.Lines(lines)
+		if said.Because != "" && said.Signal != advice.Needs && !progress.Names(revision, said) {
+			s.Out.Indented(2, screen.Dim, said.State()+": "+said.Because)
 		}
 	}
-	if given := advice.Extension(found.Revisions)[0]; given.Who != advice.Nobody && found.Revision == nil {
-		s.Out.Para(screen.Yellow, "→", strings.TrimSuffix(given.Do+": "+given.Command, ": "))
+	switch first := given[0]; {
+	case found.Revision == nil && !slices.ContainsFunc(shown, func(one *v1alpha1.ClusterExtensionRevision) bool { return one.Name == first.Subject }):
+		printAdvice(s, given[:1]) // no revision says it
+	case first.Signal != advice.Well && first.Who != advice.Nobody && found.Revision == nil:
+		s.Out.Para(screen.Yellow, "→", strings.TrimSuffix(first.Do+": "+first.Command, ": "))
 	}
 	if archived := len(found.Revisions) - len(shown); archived > 0 && found.Revision == nil {
 		s.Out.Printf("%s\n", s.Out.Paint(screen.Dim, text.Count(archived, "archived revision")+": kubectl penstock history "+found.Name))
 	}
-	return nil
+	return verdict(given)
 }
+
+// reasonSuperseded is of a revision whose objects a newer one has.
+const reasonSuperseded = "Superseded"
 
 // shownRevisions are the one that was named, or those of the extension that are not
 // archived, or the newest when all are.
@@ -244,7 +264,7 @@ func shownRevisions(found *session.Found) []*v1alpha1.ClusterExtensionRevision {
 		}
 	}
 	if len(shown) == 0 {
-		return found.Revisions[:1]
+		return found.Revisions[:min(1, len(found.Revisions))]
 	}
 	return shown
 }
@@ -255,7 +275,26 @@ func watchOne(ctx context.Context, s *session.Session, cluster *session.Cluster,
 	if err != nil {
 		return err
 	}
-	return review.Follow(ctx, s, cluster, s.Out, found.Name, watched(found))
+	if err := review.Follow(ctx, s, cluster, s.Out, found.Name, watched(found)); err != nil {
+		return err
+	}
+	return stands(ctx, cluster, found)
+}
+
+// stands is how following an extension ends whose newest revision is rolled out: the extension may
+// wait for somebody all the same, because its ClusterExtension asks for something else.
+func stands(ctx context.Context, cluster *session.Cluster, found *session.Found) error {
+	if found.Revision != nil {
+		return nil
+	}
+	now, err := cluster.Ask(ctx, found.Name)
+	if err != nil {
+		return err
+	}
+	if first := advice.Extension(now.Extension)[0]; first.Signal == advice.Needs {
+		return outcome.Errorf(outcome.No, "%s %s: %s: %s\nkubectl penstock why %s says what to do", first.Subject, first.What, first.State(), first.Announced(), now.Name)
+	}
+	return nil
 }
 
 // watched is the revision whose rollout is followed: the one that was named, or the newest.

@@ -26,23 +26,24 @@ func TestWanted(t *testing.T) {
 	revision := &v1alpha1.ClusterExtensionRevision{}
 	revision.Name, revision.Spec.Revision, revision.Spec.LifecycleState = "web-7", 7, v1alpha1.LifecycleStateActive
 	shown := overview.Of([]*v1alpha1.ClusterExtensionRevision{revision})
-	asked, err := readWanted([]unstructured.Unstructured{
+	all, err := join(shown, []unstructured.Unstructured{
 		asks("web", "NameTaken", "Stalled", "NameTaken"), asks("pull", "PullFailed", "Progressing", "Retrying"), asks("goes", "RollingOut", "Progressing", "Retrying"),
-	}, shown)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
-	for _, line := range asked.inNeed() {
+	for _, line := range extensionsInNeed(all) {
 		lines = append(lines, line.Text)
 	}
 	if got, want := strings.Join(lines, "|"), "pull: PullFailed: because; kubectl penstock why pull|web: NameTaken: because; kubectl penstock why web"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if rows := asked.rows(time.Unix(0, 0)); len(rows) != 2 {
-		t.Errorf("alone: %v", rows)
+	table := extensionTable(all, time.Unix(0, 0))
+	if len(table.Rows) != 3 {
+		t.Errorf("rows: %v", table.Rows)
 	}
-	row := extensionTable(shown, asked.unmet, time.Unix(0, 0)).Rows[0]
+	row := table.Rows[2]
 	if last := row[len(row)-1]; last.Text != "NameTaken" {
 		t.Errorf("its row says %s", last.Text)
 	}

@@ -4,14 +4,17 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/plugin/extensions"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
 	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
@@ -19,29 +22,27 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// everything are the extensions and plans of a cluster.
-type everything = follow.Pair[*v1alpha1.ClusterExtensionRevision, *hcov1alpha1.ConfigurationPlan]
+// everything are the revisions and plans of a cluster.
+type everything = follow.Pair[[]*v1alpha1.ClusterExtensionRevision, []*hcov1alpha1.ConfigurationPlan]
 
 // followAll follows revisions that options pick, and all plans, as far as the caller may see
 // these.
-func followAll(ctx context.Context, s *session.Session, cluster *session.Cluster, options metav1.ListOptions) (func(context.Context, func(error), func(everything) (bool, error)) error, error) {
+func followAll(ctx context.Context, s *session.Session, cluster *session.Cluster, options metav1.ListOptions) (follow.Each[everything], error) {
 	plans := cluster.Plans(metav1.ListOptions{})
 	seen, err := readablePlans(ctx, s, cluster)
 	if err != nil {
 		return nil, err
 	}
 	if seen.ResourceVersion == "" {
-		plans = noPlans()
+		plans = none[*hcov1alpha1.ConfigurationPlan]()
 	}
-	return follow.Both(cluster.Revisions(options), plans), nil
+	return follow.Both(cluster.Revisions(options).Follow, plans.Follow), nil
 }
 
-// noPlans has none, and never will.
-func noPlans() follow.Source[*hcov1alpha1.ConfigurationPlan] {
-	return follow.Source[*hcov1alpha1.ConfigurationPlan]{
-		List: func(context.Context, metav1.ListOptions) ([]*hcov1alpha1.ConfigurationPlan, string, error) {
-			return nil, "", nil
-		},
+// none is a source that has nothing, and never will.
+func none[T metav1.Object]() follow.Source[T] {
+	return follow.Source[T]{
+		List: func(context.Context, metav1.ListOptions) ([]T, string, error) { return nil, "", nil },
 		Watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			silent := watch.NewFake()
 			context.AfterFunc(ctx, silent.Stop)
@@ -50,29 +51,57 @@ func noPlans() follow.Source[*hcov1alpha1.ConfigurationPlan] {
 	}
 }
 
+// withAsked is everything, and the ClusterExtensions.
+type withAsked = follow.Pair[everything, []*unstructured.Unstructured]
+
 // watchAll follows all extensions and plans until the person has seen enough.
 func watchAll(ctx context.Context, s *session.Session, cluster *session.Cluster) error {
 	each, err := followAll(ctx, s, cluster, unarchived())
 	if err != nil {
 		return err
 	}
-	return progress.Following[everything]{
-		Each: each, Screen: s.Out, Clock: s.Clock,
-		Picture: func(all everything) []screen.Line { return overviewLines(overview.Of(all.First), all.Second) },
-		Ended:   func(everything) (bool, error) { return false, nil },
+	asked := none[*unstructured.Unstructured]()
+	if seen, err := clusterExtensions(ctx, s, cluster); err != nil {
+		return err
+	} else if seen != nil {
+		asked = extensions.Source(cluster, metav1.ListOptions{})
+	}
+	return progress.Following[withAsked]{
+		Each: follow.Both(each, asked.Follow), Screen: s.Out, Clock: s.Clock,
+		Picture: func(all withAsked) []screen.Line {
+			objects := make([]unstructured.Unstructured, len(all.Second))
+			for i, one := range all.Second {
+				objects[i] = *one
+			}
+			joined, err := join(overview.Of(all.First.First), objects)
+			if err != nil {
+				return []screen.Line{{Text: err.Error()}}
+			}
+			return overviewLines(joined, all.First.Second)
+		},
+		Ended: func(withAsked) (bool, error) { return false, nil },
 	}.Run(ctx)
 }
 
 // overviewLines are one line for each extension and each plan; what is well is left out
 // first where there is no room.
-func overviewLines(extensions []overview.Extension, plans []*hcov1alpha1.ConfigurationPlan) []screen.Line {
-	head := text.Count(len(extensions), "extension")
+func overviewLines(all []overview.Extension, plans []*hcov1alpha1.ConfigurationPlan) []screen.Line {
+	head := text.Count(len(all), "extension")
 	if len(plans) > 0 {
 		head += ", " + text.Count(len(plans), "plan")
 	}
 	lines := []screen.Line{{Text: head, Keep: true}}
-	for _, extension := range extensions {
-		lines = append(lines, progress.RevisionLines(extension.Current())[0])
+	for _, one := range all {
+		given := advice.Extension(one)[0]
+		line := screen.Line{Text: one.Name + ": " + given.State()}
+		if current := one.Current(); current != nil {
+			line = progress.RevisionLines(current)[0]
+			if given.Subject != current.Name {
+				line.Text += "; " + given.Subject + " " + given.What + ": " + given.State()
+			}
+		}
+		line.Glyph, line.Style = progress.Mark(given.Signal)
+		lines = append(lines, line)
 	}
 	for _, plan := range plans {
 		line := progress.PlanLines(plan)[0]
@@ -98,7 +127,7 @@ func printChanges(ctx context.Context, s *session.Session, cluster *session.Clus
 			return err
 		}
 		target := watched(found)
-		return within(ctx, cluster.Revisions(session.OfExtension(found.Name)).Each(ctx, func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) {
+		err = within(ctx, cluster.Revisions(session.OfExtension(found.Name)).Each(ctx, func(all []*v1alpha1.ClusterExtensionRevision) (bool, error) {
 			var objects []runtime.Object
 			for _, revision := range all {
 				objects = append(objects, changedSince(printed, revision)...)
@@ -108,6 +137,10 @@ func printChanges(ctx context.Context, s *session.Session, cluster *session.Clus
 			}
 			return review.RolledOut(all, target)
 		}))
+		if err != nil {
+			return err
+		}
+		return stands(ctx, cluster, found)
 	}
 	each, err := followAll(ctx, s, cluster, unarchived())
 	if err != nil {

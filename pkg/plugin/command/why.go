@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/client/advice"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/progress"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -20,7 +22,8 @@ func newWhy(s *session.Session) *cobra.Command {
 		Use:   "why EXTENSION|REVISION|PLAN",
 		Short: "What holds it back, and who must do what",
 		Long: "Say in one paragraph what holds an extension, a revision or a plan back, who must do what, and by which command.\n" +
-			"Other things that need somebody follow. plan/NAME is the plan, when an extension has the same name.",
+			"Other things that need somebody follow. plan/NAME is the plan, when an extension has the same name.\n\n" +
+			"Exit code: 0 nobody has to act, or it waits for a review; 1 somebody has to act before it becomes what was asked for.",
 		Example: "  kubectl penstock why lighthouse\n" +
 			"  kubectl penstock why plan/rebalance",
 		Args:              cobra.ExactArgs(1),
@@ -30,7 +33,7 @@ func newWhy(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			given, err := adviceOf(command.Context(), cluster, args[0])
+			given, err := adviceOf(command.Context(), s, cluster, args[0])
 			if err != nil {
 				return err
 			}
@@ -38,32 +41,42 @@ func newWhy(s *session.Session) *cobra.Command {
 			case "":
 				printFreeze(command.Context(), s, cluster)
 				printAdvice(s, given)
-				return nil
 			case session.Name:
 				for _, one := range given {
 					s.Out.Printf("%s\n", one.Subject)
 				}
-				return nil
 			default:
-				return s.PrintValue(output, given)
+				if err := s.PrintValue(output, given); err != nil {
+					return err
+				}
 			}
+			return verdict(given)
 		},
 	}
 	output.Add(command.Flags())
 	return command
 }
 
+// verdict is how a command ends that says how something is: somebody has to act, or not.
+func verdict(given []advice.Advice) error {
+	if given[0].Signal == advice.Needs {
+		return outcome.Quiet(outcome.No)
+	}
+	return nil
+}
+
 // adviceOf finds what a name stands for.
-func adviceOf(ctx context.Context, cluster *session.Cluster, name string) ([]advice.Advice, error) {
+func adviceOf(ctx context.Context, s *session.Session, cluster *session.Cluster, name string) ([]advice.Advice, error) {
 	plan, named := strings.CutPrefix(name, "plan/")
 	var unknown error
 	if !named {
-		found, err := cluster.Find(ctx, name)
+		found, err := cluster.Ask(ctx, name)
 		switch {
 		case err == nil && found.Revision != nil:
 			return []advice.Advice{advice.Revision(found.Revision)}, nil
 		case err == nil:
-			return advice.Extension(found.Revisions), nil
+			printHidden(s, found)
+			return advice.Extension(found.Extension), nil
 		case !session.IsUnknownName(err):
 			return nil, err
 		}
@@ -82,19 +95,20 @@ func adviceOf(ctx context.Context, cluster *session.Cluster, name string) ([]adv
 	return []advice.Advice{advice.Plan(read)}, nil
 }
 
+// printHidden says that an answer is of revisions alone.
+func printHidden(s *session.Session, found *session.Found) {
+	if found.Hidden != nil {
+		s.Err.Para(screen.Yellow, screen.Notice, found.Hidden.Error())
+	}
+}
+
 // printAdvice prints a paragraph each, and the command that does it in a line of its own.
 func printAdvice(s *session.Session, given []advice.Advice) {
 	for i, one := range given {
 		if i > 0 {
 			s.Out.Printf("\n")
 		}
-		style, glyph := screen.Red, screen.Bad
-		if one.Who == advice.Nobody {
-			style, glyph = screen.Green, screen.Good
-			if one.Do != "" {
-				style, glyph = screen.Cyan, screen.Working
-			}
-		}
+		glyph, style := progress.Mark(one.Signal)
 		command := one.Command
 		one.Command = ""
 		// Who may approve looks for the command, not for the story.
@@ -102,7 +116,13 @@ func printAdvice(s *session.Session, given []advice.Advice) {
 			s.Out.Printf("    %s\n\n", command)
 			command = ""
 		}
+		// A message may end in a file that is to be copied as it is.
+		first, file, _ := strings.Cut(one.Because, "\n")
+		one.Because = first
 		s.Out.Para(style, glyph, one.String())
+		for line := range strings.Lines(file) {
+			s.Out.Printf("%s\n", screen.Safe(strings.TrimSuffix(line, "\n")))
+		}
 		if command != "" {
 			s.Out.Printf("\n    %s\n", command)
 		}

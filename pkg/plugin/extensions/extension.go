@@ -15,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/install"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
 	"github.com/penstock-project/penstock/pkg/plugin/review"
@@ -59,7 +61,7 @@ func askForVersion(ctx context.Context, cluster *session.Cluster, read *extensio
 }
 
 // extensionAndRevisions is an extension with its revisions, newest last.
-type extensionAndRevisions = follow.Pair[*unstructured.Unstructured, *v1alpha1.ClusterExtensionRevision]
+type extensionAndRevisions = follow.Pair[[]*unstructured.Unstructured, []*v1alpha1.ClusterExtensionRevision]
 
 // followed is what is known of an extension that is followed.
 type followed struct {
@@ -98,23 +100,26 @@ func (f followed) condition(kind string) *metav1.Condition {
 	return found
 }
 
-// lines are a picture: what the extension says, and how its newest revision goes on.
+// lines are a picture: how its newest revision goes on, or what the extension says where no
+// revision is made of its spec.
 func (f followed) lines(name string) []screen.Line {
+	newest := f.newest()
+	if newest != nil && f.isMadeOf(newest) {
+		return progress.RevisionLines(newest)
+	}
 	line := screen.Line{Glyph: screen.Waiting, Style: screen.Cyan, Text: name + ": waiting for Penstock to look at it", Keep: true}
-	if ready := f.condition("Ready"); ready != nil {
-		line.Text = fmt.Sprintf("%s: %s: %s", name, ready.Reason, ready.Message)
-		if ready.Status == metav1.ConditionTrue {
-			line.Glyph, line.Style = screen.Good, screen.Green
-		} else if stalled := f.condition("Stalled"); stalled != nil && stalled.Status == metav1.ConditionTrue {
-			// The error has the message: it may be long.
-			line.Glyph, line.Style, line.Text = screen.Bad, screen.Red, fmt.Sprintf("%s: %s", name, ready.Reason)
-		}
+	if f.extension == nil || f.condition(status.Ready) == nil {
+		return []screen.Line{line}
 	}
-	lines := []screen.Line{line}
-	if newest := f.newest(); newest != nil && f.isMadeOf(newest) {
-		lines = append(lines, progress.RevisionLines(newest)...)
+	asked := overview.Ask(f.extension)
+	given := advice.Extension(overview.Extension{Name: name, Asked: &asked})[0]
+	line.Glyph, line.Style = progress.Mark(given.Signal)
+	line.Text = fmt.Sprintf("%s: %s", name, given.State())
+	// The error that ends it has the message: it may be long.
+	if given.Signal != advice.Needs && given.Because != "" {
+		line.Text += ": " + given.Because
 	}
-	return lines
+	return []screen.Line{line}
 }
 
 // isMadeOf tells whether a revision is what the spec asks for as it is: made of it, or found to
@@ -151,7 +156,7 @@ func (f followed) ended(name string) (bool, error) {
 			return false, nil
 		}
 	}
-	if stalled := f.condition("Stalled"); stalled != nil && stalled.Status == metav1.ConditionTrue {
+	if stalled := f.condition(status.Stalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
 		return true, outcome.Errorf(outcome.No, "%s: %s: %s", name, stalled.Reason, stalled.Message)
 	}
 	return false, nil
@@ -172,7 +177,7 @@ func followExtension(ctx context.Context, s *session.Session, cluster *session.C
 		return last
 	}
 	err := progress.Following[extensionAndRevisions]{
-		Each: follow.Both(extensionSource(cluster, name), cluster.Revisions(session.OfExtension(name))), Screen: s.Err, Clock: s.Clock,
+		Each: follow.Both(extensionSource(cluster, name).Follow, cluster.Revisions(session.OfExtension(name)).Follow), Screen: s.Err, Clock: s.Clock,
 		Picture: func(all extensionAndRevisions) []screen.Line {
 			shown, err := readFollowed(all)
 			if err != nil {
@@ -198,9 +203,14 @@ func followExtension(ctx context.Context, s *session.Session, cluster *session.C
 
 // extensionSource follows one ClusterExtension.
 func extensionSource(cluster *session.Cluster, name string) follow.Source[*unstructured.Unstructured] {
+	return Source(cluster, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+}
+
+// Source follows the ClusterExtensions that options pick.
+func Source(cluster *session.Cluster, options metav1.ListOptions) follow.Source[*unstructured.Unstructured] {
 	extensions := cluster.Host.Resource(extension.Resource)
 	return follow.Source[*unstructured.Unstructured]{
-		Options: metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()},
+		Options: options,
 		List: func(ctx context.Context, options metav1.ListOptions) ([]*unstructured.Unstructured, string, error) {
 			listed, err := extensions.List(ctx, options)
 			if err != nil {

@@ -3,12 +3,15 @@ package extensions
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/install"
@@ -24,8 +27,9 @@ const InstallName = "install"
 
 type installOptions struct {
 	version, catalog, approval, account string
+	watch, config                       string
 	channels                            []string
-	yes, dryRun                         bool
+	yes, dryRun, accept                 bool
 	timeout                             time.Duration
 	output                              session.Format
 }
@@ -56,6 +60,9 @@ func NewInstall(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.catalog, "catalog", "", "Only this ClusterCatalog.")
 	flags.StringVar(&options.approval, "approval", install.ApprovalAutomatic, "With Manual, each version waits until somebody approves it.")
 	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace, in whose name later versions are installed.")
+	flags.StringVar(&options.watch, "watch-namespace", "", "Namespace that the operator watches, for a bundle that cannot watch all.")
+	flags.StringVar(&options.config, "config", "", "File with the configuration of the bundle, YAML or JSON, as in spec.config.inline; - is stdin.")
+	flags.BoolVar(&options.accept, "accept-requirements", false, "Install a bundle that requires other packages or kinds, which must be there.")
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask. With --approval Manual the first version still waits.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what would be written, after the checks of the cluster.")
 	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the installation continues. 0 is no limit.")
@@ -67,8 +74,28 @@ func NewInstall(s *session.Session) *cobra.Command {
 type installation struct {
 	*session.Session
 	installOptions
-	pkg, name string
-	cluster   *session.Cluster
+	pkg, name  string
+	configured map[string]any
+	cluster    *session.Cluster
+}
+
+// readConfig reads the file of --config.
+func (i *installation) readConfig() error {
+	if i.config == "" {
+		return nil
+	}
+	read := func() ([]byte, error) { return os.ReadFile(i.config) }
+	if i.config == "-" {
+		read = func() ([]byte, error) { return io.ReadAll(i.Stdin) }
+	}
+	content, err := read()
+	if err != nil {
+		return outcome.Errorf(outcome.Unknown, "--config: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(content, &i.configured); err != nil {
+		return outcome.Errorf(outcome.Unknown, "--config %s: want one object, in YAML or JSON: %w", i.config, err)
+	}
+	return nil
 }
 
 func (i *installation) check() error {
@@ -77,6 +104,9 @@ func (i *installation) check() error {
 		return outcome.Errorf(outcome.Unknown, "-n is required: the namespace to install the package into, which must exist")
 	case i.approval != install.ApprovalAutomatic && i.approval != install.ApprovalManual:
 		return outcome.Errorf(outcome.Unknown, "--approval %q: want %s or %s", i.approval, install.ApprovalAutomatic, install.ApprovalManual)
+	}
+	if err := i.readConfig(); err != nil {
+		return err
 	}
 	if err := i.request().Check(); err != nil {
 		return outcome.Errorf(outcome.Unknown, "%w", err)
@@ -111,8 +141,16 @@ func (i *installation) run(ctx context.Context) error {
 	if _, err := extensions.Create(ctx, written, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}}); err != nil {
 		return i.refused(err)
 	}
-	if err := i.show(offered, written); err != nil || i.dryRun {
+	if err := i.show(offered, written); err != nil {
 		return err
+	}
+	if offered != nil {
+		if lacks := i.request().Lacks(offered, i.request().LeadsTo(offered)); lacks != "" {
+			return outcome.Errorf(outcome.No, "nothing was written: %s", lacks)
+		}
+	}
+	if i.dryRun {
+		return nil
 	}
 	if !i.yes {
 		agreed, err := i.Confirm(ctx, fmt.Sprintf("Install %s as %s into namespace %s?", i.pkg, i.name, i.Namespace()))
@@ -167,6 +205,7 @@ func (i *installation) request() install.Request {
 	return install.Request{
 		Package: i.pkg, Name: i.name, Namespace: i.Namespace(), Version: i.version, Channels: i.channels, Catalog: i.catalog,
 		Manual: i.approval == install.ApprovalManual, ServiceAccount: i.account,
+		WatchNamespace: i.watch, Config: i.configured, AcceptRequirements: i.accept,
 	}
 }
 
@@ -180,7 +219,11 @@ func (i *installation) show(offered *catalogv1alpha1.CatalogPackage, written any
 		on = i.Err
 	}
 	if offered != nil {
-		said := fmt.Sprintf("%s of catalog %s: the latest version is %s", offered.Name, offered.Catalog, offered.Latest)
+		latest, elsewhere := install.Latest(offered)
+		said := fmt.Sprintf("%s of catalog %s: the latest version is %s", offered.Name, offered.Catalog, latest)
+		if elsewhere != "" {
+			said += " in the default channel " + offered.DefaultChannel + ", and " + elsewhere
+		}
 		for _, channel := range offered.Channels {
 			if slices.Contains(i.channels, channel.Name) {
 				said += fmt.Sprintf(", in channel %s %s", channel.Name, channel.Latest)

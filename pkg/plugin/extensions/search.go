@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/install"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
@@ -80,7 +81,8 @@ func printPackages(s *session.Session, output session.Format, found []catalogv1a
 		for _, version := range one.Installed {
 			installed = append(installed, version.Version)
 		}
-		table.Add(one.Name, one.Catalog, one.Latest, one.DefaultChannel, strings.Join(installed, ","), one.Description)
+		latest, _ := install.Latest(one)
+		table.Add(one.Name, one.Catalog, latest, one.DefaultChannel, strings.Join(installed, ","), one.Description)
 	}
 	s.Out.Table(table)
 	if len(found) == 1 {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/extension"
@@ -150,7 +151,7 @@ func followLeaving(ctx context.Context, s *session.Session, cluster *session.Clu
 	following, cancel := session.Within(ctx, options.timeout)
 	defer cancel()
 	err := progress.Following[extensionAndRevisions]{
-		Each: follow.Both(extensionSource(cluster, read.Name), cluster.Revisions(session.OfExtension(read.Name))), Screen: s.Err, Clock: s.Clock,
+		Each: follow.Both(extensionSource(cluster, read.Name).Follow, cluster.Revisions(session.OfExtension(read.Name)).Follow), Screen: s.Err, Clock: s.Clock,
 		Picture: func(all extensionAndRevisions) []screen.Line {
 			there, owned := state(all)
 			lines := []screen.Line{leaving(read.Name, there, len(owned), orphans)}
@@ -200,8 +201,8 @@ func stillLeaving(name string, left []*v1alpha1.ClusterExtensionRevision, orphan
 			continue
 		}
 		told += "; " + one.Name + " is left"
-		if found := overview.NeedsPerson(one); found != nil {
-			told += ": " + found.Message
+		if given := advice.Revision(one); given.Signal == advice.Needs {
+			told += ": " + given.Because
 		}
 	}
 	return told

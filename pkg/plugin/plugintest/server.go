@@ -45,7 +45,13 @@ func New(t testing.TB, dir string) *Server {
 	mux.HandleFunc(olm+"clusterextensionrevisions/{name}/{subresource}", func(w http.ResponseWriter, r *http.Request) {
 		s.file(w, r.PathValue("subresource")+"-"+r.PathValue("name"))
 	})
-	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1/clusterextensions", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1/clusterextensions", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "" { // nothing happens to them
+			w.WriteHeader(http.StatusOK)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
 		s.send(w, object{"kind": "ClusterExtensionList", "apiVersion": "olm.operatorframework.io/v1", "metadata": object{}, "items": s.extensions()})
 	})
 	mux.HandleFunc("GET /apis/olm.operatorframework.io/v1/clusterextensions/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -68,6 +74,7 @@ func New(t testing.TB, dir string) *Server {
 	mux.HandleFunc(hco+"configurationplans/{name}/{subresource}", func(w http.ResponseWriter, r *http.Request) {
 		s.file(w, "plan"+r.PathValue("subresource")+"-"+r.PathValue("name"))
 	})
+	mux.HandleFunc("GET /apis/catalog.penstock.dev/v1alpha1/catalogpackages/{name}/upgrades", func(w http.ResponseWriter, r *http.Request) { s.file(w, "upgrades-"+r.PathValue("name")) })
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, _ *http.Request) { s.file(w, "pods") })
 	mux.HandleFunc("GET /apis/apps/v1/namespaces/{namespace}/replicasets", func(w http.ResponseWriter, _ *http.Request) { s.file(w, "replicasets") })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

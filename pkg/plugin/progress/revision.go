@@ -8,10 +8,27 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/text"
 )
+
+// Mark is the glyph and the style of a signal, the same in every command.
+func Mark(signal advice.Signal) (glyph string, style screen.Style) {
+	switch signal {
+	case advice.Needs:
+		return screen.Bad, screen.Red
+	case advice.Review:
+		return screen.Notice, screen.Yellow
+	case advice.Stopped:
+		return screen.Waiting, screen.Yellow
+	case advice.Moving:
+		return screen.Working, screen.Cyan
+	default:
+		return screen.Good, screen.Green
+	}
+}
 
 // RevisionLines is a picture of a revision: its phases, and the objects that hold them
 // back.
@@ -51,18 +68,30 @@ func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 		title += fmt.Sprintf(", %d superseded", replaced)
 	}
 	line := screen.Line{Text: title, Keep: true}
-	switch verdict, reason := overview.RevisionVerdict(revision); verdict {
-	case overview.Done:
-		line.Glyph, line.Style = screen.Good, screen.Green
-	case overview.Going:
-		line.Glyph, line.Style = screen.Working, screen.Cyan
-	case overview.Stopped:
-		line.Glyph, line.Style = screen.Waiting, screen.Yellow
-		if overview.NeedsPerson(revision) != nil {
-			line.Glyph, line.Style = screen.Bad, screen.Red
-			line.Text += "; " + reason
+	given := advice.Revision(revision)
+	if line.Glyph, line.Style = Mark(given.Signal); given.Signal == advice.Needs && !Names(revision, given) {
+		line.Text += "; " + given.State() + ": " + given.Announced()
+	}
+	return line
+}
+
+// Names tells whether the phases of a revision name the object that an answer is about.
+func Names(revision *v1alpha1.ClusterExtensionRevision, given advice.Advice) bool {
+	for i := range revision.Status.Phases {
+		for j := range revision.Status.Phases[i].Failing {
+			if message := revision.Status.Phases[i].Failing[j].Message; message != "" && strings.Contains(given.Because, message) {
+				return true
+			}
 		}
 	}
+	return false
+}
+
+// Folded is a superseded revision in one line: what is left of it, and how to see it.
+func Folded(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
+	line := headline(revision)
+	line.Style = screen.Dim
+	line.Text += ": kubectl penstock tree " + revision.Name
 	return line
 }
 
@@ -98,7 +127,7 @@ func phaseLines(name string, widest int, status *v1alpha1.PhaseStatus) []screen.
 func phaseText(status *v1alpha1.PhaseStatus) string {
 	took := ""
 	if began, ended := status.StartedAt, status.AvailableAt; began != nil && ended != nil && !ended.Before(began) {
-		took = " after " + Elapsed(ended.Sub(began.Time))
+		took = " " + Elapsed(ended.Sub(began.Time)) + " after it began"
 	}
 	switch status.State {
 	case v1alpha1.PhaseStateAvailable:
@@ -123,9 +152,14 @@ func failureText(failure *v1alpha1.ObjectFailure, phase v1alpha1.PhaseState) str
 	if reason == reasonProbeFailed && phase == v1alpha1.PhaseStateProgressing {
 		reason = "waiting"
 	}
-	said := fmt.Sprintf("%s %s: %s", failure.Kind, name, reason)
-	if failure.Message != "" {
-		said += ": " + failure.Message
+	said := fmt.Sprintf("%s %s: ", failure.Kind, name)
+	switch {
+	case failure.Message == "":
+		said += reason
+	case strings.HasPrefix(failure.Message, reason):
+		said += failure.Message
+	default:
+		said += reason + ": " + failure.Message
 	}
 	// Mostly the message has it already.
 	if cause := failure.Cause; cause != nil && !strings.Contains(failure.Message, cause.Reason) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -27,6 +28,8 @@ type Found struct {
 	overview.Extension
 	// Revision is the one that was named, or nil.
 	Revision *v1alpha1.ClusterExtensionRevision
+	// Hidden is why what its ClusterExtension asks for is not known; nil when it is, or there is none.
+	Hidden error
 }
 
 // Find returns the extension or the revision of a name, with all stored revisions of the
@@ -63,6 +66,31 @@ func (c *Cluster) Find(ctx context.Context, name string) (*Found, error) {
 		return nil, &unknownName{fmt.Sprintf("%s has no revision %s; it has %s", all[0].Name, name, Enumerate(namesOf(all[0].Revisions)))}
 	}
 	return nil, c.Unknown(ctx, name)
+}
+
+// Ask is Find, with what has become of the ClusterExtension of the extension: also of one that has
+// no revision. It costs two requests.
+func (c *Cluster) Ask(ctx context.Context, name string) (*Found, error) {
+	found, err := c.Find(ctx, name)
+	if err != nil && !IsUnknownName(err) || err == nil && found.Revision != nil {
+		return found, err
+	}
+	object, refused := c.Host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
+	if refused == nil {
+		var read *extension.Extension
+		if read, refused = extension.From(object); refused == nil {
+			asked := overview.Ask(read)
+			if err != nil {
+				found = &Found{Extension: overview.Extension{Name: name}}
+			}
+			found.Asked = &asked
+			return found, nil
+		}
+	}
+	if err == nil && !apierrors.IsNotFound(refused) {
+		found.Hidden = fmt.Errorf("ClusterExtension %s is not shown: %w", name, refused)
+	}
+	return found, err
 }
 
 // Unknown is the error about a name that nothing has, the same of all commands. It says

@@ -92,7 +92,7 @@ func objectLine(object *v1alpha1.RevisionObjectStatus) screen.Line {
 		name = object.Namespace + "/" + name
 	}
 	line := screen.Line{Indent: 4, Text: fmt.Sprintf("%s %s: %s", changes.Kind(object.APIVersion, object.Kind), name, object.State)}
-	if object.Reason != "" {
+	if object.Reason != "" && object.Reason != string(object.State) {
 		line.Text += ", " + object.Reason
 	}
 	if object.Cause != nil && object.Cause.Reason != object.Reason {

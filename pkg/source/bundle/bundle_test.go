@@ -268,9 +268,9 @@ func TestRequirements(t *testing.T) {
 	if !errors.As(err, &all) {
 		t.Fatalf("got %v, want all that is required", err)
 	}
-	want := "metadata/dependencies.yaml: olm.package: requires package wires >=1.0.0, which is in package wires. " + installFirst + "\n" +
-		"metadata/properties.yaml: olm.gvk.required: requires kind Bulb of g.example.com/v1, which no package of the catalogs has. " + installFirst + "\n" +
-		csvFile + ":13: spec.customresourcedefinitions.required[0]: requires kind Cert of other.example.com/v1, which no package of the catalogs has. " + installFirst
+	want := "metadata/dependencies.yaml: olm.package: requires package wires >=1.0.0, which is in package wires; " + installFirst + "--accept-requirements\n" +
+		"metadata/properties.yaml: olm.gvk.required: requires kind Bulb of g.example.com/v1, which no package of the catalogs has; " + installFirst + "--accept-requirements\n" +
+		csvFile + ":13: spec.customresourcedefinitions.required[0]: requires kind Cert of other.example.com/v1, which no package of the catalogs has; " + installFirst + "--accept-requirements"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // installFirst says what to do about a requirement.
-const installFirst = "Dependencies are not installed: install it first, and accept the requirements of this bundle"
+const installFirst = "Penstock does not install dependencies: install what the bundle requires first, and accept its requirements: "
 
 // checkSupport refuses what cannot be installed though the bundle is sound, and warns of
 // what may be.
@@ -31,7 +32,7 @@ func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 			continue
 		}
 		found.errs.List = append(found.errs.List, &directory.Error{File: one.file, Line: one.line,
-			Message: text + ". " + installFirst})
+			Message: text + "; " + installFirst + cmp.Or(r.Options.AcceptBy, "--accept-requirements")})
 	}
 	if c.csv.Spec.MinKubeVersion != "" {
 		if warning, needed := c.kubernetesWarning(r.Options.KubeVersion); needed {

@@ -1,10 +1,13 @@
 // Generated from the Go types: UPDATE=1 go test -run TestTypes ./pkg/console/screens. DO NOT EDIT.
 
 export interface Advice {
+  signal: string;
   subject?: string;
   what: string;
   because?: string;
   reason?: string;
+  cause?: string;
+  since?: string;
   who: string;
   do?: string;
   command?: string;
@@ -180,7 +183,6 @@ export interface Done {
 export interface Extension {
   name: string;
   row: ExtensionRow;
-  attended?: boolean;
   advice: Array<Advice>;
   revisions: Array<Revision>;
 }

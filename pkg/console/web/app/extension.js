@@ -59,7 +59,7 @@ export function ExtensionScreen({ name }) {
     ${extension.value === undefined && link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}
     ${wanted.value && html`<${Asked} name=${name} wanted=${wanted.value} alone=${!extension.value}/>`}
     ${extension.value === null && !wanted.value && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; past revisions are in its history.</p>`}
-    ${extension.value && html`<${Head} extension=${extension.value} wanted=${wanted.value}/>`}
+    ${extension.value && html`<${Head} extension=${extension.value}/>`}
     ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
       ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
@@ -91,18 +91,13 @@ function Asked({ name, wanted, alone }) {
     ${!wanted.installed && (alone || row.state === "NameTaken") && html`<p class="quiet" id="take-back">It has installed nothing. To remove it: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
 }
 
-/** How the extension is: as its revisions say, or its ClusterExtension where that does not get what
- * it asks for and no revision says why. @param {{ extension: Extension, wanted: import("./api").Wanted | null }} props */
-function Head({ extension, wanted }) {
-  const { row, advice } = extension, unmet = !extension.attended && wanted?.row.signal === "needs" ? wanted.row : null;
-  const is = unmet ?? row, first = unmet ? null : advice[0];
-  // What goes on only when somebody has done something does not look as if it went on.
-  const blocked = is.signal === "moving" && first?.do && first.who !== "nobody";
-  return html`<div class="headline"><p><${State} signal=${blocked ? "needs" : is.signal} word=${is.signal === "well" ? "Well" : is.signal === "review" ? "To review" : `${inWords(is.state)}${blocked ? ", blocked" : ""}`}/>
-      ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${is.since}/></span></p>
-    ${unmet && html`<p id="unmet">${unmet.message}</p>${unmet.do && html`<p class="do"><span class="quiet">To do:</span> ${unmet.do}.</p>`}`}
-    ${is.signal !== "well" && first && html`<p>${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
-    ${first?.do && is.signal !== "well" && first.subject !== row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
+/** How the extension is, as every other answer says it. @param {{ extension: Extension }} props */
+function Head({ extension }) {
+  const { row, advice } = extension, first = advice[0];
+  return html`<div class="headline"><p><${State} signal=${row.signal} word=${row.signal === "well" ? "Well" : row.signal === "review" ? "To review" : inWords(row.state)}/>
+      ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${row.since}/></span></p>
+    ${row.signal !== "well" && first && html`<p id="because">${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
+    ${first?.do && row.signal !== "well" && first.subject !== row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
     ${row.proposed && html`<p><a class="button main" id="review" href=${`#/diff/${row.proposedDiff}`}>Review ${row.proposed}</a></p>`}</div>`;
 }
 
@@ -117,11 +112,18 @@ function Rollout({ revision }) {
       <span class="phase">${phase.name}</span>
       <span class="track"><span class="bar ${phase.state.toLowerCase()}" style=${{ width: `${done(phase)}%` }}></span></span>
       <span class="word"><${State} signal=${phaseSignal(phase.state)} word=${phase.state}/> <span class="quiet number">${phase.state === "Available" ? count(phase.objects, "object") : `${phase.available} of ${phase.objects}`}${took(phase)}</span></span>
-      ${phase.failing?.length ? html`<ul class="failing ${phase.state === "Failing" ? "" : "awaited"}">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> <strong>${one.reason === "ProbeFailed" && phase.state === "Progressing" ? "waiting" : one.reason}</strong> ${one.message}
+      ${phase.failing?.length ? html`<ul class="failing ${phase.state === "Failing" ? "" : "awaited"}">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> ${reasonOf(one, phase) && html`<strong>${reasonOf(one, phase)}</strong> `}${one.message}
         ${one.cause && !one.message.includes(one.cause.reason) && html` <span class="quiet">${one.cause.reason}${one.cause.container ? ` of container ${one.cause.container}` : ""} in ${one.cause.object.kind} ${one.cause.object.name}</span>`}</li>`)}
         ${phase.omitted ? html`<li class="quiet">and ${phase.omitted} more</li>` : null}</ul>` : null}
     </li>`)}</ol>
   </section>`;
+}
+
+/** Why an object holds its phase back, empty where its message begins with that.
+ * @param {{ reason: string, message: string }} one @param {{ state: string }} phase */
+function reasonOf(one, phase) {
+  const reason = one.reason === "ProbeFailed" && phase.state === "Progressing" ? "waiting" : one.reason;
+  return one.message.startsWith(reason) ? "" : reason;
 }
 
 /** @param {string} state */

@@ -81,12 +81,12 @@ export function Overview() {
 
 /** @param {{ rows: Row[], plans: PlanRow[] }} props */
 function Attention({ rows, plans }) {
-  const needs = rows.filter((row) => row.signal === "needs" || row.proposed), waits = plans.filter((plan) => plan.signal === "needs" || plan.signal === "review");
+  const needs = rows.filter((row) => row.signal === "needs" || row.signal === "review" || row.proposed), waits = plans.filter((plan) => plan.signal === "needs" || plan.signal === "review");
   if (!needs.length && !waits.length) return null;
   const most = 12;
   return html`<section aria-labelledby="needs"><h2 id="needs">Needs you <span class="quiet number">${needs.length + waits.length}</span></h2><ul class="cards">
-    ${needs.slice(0, most).map((row) => row.signal === "needs"
-      ? html`<li class="card needs" key=${row.name}><div><${State} signal="needs" word=${row.state}/> <a class="title" href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet"><${Ago} at=${row.since} ago/></span></div>
+    ${needs.slice(0, most).map((row) => row.signal === "needs" || !row.proposed
+      ? html`<li class=${`card ${row.signal}`} key=${row.name}><div><${State} signal=${row.signal} word=${row.state}/> <a class="title" href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet"><${Ago} at=${row.since} ago/></span></div>
           <p>${row.message}</p>${row.do && html`<p class="do"><span class="quiet">To do:</span> ${row.do}.</p>`}</li>`
       : html`<li class="card review" key=${row.name}><div><${State} signal="review" word="To review"/> <a class="title" href=${`#/diff/${row.proposedDiff}`}>${row.name}</a></div>
           <p>${row.proposed}${row.proposedVersion && html`, version ${row.proposedVersion},`} is proposed${row.version && html` in place of ${row.version}`}. It waits until somebody has read what it changes.</p></li>`)}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/catalog"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/extension/upgrades"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 	"github.com/penstock-project/penstock/pkg/resolve"
@@ -103,17 +105,27 @@ func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) ca
 	if asked.Installed != nil {
 		row.Installed = word(asked.Installed.Version)
 	}
-	found, err := upgrades.Of(upgrades.Request(source, asked.Installed), catalogs)
+	found, err := upgrades.Of(upgrades.Request(source, asked.Extension.Annotations, asked.Installed), catalogs)
 	if err != nil {
 		row.Message = text.Line(err.Error(), longestMessage)
 		return row
 	}
 	row.Allowed, row.Channel, row.Catalog, row.Newest = word(found.Allowed), word(found.AllowedChannel), word(found.AllowedCatalog), word(found.Newest)
-	row.Omitted, row.Message = int32(found.BlockedMore), found.None
+	row.Omitted, row.Message = int32(found.BlockedMore), cmp.Or(found.None, stalled(asked.Extension))
 	for _, one := range found.Blocked {
 		row.Blocked = append(row.Blocked, catalog.BlockedVersion{Version: word(one.Version), Catalog: word(one.Catalog), Cause: string(one.Cause), Message: one.Why})
 	}
 	return row
+}
+
+// stalled says what keeps an extension from changing before somebody acts, such as a hold after a
+// rollback; empty for nothing that is known of its spec.
+func stalled(of *extension.Extension) string {
+	found := meta.FindStatusCondition(of.Status.Conditions, status.Stalled)
+	if found == nil || found.Status != metav1.ConditionTrue || found.ObservedGeneration != of.Generation {
+		return ""
+	}
+	return text.Line(found.Reason+": "+found.Message, longestMessage)
 }
 
 // upgradesTable prints upgrades.
@@ -128,7 +140,7 @@ func (upgradesTable) ConvertToTable(_ context.Context, object, options runtime.O
 	out := &metav1.Table{}
 	for _, one := range found.Extensions {
 		blocked := text.Clip(one.Message, messageCell)
-		if len(one.Blocked) > 0 {
+		if blocked == "" && len(one.Blocked) > 0 {
 			blocked = text.Clip(one.Blocked[0].Version+" "+one.Blocked[0].Message, messageCell)
 		}
 		out.Rows = append(out.Rows, printing.Row([]any{

@@ -68,7 +68,9 @@ func validate(data []byte, modes InstallModes, installNamespace string) error {
 	err = schema.Validate(value)
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
-		return newErrors(invalid)
+		found := newErrors(invalid)
+		found.Modes = modes
+		return found
 	}
 	return err
 }

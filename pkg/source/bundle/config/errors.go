@@ -31,7 +31,11 @@ func (e Error) Error() string {
 }
 
 // Errors is everything that is wrong, sorted by path.
-type Errors struct{ List []Error }
+type Errors struct {
+	List []Error
+	// Modes are those of the bundle: which namespaces can be watched.
+	Modes InstallModes
+}
 
 // Error has one line for each error.
 func (e *Errors) Error() string {
