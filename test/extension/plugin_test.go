@@ -103,7 +103,7 @@ func deniedByPlugin(w shared) {
 	out := w.types(bob, 1, `kubectl penstock install lighthouse -n harbour --yes`)
 	w.says(out.Stderr, "Denied", bob.name+" may not", "deployments.apps")
 	for _, command := range []string{"status", "why"} {
-		w.says(w.types(bob, 1, `kubectl penstock `+command+` lighthouse`).Stdout, "✗ "+w.name+" is not installed: "+bob.name+" may not", "An administrator of the cluster must grant the rights that the message names")
+		w.says(w.types(bob, 1, `kubectl penstock `+command+` lighthouse`).Stdout, "✗ "+w.name+" is not installed: ", bob.name+" may not", "An administrator of the cluster must grant the rights that the message names")
 	}
 	// An administrator copies what is printed, line by line, and that is enough.
 	_, printed, _ := strings.Cut(out.Stderr, "\nkubectl apply -f - <<'EOF'\n")

@@ -236,8 +236,11 @@ func since(a Advice, c *metav1.Condition) Advice {
 }
 
 // unready adds the reason and the cause of the first object that holds a revision back, which say
-// more than that something is unavailable.
+// more than that something is unavailable. Why no rollback came says even more.
 func unready(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
+	if is(meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionRolledBack), metav1.ConditionFalse) {
+		return a
+	}
 	for i := range r.Status.Phases {
 		for _, failure := range r.Status.Phases[i].Failing {
 			if step, known := revisionSteps()[failure.Reason]; known && step.signal == Needs {

@@ -173,6 +173,11 @@ func TestExtension(t *testing.T) {
 				"Available=False/Unavailable: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff")},
 			want: []string{"argocd-1 is not available: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff. The author of the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
 		},
+		"UnavailableAndStays": {
+			reason:    "why no rollback came by itself is what is left to do",
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, unready, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "RolledBack=False/IsRollback: argocd-1 is a rollback", "Available=False/Unavailable: x")},
+			want:      []string{"argocd-1 is not available: x; it is not rolled back by itself: argocd-1 is a rollback. The author of the revisions must make the next revision: this one is a rollback itself."},
+		},
 		"Unknown": {
 			reason: "nothing is known", revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Progressing=False/RolledOut", "Succeeded=True/RolledOut", "Available=Unknown/Unknown: watches do not answer")},
 			want: []string{"argocd-1 was available, but it is not known whether it still is: watches do not answer. It is known when the cluster answers."},
