@@ -9,6 +9,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -19,8 +20,8 @@ func Inventory(in store.Inventory) rollout.Inventory {
 		id := manifest.ID{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
 		out.Entries[id] = rollout.Entry{
 			Version: e.Version, UID: types.UID(e.UID), Revision: e.Revision, Digest: manifest.Digest(e.Digest),
-			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
-			Adopted: e.Adopted,
+			ManagedEntry: e.ManagedEntry, Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed, Refused: e.Refused,
+			Adopted: e.Adopted, Finished: observe.Outcome(e.Finished),
 		}
 	}
 	for _, d := range in.Deletions {
@@ -38,8 +39,8 @@ func StoredInventory(in rollout.Inventory) store.Inventory {
 		out.Entries = append(out.Entries, store.Entry{
 			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
 			UID: e.UID, Revision: e.Revision, Digest: e.Digest, ManagedEntry: e.ManagedEntry,
-			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed,
-			Adopted: e.Adopted,
+			Generation: e.Generation, ResourceVersion: e.ResourceVersion, Rank: e.Rank, Yielded: e.Yielded, Doomed: e.Doomed, Refused: e.Refused,
+			Adopted: e.Adopted, Finished: string(e.Finished),
 		})
 	}
 	for _, d := range in.Deletions {

@@ -34,7 +34,7 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 		}
 		seen = live
 	}
-	wanted, err := p.manifests.decoded(ctx, t.step.Ref)
+	wanted, err := p.manifests.Decoded(ctx, t.step.Ref)
 	if err != nil {
 		return taskResult{seen: seen, err: err}
 	}
@@ -59,13 +59,16 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 		before = managedfields.Without(before, p.who.Manager)
 	}
 	// Nothing is taken from an autoscaler, not even for a moment.
-	left := managedfields.Yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield)
+	left, yielded, err := p.leftOf(ctx, t, seen, wanted)
+	if err != nil {
+		return taskResult{seen: seen, err: err}
+	}
 	if len(left) > 0 {
 		message += fmt.Sprintf("; left %s", left)
 	}
-	result := p.apply(ctx, t, seen, onto(seen), left.And(nil), p.event(t, "Adopted", "%s", message))
+	result := p.apply(ctx, t, seen, onto(seen), yielded, p.event(t, "Adopted", "%s", message))
 	if apierrors.IsInvalid(result.err) && managedfields.ApplyOf(seen.Managed, p.who.Manager) != nil {
-		result = p.adoptWithAll(ctx, t, seen, before, left.And(nil), result.err)
+		result = p.adoptWithAll(ctx, t, seen, before, yielded, result.err)
 	}
 	if result.entry != nil {
 		result.entry.Adopted = !seen.Installed
@@ -122,7 +125,8 @@ func (p *pass) adoptWithAll(ctx context.Context, t task, seen Seen, before []met
 // we looked last, that is looked at before: it may be an autoscaler, whose fields a
 // new manifest must not take.
 func (p *pass) update(ctx context.Context, t task, seen Seen) taskResult {
-	if p.changed(t, seen) && seen.Managed == nil {
+	written, applied := p.formerly(ctx, t, seen)
+	if (written != nil || p.changed(t, seen)) && seen.Managed == nil {
 		live, err := p.readLive(ctx, t.step.Ref)
 		if err != nil {
 			return taskResult{seen: seen, err: err}
@@ -140,34 +144,61 @@ func (p *pass) update(ctx context.Context, t task, seen Seen) taskResult {
 		}
 		seen, events = restored, said
 	}
-	yielded := p.yielded(t.step.ID)
-	if seen.Managed != nil {
-		wanted, err := p.manifests.decoded(ctx, t.step.Ref)
-		if err != nil {
-			return taskResult{seen: seen, err: err}
-		}
-		left, err := p.yieldingTo(ctx, t, seen, wanted)
+	if fields := managedfields.Reform(seen.Managed, p.who.Manager, written, applied); fields != nil {
+		live, err := p.engine.Writer.Reassign(ctx, t.step.Ref, preconditionOf(seen), fields)
 		if err != nil {
 			return taskResult{seen: seen, err: err, events: events}
 		}
-		yielded = left.And(managedfields.StillYielded(yielded, seen.Managed, p.who.Manager))
-		events = append(events, p.yieldedNow(t, left)...)
+		seen = p.seen(live)
+	}
+	yielded, said, err := p.leftIn(ctx, t, seen)
+	events = append(events, said...)
+	if err != nil {
+		return taskResult{seen: seen, err: err, events: events}
 	}
 	return p.apply(ctx, t, seen, onto(seen), yielded, events...)
 }
 
-// yieldingTo finds what is left to others of an object whose managedFields were seen. It reads
-// the object where only its values tell.
-func (p *pass) yieldingTo(ctx context.Context, t task, seen Seen, wanted map[string]any) (managedfields.Yields, error) {
-	if !managedfields.MayBeScaledToZero(wanted, seen.Managed, p.who.Manager) {
-		return managedfields.Yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield), nil
+// formerly returns the manifest of our object that was applied last, as it was written and as it
+// would be applied now, where the two differ and another manifest follows: an earlier Penstock
+// may have applied it as it was written (see managedfields.Reform).
+func (p *pass) formerly(ctx context.Context, t task, seen Seen) (written, applied map[string]any) {
+	memo := p.inventory.Entry(t.step.ID)
+	if memo == nil || memo.UID != seen.UID || memo.Digest == "" || memo.Digest == t.step.Digest {
+		return nil, nil
+	}
+	return p.manifests.otherwise(ctx, p.inventory.Ref(t.step.ID))
+}
+
+// leftIn returns the fields of a manifest that are left to others, and tells of those that had
+// been ours before. It reads the object where only its values tell.
+func (p *pass) leftIn(ctx context.Context, t task, seen Seen) ([]string, []Event, error) {
+	recorded := p.yielded(t.step.ID)
+	if seen.Managed == nil && !managedfields.OnlyGrows(t.step.ID) {
+		return recorded, nil, nil
+	}
+	wanted, err := p.manifests.Decoded(ctx, t.step.Ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	left, all, err := p.leftOf(ctx, t, seen, wanted)
+	return all, p.yieldedNow(t, left), err
+}
+
+// leftOf is leftIn for an object whose managedFields were seen, or that only grows.
+func (p *pass) leftOf(ctx context.Context, t task, seen Seen, wanted map[string]any) (managedfields.Yields, []string, error) {
+	recorded := p.yielded(t.step.ID)
+	if !managedfields.OnlyGrows(t.step.ID) && !managedfields.MayBeScaledToZero(wanted, seen.Managed, p.who.Manager) {
+		left := managedfields.Yielding(wanted, seen.Managed, p.who.Manager, t.step.Policy.Yield)
+		return left, left.And(managedfields.StillYielded(recorded, seen.Managed, p.who.Manager)), nil
 	}
 	// When it has changed in between, the write onto what was seen is refused.
 	live, err := p.engine.Reader.Read(ctx, t.step.Ref)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return managedfields.YieldingTo(wanted, live.Object, live.GetManagedFields(), p.who.Manager, t.step.Policy.Yield), nil
+	left, all := managedfields.LeftTo(wanted, live, p.who.Manager, t.step.Policy.Yield, recorded)
+	return left, all, nil
 }
 
 // changed is true for our object when our entry is another than we recorded, or when
@@ -201,7 +232,7 @@ func (p *pass) restore(ctx context.Context, t task, seen Seen) (Seen, []Event, e
 	memo := p.inventory.Entry(t.step.ID)
 	before := t.step
 	before.Ref = manifest.Ref{ID: t.step.ID, Version: memo.Version, Digest: memo.Digest}
-	wanted, err := p.manifests.decoded(ctx, before.Ref)
+	wanted, err := p.manifests.Decoded(ctx, before.Ref)
 	if err != nil {
 		return seen, nil, nil
 	}

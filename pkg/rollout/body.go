@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,16 +29,12 @@ type Manifests struct {
 // others (see Entry.Yielded). Create-only objects bear no marks: they are not ours.
 func (m Manifests) Without(ctx context.Context, step stage.Step, yielded []string) ([]byte, error) {
 	if step.Policy.CreateOnly {
-		body, err := m.Bodies.Body(ctx, step.Ref)
-		if err != nil {
-			return nil, &bodyError{step.Ref, err}
-		}
-		return body, nil
+		return m.applied(ctx, step.Ref)
 	}
 	if len(yielded) == 0 {
 		return m.marked(ctx, step.Ref)
 	}
-	wanted, err := m.decoded(ctx, step.Ref)
+	wanted, err := m.Decoded(ctx, step.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +46,23 @@ func (m Manifests) Without(ctx context.Context, step stage.Step, yielded []strin
 	return body, nil
 }
 
-// marked is the manifest with our marks.
-func (m Manifests) marked(ctx context.Context, ref manifest.Ref) ([]byte, error) {
+// applied is the manifest in the form in which it is applied, without our marks.
+func (m Manifests) applied(ctx context.Context, ref manifest.Ref) ([]byte, error) {
 	raw, err := m.Bodies.Body(ctx, ref)
+	if err == nil {
+		raw, err = manifest.Applied(ref.ID, raw)
+	}
 	if err != nil {
 		return nil, &bodyError{ref, err}
+	}
+	return raw, nil
+}
+
+// marked is the manifest with our marks.
+func (m Manifests) marked(ctx context.Context, ref manifest.Ref) ([]byte, error) {
+	raw, err := m.applied(ctx, ref)
+	if err != nil {
+		return nil, err
 	}
 	marks := map[string]map[string]string{"annotations": {m.Names.AppliedAnnotation: string(ref.Digest)}}
 	if label := m.Names.ChainLabel; label != "" {
@@ -66,17 +75,41 @@ func (m Manifests) marked(ctx context.Context, ref manifest.Ref) ([]byte, error)
 	return marked, nil
 }
 
-// decoded is the manifest with our marks as a tree.
-func (m Manifests) decoded(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
+// Decoded is the manifest with our marks as a tree.
+func (m Manifests) Decoded(ctx context.Context, ref manifest.Ref) (map[string]any, error) {
 	body, err := m.marked(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	var wanted map[string]any
-	if err := utiljson.Unmarshal(body, &wanted); err != nil { // which keeps whole numbers whole
+	return decode(ref, body)
+}
+
+func decode(ref manifest.Ref, body []byte) (map[string]any, error) {
+	var object map[string]any
+	if err := utiljson.Unmarshal(body, &object); err != nil { // which keeps whole numbers whole
 		return nil, &bodyError{ref, err}
 	}
-	return wanted, nil
+	return object, nil
+}
+
+// otherwise returns a manifest as it was written and as it is applied, where the two differ; nil
+// where they do not, or where the manifest is not there any more.
+func (m Manifests) otherwise(ctx context.Context, ref manifest.Ref) (written, applied map[string]any) {
+	raw, err := m.Bodies.Body(ctx, ref)
+	if err != nil {
+		return nil, nil
+	}
+	body, err := manifest.Applied(ref.ID, raw)
+	if err != nil || bytes.Equal(body, raw) {
+		return nil, nil
+	}
+	if written, err = decode(ref, raw); err == nil {
+		applied, err = decode(ref, body)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return written, applied
 }
 
 // mark adds entries to maps of strings in an object's metadata.

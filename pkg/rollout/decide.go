@@ -80,6 +80,9 @@ func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	}
 	switch seen.Presence {
 	case observe.Absent:
+		if memo != nil && memo.Finished != "" && memo.Digest == step.Digest {
+			return Decision{Action: Idle} // a Job that removed itself
+		}
 		if memo != nil && !memo.Intent() && older(seen.ResourceVersion, memo.ResourceVersion) {
 			return Decision{Deferred, "waiting to see the object that was just written"}
 		}

@@ -142,7 +142,7 @@ func (p *pass) lookAt(ctx context.Context, ref manifest.Ref, seen Seen, l *look)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	if l.manifest == nil {
-		wanted, err := p.manifests.decoded(ctx, ref)
+		wanted, err := p.manifests.Decoded(ctx, ref)
 		if err != nil {
 			return
 		}

@@ -70,6 +70,7 @@ func (p *pass) conclude(t task, result *taskResult) {
 		p.memory.lost(id, result.lost)
 	}
 	p.again(result.wait)
+	p.noteRefusal(t, result)
 	if result.failure != nil {
 		p.schedule(t, *result)
 	}
@@ -143,8 +144,8 @@ func isWebhookFailure(err error) bool {
 // Classify says what an error of a write of an object means.
 func Classify(ref manifest.Ref, err error) *Failure {
 	failure := &Failure{Ref: ref, Message: Explain(ref, err)}
-	if failure.Immutable = isImmutable(ref, err); failure.Immutable {
-		failure.Message += "; " + remedyImmutable
+	if failure.Immutable = isUnchangeable(err); failure.Immutable {
+		failure.Message += "; " + remedy(ref)
 	}
 	var scope *targetclient.ScopeError
 	var body *bodyError

@@ -1,45 +1,194 @@
 package rollout
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 )
 
-// TestImmutable: the remedy is told for a field that cannot change, and not for a
-// value that only talks about such things.
-func TestImmutable(t *testing.T) {
-	spec := field.NewPath("spec")
+func invalid(words string) error {
+	return apierrors.NewInvalid(schema.GroupKind{Kind: "X"}, "x", field.ErrorList{field.Invalid(field.NewPath("spec"), "a", words)})
+}
+
+// TestRefusedUpdate: the words of a refusal do not matter, only whether a new object would be accepted, and
+// whether a default is in the way.
+func TestRefusedUpdate(t *testing.T) {
+	resource := schema.GroupResource{Resource: "xs"}
+	exists := apierrors.NewAlreadyExists(resource, "x")
+	leftover := map[string]any{"spec": map[string]any{"strategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1)}}}}
 	cases := map[string]struct {
-		reason string
-		kind   string
-		cause  *field.Error
-		want   bool
+		reason             string
+		refusal, anew      error
+		live               map[string]any
+		again              error
+		unchangeable, mend bool
 	}{
-		"job template": {"its validation says so", "Job", field.Invalid(spec.Child("template"), "x: y", "field is immutable"), true},
-		"clusterIP":    {"in other words", "Service", field.Invalid(spec.Child("clusterIPs").Index(0), "10.0.0.1", "may not change once set"), true},
-		"statefulset":  {"in other words again", "StatefulSet", field.Forbidden(spec, "updates to statefulset spec for fields other than 'replicas' are forbidden"), true},
-		"configMap":    {"it was made so", "ConfigMap", field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"), true},
-		"secret":       {"the words are not there", "Secret", field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"), true},
-		"secret type":  {"nobody can tell", "Secret", field.Invalid(field.NewPath("type"), "a", "field is immutable"), false},
-		"value":        {"the value has the words", "ConfigMap", field.Invalid(spec, "the field is immutable", "must be short"), false},
-		"not allowed":  {"another kind of cause", "Pod", field.NotSupported(spec, "immutable", []string{"a"}), false},
+		"in itself":     {"a new one would be refused too", invalid("must be short"), invalid("must be short"), nil, nil, false, false},
+		"unchangeable":  {"a new one would be accepted", invalid("once is enough"), exists, map[string]any{}, nil, true, false},
+		"leftover":      {"without a default it is accepted", invalid("may not be specified"), exists, leftover, nil, false, true},
+		"also not then": {"there is a default, and it is not in the way", invalid("immutable"), exists, leftover, invalid("immutable"), true, false},
+		"not asked":     {"whether a new one would be accepted is not known", invalid("x"), apierrors.NewForbidden(resource, "x", nil), leftover, nil, false, false},
+		"another":       {"the object is not what is wrong", apierrors.NewForbidden(resource, "x", nil), exists, leftover, nil, false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			ref := manifest.Ref{ID: manifest.ID{Kind: tc.kind, Name: "x"}}
-			err := apierrors.NewInvalid(schema.GroupKind{Kind: tc.kind}, "x", field.ErrorList{tc.cause})
-			var secretsOnly *redact.Redactor
-			got := Classify(ref, secretsOnly.Error(ref.ID, err))
-			if told := strings.Contains(got.Message, remedyImmutable); told != tc.want {
-				t.Errorf("%s: told %t, want %t: %s", tc.reason, told, tc.want, got.Message)
+			var found *managedfields.Leftovers
+			got := Retry(t.Context(), manifest.Ref{}, []byte(`{"kind":"X","spec":{"strategy":{"type":"Recreate"}}}`), tc.refusal, Retrial{
+				Manager: "us",
+				Anew:    func(context.Context, []byte) error { return tc.anew },
+				Live: func(context.Context) (*unstructured.Unstructured, error) {
+					live := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(tc.live)}
+					live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "us", Operation: "Apply", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:strategy":{"f:type":{}}}}`)}})
+					return live, nil
+				},
+				Again: func(_ context.Context, leftovers *managedfields.Leftovers) error {
+					found = leftovers
+					return tc.again
+				},
+			})
+			if (got == nil) != tc.mend || isUnchangeable(got) != tc.unchangeable || got != nil && !errors.Is(got, tc.refusal) {
+				t.Errorf("%s: got %v", tc.reason, got)
+			}
+			if !tc.mend {
+				return
+			}
+			if cleared := fmt.Sprint(found.Cleared); !strings.Contains(cleared, "rollingUpdate:<nil>") {
+				t.Errorf("the default is not removed: %s", cleared)
+			}
+			if claimed := found.Fields[0].FieldsV1.GetRawString(); claimed != `{"f:spec":{"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}},"f:type":{}}}}` {
+				t.Errorf("the default is not claimed: %s", claimed)
 			}
 		})
+	}
+}
+
+// TestRemedy: the command is true for the kind, and says what goes with the object.
+func TestRemedy(t *testing.T) {
+	cases := map[string]struct {
+		kind manifest.ID
+		want []string
+	}{
+		"Deployment": {manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "a", Name: "x"}, []string{"kubectl delete deployment.apps x -n a --cascade=orphan: its Pods keep running"}},
+		"claims":     {manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: "a", Name: "x"}, []string{"--cascade=orphan", "claims stay"}},
+		"Secret":     {manifest.ID{Kind: "Secret", Namespace: "a", Name: "x"}, []string{"(kubectl delete secret x -n a)"}},
+		"class":      {manifest.ID{Group: "scheduling.k8s.io", Kind: "PriorityClass", Name: "x"}, []string{"(kubectl delete priorityclass.scheduling.k8s.io x)"}},
+		"custom":     {manifest.ID{Group: "example.com", Kind: "Db", Namespace: "a", Name: "x"}, []string{"kubectl delete db.example.com x -n a --cascade=orphan"}},
+		"claim":      {manifest.ID{Kind: "PersistentVolumeClaim", Namespace: "a", Name: "x"}, []string{"the data of its volume is deleted"}},
+		"definition": {manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "x"}, []string{"all of its custom resources are deleted"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := remedy(manifest.Ref{ID: tc.kind})
+			for _, want := range append(tc.want, "archive this revision") {
+				if !strings.Contains(got, want) {
+					t.Errorf("it does not say %q: %s", want, got)
+				}
+			}
+		})
+	}
+}
+
+// TestMakesRoom: after the server refused exactly the update to the newest revision, an object that a
+// person deletes is for that revision, whichever process sees it go. In every other case it is for the
+// newest layer that has reached its stage.
+func TestMakesRoom(t *testing.T) {
+	const x, y = "ConfigMap a/x", "ConfigMap a/y"
+	cases := map[string]struct {
+		reason string
+		// refused are the objects that cannot be updated, and invalid says that they cannot be created so either.
+		refused []string
+		invalid bool
+		// meanwhile happens between the refusal and the deletion of x.
+		meanwhile func(s *saga, one, two *script)
+		want      string
+	}{
+		"refused":   {"exactly this update", []string{x}, false, nil, "2"},
+		"restarted": {"another process sees it go", []string{x}, false, func(s *saga, _, _ *script) { s.restart() }, "2"},
+		"another":   {"the update of another object was refused", []string{y}, false, nil, "1"},
+		"in itself": {"the manifest is refused for a new object too", []string{x}, true, nil, "1"},
+		"archived":  {"the revision that it was refused to is gone", []string{x}, false, func(s *saga, one, _ *script) { s.become(one) }, "1"},
+		"newer":     {"a newer revision without the object", []string{x}, false, func(s *saga, one, two *script) { s.become(s.revision(3).phase("p", y+"=1"), two, one) }, "1"},
+		"paused":    {"a paused revision writes nothing", []string{x}, false, func(s *saga, one, two *script) { two.paused = true; s.become(two, one) }, "1"},
+		"both":      {"it waits as long as another object is refused", []string{x, y}, false, nil, "absent"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSaga()
+			one, two := s.revision(1).phase("p", x+"=1", y+"=1"), s.revision(2).phase("p", x+"=2", y+"=2")
+			s.roll(t, one)
+			s.refuse = func(verb string, ref manifest.Ref) error {
+				refused := slices.ContainsFunc(tc.refused, func(object string) bool { return refOf(object).ID == ref.ID })
+				_, wanted := s.bodies[ref.Digest]
+				isNew := wanted && strings.Contains(string(s.bodies[ref.Digest]), `"value":"2"`)
+				switch {
+				case !refused || !isNew:
+				case verb == "anew" && tc.invalid, (verb == "try" || verb == "apply") && (tc.invalid || s.objects[ref.ID] != nil):
+					return invalid("cannot be so")
+				}
+				return nil
+			}
+			// What is refused is tried again for ever.
+			passes := func() {
+				for range 5 {
+					s.deliver(len(s.changes))
+					if _, err := s.pass(); err != nil {
+						t.Fatal(err)
+					}
+					s.clock.SetTime(s.clock.Now().Add(lastRetry))
+				}
+			}
+			s.become(two, one)
+			passes()
+			if tc.meanwhile != nil {
+				tc.meanwhile(s, one, two)
+			}
+			s.erase(refOf(x).ID)
+			passes()
+			if got := s.content(x); got != tc.want {
+				t.Errorf("%s: it is that of %s, want %s: %v", tc.reason, got, tc.want, failures(s.last))
+			}
+		})
+	}
+}
+
+// TestRefusedIsRecorded: it costs nothing while nothing changes.
+func TestRefusedIsRecorded(t *testing.T) {
+	const x = "ConfigMap a/x"
+	s := newSaga()
+	one, two := s.revision(1).phase("p", x+"=1"), s.revision(2).phase("p", x+"=2")
+	s.roll(t, one)
+	refusing := true
+	s.refuse = func(verb string, ref manifest.Ref) error {
+		if refusing && verb == "try" && strings.Contains(string(s.bodies[ref.Digest]), `"value":"2"`) {
+			return invalid("cannot be so")
+		}
+		return nil
+	}
+	report := s.roll(t, two, one)
+	if f := report.Layers[0].Phases[0].Failures; len(f) != 1 || !f[0].Immutable || f[0].Reason != ReasonRejected {
+		t.Errorf("it is not reported: %+v", f)
+	}
+	if got := s.stored.Entries[refOf(x).ID].Refused; got != 2 {
+		t.Errorf("revision %d is recorded", got)
+	}
+	// Somebody changes what had stood against it.
+	refusing = false
+	s.clock.SetTime(s.clock.Now().Add(lastRetry))
+	s.settle(t)
+	if got := s.content(x); got != "2" || s.stored.Entries[refOf(x).ID].Refused != 0 {
+		t.Errorf("it is %s, and %d is still recorded", got, s.stored.Entries[refOf(x).ID].Refused)
 	}
 }

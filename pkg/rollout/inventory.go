@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
 )
 
 // Inventory is what a chain has in the target cluster: every object the engine
@@ -54,13 +55,18 @@ type Entry struct {
 	// Adopted is true for an object that existed before, and that nobody had installed
 	// as part of an extension (see observe.Observation.Installed).
 	Adopted bool
+	// Refused is the number of the newer revision whose update of the object the server
+	// refuses, and which it would create; 0 is for none (see makesRoom).
+	Refused int64
+	// Finished is how a Job finished that removes itself then; empty for all else.
+	Finished observe.Outcome
 }
 
 // equal compares two entries by value.
 func (e Entry) equal(other Entry) bool {
 	return e.Version == other.Version && e.UID == other.UID && e.Revision == other.Revision && e.Digest == other.Digest &&
 		e.ManagedEntry == other.ManagedEntry && e.Generation == other.Generation && e.ResourceVersion == other.ResourceVersion &&
-		e.Rank == other.Rank && e.Doomed == other.Doomed && e.Adopted == other.Adopted && slices.Equal(e.Yielded, other.Yielded)
+		e.Rank == other.Rank && e.Doomed == other.Doomed && e.Adopted == other.Adopted && e.Refused == other.Refused && e.Finished == other.Finished && slices.Equal(e.Yielded, other.Yielded)
 }
 
 // Intent is true while it is unknown whether the object was written.

@@ -64,6 +64,8 @@ type memory struct {
 	// existing are the create-only objects that were there, at which version: a
 	// watch that says otherwise at an older one is late.
 	existing map[manifest.ID]string
+	// removing tells for Jobs that finished whether they remove themselves.
+	removing map[manifest.Ref]bool
 	// verdicts of probes that users wrote, and what these may cost now.
 	verdicts  map[gateKey]judgement
 	allowance allowance
@@ -138,6 +140,7 @@ func newMemory() *memory {
 		inside:    map[manifest.ID]inside{},
 		overtaken: map[manifest.ID]overtaken{},
 		existing:  map[manifest.ID]string{},
+		removing:  map[manifest.Ref]bool{},
 		verdicts:  map[gateKey]judgement{},
 	}
 }
@@ -205,6 +208,7 @@ func (m *memory) lag(id manifest.ID, now time.Time, jitter func(time.Duration) t
 func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bool) {
 	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ check) bool { return !wanted(ref) })
+	maps.DeleteFunc(m.removing, func(ref manifest.Ref, _ bool) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.inside, func(id manifest.ID, _ inside) bool { return !known(id) })
 	maps.DeleteFunc(m.overtaken, func(id manifest.ID, _ overtaken) bool { return !known(id) })
 	maps.DeleteFunc(m.hidden, func(id manifest.ID, _ bool) bool { return !known(id) })
@@ -221,5 +225,5 @@ func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bo
 
 // small is true while there is nothing that could be of an object that nobody wants.
 func (m *memory) small() bool {
-	return len(m.failed)+len(m.inside)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.existing)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
+	return len(m.failed)+len(m.removing)+len(m.inside)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.existing)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
 }

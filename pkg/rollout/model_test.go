@@ -325,11 +325,18 @@ func (m *model) Apply(_ context.Context, ref manifest.Ref, body []byte, o target
 		if err := m.alive(); err != nil {
 			return nil, err
 		}
-		m.reads = append(m.reads, "try "+ref.ID.String())
+		verb := "try"
+		if o.Anew {
+			verb = "anew"
+		}
+		m.reads = append(m.reads, verb+" "+ref.ID.String())
 		if m.refuse != nil {
-			if err := m.refuse("try", ref); err != nil {
+			if err := m.refuse(verb, ref); err != nil {
 				return nil, err
 			}
+		}
+		if o.Anew && m.objects[ref.ID] != nil {
+			return nil, apierrors.NewAlreadyExists(resourceOf(ref), ref.Name)
 		}
 		return m.apply(ref, body, o)
 	}

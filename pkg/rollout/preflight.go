@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
@@ -90,6 +91,9 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	var options targetclient.ApplyOptions
 	switch decision.Action {
 	case Create:
+		if _, done := p.isDone(ctx, t, seen); done {
+			return taskResult{seen: seen}
+		}
 		options = targetclient.ApplyOptions{CreateOnly: true}
 	case Update, Adopt, Recover:
 		options = onto(seen)
@@ -113,9 +117,9 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	if (passed.attempt == what || passed.attempt == passing) && p.engine.Clock.Now().Before(passed.until) {
 		return taskResult{seen: seen}
 	}
-	var yielded []string
-	if !options.CreateOnly {
-		yielded = p.yielded(t.step.ID)
+	yielded, err := p.triedWithout(ctx, t, decision, seen)
+	if err != nil {
+		return taskResult{seen: seen, err: err}
 	}
 	body, err := p.manifests.Without(ctx, t.step, yielded)
 	if err != nil {
@@ -130,6 +134,19 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 		return taskResult{seen: seen, passed: &passing, events: corrected}
 	}
 	return taskResult{seen: seen, err: err, events: corrected}
+}
+
+// triedWithout returns the fields that a write of a decision leaves to others, as far as that
+// changes what the server says to it.
+func (p *pass) triedWithout(ctx context.Context, t task, decision Decision, seen Seen) ([]string, error) {
+	if decision.Action == Create {
+		return nil, nil
+	}
+	if !managedfields.OnlyGrows(t.step.ID) {
+		return p.yielded(t.step.ID), nil
+	}
+	yielded, _, err := p.leftIn(ctx, t, seen)
+	return yielded, err
 }
 
 // unwatched judges an object whose watch has not answered yet: its kind may not be

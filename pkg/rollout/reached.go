@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
@@ -45,6 +46,9 @@ func (p *pass) holdStage(ctx context.Context, at place) ([]found, error) {
 		case p.places[step.ID] != at:
 		case p.rests(at, step):
 			p.memory.done(step.Ref)
+			if observe.IsJob(step.ID) {
+				p.noteFinished(ctx, step, p.observed(step.ID))
+			}
 			objects = append(objects, found{step.ID, outcome{applied: true}})
 		default:
 			tasks = append(tasks, task{place: at, step: step})

@@ -35,12 +35,11 @@ func (p *pass) repair(ctx context.Context, t task, action Action, seen Seen) tas
 	if decision := p.decide(t, now); decision.Action != action && decision.Action != Verify && decision.Action != Recover {
 		return p.act(ctx, t, decision, now)
 	}
-	wanted, err := p.manifests.decoded(ctx, t.step.Ref)
+	wanted, err := p.manifests.Decoded(ctx, t.step.Ref)
 	if err != nil {
 		return taskResult{seen: now, err: err}
 	}
-	left := managedfields.YieldingTo(wanted, live.Object, live.GetManagedFields(), p.who.Manager, t.step.Policy.Yield)
-	yielded := left.And(managedfields.StillYielded(p.yielded(t.step.ID), live.GetManagedFields(), p.who.Manager))
+	left, yielded := managedfields.LeftTo(wanted, live, p.who.Manager, t.step.Policy.Yield, p.yielded(t.step.ID))
 	managedfields.Cut(wanted, yielded)
 	events := p.yieldedNow(t, left)
 	if right := managedfields.Contains(wanted, live.Object); right && (p.decide(t, now).Action == Verify || len(events) > 0) {

@@ -225,8 +225,8 @@ type Failure struct {
 	Unknown bool
 	// Acknowledge is what a person has to answer for the object to go, empty for nothing.
 	Acknowledge string
-	// Immutable is true when the live object has a field that cannot become what the
-	// manifest says, so that a person has to delete it.
+	// Immutable is true when the server refuses to change the live object into what the
+	// manifest says, and would create it so: a person has to delete it.
 	Immutable bool
 }
 

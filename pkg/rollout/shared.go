@@ -84,7 +84,7 @@ func (p *pass) shared(ctx context.Context, t task, seen Seen) taskResult {
 	var wanted map[string]any
 	if !t.step.Policy.Delete {
 		var err error
-		if wanted, err = p.manifests.decoded(ctx, t.step.Ref); err != nil {
+		if wanted, err = p.manifests.Decoded(ctx, t.step.Ref); err != nil {
 			return taskResult{seen: seen, err: err}
 		}
 	}

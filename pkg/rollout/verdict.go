@@ -63,6 +63,9 @@ type judgement struct {
 func (p *pass) verdict(ctx context.Context, gate stage.Gate) (verdict probe.Verdict, known bool) {
 	seen, presence := p.engine.Observer.Get(gate.ID)
 	memo := p.inventory.Entries[gate.ID]
+	if presence == observe.Absent && memo.Finished != "" {
+		return verdictOfFinished(memo.Finished), true
+	}
 	if presence != observe.Present || !p.shows(gate) || seen.UID != memo.UID || older(seen.ResourceVersion, memo.ResourceVersion) {
 		return probe.Verdict{Status: probe.Unknown, Message: "waiting to see its state"}, p.shows(gate)
 	}

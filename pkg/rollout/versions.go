@@ -16,10 +16,13 @@ import (
 
 // send applies a body. Where managedFields of the object name versions that are gone,
 // which the server refuses whatever is applied, they are corrected, and it is applied once
-// more.
+// more. A refused update is looked into (see Retry).
 func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
 	options.FieldManager = p.who.Manager
 	live, err := p.engine.Writer.Apply(ctx, ref, body, options)
+	if apierrors.IsInvalid(err) && !options.CreateOnly {
+		live, err = p.retry(ctx, ref, body, options, err)
+	}
 	if !targetclient.IsVersionGone(err) {
 		return live, nil, err
 	}

@@ -34,6 +34,14 @@ func (p *pass) execute(ctx context.Context, t task) taskResult {
 	if next, waits := p.makesRoom(t); decision.Action == Create && waits {
 		return p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf("was deleted, so that revision %d can create it again", next))
 	}
+	if decision.Action == Create {
+		if outcome, done := p.isDone(ctx, t, seen); done {
+			return p.done(t, outcome)
+		}
+		if later, early := p.tooSoon(t, seen); early {
+			return later
+		}
+	}
 	if earlier, ok := p.backedOff(t, seen); ok {
 		return earlier
 	}
@@ -68,7 +76,11 @@ func (p *pass) settled(entry Entry, at place, step stage.Step) Entry {
 func (p *pass) act(ctx context.Context, t task, decision Decision, seen Seen) taskResult {
 	switch decision.Action {
 	case Create:
-		return p.apply(ctx, t, seen, targetclient.ApplyOptions{CreateOnly: true}, nil, p.created(t)...)
+		events := p.created(t)
+		result := p.apply(ctx, t, seen, targetclient.ApplyOptions{CreateOnly: true}, nil, events...)
+		// What is created again counts as a repair: somebody may delete it each time.
+		result.looked = result.err == nil && len(events) > 0
+		return result
 	case Adopt:
 		return p.adopt(ctx, t, seen)
 	case Update:

@@ -20,10 +20,12 @@ const scaleSubresource = "scale"
 type Yields map[string]string
 
 // Yielding finds, in managedFields, the fields of a manifest that are to be left to
-// somebody else: those that were written through the scale subresource, and those
-// that the policy lists, when another manager has them and manager has not.
+// somebody else: those that were written through the scale subresource, those that the
+// policy lists, and a caBundle that a controller injects, when another manager has them and
+// manager has not.
 func Yielding(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager string, policy []manifest.FieldPath) Yields {
 	found := Yields{}
+	policy = append(slices.Clone(policy), injected(wanted)...)
 	mine := ownSet(live, manager)
 	for path, by := range othersFields(live, manager) {
 		if by.Manager == BeforeFirstApply || mine[path] {

@@ -149,7 +149,7 @@ func (c *Cache) Get(id manifest.ID) (Observation, Presence) {
 	}
 	for _, src := range deciding {
 		if a := src.current.see(key); a.healthy && a.object == nil {
-			return Observation{ID: id, ResourceVersion: a.version}, Absent
+			return Observation{ID: id, ResourceVersion: a.version, End: a.end}, Absent
 		}
 	}
 	if stale != nil {

@@ -76,6 +76,8 @@ type Observation struct {
 	Object *unstructured.Unstructured
 	// Kept is what was kept of Object; nil is all of it.
 	Kept *probe.Reads
+	// End is how an absent Job went; nil when no watch saw it go.
+	End *End
 }
 
 // Entry returns the entry of one field manager.

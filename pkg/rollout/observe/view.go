@@ -16,6 +16,8 @@ import (
 type view struct {
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*Observation
+	// ends are how Jobs went that were deleted.
+	ends map[types.NamespacedName]End
 	// version is the resourceVersion up to which everything was seen.
 	version string
 	// listed is true when objects is complete as of version.
@@ -47,6 +49,7 @@ func (v *view) put(seen *Observation) (old *Observation) {
 	key := keyOf(seen)
 	old = v.objects[key]
 	v.objects[key] = seen
+	delete(v.ends, key)
 	v.version = seen.ResourceVersion
 	return old
 }
@@ -59,6 +62,12 @@ func (v *view) remove(last *Observation) (old *Observation) {
 	key := keyOf(last)
 	old = v.objects[key]
 	delete(v.objects, key)
+	if IsJob(last.ID) && last.Object != nil {
+		if v.ends == nil || len(v.ends) >= mostEnds {
+			v.ends = map[types.NamespacedName]End{}
+		}
+		v.ends[key] = End{UID: last.UID, Outcome: OutcomeOf(last.ID, last.Object)}
+	}
 	v.version = last.ResourceVersion
 	return old
 }
@@ -177,12 +186,18 @@ type answer struct {
 	healthy bool
 	version string
 	trouble error
+	// end of an absent Job, nil when it was not seen.
+	end *End
 }
 
 func (v *view) see(key types.NamespacedName) answer {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return answer{object: v.objects[key], healthy: v.healthy, version: v.version, trouble: v.trouble}
+	a := answer{object: v.objects[key], healthy: v.healthy, version: v.version, trouble: v.trouble}
+	if end, ended := v.ends[key]; ended {
+		a.end = &end
+	}
+	return a
 }
 
 // current is true while nothing is known to be missing from the view.

@@ -171,8 +171,12 @@ func (j *judge) read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstr
 // does not exist.
 func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unstructured.Unstructured) error {
 	var yielded []string
-	if live != nil {
-		yielded = j.work.Inventory.Entries[item.ID].Yielded
+	if live != nil && !step.Policy.CreateOnly {
+		wanted, err := j.manifests.Decoded(ctx, step.Ref)
+		if err != nil {
+			return err
+		}
+		_, yielded = managedfields.LeftTo(wanted, live, j.who.Manager, step.Policy.Yield, j.work.Inventory.Entries[item.ID].Yielded)
 	}
 	body, err := j.manifests.Without(ctx, step, yielded)
 	if err != nil {
@@ -184,6 +188,26 @@ func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unst
 	}
 	item.Tried = true
 	tried, err := j.options.Trier.Try(ctx, item.Ref, body, options)
+	if live != nil && apierrors.IsInvalid(err) {
+		err = rollout.Retry(ctx, item.Ref, body, err, rollout.Retrial{
+			Manager: j.who.Manager,
+			Anew: func(ctx context.Context, body []byte) error {
+				_, err := j.options.Trier.Try(ctx, item.Ref, body, targetclient.TryOptions{FieldManager: j.who.Manager, Anew: true})
+				return err
+			},
+			Live: func(context.Context) (*unstructured.Unstructured, error) { return live, nil },
+			Again: func(ctx context.Context, leftovers *managedfields.Leftovers) error {
+				cleared, err := json.Marshal(leftovers.Cleared)
+				if err != nil {
+					return err
+				}
+				strategic := options
+				strategic.Strategic = true
+				tried, err = j.options.Trier.Try(ctx, item.Ref, cleared, strategic)
+				return err
+			},
+		})
+	}
 	if err != nil {
 		return j.refused(item, item.Action, err)
 	}

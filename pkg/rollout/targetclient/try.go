@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -20,6 +17,10 @@ type TryOptions struct {
 	// when it is another one by now. The zero value is for an object that does
 	// not exist: nothing is stored, so there is nothing to guard against.
 	Precondition
+	// Anew asks for a create, as that of ApplyOptions does.
+	Anew bool
+	// Strategic sends a strategic merge patch, as that of ApplyOptions does.
+	Strategic bool
 }
 
 // Try asks the server what an apply would make of an object, and stores nothing.
@@ -40,6 +41,10 @@ func (c *Client) try(ctx context.Context, ref manifest.Ref, body []byte, options
 	if options.FieldManager == "" {
 		return nil, &UnguardedError{Missing: "the field manager"}
 	}
+	if options.Anew {
+		_, err := c.post(ctx, ref, body, ApplyOptions{FieldManager: options.FieldManager, DryRun: true})
+		return nil, err
+	}
 	guard := metadataPatch{}
 	if options.Precondition != (Precondition{}) {
 		if err := options.check(); err != nil {
@@ -55,8 +60,8 @@ func (c *Client) try(ctx context.Context, ref manifest.Ref, body []byte, options
 	if err != nil {
 		return nil, err
 	}
-	tried, err := c.dynamic.Resource(resource).Namespace(ref.Namespace).Patch(about(ctx, ref), ref.Name, types.ApplyPatchType, guarded,
-		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(true), DryRun: dryRun(true)})
+	patchType, patchOptions := patchOf(options.FieldManager, options.Strategic, true, true)
+	tried, err := c.dynamic.Resource(resource).Namespace(ref.Namespace).Patch(about(ctx, ref), ref.Name, patchType, guarded, patchOptions)
 	if err != nil {
 		return nil, c.judge(ref.GroupVersionKind(), err)
 	}

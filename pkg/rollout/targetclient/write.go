@@ -39,6 +39,13 @@ type ApplyOptions struct {
 	// then, whose causes name the fields and who has them. It means nothing for
 	// CreateOnly: of an object that does not exist nobody has a field.
 	Unforced bool
+	// Anew asks for a create by a POST, with CreateOnly and DryRun: the server then judges the
+	// manifest before it finds an object of that name. AlreadyExists says that it would create
+	// the object if that did not exist.
+	Anew bool
+	// Strategic sends a strategic merge patch, with DryRun: a field that is null in the body is
+	// removed, whoever has it. Only kinds of Kubernetes itself take one.
+	Strategic bool
 }
 
 // Precondition of a write to an object that exists: the object as it was judged.
@@ -81,7 +88,7 @@ func (c *Client) apply(ctx context.Context, ref manifest.Ref, body []byte, optio
 		return nil, &UnguardedError{Missing: "the field manager"}
 	}
 	if options.CreateOnly {
-		if c.postCreates.Load() {
+		if c.postCreates.Load() || options.Anew {
 			return c.post(ctx, ref, body, options)
 		}
 		applied, err := c.patch(ctx, ref, body, options, metadataPatch{"resourceVersion": absentVersion})
@@ -108,12 +115,20 @@ func (c *Client) patch(ctx context.Context, ref manifest.Ref, body []byte, optio
 	if err != nil {
 		return nil, err
 	}
-	applied, err := c.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, guarded,
-		metav1.PatchOptions{FieldManager: options.FieldManager, Force: ptr.To(!options.Unforced), DryRun: dryRun(options.DryRun)})
+	patchType, patchOptions := patchOf(options.FieldManager, options.Strategic, !options.Unforced, options.DryRun || options.Strategic)
+	applied, err := c.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, patchType, guarded, patchOptions)
 	if err != nil {
 		return nil, c.judge(ref.GroupVersionKind(), err)
 	}
 	return named(ref, applied), nil
+}
+
+// patchOf is how a server-side apply, or a strategic merge patch, is sent.
+func patchOf(manager string, strategic, force, dry bool) (types.PatchType, metav1.PatchOptions) {
+	if strategic {
+		return types.StrategicMergePatchType, metav1.PatchOptions{FieldManager: manager, DryRun: dryRun(dry)}
+	}
+	return types.ApplyPatchType, metav1.PatchOptions{FieldManager: manager, Force: ptr.To(force), DryRun: dryRun(dry)}
 }
 
 // Delete deletes an object, in any version that is served; what depends on it follows in

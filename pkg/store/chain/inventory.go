@@ -78,6 +78,11 @@ type Entry struct {
 	// Adopted is true for an object that existed before the chain, and that nobody had
 	// installed as part of an extension. It came with format 4.
 	Adopted bool `json:"adopted,omitempty"`
+	// Refused is the number of the newer revision whose update of the object the API server
+	// refuses, and which it would create. It came with format 5.
+	Refused int64 `json:"refused,omitempty"`
+	// Finished is how a Job finished that removes itself then. It came with format 5.
+	Finished string `json:"finished,omitempty"`
 }
 
 // ID identifies the object.
@@ -104,7 +109,7 @@ func (e *InventoryTooLargeError) Error() string {
 }
 
 func inventoryFormat() store.Format {
-	return store.Format{Kind: "inventory", Magic: "PKI", Version: 4, Limit: maxInventoryJSON}
+	return store.Format{Kind: "inventory", Magic: "PKI", Version: 5, Limit: maxInventoryJSON}
 }
 
 // formatOf is the oldest format that an inventory fits into: an older Penstock reads
@@ -113,7 +118,9 @@ func inventoryFormat() store.Format {
 func formatOf(inv Inventory) store.Format {
 	format := inventoryFormat()
 	switch {
+	case slices.ContainsFunc(inv.Entries, func(e Entry) bool { return e.Refused != 0 || e.Finished != "" }):
 	case slices.ContainsFunc(inv.Entries, func(e Entry) bool { return e.Adopted }):
+		format.Version = 4
 	case inv.Cluster != "":
 		format.Version = 3
 	default:

@@ -59,15 +59,20 @@ func (w targetCluster) in(t testing.TB) targetCluster {
 func resources() map[string]schema.GroupVersionResource {
 	core := schema.GroupVersion{Version: "v1"}
 	return map[string]schema.GroupVersionResource{
-		"Namespace":                core.WithResource("namespaces"),
-		"ConfigMap":                core.WithResource("configmaps"),
-		"Secret":                   core.WithResource("secrets"),
-		"Service":                  core.WithResource("services"),
-		"Deployment":               {Group: "apps", Version: "v1", Resource: "deployments"},
-		"Job":                      {Group: "batch", Version: "v1", Resource: "jobs"},
-		"APIService":               {Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
-		"ClusterRole":              {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
-		"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		"Namespace":                      core.WithResource("namespaces"),
+		"ConfigMap":                      core.WithResource("configmaps"),
+		"Secret":                         core.WithResource("secrets"),
+		"Service":                        core.WithResource("services"),
+		"PersistentVolumeClaim":          core.WithResource("persistentvolumeclaims"),
+		"PriorityClass":                  {Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"},
+		"StorageClass":                   {Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"},
+		"IngressClass":                   {Group: "networking.k8s.io", Version: "v1", Resource: "ingressclasses"},
+		"ValidatingWebhookConfiguration": {Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+		"Deployment":                     {Group: "apps", Version: "v1", Resource: "deployments"},
+		"Job":                            {Group: "batch", Version: "v1", Resource: "jobs"},
+		"APIService":                     {Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+		"ClusterRole":                    {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+		"CustomResourceDefinition":       {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 	}
 }
 

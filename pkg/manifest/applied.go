@@ -1,0 +1,198 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Applied is the JSON of a manifest as Penstock applies it and compares it with the cluster:
+// in the form that the API server stores, and without fields that a controller of Kubernetes
+// fills, whatever the manifest has there. Digests, stored packs and diffs of revisions keep
+// the manifest as it was written. JSON that is in this form already is returned itself.
+//
+//   - Secret: stringData is folded into data. Server-side apply records stringData as its own
+//     fields and stores data, so a key that a later manifest drops would stay for ever.
+//   - ClusterRole with an aggregationRule: rules belong to the aggregation controller.
+//   - Webhook configurations, CustomResourceDefinition, APIService: a caBundle that is a
+//     placeholder belongs to the controller that injects it.
+//   - PersistentVolumeClaim: an empty volumeName belongs to the controller that binds it.
+//   - Deployment, DaemonSet: the annotation by which the controller counts templates.
+func Applied(id ID, raw []byte) ([]byte, error) {
+	form, marker := formOf(id)
+	if form == nil || !bytes.Contains(raw, []byte(`"`+marker+`"`)) {
+		return raw, nil
+	}
+	var object map[string]any
+	if err := utiljson.Unmarshal(raw, &object); err != nil { // which keeps whole numbers whole
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	if !form(object) {
+		return raw, nil
+	}
+	return json.Marshal(object)
+}
+
+// formOf returns how objects of a kind are brought into the form in which they are applied,
+// and a field or key without which there is nothing to do. The function changes the object,
+// and is true when it did.
+func formOf(id ID) (form func(map[string]any) bool, marker string) {
+	switch id.GroupKind().String() {
+	case "Secret":
+		return foldStringData, "stringData"
+	case "ClusterRole.rbac.authorization.k8s.io":
+		return dropAggregatedRules, "aggregationRule"
+	case "ValidatingWebhookConfiguration.admissionregistration.k8s.io", "MutatingWebhookConfiguration.admissionregistration.k8s.io",
+		"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io":
+		return dropPlaceholders, "caBundle"
+	case "PersistentVolumeClaim":
+		return dropEmptyVolumeName, "volumeName"
+	case "Deployment.apps":
+		return dropAnnotation("deployment.kubernetes.io/revision"), "deployment.kubernetes.io/revision"
+	case "DaemonSet.apps":
+		return dropAnnotation("deprecated.daemonset.template.generation"), "deprecated.daemonset.template.generation"
+	}
+	return nil, ""
+}
+
+// foldStringData does what the API server does with stringData: it wins over data. A Secret
+// that the API server refuses stays as it is, so that the answer is about what was written.
+func foldStringData(secret map[string]any) bool {
+	data, readable := fieldsOf(secret["data"])
+	plain, plainReadable := fieldsOf(secret["stringData"])
+	if !readable || !plainReadable {
+		return false
+	}
+	folded := maps.Clone(data)
+	if folded == nil {
+		folded = map[string]any{}
+	}
+	for key, value := range plain {
+		text, isText := value.(string)
+		if !isText {
+			return false
+		}
+		folded[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	delete(secret, "stringData")
+	if len(folded) > 0 {
+		secret["data"] = folded
+	}
+	return true
+}
+
+// fieldsOf returns an object, an empty one where there is none.
+func fieldsOf(value any) (map[string]any, bool) {
+	if value == nil {
+		return nil, true
+	}
+	object, ok := value.(map[string]any)
+	return object, ok
+}
+
+// dropAggregatedRules leaves rules to the aggregation controller, also an empty list of them:
+// to apply that would take all rights away until the controller writes them again.
+func dropAggregatedRules(role map[string]any) bool {
+	if _, has := role["rules"]; !has || role["aggregationRule"] == nil {
+		return false
+	}
+	delete(role, "rules")
+	return true
+}
+
+// dropPlaceholders leaves a caBundle to whoever injects it.
+func dropPlaceholders(object map[string]any) bool {
+	annotated, changed := IsInjected(object), false
+	for _, config := range clientConfigs(object) {
+		if value, has := config["caBundle"]; has && isPlaceholder(value, annotated) {
+			delete(config, "caBundle")
+			changed = true
+		}
+	}
+	return changed
+}
+
+// clientConfigs are the parts of an object that may have a caBundle.
+func clientConfigs(object map[string]any) []map[string]any {
+	var found []map[string]any
+	at := func(here any, names ...string) {
+		for _, name := range names {
+			fields, _ := here.(map[string]any)
+			here = fields[name]
+		}
+		if config, ok := here.(map[string]any); ok {
+			found = append(found, config)
+		}
+	}
+	webhooks, _ := object["webhooks"].([]any)
+	for _, webhook := range webhooks {
+		at(webhook, "clientConfig")
+	}
+	at(object, "spec", "conversion", "webhook", "clientConfig")
+	at(object, "spec")
+	return found
+}
+
+// isPlaceholder is true for a caBundle without content: empty, or white space such as Cg==. Of
+// an object that asks for injection it is true for everything that has no certificate.
+func isPlaceholder(value any, annotated bool) bool {
+	encoded, isText := value.(string)
+	if !isText {
+		return value == nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return false // the API server refuses it
+	}
+	if len(bytes.TrimSpace(decoded)) == 0 {
+		return true
+	}
+	block, _ := pem.Decode(decoded)
+	return annotated && block == nil
+}
+
+// IsInjected is true for an object with an annotation by which a controller injects its
+// caBundle: those of cert-manager and of OpenShift.
+func IsInjected(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for _, key := range []string{
+		"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca",
+		"service.beta.openshift.io/inject-cabundle", "service.alpha.openshift.io/inject-cabundle",
+	} {
+		if value, _ := annotations[key].(string); value != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// dropEmptyVolumeName leaves the name of the volume to the controller that binds the claim:
+// nobody can make it empty again.
+func dropEmptyVolumeName(claim map[string]any) bool {
+	spec, _ := claim["spec"].(map[string]any)
+	if name, has := spec["volumeName"]; !has || name != "" && name != nil {
+		return false
+	}
+	delete(spec, "volumeName")
+	return true
+}
+
+// dropAnnotation leaves an annotation to the controller that counts by it. A manifest has one
+// when it was exported from a cluster.
+func dropAnnotation(key string) func(map[string]any) bool {
+	return func(object map[string]any) bool {
+		metadata, _ := object["metadata"].(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		if _, has := annotations[key]; !has {
+			return false
+		}
+		delete(annotations, key)
+		return true
+	}
+}

@@ -1,0 +1,74 @@
+package managedfields
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// injected are the fields of a manifest that a controller injects, because an annotation of
+// the manifest asks for it: what the manifest has there is a first value.
+func injected(wanted map[string]any) []manifest.FieldPath {
+	if !manifest.IsInjected(wanted) {
+		return nil
+	}
+	field := func(name string) manifest.FieldStep { return manifest.FieldStep{Field: name} }
+	return []manifest.FieldPath{
+		{field("webhooks"), {}, field("clientConfig"), field("caBundle")},
+		{field("spec"), field("conversion"), field("webhook"), field("clientConfig"), field("caBundle")},
+		{field("spec"), field("caBundle")},
+	}
+}
+
+// requestedStorage is the field of a PersistentVolumeClaim that only grows.
+const requestedStorage = "spec.resources.requests.storage"
+
+// OnlyGrows is true for an object with a field that only grows, so that its values tell which
+// fields are left to others (see LeftTo).
+func OnlyGrows(id manifest.ID) bool { return id.Group == "" && id.Kind == "PersistentVolumeClaim" }
+
+// LeftTo are the fields of a manifest that are left to others, of an object that was read
+// whole: those that others have taken since (new), and all of them together with those that
+// were recorded and that others still have. Of a claim that is larger than the manifest asks
+// for, the size is left as it is, because a claim cannot shrink; one that is smaller is made
+// larger, whoever had set its size.
+func LeftTo(wanted map[string]any, live *unstructured.Unstructured, manager string, policy []manifest.FieldPath, recorded []string) (Yields, []string) {
+	entries := live.GetManagedFields()
+	left := YieldingTo(wanted, live.Object, entries, manager, policy)
+	still := StillYielded(recorded, entries, manager)
+	if wanted["apiVersion"] == "v1" && wanted["kind"] == "PersistentVolumeClaim" {
+		delete(left, requestedStorage)
+		still = slices.DeleteFunc(slices.Clone(still), func(path string) bool { return path == requestedStorage })
+		if isLarger(live.Object, wanted) {
+			left[requestedStorage] = holderOf(entries, manager, requestedStorage)
+		}
+	}
+	return left, left.And(still)
+}
+
+// isLarger compares what two claims ask for.
+func isLarger(live, wanted map[string]any) bool {
+	size := func(claim map[string]any) (resource.Quantity, bool) {
+		value, found, _ := unstructured.NestedFieldNoCopy(claim, "spec", "resources", "requests", "storage")
+		if !found {
+			return resource.Quantity{}, false
+		}
+		quantity, err := resource.ParseQuantity(text(value))
+		return quantity, err == nil
+	}
+	have, known := size(live)
+	want, asked := size(wanted)
+	return known && asked && have.Cmp(want) > 0
+}
+
+// holderOf is a manager other than ours that has a field.
+func holderOf(entries []metav1.ManagedFieldsEntry, manager, field string) string {
+	if entry, found := othersFields(entries, manager)[field]; found {
+		return entry.Manager
+	}
+	return "the manager that made it larger"
+}

@@ -1,0 +1,128 @@
+package managedfields
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Leftovers is what the API server filled into a live object for an earlier manifest, and what is
+// in the way of the next one: spec.strategy.rollingUpdate of a Deployment that is to become
+// Recreate. Server-side apply keeps such defaults, because nobody has them.
+//
+// A leftover is a structure that the manifest does not have, in one that it has, and of which no
+// other manager has a field. The API server fills in again what it would fill in today.
+type Leftovers struct {
+	// Cleared is the manifest as a strategic merge patch: each leftover is null in it.
+	Cleared map[string]any
+	// Fields are managedFields with the leftovers among those of the manager, so that its next
+	// apply removes them.
+	Fields []metav1.ManagedFieldsEntry
+}
+
+// FindLeftovers is nil when there are none, and for an object that manager did not apply.
+func FindLeftovers(wanted map[string]any, live *unstructured.Unstructured, manager string) *Leftovers {
+	all, theirs := &fieldpath.Set{}, &fieldpath.Set{}
+	entries := live.GetManagedFields()
+	mine := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })
+	if mine < 0 {
+		return nil
+	}
+	for _, entry := range entries {
+		set, err := FieldSet(entry)
+		if err != nil {
+			return nil
+		}
+		all = all.Union(set)
+		if !IsApplyOf(entry, manager) && entry.Subresource != "status" {
+			theirs = theirs.Union(set)
+		}
+	}
+	search := leftoverSearch{claimed: &fieldpath.Set{}}
+	cleared := runtime.DeepCopyJSON(wanted)
+	for name, value := range cleared {
+		below, isMap := value.(map[string]any)
+		have, _ := live.Object[name].(map[string]any)
+		if isMap && have != nil && name != "metadata" && name != "status" {
+			element := fieldpath.PathElement{FieldName: &name}
+			search.in(below, have, fieldpath.Path{element}, all.WithPrefix(element), theirs.WithPrefix(element))
+		}
+	}
+	ours, err := FieldSet(entries[mine])
+	if err != nil || search.claimed.Empty() {
+		return nil
+	}
+	raw, err := ours.Union(search.claimed).ToJSON()
+	if err != nil {
+		return nil
+	}
+	fields := slices.Clone(entries)
+	fields[mine].FieldsV1 = metav1.NewFieldsV1(string(raw))
+	return &Leftovers{Cleared: cleared, Fields: fields}
+}
+
+// leftoverSearch collects the leaves of leftovers.
+type leftoverSearch struct{ claimed *fieldpath.Set }
+
+// in sets leftovers of a structure to null. All and theirs are the fields below it that
+// anybody, and that others have.
+func (s leftoverSearch) in(wanted, live map[string]any, path fieldpath.Path, all, theirs *fieldpath.Set) {
+	for name, value := range live {
+		element := fieldpath.PathElement{FieldName: &name}
+		here := append(path.Copy(), element)
+		want, wants := wanted[name]
+		switch value := value.(type) {
+		case map[string]any:
+			below, isMap := want.(map[string]any)
+			switch {
+			case !wants && !has(theirs, element):
+				wanted[name] = nil
+				s.claim(here, value)
+			case isMap:
+				s.in(below, value, here, all.WithPrefix(element), theirs.WithPrefix(element))
+			}
+		case []any:
+			items, _ := want.([]any)
+			s.inItems(items, value, here, all.WithPrefix(element), theirs.WithPrefix(element))
+		}
+	}
+}
+
+// inItems looks into the items of a list that both have, and that are told apart by keys.
+func (s leftoverSearch) inItems(wanted, live []any, path fieldpath.Path, all, theirs *fieldpath.Set) {
+	for i, item := range live {
+		have, isMap := item.(map[string]any)
+		element, known := elementOf(item, i, all)
+		if !isMap || !known || element.Key == nil {
+			continue
+		}
+		at := slices.IndexFunc(wanted, func(want any) bool { return matches(want, element) })
+		if at < 0 {
+			continue
+		}
+		if want, ok := wanted[at].(map[string]any); ok {
+			s.in(want, have, append(path.Copy(), element), all.WithPrefix(element), theirs.WithPrefix(element))
+		}
+	}
+}
+
+// claim adds the leaves of a leftover.
+func (s leftoverSearch) claim(path fieldpath.Path, value any) {
+	fields, isMap := value.(map[string]any)
+	if !isMap || len(fields) == 0 {
+		s.claimed.Insert(path)
+		return
+	}
+	for name, below := range fields {
+		s.claim(append(path.Copy(), fieldpath.PathElement{FieldName: &name}), below)
+	}
+}
+
+// has is true for a set with a field, or with one below it.
+func has(set *fieldpath.Set, element fieldpath.PathElement) bool {
+	below, nested := set.Children.Get(element)
+	return set.Members.Has(element) || nested && !below.Empty()
+}

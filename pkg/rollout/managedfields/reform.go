@@ -1,0 +1,57 @@
+package managedfields
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Reform is what managedFields have to become for an object that manager applied as written,
+// and applies as applied now (see manifest.Applied): fields that are left to a controller now
+// belong to manager no more, so that the next apply does not remove them, and keys that were
+// written as stringData belong to it as data, so that the next apply can. It is nil when that is so
+// already.
+func Reform(live []metav1.ManagedFieldsEntry, manager string, written, applied map[string]any) []metav1.ManagedFieldsEntry {
+	mine := slices.IndexFunc(live, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })
+	if mine < 0 {
+		return nil
+	}
+	before, err := FieldSet(live[mine])
+	if err != nil {
+		return nil
+	}
+	after := &fieldpath.Set{}
+	before.Leaves().Iterate(func(path fieldpath.Path) {
+		_, was := resolve(written, path)
+		_, is := resolve(applied, path)
+		if !was || is {
+			after.Insert(path.Copy())
+			return
+		}
+		// Folded: the same key of data.
+		if folded := folding(path); folded != nil {
+			if _, is := resolve(applied, folded); is {
+				after.Insert(folded)
+			}
+		}
+	})
+	if after.Equals(before.Leaves()) {
+		return nil
+	}
+	raw, err := after.ToJSON()
+	if err != nil {
+		return nil
+	}
+	out := slices.Clone(live)
+	out[mine].FieldsV1 = metav1.NewFieldsV1(string(raw))
+	return out
+}
+
+// folding is the field of data for one of stringData, nil for others.
+func folding(path fieldpath.Path) fieldpath.Path {
+	if len(path) != 2 || path[0].FieldName == nil || *path[0].FieldName != "stringData" || path[1].FieldName == nil {
+		return nil
+	}
+	return fieldpath.MakePathOrDie("data", *path[1].FieldName)
+}

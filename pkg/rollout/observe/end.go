@@ -1,0 +1,53 @@
+package observe
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Outcome is how a Job finished.
+type Outcome string
+
+// Outcomes; empty is for a Job that has not finished.
+const (
+	OutcomeComplete Outcome = "Complete"
+	OutcomeFailed   Outcome = "Failed"
+	// OutcomeUnknown is of a Job that went while nobody watched.
+	OutcomeUnknown Outcome = "Unknown"
+)
+
+// End is how a Job went that a watch had shown.
+type End struct {
+	UID types.UID
+	// Outcome of the Job when it was deleted.
+	Outcome Outcome
+}
+
+// mostEnds bounds the ends that a watch remembers.
+const mostEnds = 1000
+
+// IsJob is true for what finishes.
+func IsJob(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
+
+// OutcomeOf reads from the status of a live Job how it finished. It is empty for all other objects.
+func OutcomeOf(id manifest.ID, live *unstructured.Unstructured) Outcome {
+	if live == nil || !IsJob(id) {
+		return ""
+	}
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, item := range conditions {
+		condition, _ := item.(map[string]any)
+		if condition["status"] != "True" {
+			continue
+		}
+		switch condition["type"] {
+		case "Complete":
+			return OutcomeComplete
+		case "Failed":
+			return OutcomeFailed
+		}
+	}
+	return ""
+}
