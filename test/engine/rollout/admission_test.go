@@ -172,7 +172,7 @@ func waitsForAdmission(t *testing.T, c *chain) {
 		}
 		return allowed()
 	}))
-	report = c.stuck("1/base ConfigMap admission/b: TargetUnreachable")
+	report = c.stuck("1/base ConfigMap admission/b: ApplyRejected")
 	if text := messages(report); !strings.Contains(text, "failed calling webhook") {
 		t.Errorf("the message does not name the webhook: %s", text)
 	}
