@@ -172,10 +172,9 @@ func waitsForAdmission(t *testing.T, c *chain) {
 		}
 		return allowed()
 	}))
-	report = c.stuck("1/base ConfigMap admission/b: ApplyRejected")
-	if text := messages(report); !strings.Contains(text, "failed calling webhook") {
-		t.Errorf("the message does not name the webhook: %s", text)
-	}
+	c.until("the webhook that is late is named", func(r rollout.Report) bool {
+		return strings.Join(failures(r), "\n") == "1/base ConfigMap admission/b: ApplyRejected" && strings.Contains(messages(r), "failed calling webhook")
+	})
 	judge.Store(verdict(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return allowed() }))
 	c.until("complete", complete)
 	c.settled(t, one.objects()...)
