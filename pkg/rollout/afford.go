@@ -18,13 +18,17 @@ func (r *removal) afford(ctx context.Context, leaving []manifest.ID) ([]manifest
 	if r.Budget == nil {
 		return leaving, nil
 	}
-	charged := slices.DeleteFunc(slices.Clone(leaving), r.isFree)
+	empty, err := r.emptyDefinitions(ctx, leaving)
+	if err != nil {
+		return nil, err
+	}
+	charged := slices.DeleteFunc(slices.Clone(leaving), func(id manifest.ID) bool { return r.isFree(id, empty) })
 	if len(charged) == 0 {
 		return leaving, nil
 	}
 	now := r.engine.Clock.Now()
 	recent, spent := r.inventory.recent(now)
-	judged := r.judge(charged, spent)
+	judged := r.judge(charged, spent, empty)
 	asking := slices.DeleteFunc(slices.Clone(charged), func(id manifest.ID) bool { return judged.asks[id] == "" })
 	token := DeletionToken(asking, r.mark)
 	switch {
@@ -50,11 +54,43 @@ func (r *removal) afford(ctx context.Context, leaving []manifest.ID) ([]manifest
 	}
 	r.inventory.Deletions = recent
 	for _, id := range charged {
+		if empty[id] && judged.asks[id] == "" {
+			continue // it is judged again until it is gone
+		}
 		entry := r.inventory.Entries[id]
 		entry.Doomed = true
 		r.inventory.Entries[id] = entry
 	}
 	return leaving, r.save(ctx)
+}
+
+// emptyDefinitions are the definitions among objects that would be asked for, and that have no instance at
+// all. Each is looked at before it is deleted; that one has instances is believed for a while.
+func (r *removal) emptyDefinitions(ctx context.Context, leaving []manifest.ID) (map[manifest.ID]bool, error) {
+	empty := map[manifest.ID]bool{}
+	now := r.engine.Clock.Now()
+	for _, id := range leaving {
+		if !id.IsDefinition() || r.isFree(id, nil) {
+			continue
+		}
+		known := r.memory.inside[id]
+		if known.full == "" || !now.Before(known.next) {
+			instances, err := r.instances(ctx, id, nil)
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
+			}
+			if err == nil && len(instances) == 0 {
+				delete(r.memory.inside, id)
+				empty[id] = true
+				continue
+			}
+			known.wait = min(longestInside, max(settleFallback, 2*known.wait))
+			known.full, known.next = "has instances", now.Add(r.engine.Jitter(known.wait))
+			r.memory.inside[id] = known
+		}
+		r.due(known.next)
+	}
+	return empty, nil
 }
 
 // mark tells an object from another one of its name, and from itself at another time: what
@@ -66,17 +102,17 @@ func (r *removal) mark(id manifest.ID) string {
 
 // isFree is true for an object whose deletion does not count: it may go already, nobody
 // knows whether it exists, somebody asked for its deletion, or it is left.
-func (r *removal) isFree(id manifest.ID) bool {
+func (r *removal) isFree(id manifest.ID, empty map[manifest.ID]bool) bool {
 	entry := r.inventory.Entries[id]
 	return entry.Doomed || entry.Intent() || r.Budget.Explicit[entry.Revision] || r.Orphan[entry.Revision] || r.leaves(entry) ||
 		id.IsDefinition() && r.AllowCRDDeletion[id.Name] ||
-		r.Budget.Undone != nil && !keeps(id) && r.Budget.Undone(id, entry.Revision) ||
+		r.Budget.Undone != nil && (!keeps(id) || empty[id]) && r.Budget.Undone(id, entry.Revision) ||
 		r.Budget.Reviewed != nil && r.Budget.Reviewed(id, entry.Revision)
 }
 
 // judge puts the rule to objects that are to go.
-func (r *removal) judge(charged []manifest.ID, spent int) ruling {
-	g := going{objects: make(map[manifest.ID]int64, len(charged)), emptied: true, listed: r.Budget.Listed, spent: spent}
+func (r *removal) judge(charged []manifest.ID, spent int, empty map[manifest.ID]bool) ruling {
+	g := going{objects: make(map[manifest.ID]int64, len(charged)), emptied: true, listed: r.Budget.Listed, spent: spent, empty: empty}
 	for _, id := range charged {
 		g.objects[id] = r.inventory.Entries[id].Revision
 	}

@@ -68,6 +68,8 @@ type going struct {
 	listed func(revision int64) ([]manifest.ID, bool)
 	// spent is what was lost within the window.
 	spent int
+	// empty are definitions without instances: nothing goes with them.
+	empty map[manifest.ID]bool
 }
 
 // reason why somebody has to answer for an object.
@@ -99,7 +101,7 @@ type ruling struct {
 //   - What is lost of a kind is how many objects of it a replaced revision had more than
 //     the chain keeps; of several such revisions the largest difference counts.
 //   - Objects that keep others or data (keeps), and workloads when none stays, count each,
-//     whatever comes in their place.
+//     whatever comes in their place. A definition without instances keeps nothing.
 //   - When nothing is listed any more, or more is lost than the limit, all objects are
 //     asked for; otherwise those that count each.
 func (g going) judge() ruling {
@@ -147,7 +149,7 @@ func WouldAsk(former, wanted []manifest.ID) bool {
 // alone is why an object is asked for by itself, empty when it is not.
 func (g going) alone(id manifest.ID) reason {
 	switch {
-	case keeps(id):
+	case keeps(id) && !g.empty[id]:
 		return becauseKept
 	case isWorkload(id) && !slices.ContainsFunc(g.kept, isWorkload):
 		return becauseLastWorkload

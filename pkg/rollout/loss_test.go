@@ -155,6 +155,20 @@ func inWords(ids []manifest.ID) string {
 }
 
 // TestBudgetNeverAsksLess: of two revisions that follow each other, the one that lists
+// TestEmptyDefinition: a definition without instances counts as any other object.
+func TestEmptyDefinition(t *testing.T) {
+	a := refOf("CustomResourceDefinition.apiextensions.k8s.io a").ID
+	for empty, want := range map[bool]int{false: 1, true: 0} {
+		g := going{objects: map[manifest.ID]int64{a: 1}, empty: map[manifest.ID]bool{a: empty}}
+		for _, name := range []string{"x", "y", "z"} {
+			g.kept = append(g.kept, refOf("ConfigMap a/"+name).ID)
+		}
+		if judged := g.judge(); len(judged.asks) != want || judged.loss != 1 {
+			t.Errorf("empty %t: somebody is asked about %v, and %d are lost", empty, judged.asks, judged.loss)
+		}
+	}
+}
+
 // less asks for no less.
 func TestBudgetNeverAsksLess(t *testing.T) {
 	before := operator(1)

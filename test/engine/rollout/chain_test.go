@@ -43,6 +43,8 @@ type chain struct {
 	bodies map[manifest.Digest][]byte
 	orphan map[int64]bool
 	allow  map[string]bool
+	// budget bounds deletions; nil does not.
+	budget *rollout.Budget
 	ledger ledger
 	clock  clock.PassiveClock
 	// admin is the configuration that processes use.
@@ -215,7 +217,7 @@ func (c *chain) pass() (rollout.Report, error) {
 		return store()
 	}
 	report, err := c.process.engine.Reconcile(context.Background(), rollout.Work{
-		Owner: c.name, Layers: c.layers, Inventory: inventory, Save: save, Bodies: c, Orphan: c.orphan, AllowCRDDeletion: c.allow,
+		Owner: c.name, Layers: c.layers, Inventory: inventory, Save: save, Bodies: c, Orphan: c.orphan, AllowCRDDeletion: c.allow, Budget: c.budget,
 	})
 	for _, e := range report.Events {
 		c.events = append(c.events, e.Reason+": "+e.Message)

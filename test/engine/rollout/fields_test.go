@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,7 @@ func TestFields(t *testing.T) {
 		"finished":        runsFinishedJobsOnce,
 		"finished-down":   runsJobsOnceThatFinishedMeanwhile,
 		"deleted-again":   dampsRecreation,
+		"definitions":     dropsDefinitionsWithoutInstances,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -577,5 +579,22 @@ func dampsRecreation(t *testing.T, c *chain) {
 	})
 	if deleted > 8 {
 		t.Errorf("it was created %d times before that", deleted)
+	}
+}
+
+// dropsDefinitionsWithoutInstances: somebody is asked about a definition only when something goes with it.
+func dropsDefinitionsWithoutInstances(t *testing.T, c *chain) {
+	ns := c.home()
+	c.budget = &rollout.Budget{}
+	empty, full := widgets("empty.example.com", "Widget", "widgets"), widgets("full.example.com", "Widget", "widgets")
+	stays := []map[string]any{configMap(ns, "e", "1"), configMap(ns, "f", "1"), configMap(ns, "g", "1"), configMap(ns, "h", "1"), configMap(ns, "a", "1"), configMap(ns, "b", "1"), configMap(ns, "c", "1"), configMap(ns, "d", "1")}
+	one := rev(1).phase("p", append(slices.Clone(stays), empty, full)...)
+	c.roll(one)
+	theirs := widget("full.example.com", "Widget", ns, "theirs", "1")
+	c.create(theirs)
+	c.become(rev(2).phase("p", stays...))
+	c.stuck("leaving CustomResourceDefinition.apiextensions.k8s.io widgets.full.example.com: BudgetExceeded")
+	if c.get(id(empty)) != nil || c.get(id(full)) == nil || c.value(theirs) != "1" {
+		t.Error("the one without instances goes, and the other one stays with its instances")
 	}
 }
