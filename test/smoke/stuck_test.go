@@ -23,7 +23,7 @@ func stuck(s scenario) {
 
 	s.Says(s.runs(124, "deploy "+version("v1.2.0-stuck")+" --timeout 1s"), "lighthouse-2 continues by itself", "kubectl penstock rollback lighthouse", "not done within 1s")
 	s.Condition("cer/lighthouse-2", "Progressing", "True", "RollingOut", "phase deploy", "Deployment.apps lighthouse-system/lighthouse-controller", "1 of 2 replicas updated")
-	s.Says(s.types(0, "status lighthouse"), "lighthouse-2 v1.2.0-stuck: Active", "Deployment lighthouse-system/lighthouse-controller: waiting: 1 of 2 replicas updated", "✓ lighthouse-1 v1.1.0")
+	s.Says(s.types(0, "status lighthouse"), "lighthouse-2 v1.2.0-stuck: Active", "Deployment lighthouse-system/lighthouse-controller: waiting: 1 of 2 replicas updated", "· lighthouse-1 v1.1.0: Active", "14 superseded")
 	s.Says(s.types(0, "why lighthouse"), "lighthouse-2 is rolling out, phase deploy", "lighthouse-controller", "It continues by itself.")
 
 	s.Says(s.types(0, `rollback lighthouse --cause "lighthouse-2 cannot get its image"`),
