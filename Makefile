@@ -68,6 +68,13 @@ test-all: ## The same and all suites on real control planes
 test-slice: ## What takes longer, N=race and others; without N it lists them
 	@hack/test-slice.sh $(N)
 
+.PHONY: lint vulncheck
+lint: ## Run golangci-lint, with the rules of .golangci.yml; no part of make test yet
+	@hack/lint.sh
+
+vulncheck: ## Known vulnerabilities of the code and its modules; needs vuln.go.dev
+	@hack/vulncheck.sh
+
 .PHONY: bench
 bench: ## Measure SUITE=reads and others; without SUITE it lists them
 	@hack/bench.sh $(SUITE)

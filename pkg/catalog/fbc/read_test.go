@@ -186,7 +186,7 @@ func TestReadEnds(t *testing.T) {
 		t.Errorf("a reader that nobody waits for: %v", err)
 	}
 	stop := errors.New("enough")
-	if err := Read(t.Context(), strings.NewReader("{}{}"), "x", DefaultLimits(), func(*Document) error { return stop }); err != stop {
+	if err := Read(t.Context(), strings.NewReader("{}{}"), "x", DefaultLimits(), func(*Document) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("what the caller returns comes back as %v", err)
 	}
 }

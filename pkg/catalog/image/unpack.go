@@ -55,7 +55,7 @@ func (u *unpacker) layer(stream io.Reader) error {
 	a := attempt{unpacker: u, added: map[string]bool{}}
 	for r := tar.NewReader(stream); ; {
 		header, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -73,7 +73,7 @@ func (v *visit) record(ctx context.Context, live []*olmv1alpha1.ClusterExtension
 // base are the labels and the objects of the release that record stores.
 func (v *visit) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, current *helmapplier.Revision) (labels map[string]string, objects []manifest.Object, err error) {
 	newest := live[0]
-	newer := live
+	var newer []*olmv1alpha1.ClusterExtensionRevision
 	if handed := slices.IndexFunc(live, isHanded); handed > 0 && current != nil && newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" {
 		labels, newer = map[string]string{}, live[:handed]
 		maps.Copy(labels, current.Labels)

@@ -59,14 +59,14 @@ func (v *visit) review(ctx context.Context) error {
 	case status.Phase == v1alpha1.PhaseScheduled:
 		return v.move(governance.EventDraft, "", "")
 	}
-	if left := v.expiry().Sub(v.Clock.Now()); left <= 0 {
+	left := v.expiry().Sub(v.Clock.Now())
+	if left <= 0 {
 		if governance.Needed(v.plan.Spec) > 1 {
 			status.Approval = nil // those who did approve again what is computed then
 		}
 		return v.move(governance.EventExpired, "", fmt.Sprintf("nobody approved it within %s; %s computes it anew", v.plan.Spec.ExpiresAfter.Duration, governance.AnewCommand(v.plan.Name)))
-	} else {
-		v.soon(left)
 	}
+	v.soon(left)
 	switch unmet, err := v.unmet(ctx); {
 	case err != nil:
 		return err

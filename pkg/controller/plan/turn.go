@@ -67,8 +67,7 @@ func (v *visit) expire() error {
 // why. What has begun before is not interrupted.
 func (v *visit) outOfTurn(ctx context.Context, turn governance.Turn, next int) (bool, error) {
 	items := v.plan.Status.Items
-	switch {
-	case turn.Expired:
+	if turn.Expired {
 		if err := v.endRun(ctx, v1alpha1.PhaseExpired); err != nil {
 			return false, err
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -30,7 +29,7 @@ func newHistory(s *session.Session) *cobra.Command {
 				return err
 			}
 			history, err := cluster.OlmV1alpha1().RevisionHistories().Get(command.Context(), args[0], metav1.GetOptions{})
-			if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
+			if session.NotFound(err) {
 				return cluster.Unknown(command.Context(), args[0])
 			}
 			if err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -130,7 +129,7 @@ func (d *deployment) showRollback(target string, would *v1alpha1.RevisionRollbac
 // target is the name of the revision to go back to.
 func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	history, err := d.cluster.OlmV1alpha1().RevisionHistories().Get(ctx, d.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
+	if session.NotFound(err) {
 		return "", d.cluster.Unknown(ctx, d.name)
 	}
 	if err != nil {

@@ -183,7 +183,7 @@ func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPac
 	case apierrors.IsForbidden(err):
 		i.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what the catalogs have is not shown: %v", err))
 		return nil, nil
-	case apierrors.IsNotFound(err) && session.Uninstalled(err) == err:
+	case session.NotFound(err):
 		return nil, outcome.Errorf(outcome.No, "%w; kubectl penstock search lists all packages", err)
 	case err != nil:
 		return nil, fmt.Errorf("reading package %s: %w", i.pkg, session.Uninstalled(err))

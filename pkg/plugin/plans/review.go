@@ -24,7 +24,7 @@ type planReview struct {
 
 func (p *planReview) read(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
 	plan, err := p.cluster.HcoV1alpha1().ConfigurationPlans().Get(ctx, p.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
+	if session.NotFound(err) {
 		return nil, p.cluster.Unknown(ctx, p.name)
 	}
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *planReview) read(ctx context.Context) (*v1alpha1.ConfigurationPlan, err
 // history are the runs of the plan, the newest first; it may be deleted.
 func (p *planReview) history(ctx context.Context) (*v1alpha1.PlanHistory, error) {
 	history, err := p.cluster.HcoV1alpha1().ConfigurationPlans().GetHistory(ctx, p.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && session.Uninstalled(err) == err {
+	if session.NotFound(err) {
 		return nil, p.cluster.Unknown(ctx, p.name)
 	}
 	if err != nil {

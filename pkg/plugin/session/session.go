@@ -233,6 +233,13 @@ func Uninstalled(err error) error {
 	return err
 }
 
+// NotFound is true for the answer of our API that an object does not exist. A cluster without
+// our API answers 404 as well.
+func NotFound(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && !(errors.As(err, &status) && unserved(status))
+}
+
 // unserved is true for the answer of a host that does not know our API.
 func unserved(status apierrors.APIStatus) bool {
 	said := status.Status()

@@ -125,7 +125,7 @@ func TestHungOrphan(t *testing.T) {
 	p := startProcess(t, dir)
 	eventually(t, "the reason", func() error {
 		if _, reason := p.Down(); reason == nil || !strings.Contains(reason.Error(), "whose parent process was killed still has the files open") {
-			return fmt.Errorf("it is %v", reason)
+			return fmt.Errorf("it is %w", reason)
 		}
 		return nil
 	})

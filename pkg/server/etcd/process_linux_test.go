@@ -269,7 +269,7 @@ func TestConditions(t *testing.T) {
 			eventually(t, "the reason", func() error {
 				_, reason := p.Down()
 				if reason == nil || !strings.Contains(reason.Error(), tc.says) || strings.Contains(reason.Error(), "it is starting") || strings.Contains(reason.Error(), "signal: killed") {
-					return fmt.Errorf("it is %v, want %q", reason, tc.says)
+					return fmt.Errorf("it is %w, want %q", reason, tc.says)
 				}
 				return nil
 			})
@@ -344,7 +344,7 @@ func TestFull(t *testing.T) {
 		eventually(t, "the reason", func() error {
 			_, reason := p.Down()
 			if reason == nil || !strings.Contains(reason.Error(), "no space left on device") {
-				return fmt.Errorf("it is %v", reason)
+				return fmt.Errorf("it is %w", reason)
 			}
 			return nil
 		})

@@ -2,6 +2,7 @@ package cel
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -160,11 +161,11 @@ func (e *evaluation) explain(i int, names map[string]any, item *profile.Item) er
 	if err != nil {
 		return fmt.Errorf("reason: %w", err)
 	}
-	if text, ok := reason.(string); ok {
-		item.Reason = clip(text)
-	} else {
-		return fmt.Errorf("reason: the expression must return text")
+	text, ok := reason.(string)
+	if !ok {
+		return errors.New("reason: the expression must return text")
 	}
+	item.Reason = clip(text)
 	if e.spec.Items[i].Notes == "" {
 		return nil
 	}
