@@ -156,6 +156,24 @@ func TestClusterScoped(t *testing.T) {
 	}
 }
 
+// TestStatus: a status that may be data is not left out silently.
+func TestStatus(t *testing.T) {
+	for object, warned := range map[string]bool{
+		"apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {on: true}\n":         true,
+		"apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {}\n":                 false,
+		"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nstatus: {phase: Bound}\n":     false,
+		"apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nspec: {status: {on: true}}\n": false,
+	} {
+		var warnings []string
+		if _, err := (files{"a.yaml": object}).render(Options{Warn: func(one Error) { warnings = append(warnings, one.Error()) }}); err != nil {
+			t.Fatal(err)
+		}
+		if warned != (len(warnings) == 1 && strings.HasPrefix(warnings[0], "a.yaml:4: Lamp.example.com a: status is left out")) {
+			t.Errorf("%s: warnings %q", object, warnings)
+		}
+	}
+}
+
 // TestAsHelm: what Helm accepts is taken with a warning at its line, and refused in files of users.
 func TestAsHelm(t *testing.T) {
 	data := configMap("a") + "data:\n  x: one\n  yes: text\n  x: two\n---\n" + `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},` + "\n" + `"data":{"x":"one","x":"two"}}` + "\n"

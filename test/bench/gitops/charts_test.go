@@ -20,6 +20,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	release "helm.sh/helm/v4/pkg/release/v1"
 
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/chart"
 	"github.com/penstock-project/penstock/pkg/source/directory"
@@ -141,9 +142,18 @@ func ofHelm(t *testing.T, folder string, values map[string]any) map[string]map[s
 	}
 	out := map[string]map[string]any{}
 	for _, one := range located {
-		add(t, out, one.Kind+" "+one.Name, one.JSON)
+		add(t, out, id(one.Object, one.Name), one.JSON)
 	}
 	return out
+}
+
+// id names an object; Helm leaves the namespace of the release to the client.
+func id(object manifest.Object, name string) string {
+	namespace := object.Namespace
+	if namespace == "light" {
+		namespace = ""
+	}
+	return object.Kind + " " + namespace + "/" + name
 }
 
 // hookJob is the name of a Job that Penstock has named for its content.
@@ -163,7 +173,7 @@ func ofPenstock(rendered source.Rendered) map[string]map[string]any {
 			if err := json.Unmarshal(object.JSON, &content); err != nil {
 				panic(err) // it is canonical JSON
 			}
-			out[object.Kind+" "+name] = content
+			out[id(object, name)] = content
 		}
 	}
 	return out
@@ -220,6 +230,7 @@ func whole(t *testing.T, from string) string {
 	}
 	for _, wanted := range missing {
 		write(t, filepath.Join(to, "charts", wanted.Name, "Chart.yaml"), fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %q\n", wanted.Name, wanted.Version))
+		write(t, filepath.Join(to, "charts", wanted.Name, "templates", "_helpers.tpl"), fmt.Sprintf("{{ define %q }}%s{{ end }}\n", wanted.Name+".fullname", wanted.Name))
 	}
 	return to
 }

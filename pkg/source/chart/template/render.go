@@ -128,7 +128,9 @@ func execute(chart *chartv2.Chart, request Request, capabilities *common.Capabil
 		if path.Base(name) == "NOTES.txt" || strings.TrimSpace(made[name]) == "" {
 			continue
 		}
-		files = append(files, File{Name: strings.TrimPrefix(name, chart.Name()+"/"), Data: []byte(made[name])})
+		// Helm ends each document with a line break, which a block of text at its end has then, too.
+		text := strings.TrimSuffix(made[name], "\n") + "\n"
+		files = append(files, File{Name: strings.TrimPrefix(name, chart.Name()+"/"), Data: []byte(text)})
 	}
 	return files, strings.TrimSpace(made[chart.Name()+"/templates/NOTES.txt"]), nil
 }
