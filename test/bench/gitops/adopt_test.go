@@ -40,6 +40,7 @@ func TestAdopt(t *testing.T) {
 			})
 		}
 	})
+	t.Run("recorded", func(t *testing.T) { recorded(h.in(t, "fb")) })
 	t.Run("olmv1", func(t *testing.T) {
 		in := *h
 		in.Cluster, in.t = h.Cluster.In(t), t

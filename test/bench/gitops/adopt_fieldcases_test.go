@@ -1,0 +1,49 @@
+package gitops
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// fieldCases has inputs beside the repository, made after reports of users.
+const fieldCases = "../../../../shared/data/field-cases/apply"
+
+// recorded: releases whose records no API server would take as they are. The namespace is that of the records.
+func recorded(s *site) {
+	for _, file := range []string{"09-null-annotation/live.json", "09-null-annotation/chart-recs.json", "10-adopt-shapes/live.json", "10-adopt-shapes/recs.json"} {
+		text, err := os.ReadFile(filepath.Join(fieldCases, file))
+		if os.IsNotExist(err) {
+			s.t.Skip("no field cases beside the repository")
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			s.MustKubectlInput(line, "create", "--field-manager=helm", "--validate=false", "-f", "-")
+		}
+	}
+	for release, want := range map[string]struct {
+		flags []string
+		// says is in the output, and refused whether that is a refusal.
+		says    string
+		refused bool
+	}{
+		"hold1": {says: "hold1-1    Archived   superseded"},
+		"hold2": {says: "hold2-1    Archived   superseded"},
+		"hkey":  {says: `key "app" is already on line 7: the last value counts, as with Helm`},
+		"hnull": {says: "hnull/hnull"},
+		"hcns":  {says: "ClusterRole.rbac.authorization.k8s.io hcns"},
+		"hlist": {says: "ConfigMap fb/hlist"},
+		"hsec":  {says: "Secret fb/hsec"},
+		"hpdb":  {says: "helm mapkubeapis hpdb -n fb", refused: true},
+		"hdup":  {says: "is the port of item 0", flags: []string{"--overwrite"}},
+	} {
+		s.release = release
+		out := s.adopt(append([]string{"--dry-run"}, want.flags...)...)
+		said := out.Stdout + out.Stderr
+		if (out.ExitCode != 0) != want.refused || !strings.Contains(said, strings.ReplaceAll(want.says, "hnull/hnull", "fb/hnull can be adopted")) {
+			s.t.Errorf("%s: want %q, refused %t:\n%s", release, want.says, want.refused, out)
+		}
+	}
+}
