@@ -159,7 +159,7 @@ func TestClusterScoped(t *testing.T) {
 // TestStatus: a status that may be data is not left out silently.
 func TestStatus(t *testing.T) {
 	for object, warned := range map[string]bool{
-		"apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {lit: true}\n":          true,
+		"apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {lit: true}\n":         true,
 		"apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {}\n":                  false,
 		"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nstatus: {phase: Bound}\n":      false,
 		"apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nspec: {status: {lit: true}}\n": false,
