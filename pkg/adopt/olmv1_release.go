@@ -34,15 +34,22 @@ func (a *Adopter) releaseOf(ctx context.Context, namespace string, of unstructur
 		return nil, fmt.Errorf("reading the Helm release %s/%s: %w", namespace, name, err)
 	}
 	var all []helm.Release
+	var warnings []string
 	indexes := map[int]*corev1.Secret{}
 	for i := range list.Items {
+		var unanswered error
 		one, err := chunked.Decode(&list.Items[i], func(name string) (*corev1.Secret, error) {
 			chunk, err := a.secrets.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
 				return nil, nil
 			}
+			unanswered = err
 			return chunk, err
 		})
+		if index := &list.Items[i]; err != nil && unanswered == nil && index.Labels[chunked.LabelStatus] == helm.StatusSuperseded {
+			warnings = append(warnings, fmt.Sprintf("Secret %s/%s of a superseded revision is left out: %s", index.Namespace, index.Name, err))
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +62,7 @@ func (a *Adopter) releaseOf(ctx context.Context, namespace string, of unstructur
 	if err != nil {
 		return nil, fmt.Errorf("the Helm release %s/%s: %w", namespace, name, err)
 	}
-	found := &origin{owners: map[types.UID]bool{of.GetUID(): true}, release: indexes[history.Deployed.Version]}
+	found := &origin{owners: map[types.UID]bool{of.GetUID(): true}, release: indexes[history.Deployed.Version], warnings: warnings}
 	found.heir = targetclient.Heir{Manager: chunked.Owner, Operation: metav1.ManagedFieldsOperationUpdate}
 	if failed := history.Failed; failed != nil {
 		return nil, fmt.Errorf("revision %d of the Helm release %s/%s is %s, and what it changed may be in the cluster: let operator-controller finish the upgrade, then scale it to zero", failed.Version, namespace, name, failed.Info.Status)
@@ -77,6 +84,10 @@ func (a *Adopter) revisionsOfRelease(ctx context.Context, found *origin, request
 	digester := digesterFor(history.Deployed.Manifest)
 	for i, one := range append([]helm.Release{history.Deployed}, history.Older...) {
 		manifests, owned, err := withoutOwners(one.Manifest)
+		if warning := leftOut(one, i == 0, err); warning != "" {
+			found.warnings = append(found.warnings, warning)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("revision %d of the Helm release %s: %w", one.Version, request, err)
 		}
@@ -97,9 +108,13 @@ func (a *Adopter) revisionsOfRelease(ctx context.Context, found *origin, request
 				found.owner = &metav1.OwnerReference{}
 			}
 		}
-		rendered, err := one.Render(ctx, a.inNamespace(ctx))
+		rendered, err := a.renderRelease(ctx, one)
 		if err == nil {
 			err = revision.take(rendered.Phases, digester)
+		}
+		if warning := leftOut(one, i == 0, err); warning != "" {
+			found.warnings = append(found.warnings, warning)
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("revision %d of the Helm release %s: %w", one.Version, request, err)
@@ -123,7 +138,7 @@ func withoutOwners(manifests string) (out string, owned bool, err error) {
 			return text.String(), owned, nil
 		}
 		if err != nil {
-			return "", false, fmt.Errorf("reading its manifest: %w", err)
+			return "", false, &unreadableError{fmt.Errorf("reading its manifest: %w", err)}
 		}
 		if len(raw) == 0 {
 			continue

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
@@ -59,8 +60,8 @@ func (a *Adopter) Plan(ctx context.Context, request Request) (*Plan, error) {
 	plan.Warnings = append(plan.Warnings, found.unreadable...)
 	for i, one := range all {
 		revision, err := a.revision(ctx, plan, one, digester)
-		if unreadable := (*unreadableError)(nil); i > 0 && errors.As(err, &unreadable) {
-			plan.Warnings = append(plan.Warnings, fmt.Sprintf("revision %d of Helm is %s and is left out: %s", one.Version, one.Info.Status, err))
+		if warning := leftOut(one, i == 0, err); warning != "" {
+			plan.Warnings = append(plan.Warnings, warning)
 			continue
 		}
 		if err != nil {
@@ -165,18 +166,9 @@ func adopted(revisions []v1alpha1.ClusterExtensionRevision) helmrelease.Release 
 
 // revision makes one revision of one of Helm's.
 func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, digester manifest.Digester) (Revision, error) {
-	var unanswered error
-	scopes := a.inNamespace(ctx)
-	rendered, err := of.Render(ctx, func(kind schema.GroupVersionKind) (inNamespace, known bool, err error) {
-		inNamespace, known, err = scopes(kind)
-		unanswered = cmp.Or(unanswered, err)
-		return inNamespace, known, err
-	})
-	switch {
-	case unanswered != nil || ctx.Err() != nil:
-		return Revision{}, cmp.Or(unanswered, context.Cause(ctx))
-	case err != nil:
-		return Revision{}, &unreadableError{err}
+	rendered, err := a.renderRelease(ctx, of)
+	if err != nil {
+		return Revision{}, err
 	}
 	out := plan.ofHelm(of, plan.release.Highest)
 	for _, warning := range rendered.Warnings {
@@ -186,6 +178,34 @@ func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, dig
 		return Revision{}, &unreadableError{err}
 	}
 	return out, nil
+}
+
+// renderRelease makes objects of the record of a revision. What is wrong with the record is an
+// unreadableError, and what the cluster does not say is none.
+func (a *Adopter) renderRelease(ctx context.Context, of helm.Release) (source.Rendered, error) {
+	var unanswered error
+	scopes := a.inNamespace(ctx)
+	rendered, err := of.Render(ctx, func(kind schema.GroupVersionKind) (inNamespace, known bool, err error) {
+		inNamespace, known, err = scopes(kind)
+		unanswered = cmp.Or(unanswered, err)
+		return inNamespace, known, err
+	})
+	switch {
+	case unanswered != nil || ctx.Err() != nil:
+		return source.Rendered{}, cmp.Or(unanswered, context.Cause(ctx))
+	case err != nil:
+		return source.Rendered{}, &unreadableError{err}
+	}
+	return rendered, nil
+}
+
+// leftOut words the warning of a revision whose record cannot be read. It is empty when the revision is
+// needed, or the error is not about its record.
+func leftOut(of helm.Release, needed bool, err error) string {
+	if unreadable := (*unreadableError)(nil); needed || !errors.As(err, &unreadable) {
+		return ""
+	}
+	return fmt.Sprintf("revision %d of Helm is %s and is left out: %s", of.Version, of.Info.Status, err)
 }
 
 // unreadableError says that the record of a revision has no manifests that a revision can have.

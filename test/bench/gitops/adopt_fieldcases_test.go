@@ -20,6 +20,9 @@ func recorded(s *site) {
 			s.t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, `"name": "hqty"`) {
+				continue // it requests more than its limit
+			}
 			s.MustKubectlInput(line, "create", "--field-manager=helm", "--validate=false", "-f", "-")
 		}
 	}
