@@ -34,7 +34,7 @@ func recorded(s *site) {
 	}{
 		"hold1": {says: "hold1-1    Archived   superseded"},
 		"hold2": {says: "hold2-1    Archived   superseded"},
-		"hkey":  {says: `key "app" is already on line 7: the last value counts, as with Helm`},
+		"hkey":  {says: `key "app" is already on line 8: the last value counts, as with Helm`},
 		"hnull": {says: "fb/hnull can be adopted"},
 		"hcns":  {says: "ClusterRole.rbac.authorization.k8s.io hcns"},
 		"hlist": {says: "ConfigMap fb/hlist"},
