@@ -178,5 +178,5 @@ func TestWarnings(t *testing.T) {
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("the annotation is %q", got)
 	}
-	p.await("the condition has it", func() bool { return strings.HasSuffix(p.message("Ready"), want) })
+	p.await("the condition has it", func() bool { return strings.Contains(p.message("Ready"), want) })
 }
