@@ -1,6 +1,7 @@
 package governance
 
 import (
+	"fmt"
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -63,17 +64,18 @@ func Excluded(spec v1alpha1.ConfigurationPlanSpec, requestedBy []string, name st
 	return Needed(spec) > 1 && slices.Contains(requestedBy, name)
 }
 
-// Requests adds who has changed what is asked for. The first is kept, who created the
-// plan, and the newest of the others.
-func Requests(requestedBy []string, name string) []string {
+// Requests adds a user who changes what is asked for. The record of a plan is complete: nobody who
+// has asked for it falls out, since they must not approve it. It is an error to add a user to a
+// full record.
+func Requests(requestedBy []string, name string) ([]string, error) {
 	if name == "" || slices.Contains(requestedBy, name) {
-		return requestedBy
+		return requestedBy, nil
 	}
-	all := append(slices.Clone(requestedBy), name)
-	if len(all) > maxRequesters {
-		all = slices.Delete(all, 1, 2)
+	if len(requestedBy) >= maxRequesters {
+		return nil, fmt.Errorf("status.requestedBy has %d users already, and nobody falls out of it, because none of them may approve the plan: "+
+			"only they can change what the plan asks for; create another plan to change more", len(requestedBy))
 	}
-	return all
+	return append(slices.Clone(requestedBy), name), nil
 }
 
 // IsRequest tells whether a write of spec asks for something else: action and

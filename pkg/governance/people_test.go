@@ -2,6 +2,7 @@ package governance_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,16 +49,27 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestRequests: nobody who asked for the plan falls out of its record, whatever others do.
 func TestRequests(t *testing.T) {
-	all := governance.Requests(nil, "creator")
+	all, refused := []string(nil), 0
 	for i := range 40 {
-		all = governance.Requests(all, fmt.Sprintf("user-%d", i))
+		more, err := governance.Requests(all, fmt.Sprintf("user-%d", i))
+		if err != nil {
+			refused++
+			continue
+		}
+		if len(more) != len(all)+1 || !slices.Equal(more[:len(all)], all) {
+			t.Fatalf("%v became %v", all, more)
+		}
+		all = more
 	}
-	if len(all) != 16 || all[0] != "creator" || all[15] != "user-39" {
-		t.Errorf("kept: %v", all)
+	if len(all) != 16 || refused != 24 {
+		t.Errorf("%d are kept, %d were refused", len(all), refused)
 	}
-	if got := governance.Requests([]string{"a", "b"}, "a"); len(got) != 2 {
-		t.Errorf("twice: %v", got)
+	for _, known := range all {
+		if more, err := governance.Requests(all, known); err != nil || !slices.Equal(more, all) {
+			t.Errorf("%s may not change the plan any more: %v, %v", known, more, err)
+		}
 	}
 	two := v1alpha1.ConfigurationPlanSpec{Approvals: 2}
 	if !governance.Excluded(two, []string{"a", "b"}, "b") || governance.Excluded(two, []string{"a"}, "c") || governance.Excluded(v1alpha1.ConfigurationPlanSpec{}, []string{"a"}, "a") {

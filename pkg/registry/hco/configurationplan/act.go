@@ -187,7 +187,9 @@ func (r *RetryREST) Create(ctx context.Context, name string, obj runtime.Object,
 		}
 		if isRestored(plan) {
 			// That is done once: the plan is for what its profile says.
-			plan.Status.RequestedBy = governance.Requests(plan.Status.RequestedBy, requester(ctx))
+			if err := recordRequest(ctx, plan); err != nil {
+				return err
+			}
 			plan.Spec.RestoreRun, plan.Spec.Action, plan.Spec.ApprovedPlanHash = 0, hco.ActionDryRun, ""
 			plan.Status.Approval = nil
 		}
@@ -244,7 +246,9 @@ func (r *RollbackREST) Create(ctx context.Context, name string, obj runtime.Obje
 				return conflict(name, "run %d changed nothing that could be restored; to undo another run of its history, name it in spec.run", row.Number)
 			}
 			asked.Spec.Run = row.Number
-			plan.Status.RequestedBy = governance.Requests(plan.Status.RequestedBy, requester(ctx))
+			if err := recordRequest(ctx, plan); err != nil {
+				return err
+			}
 			if until := plan.Spec.Expires; until != nil && !until.After(r.clock.Now()) {
 				plan.Spec.Expires = nil // it was for what is undone
 			}

@@ -50,8 +50,8 @@ func unreviewed(ctx context.Context, plan, stored *hco.ConfigurationPlan) error 
 // unreviewed, once admission has said who may. Request tells that the write asks for
 // something else than before.
 func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, change governance.Change, request bool) {
-	if request {
-		plan.Status.RequestedBy = governance.Requests(plan.Status.RequestedBy, requester(ctx))
+	if all, err := governance.Requests(plan.Status.RequestedBy, requester(ctx)); request && err == nil {
+		plan.Status.RequestedBy = all // ValidateUpdate refuses the write otherwise
 	}
 	switch verdict, hash := governance.Approve(change); verdict {
 	case governance.Withdraw, governance.Refuse:
@@ -78,6 +78,16 @@ func pinApproved(plan *hco.ConfigurationPlan) {
 	if given := external(plan.Status.Approval); given != nil && len(governance.Approvers(given)) >= needed(plan) {
 		plan.Spec.ApprovedPlanHash = given.PlanHash
 	}
+}
+
+// recordRequest adds who makes a request to those who have asked for the plan.
+func recordRequest(ctx context.Context, plan *hco.ConfigurationPlan) error {
+	all, err := governance.Requests(plan.Status.RequestedBy, requester(ctx))
+	if err != nil {
+		return apierrors.NewForbidden(hco.Resource("configurationplans"), plan.Name, err)
+	}
+	plan.Status.RequestedBy = all
+	return nil
 }
 
 // requester is the name of who makes a request.

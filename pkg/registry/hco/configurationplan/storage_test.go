@@ -3,6 +3,7 @@ package configurationplan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -543,5 +544,46 @@ func TestExportNeedsAllTargets(t *testing.T) {
 	list, err := d.Export.Get(as("alice"), "a", &metav1.GetOptions{})
 	if err != nil || len(list.(*hco.PlanManifestList).Items) != 2 {
 		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestRequestersStay: nobody who asked for a plan gets rid of that by changes of others; those who
+// are in the record can still change the plan.
+func TestRequestersStay(t *testing.T) {
+	d := newDesk(t)
+	d.has(waiting())
+	change := func(who string, minutes int) error {
+		_, _, err := d.Plan.Update(as(who), "a", rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+			plan := old.DeepCopyObject().(*hco.ConfigurationPlan)
+			plan.Spec.Approvals, plan.Spec.ExpiresAfter = 2, &metav1.Duration{Duration: time.Duration(minutes) * time.Minute}
+			return plan, nil
+		}), nil, nil, false, &metav1.UpdateOptions{})
+		return err
+	}
+	refused := 0
+	for i := range 40 {
+		before := d.plan()
+		if err := change(fmt.Sprintf("user-%d", i), 60+i); err != nil {
+			refused++
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "status.requestedBy has 16 users") {
+				t.Fatalf("user-%d: %v", i, err)
+			}
+			if d.plan().ResourceVersion != before.ResourceVersion {
+				t.Fatal("the refusal wrote")
+			}
+		}
+		for _, name := range before.Status.RequestedBy {
+			if !slices.Contains(d.plan().Status.RequestedBy, name) {
+				t.Fatalf("%s is not in the record any more: %v", name, d.plan().Status.RequestedBy)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("nobody was refused")
+	}
+	for i, name := range d.plan().Status.RequestedBy {
+		if err := change(name, 200+i); err != nil {
+			t.Errorf("%s may not change the plan: %v", name, err)
+		}
 	}
 }

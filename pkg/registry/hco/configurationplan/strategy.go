@@ -106,6 +106,11 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	if !apiequality.Semantic.DeepEqual(plan.Spec.Options, stored.Spec.Options) {
 		errs = append(errs, s.validateValues(ctx, plan)...)
 	}
+	if isRequest(plan, stored) {
+		if _, err := governance.Requests(stored.Status.RequestedBy, requester(ctx)); err != nil {
+			errs = append(errs, field.Forbidden(field.NewPath("spec"), err.Error()))
+		}
+	}
 	return objectmeta.Bounded(errs)
 }
 
