@@ -165,12 +165,22 @@ type Limits struct {
 	// TotalUnifiedBytes is that of all objects, by default 4 MiB.
 	TotalUnifiedBytes int
 	// LineBytes is the length of one line of a unified diff, by default 4 KiB.
-	// The rest of a longer line is replaced by its length.
+	// A longer line is cut around what differs.
 	LineBytes int
 	// Notes is the number of notes of one object, by default 50.
 	Notes int
 	// TotalNotes is that of a report, by default 500.
 	TotalNotes int
+}
+
+// ForOne are the limits of a comparison that somebody asked for one object: what the others would
+// take is there for that one. A manifest with which even these are reached is no manifest to
+// be reviewed by reading.
+func ForOne() Limits {
+	const all = 32 << 20
+	return Limits{
+		Fields: 10_000, ValueBytes: all, TotalValueBytes: all, UnifiedBytes: all, TotalUnifiedBytes: all, LineBytes: all, Notes: 500,
+	}
 }
 
 func (l Limits) withDefaults() Limits {

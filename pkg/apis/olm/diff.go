@@ -135,6 +135,8 @@ type ObjectChange struct {
 	// NotCompared says why there is nothing of the above although the object
 	// changes.
 	NotCompared string
+	// Truncated counts what was left out of this object; nil is nothing.
+	Truncated *DiffTruncation
 }
 
 // FieldChange is one difference between two manifests.

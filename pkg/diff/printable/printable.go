@@ -1,7 +1,8 @@
 // Package printable writes text of manifests so that a terminal prints it and does
 // nothing else. Manifests come from others, so characters that do not print are escaped:
 // control characters, which move the cursor or change the title of the window, and
-// format characters, which reverse the direction of text or hide it.
+// format characters, which reverse the direction of text or hide it. Letters that a reader could
+// take for others are escaped too, such as a Cyrillic letter in a Latin word.
 package printable
 
 import (
@@ -28,8 +29,9 @@ func Line(s string) string {
 		return s
 	}
 	var b strings.Builder
+	escaped := misleading(s)
 	for _, r := range s {
-		if unicode.IsPrint(r) {
+		if unicode.IsPrint(r) && !escaped[r] {
 			b.WriteRune(r)
 		} else {
 			writeEscape(&b, r)
@@ -38,14 +40,29 @@ func Line(s string) string {
 	return b.String()
 }
 
-// Is tells whether all characters of a text print.
+// Is tells whether all characters of a text print, as what they are.
 func Is(s string) bool {
 	for _, r := range s {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			return false
 		}
 	}
-	return true
+	return misleading(s) == nil
+}
+
+// Literal returns what JSON for clients has in place of a text. JSON may have characters that YAML
+// has not, and no client can print such JSON as YAML. A text with one is a JSON string with its
+// quotes and escapes, any other text is itself. No two texts have the same.
+func Literal(s string) string {
+	for _, r := range s {
+		if r >= 0x7f && r <= 0x9f && r != 0x85 || r == 0xfffe || r == 0xffff {
+			return Quote(s)
+		}
+	}
+	if strings.HasPrefix(s, `"`) && strings.Contains(s, `\`) {
+		return Quote(s)
+	}
+	return s
 }
 
 func writeEscape(b *strings.Builder, r rune) {
@@ -89,13 +106,14 @@ func QuoteYAML(s string) string {
 func quoted(s string, escape func(*strings.Builder, rune)) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
+	escaped := misleading(s)
 	b.WriteByte('"')
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
-		case unicode.IsPrint(r) && r != utf8.RuneError:
+		case unicode.IsPrint(r) && r != utf8.RuneError && !escaped[r]:
 			b.WriteRune(r)
 		default:
 			escape(&b, r)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
 
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -31,9 +32,22 @@ func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "text")
 		for what, written := range map[string]string{"line": Line(s), "JSON": Quote(s), "YAML": QuoteYAML(s), "scalar": Scalar(s)} {
-			if !Is(strings.ReplaceAll(written, "\ufffd", "")) {
+			if strings.ContainsFunc(strings.ReplaceAll(written, "\ufffd", ""), func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Fatalf("%s of %q does not print: %q", what, s, written)
 			}
+		}
+		if literal := Literal(s); strings.HasPrefix(literal, `"`) && strings.Contains(literal, `\`) {
+			var read string
+			if err := json.Unmarshal([]byte(literal), &read); err != nil || read != s {
+				t.Fatalf("%q is read as %q (%v), want %q", literal, read, err, s)
+			}
+		} else if literal != s {
+			t.Fatalf("%q became %q, which nobody can tell from a text", s, literal)
+		}
+		if encoded, err := json.Marshal(map[string]string{"a": Literal(s)}); err != nil {
+			t.Fatal(err)
+		} else if _, err := yaml.JSONToYAML(encoded); err != nil {
+			t.Fatalf("%q in JSON is no YAML: %v", s, err)
 		}
 		var ofJSON, ofYAML string
 		if err := json.Unmarshal([]byte(Quote(s)), &ofJSON); err != nil || ofJSON != s {
@@ -43,6 +57,29 @@ func TestProperties(t *testing.T) {
 			t.Fatalf("%s is read as %q (%v), want %q", QuoteYAML(s), ofYAML, err, s)
 		}
 	})
+}
+
+// TestMisleading: letters that look like others are escaped, and texts in any language are not.
+func TestMisleading(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, in, want string }{
+		"Cyrillic":     {"one letter in a Latin word", "\u0430dmin", `\u0430dmin`},
+		"Image":        {"in a part of a name", "registry.example.com/ngin\u0445:1", `registry.example.com/ngin\u0445:1`},
+		"Greek":        {"another script", "c\u03bfnfig", `c\u03bfnfig`},
+		"Whole":        {"a word of nothing but lookalikes", "\u0440\u0430\u0443", `\u0440\u0430\u0443`},
+		"Fullwidth":    {"a form of a Latin letter", "\uff41dmin", `\uff41dmin`},
+		"Mathematical": {"another one, beyond the first plane", "\U0001d41admin", `\ud835\udc1admin`},
+		"Russian":      {"a text", "Версия: да, а не нет", "Версия: да, а не нет"},
+		"Beside":       {"words of two scripts", "kubectl ждёт ответа", "kubectl ждёт ответа"},
+		"Japanese":     {"scripts that stand in one word", "Podを3個", "Podを3個"},
+		"Latin":        {"accents", "Ærøskøbing é", "Ærøskøbing é"},
+	} {
+		if got := Line(tc.in); got != tc.want {
+			t.Errorf("%s: %s: Line(%q) is %q, want %q", name, tc.reason, tc.in, got, tc.want)
+		}
+		if Is(tc.in) != (tc.in == tc.want) {
+			t.Errorf("%s: Is(%q) is %t", name, tc.in, Is(tc.in))
+		}
+	}
 }
 
 func TestScalar(t *testing.T) {

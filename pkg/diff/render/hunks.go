@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -88,28 +89,43 @@ func (h *hunks) open() {
 		h.hunk.after, h.before = h.before, nil
 	}
 	for _, content := range h.hunk.after {
-		h.write(' ', content.String())
+		h.write(' ', h.fit(content.String()))
 	}
 	h.hunk.after = nil
 }
 
+// flushChanges writes changed lines. A line that is too long is cut around what differs from the
+// line that takes its place; where even that does not fit, it counts as left out.
 func (h *hunks) flushChanges() {
-	for _, content := range h.hunk.olds {
-		h.write('-', content)
+	other := func(lines []string, i int) string {
+		if i < len(lines) {
+			return lines[i]
+		}
+		return ""
 	}
-	for _, content := range h.hunk.news {
-		h.write('+', content)
+	for i, content := range h.hunk.olds {
+		h.writeChanged('-', content, other(h.hunk.news, i))
+	}
+	for i, content := range h.hunk.news {
+		h.writeChanged('+', content, other(h.hunk.olds, i))
 	}
 	h.hunk.olds, h.hunk.news = h.hunk.olds[:0], h.hunk.news[:0]
 }
 
-func (h *hunks) write(mark byte, content string) {
+func (h *hunks) writeChanged(mark byte, content, other string) {
+	shown, whole := around(content, other, h.limits.LineBytes)
+	if h.write(mark, shown) && !whole {
+		h.left++
+	}
+}
+
+// write tells whether there was room for a line.
+func (h *hunks) write(mark byte, content string) bool {
 	now := h.hunk
-	content = h.fit(content)
 	if h.full || h.out.Len()+now.body.Len()+len(content)+2 > h.limits.Bytes {
 		h.full = true
 		h.left++
-		return
+		return false
 	}
 	if mark != '+' {
 		now.oldCount++
@@ -121,15 +137,77 @@ func (h *hunks) write(mark byte, content string) {
 	now.body.WriteByte(mark)
 	now.body.WriteString(content)
 	now.body.WriteByte('\n')
+	return true
 }
 
-// fit shortens a line that is too long.
+// fit shortens a line that is the same on both sides.
 func (h *hunks) fit(content string) string {
 	if len(content) <= h.limits.LineBytes {
 		return content
 	}
 	head := text.Cut(content, h.limits.LineBytes)
 	return fmt.Sprintf("%s ... (%d bytes more)", head, len(content)-len(head))
+}
+
+// around shortens a line that is longer than limit, but for what differs from the other line.
+// whole is false where that alone is longer: then its beginning and its end are shown.
+func around(content, other string, limit int) (shown string, whole bool) {
+	if len(content) <= limit {
+		return content, true
+	}
+	from, back := 0, 0
+	for from < min(len(content), len(other)) && content[from] == other[from] {
+		from++
+	}
+	for back < min(len(content), len(other))-from && content[len(content)-1-back] == other[len(other)-1-back] {
+		back++
+	}
+	// What differs is of whole characters.
+	from, to := runeStart(content, from), runeEnd(content, len(content)-back)
+	if room := limit - (to - from); room >= 0 {
+		start := runeEnd(content, max(0, min(from-room/2, len(content)-limit)))
+		end := runeStart(content, min(len(content), start+limit))
+		start, end = min(start, from), max(end, to)
+		return elided(start) + content[start:end] + rest(len(content)-end), true
+	}
+	start, end := 0, len(content)
+	if from > limit/4 {
+		start = from
+	}
+	if back > limit/4 {
+		end = to
+	}
+	head, tail := runeStart(content, start+limit/2), runeEnd(content, end-limit/2)
+	return fmt.Sprintf("%s%s ... (%d bytes) ... %s%s", elided(start), content[start:head], tail-head, content[tail:end], rest(len(content)-end)), false
+}
+
+func elided(bytes int) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(%d bytes) ... ", bytes)
+}
+
+func rest(bytes int) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" ... (%d bytes more)", bytes)
+}
+
+// runeStart and runeEnd move a place to the beginning of a character, or behind its end.
+func runeStart(s string, at int) int {
+	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return at
+}
+
+func runeEnd(s string, at int) int {
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return at
 }
 
 // finish ends a hunk, if one is open.
@@ -140,7 +218,7 @@ func (h *hunks) finish() {
 	h.flushChanges()
 	after := h.hunk.after
 	for _, content := range after[:min(len(after), h.limits.ContextLines)] {
-		h.write(' ', content.String())
+		h.write(' ', h.fit(content.String()))
 	}
 	if h.hunk.changes {
 		fmt.Fprintf(&h.out, "@@ -%s +%s @@\n", span(h.hunk.oldStart, h.hunk.oldCount), span(h.hunk.newStart, h.hunk.newCount))

@@ -29,7 +29,7 @@ func JSON(n *tree.Node) Value {
 	if n == nil {
 		return Value{}
 	}
-	var w jsonWriter
+	w := jsonWriter{literal: true}
 	w.write(n, 0)
 	return Value{JSON: w.String(), Redacted: w.redacted, Hidden: n.Kind() == tree.Hidden, TooDeep: w.tooDeep}
 }
@@ -38,7 +38,16 @@ func JSON(n *tree.Node) Value {
 // escaped.
 type jsonWriter struct {
 	strings.Builder
+	// literal is set for what clients decode and print again (printable.Literal).
+	literal           bool
 	redacted, tooDeep bool
+}
+
+func (w *jsonWriter) text(s string) {
+	if w.literal {
+		s = printable.Literal(s)
+	}
+	w.WriteString(printable.Quote(s))
 }
 
 func (w *jsonWriter) write(n *tree.Node, depth int) {
@@ -53,7 +62,7 @@ func (w *jsonWriter) write(n *tree.Node, depth int) {
 			if i > 0 {
 				w.WriteByte(',')
 			}
-			w.WriteString(printable.Quote(f.Name))
+			w.text(f.Name)
 			w.WriteByte(':')
 			w.write(f.Value, depth+1)
 		}
@@ -68,6 +77,10 @@ func (w *jsonWriter) write(n *tree.Node, depth int) {
 		}
 		w.WriteByte(']')
 	default:
+		if s, ok := n.Scalar().(string); ok {
+			w.text(s)
+			return
+		}
 		w.WriteString(printable.Scalar(n.Scalar()))
 	}
 }

@@ -3,7 +3,9 @@ package render_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -79,7 +81,7 @@ func TestLimits(t *testing.T) {
 	}{
 		"All":       {"", render.Limits{Bytes: 99, LineBytes: 99, ContextLines: 1}, "@@ -2,3 +2,3 @@\n b: 1\n-c: 1\n+c: longer\n d: 1\n", 0},
 		"NoContext": {"a diff may have none", render.Limits{Bytes: 99, LineBytes: 99}, "@@ -3 +3 @@\n-c: 1\n+c: longer\n", 0},
-		"LongLine":  {"the rest of a line is counted in bytes", render.Limits{Bytes: 99, LineBytes: 4}, "@@ -3 +3 @@\n-c: 1\n+c: l ... (5 bytes more)\n", 0},
+		"LongLine":  {"of a line that does not fit, the rest is counted in bytes, and the line is left out", render.Limits{Bytes: 99, LineBytes: 4}, "@@ -3 +3 @@\n-c: 1\n+(3 bytes) ... lo ... (2 bytes) ... er\n", 1},
 		"NoRoom":    {"lines that do not fit are counted", render.Limits{Bytes: 8, LineBytes: 99}, "@@ -3 +2,0 @@\n-c: 1\n", 1},
 	} {
 		got := render.NewUnified(d, tc.limits, never)
@@ -88,4 +90,58 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, diff)
 		}
 	}
+}
+
+// TestLongLines: a line that is too long is cut around what differs, and counts as left out where
+// that alone is too long.
+func TestLongLines(t *testing.T) {
+	never := func() bool { return false }
+	comparer := tree.NewComparer(nil, nil, never)
+	rapid.Check(t, func(rt *rapid.T) {
+		part := rapid.StringOfN(rapid.SampledFrom([]rune("aé1 ")), 0, 200, -1)
+		head, tail, before, after := part.Draw(rt, "head"), part.Draw(rt, "tail"), part.Draw(rt, "before"), part.Draw(rt, "after")
+		limit := rapid.IntRange(8, 300).Draw(rt, "limit")
+		parse := func(text string) *tree.Node {
+			raw, err := json.Marshal(map[string]any{"v": "x" + head + text + tail + "x"})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			n, err := comparer.Parse(&manifest.Object{JSON: raw})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return n
+		}
+		got := render.NewUnified(comparer.Compare(parse(before), parse(after)), render.Limits{Bytes: 1 << 20, LineBytes: limit}, never)
+		lines := splitLines(got.Hunks)
+		if before == after {
+			return
+		}
+		if len(lines) != 3 {
+			rt.Fatalf("%d lines: %s", len(lines), got.Hunks)
+		}
+		if lines[1][1:] == lines[2][1:] && got.LeftOut == 0 {
+			rt.Fatalf("the lines look alike, and nothing is said to be left out:\n%s", got.Hunks)
+		}
+		if got.LeftOut == 0 && len(before) <= len(after) && !strings.Contains(lines[2], strings.Trim(unlike(after, before), " ")) {
+			rt.Fatalf("%q differs from %q, and is not shown whole:\n%s", after, before, got.Hunks)
+		}
+		for _, line := range lines[1:] {
+			if len(line) > limit+80 || !utf8.ValidString(line) {
+				rt.Fatalf("a line of %d bytes: %q", len(line), line)
+			}
+		}
+	})
+}
+
+// unlike is a text without what it begins and ends with as the other one does.
+func unlike(text, other string) string {
+	from, back := 0, 0
+	for from < min(len(text), len(other)) && text[from] == other[from] {
+		from++
+	}
+	for back < min(len(text), len(other))-from && text[len(text)-1-back] == other[len(other)-1-back] {
+		back++
+	}
+	return strings.ToValidUTF8(text[from:len(text)-back], "")
 }

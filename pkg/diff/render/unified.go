@@ -9,8 +9,8 @@ import (
 
 // Limits bound a unified diff.
 type Limits struct {
-	// Bytes is the size of the hunks, and LineBytes that of one line: the rest of a
-	// longer one is replaced by its length.
+	// Bytes is the size of the hunks, and LineBytes that of one line: a longer one is cut
+	// around what differs, and what is cut is replaced by its length.
 	Bytes, LineBytes int
 	// ContextLines are printed before and after each change.
 	ContextLines int
@@ -24,7 +24,8 @@ type Unified struct {
 	// AddedLines and RemovedLines count the lines that differ, whether they are
 	// in Hunks or not.
 	AddedLines, RemovedLines int
-	// LeftOut counts the lines that belong into hunks and did not fit.
+	// LeftOut counts the lines that belong into hunks and did not fit, or of which a part that
+	// differs did not.
 	LeftOut int
 }
 

@@ -5682,12 +5682,18 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
+					"truncated": {
+						SchemaProps: spec.SchemaProps{
+							Description: "truncated counts what was left out of this object because there is too much of it. A diff that names kind and name of the object (objectKind, objectName) has all of it.",
+							Ref:         ref(olmv1alpha1.DiffTruncation{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"change", "apiVersion", "kind", "name"},
 			},
 		},
 		Dependencies: []string{
-			olmv1alpha1.FieldChange{}.OpenAPIModelName()},
+			olmv1alpha1.DiffTruncation{}.OpenAPIModelName(), olmv1alpha1.FieldChange{}.OpenAPIModelName()},
 	}
 }
 

@@ -60,19 +60,61 @@ func Missing(diff *v1alpha1.RevisionDiff) []string {
 	if n := diff.Summary.Withheld; n > 0 {
 		missing = append(missing, text.Count(n, "object")+" not shown, whether changed or not: you may not read their content")
 	}
-	if left := diff.Truncated; left != nil {
-		var parts []string
-		for _, part := range []struct {
-			count int32
-			noun  string
-		}{{left.Objects, "object"}, {left.Fields, "field"}, {left.Values, "value"}, {left.Lines, "line"}, {left.Notes, "note"}} {
-			if part.count > 0 {
-				parts = append(parts, text.Count(part.count, part.noun))
-			}
+	if diff.Truncated == nil {
+		return missing
+	}
+	whole, more := 0, 0
+	for i := range diff.Changes {
+		change := &diff.Changes[i]
+		left := leftOut(change.Truncated)
+		switch {
+		case left == "":
+			continue
+		case whole == mostCut:
+			more++
+			continue
 		}
-		missing = append(missing, strings.Join(parts, ", ")+" left out: the diff is too large; --object narrows it")
+		whole++
+		missing = append(missing, fmt.Sprintf("%s left out of %s %s. All of it: %s", left,
+			Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name), WholeCommand(diff, change)))
+	}
+	switch {
+	case more > 0:
+		missing = append(missing, fmt.Sprintf("parts of %s more left out: the same command with its kind and name shows each", text.Count(more, "object")))
+	case whole == 0:
+		missing = append(missing, leftOut(diff.Truncated)+" left out: the diff is too large")
 	}
 	return missing
+}
+
+// mostCut is how many objects are named of which something is left out.
+const mostCut = 10
+
+// leftOut counts in words what is left out, empty for nothing.
+func leftOut(left *v1alpha1.DiffTruncation) string {
+	if left == nil {
+		return ""
+	}
+	var parts []string
+	for _, part := range []struct {
+		count int32
+		noun  string
+	}{{left.Objects, "object"}, {left.Fields, "field"}, {left.Values, "value"}, {left.Lines, "line"}, {left.Notes, "note"}} {
+		if part.count > 0 {
+			parts = append(parts, text.Count(part.count, part.noun))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// WholeCommand is the command that shows all that changes in one object: the server leaves nothing
+// out of a comparison of one.
+func WholeCommand(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange) string {
+	revisions := diff.To
+	if diff.From != "" {
+		revisions = diff.From + ".." + diff.To
+	}
+	return fmt.Sprintf("kubectl penstock diff %s --object %s/%s", revisions, Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name))
 }
 
 func severity(severity v1alpha1.NoteSeverity) (screen.Style, string) {

@@ -60,7 +60,7 @@ func Markdown(diff *v1alpha1.RevisionDiff) string {
 type markdown struct{ out strings.Builder }
 
 // reserved is kept for what says that something is left out.
-const reserved = 1 << 10
+const reserved = 4 << 10
 
 // add adds a part if there is room for it.
 func (m *markdown) add(part string) bool {

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,5 +27,27 @@ func TestMarkdownBounds(t *testing.T) {
 		"\n| change | lines | object |\n|---|---|---|\n| Changed | +0/-0 | ConfigMap a\\|b |\n\n````diff\n+ ```\n+ <b>\n````\n\n"
 	if got := Markdown(diff); got != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+}
+
+// TestMissing: what is left out is told by object, with its amount and the command that shows it.
+func TestMissing(t *testing.T) {
+	diff := &v1alpha1.RevisionDiff{From: "argocd-1", To: "argocd-2", Truncated: &v1alpha1.DiffTruncation{Lines: 20, Values: 1}}
+	for i := range 20 {
+		change := v1alpha1.ObjectChange{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "argocd", Name: fmt.Sprint("server-", i)}
+		if i > 0 {
+			change.Truncated = &v1alpha1.DiffTruncation{Lines: 1, Values: int32(i % 2)}
+		}
+		diff.Changes = append(diff.Changes, change)
+	}
+	missing := Missing(diff)
+	if want := "1 value, 1 line left out of Deployment.apps argocd/server-1. All of it: kubectl penstock diff argocd-1..argocd-2 --object Deployment.apps/argocd/server-1"; missing[0] != want {
+		t.Errorf("says %q, want %q", missing[0], want)
+	}
+	if last := missing[len(missing)-1]; len(missing) != 11 || !strings.Contains(last, "9 objects more") {
+		t.Errorf("%d lines, the last is %q", len(missing), last)
+	}
+	if markdown := Markdown(diff); !strings.Contains(markdown, "argocd-1..argocd-2 --object") {
+		t.Errorf("Markdown does not have it: %s", markdown)
 	}
 }

@@ -62,10 +62,14 @@ func Proposal(ctx context.Context, cluster *session.Cluster, extension string, r
 	return diff, false, err
 }
 
+// Question asks whether a revision is to be rolled out. It warns of a diff that does not show all.
 func Question(name string, diff *v1alpha1.RevisionDiff) string {
 	asked := "Roll out " + name
 	if n := diff.Summary.Removed; n > 0 {
 		asked += fmt.Sprintf(", and delete the %d removed", n)
+	}
+	if diff.Truncated != nil || diff.Summary.Withheld > 0 {
+		return "Warning: not all that changes is shown above. " + asked + " all the same?"
 	}
 	return asked + "?"
 }

@@ -168,6 +168,10 @@ type ObjectChange struct {
 	// notCompared says why the fields above are empty although the object changes.
 	// +optional
 	NotCompared string `json:"notCompared,omitempty"`
+	// truncated counts what was left out of this object because there is too much of it. A diff
+	// that names kind and name of the object (objectKind, objectName) has all of it.
+	// +optional
+	Truncated *DiffTruncation `json:"truncated,omitempty"`
 }
 
 // FieldChange is one difference between two manifests.

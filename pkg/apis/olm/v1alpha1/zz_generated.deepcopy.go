@@ -413,6 +413,11 @@ func (in *ObjectChange) DeepCopyInto(out *ObjectChange) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Truncated != nil {
+		in, out := &in.Truncated, &out.Truncated
+		*out = new(DiffTruncation)
+		**out = **in
+	}
 	return
 }
 

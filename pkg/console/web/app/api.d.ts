@@ -365,6 +365,7 @@ export interface ObjectChange {
   linesRemoved?: number;
   unified?: string;
   notCompared?: string;
+  truncated?: DiffTruncation;
 }
 
 export interface ObjectFailure {

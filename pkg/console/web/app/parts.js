@@ -161,7 +161,7 @@ export function missing(diff) {
   if (cut) {
     const parts = [[cut.objects, "object"], [cut.fields, "field"], [cut.values, "value"], [cut.lines, "line"], [cut.notes, "note"]];
     const left = parts.filter(([n]) => n).map(([n, noun]) => count(Number(n), String(noun)));
-    if (left.length) said.push(`${left.join(", ")} left out here: the diff is too large. Open an object to see all of its changes.`);
+    if (left.length) said.push(`${left.join(", ")} left out here: the diff is too large. Open an object to see all of its changes: it cannot be ticked before.`);
   }
   return said;
 }
@@ -204,7 +204,14 @@ function line(row, other) {
 }
 
 /** @param {unknown} value */
-const shown = (value) => (value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value));
+const shown = (value) => (value === undefined || value === null ? "" : plain(typeof value === "string" ? value : JSON.stringify(value)));
+
+/** A text in which letters of another script within a Latin word are escaped: they look like Latin ones. @param {string} text */
+const plain = (text) => text.replace(/[\p{L}\p{M}\p{N}]+/gu, (word) => (/\p{Script=Latin}/u.test(word)
+  ? word.replace(/[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/gu, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`) : word));
+
+/** Something of an object is not shown: nobody has looked at it. @param {import("./api").ObjectChange | string | undefined} change */
+const isCut = (change) => typeof change === "string" || !!change && (!!change.truncated || !!change.notCompared);
 
 /** The fields of one object that change. @param {{ change: import("./api").ObjectChange }} props */
 export function Fields({ change }) {
@@ -282,11 +289,11 @@ export function Checklist({ diff, from, to, load }) {
   const changes = diff.changes ?? [];
   /** @param {number} i */
   const open = async (i) => {
-    see(diff, changes[i], true);
-    if (lines.value[i]) return;
+    if (lines.value[i]) return void see(diff, changes[i], !isCut(lines.value[i]));
     try {
-      const found = changes[i].unified || changes[i].notCompared ? changes[i] : await load(changes[i]);
+      const found = changes[i].unified && !isCut(changes[i]) ? changes[i] : await load(changes[i]);
       lines.value = { ...lines.value, [i]: found ?? "It does not change any more." };
+      see(diff, changes[i], !isCut(found));
     } catch (failure) {
       lines.value = { ...lines.value, [i]: String(/** @type {Error} */ (failure).message) };
     }
@@ -299,11 +306,12 @@ export function Checklist({ diff, from, to, load }) {
         <label><input type="radio" name="as" checked=${!unified.value} onChange=${() => (unified.value = false)}/> fields</label>
       </fieldset></div>
     <ul class="objects">${changes.map((change, i) => {
-      const kind = change.change.toLowerCase(), loaded = lines.value[i], seen = marks.value.has(markOf(diff, change));
-      return html`<li key=${i}><input type="checkbox" checked=${seen} aria-label=${`Looked at ${change.kind} ${objectName(change)}`} onChange=${() => see(diff, change, !seen)}/><details onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open) open(i); }}>
+      const kind = change.change.toLowerCase(), loaded = lines.value[i], seen = marks.value.has(markOf(diff, change)), cut = isCut(loaded ?? change);
+      return html`<li key=${i}><input type="checkbox" checked=${seen} disabled=${cut} aria-label=${`${cut ? "Not all is shown of" : "Looked at"} ${change.kind} ${objectName(change)}`} onChange=${() => see(diff, change, !seen)}/><details onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open) open(i); }}>
         <summary><span class="change ${kind}">${{ added: "+", removed: "−", changed: "~" }[kind]} ${become(change.change)}</span>
           <span class="object"><span class="quiet">${soft(kindOf(change.apiVersion, change.kind))}</span> ${soft(objectName(change))}</span>
           <span class="quiet number lines"><span>+${change.linesAdded ?? 0}</span> <span>−${change.linesRemoved ?? 0}</span></span></summary>
+        ${typeof loaded === "object" && loaded.truncated && html`<p class="note review">! Not all that changes is shown: it is too much to be read here.</p>`}
         ${loaded && html`<p class="whole"><a href=${objectPlace(kind === "removed" ? from : to, change)}>the whole object<span class="unseen"> ${change.kind} ${objectName(change)}</span></a></p>`}
         ${!loaded ? html`<p class="quiet">…</p>` : typeof loaded === "string" ? html`<p class="note review">${loaded}</p>`
           : loaded.notCompared ? html`<p class="note review">${loaded.notCompared}</p>`

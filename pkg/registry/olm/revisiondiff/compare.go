@@ -188,6 +188,9 @@ func (c *Comparer) options(query *olm.RevisionDiffOptions, sides ...[]manifest.O
 		schemas = append(schemas, diffschema.NewDefinitions(side))
 	}
 	options := diff.Options{Schema: diffschema.Layers(append(schemas, c.deps.Schema)...), Redactor: c.deps.Redactor}
+	if query != nil && query.ObjectKind != "" && query.ObjectName != "" {
+		options.Limits = diff.ForOne()
+	}
 	if !unified(query) {
 		// The lines are counted all the same.
 		options.Limits.UnifiedBytes, options.Limits.TotalUnifiedBytes = 1, 1

@@ -67,7 +67,9 @@ func (s *scope) fill(out *olm.RevisionDiff, report diff.Report) {
 		default:
 			continue
 		}
-		out.Changes = append(out.Changes, s.change(change))
+		shown := s.change(change)
+		shown.Truncated = s.truncation(change.Truncated)
+		out.Changes = append(out.Changes, shown)
 		left.Add(change.Truncated)
 	}
 	for _, note := range report.Notes {
