@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/owners"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/profileaccess"
 )
@@ -40,6 +41,8 @@ func Order() []string {
 		installlevels.PluginName,
 		// One question at most.
 		approval.PluginName,
+		// One question, about an owner that is added.
+		owners.PluginName,
 		// As many questions as a definition declares verbs.
 		profileaccess.PluginName,
 		// Before the webhooks: the manifests of somebody who may not have them
@@ -57,6 +60,7 @@ func Register(options *options.AdmissionOptions) {
 	options.Plugins.Register(installlevels.PluginName, func(io.Reader) (admission.Interface, error) { return installlevels.New(), nil })
 	options.Plugins.Register(approval.PluginName, func(io.Reader) (admission.Interface, error) { return approval.New(), nil })
 	options.Plugins.Register(profileaccess.PluginName, func(io.Reader) (admission.Interface, error) { return profileaccess.New(), nil })
+	options.Plugins.Register(owners.PluginName, func(io.Reader) (admission.Interface, error) { return owners.New(), nil })
 	options.RecommendedPluginOrder = Order()
 }
 
@@ -66,6 +70,7 @@ type Initializer struct {
 	InstallLevels installlevels.Deps
 	Approval      approval.Deps
 	ProfileAccess profileaccess.Deps
+	Owners        owners.Deps
 }
 
 var _ admission.PluginInitializer = Initializer{}
@@ -79,6 +84,8 @@ func (i Initializer) Initialize(plugin admission.Interface) {
 		plugin.SetDeps(i.InstallLevels)
 	case *approval.Plugin:
 		plugin.SetDeps(i.Approval)
+	case *owners.Plugin:
+		plugin.SetDeps(i.Owners)
 	case *profileaccess.Plugin:
 		plugin.SetDeps(i.ProfileAccess)
 	}

@@ -13,7 +13,7 @@ func TestOrder(t *testing.T) {
 	want := []string{
 		"NamespaceLifecycle",
 		"MutatingAdmissionPolicy", "MutatingAdmissionWebhook",
-		"ValidatingAdmissionPolicy", "InstallLevels", "PlanApproval", "ProfileAccess", "Privilege", "ValidatingAdmissionWebhook",
+		"ValidatingAdmissionPolicy", "InstallLevels", "PlanApproval", "Owners", "ProfileAccess", "Privilege", "ValidatingAdmissionWebhook",
 	}
 	if diff := cmp.Diff(want, Order()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
@@ -30,7 +30,7 @@ func TestRegister(t *testing.T) {
 		t.Errorf("the options are invalid: %v", errs)
 	}
 	ours := slices.DeleteFunc(Order(), func(name string) bool {
-		return name == "Privilege" || name == "InstallLevels" || name == "PlanApproval" || name == "ProfileAccess"
+		return name == "Privilege" || name == "InstallLevels" || name == "PlanApproval" || name == "Owners" || name == "ProfileAccess"
 	})
 	if diff := cmp.Diff(theirs, ours); diff != "" {
 		t.Errorf("the library's own plugins, -theirs, +ours:\n%s", diff)

@@ -16,6 +16,8 @@ func Names() observe.Names {
 		ChainLabel:         olmv1alpha1.ChainLabel,
 		AppliedAnnotation:  olmv1alpha1.AppliedAnnotation,
 		TeardownAnnotation: olmv1alpha1.TeardownAnnotation,
+		ProtectLabel:       olmv1alpha1.ProtectLabel,
+		TakeOverAnnotation: olmv1alpha1.TakeOverFromAnnotation,
 		ManagerPrefix:      fieldManagerPrefix,
 	}
 }

@@ -3,6 +3,7 @@ package revision
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -118,4 +119,17 @@ func assertion(a olmv1alpha1.ProbeAssertion) probe.Assertion {
 		out.CEL = &probe.CEL{Expression: c.Expression, Message: c.Message}
 	}
 	return out
+}
+
+// TakesFrom returns the extensions from which a revision may take protected objects.
+func TakesFrom(revision *olmv1alpha1.ClusterExtensionRevision) map[string]bool {
+	listed := revision.Annotations[olmv1alpha1.TakeOverFromAnnotation]
+	if listed == "" {
+		return nil
+	}
+	extensions := map[string]bool{}
+	for name := range strings.SplitSeq(listed, ",") {
+		extensions[strings.TrimSpace(name)] = true
+	}
+	return extensions
 }

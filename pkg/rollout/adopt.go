@@ -34,6 +34,9 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 		}
 		seen = live
 	}
+	if refusal, err := p.protected(ctx, t, seen); err != nil || refusal != "" {
+		return p.keptFrom(t, seen, refusal, err)
+	}
 	wanted, err := p.manifests.Decoded(ctx, t.step.Ref)
 	if err != nil {
 		return taskResult{seen: seen, err: err}
@@ -98,6 +101,16 @@ func withoutMetadata(object map[string]any) map[string]any {
 	content := maps.Clone(object)
 	delete(content, "metadata")
 	return content
+}
+
+// keptFrom is the result for an object that is protected, or of which that is not known.
+func (p *pass) keptFrom(t task, seen Seen, refusal string, err error) taskResult {
+	if err != nil {
+		return taskResult{seen: seen, err: err}
+	}
+	result := p.refuse(t, seen, ReasonCollision, true, refusal)
+	result.protected = true
+	return result
 }
 
 // adopted is true for an object that existed before and that nobody had installed, by the

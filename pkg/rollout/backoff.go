@@ -30,7 +30,7 @@ func (p *pass) backedOff(t task, seen Seen) (taskResult, bool) {
 		return result, true
 	}
 	last, failed := p.memory.failed[t.step.Ref]
-	if !failed || last.attempt != attemptOf(t, seen) || !now.Before(last.until) {
+	if !failed || last.attempt != attemptOf(t, seen) || !now.Before(last.until) || last.failure.Reason == ReasonCollision && p.mayTake(t, seen.Chain) {
 		return taskResult{}, false
 	}
 	return taskResult{outcome: outcome{failure: &last.failure}, seen: seen, backedOff: true}, true

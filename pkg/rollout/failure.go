@@ -113,10 +113,17 @@ func (p *pass) schedule(t task, result taskResult) {
 		p.again(settleFallback)
 		return
 	}
+	if result.protected {
+		// Nobody watches the label of the namespace.
+		p.memory.retry(t.step.Ref, attemptOf(t, result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
+	}
 	switch result.failure.Reason {
 	case ReasonCollision, ReasonPaused, ReasonFrozen, ReasonContested:
 		// The other object is being watched, a pause is ended by the caller, and
-		// a contested object has its own time.
+		// a contested object has its own time. One that is protected is tried again.
+		if result.protected || result.backedOff {
+			p.due(p.memory.failed[t.step.Ref].until)
+		}
 	case ReasonDrifted, ReasonStale:
 		// The same object is judged the same. All the same it is looked at again one day:
 		// nothing that is remembered may last as long as the process.

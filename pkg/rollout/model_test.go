@@ -35,7 +35,8 @@ var (
 var errCrash = errors.New("the process was killed by the test")
 
 func testNames() observe.Names {
-	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", TeardownAnnotation: "penstock.dev/teardown-policy", ManagerPrefix: "penstock/"}
+	return observe.Names{ChainLabel: "penstock.dev/chain", AppliedAnnotation: "penstock.dev/applied", TeardownAnnotation: "penstock.dev/teardown-policy",
+		ProtectLabel: "policy.penstock.dev/protect", TakeOverAnnotation: "penstock.dev/take-over-from", ManagerPrefix: "penstock/"}
 }
 
 // model is a cluster as far as the engine relies on one: objects with owned

@@ -95,7 +95,12 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 			return taskResult{seen: seen}
 		}
 		options = targetclient.ApplyOptions{CreateOnly: true}
-	case Update, Adopt, Recover:
+	case Adopt:
+		if refusal, err := p.protected(ctx, t, seen); err != nil || refusal != "" {
+			return p.keptFrom(t, seen, refusal, err)
+		}
+		options = onto(seen)
+	case Update, Recover:
 		options = onto(seen)
 	case Collision:
 		return p.act(ctx, t, decision, seen)

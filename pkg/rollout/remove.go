@@ -118,6 +118,11 @@ func (r *removal) takePresent(ctx context.Context, t task, entry Entry, seen See
 	if seen.Deleting {
 		return r.refuse(t, seen, ReasonTerminating, false, "is being deleted; it waits for its finalizers")
 	}
+	if refusal, err := r.holdsOthers(ctx, t.step.ID, entry.Revision); err != nil {
+		return taskResult{err: err}
+	} else if refusal != "" {
+		return r.refuse(t, seen, ReasonNotEmpty, true, refusal)
+	}
 	precondition := preconditionOf(seen)
 	err := r.engine.Writer.Delete(ctx, t.step.Ref, precondition)
 	switch {

@@ -98,6 +98,9 @@ type Work struct {
 	Rival Rival
 	// Budget bounds deletions; nil does not.
 	Budget *Budget
+	// TakesFrom are the chains, by the number of a revision, from which that revision may take
+	// objects that their namespace protects, and whose objects may go with a namespace of it.
+	TakesFrom map[int64]map[string]bool
 	// AllowCRDDeletion names the CustomResourceDefinitions that may be deleted
 	// although instances of them exist.
 	AllowCRDDeletion map[string]bool

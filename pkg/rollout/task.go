@@ -59,6 +59,8 @@ type taskResult struct {
 	// forgotten is true when it was ours and is not any more.
 	existing string
 	disowned bool
+	// protected is true when the object's namespace keeps it from us.
+	protected bool
 	// looked is true when a changed object was read, and perhaps repaired.
 	looked bool
 	// lost says what someone else had changed when the object was read.

@@ -30,7 +30,7 @@ type pair struct {
 
 // beside is another chain in the same cluster.
 func (s *saga) beside(owner string) *saga {
-	other := &saga{model: s.model, clock: s.clock, owner: owner, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}}
+	other := &saga{model: s.model, clock: s.clock, owner: owner, bodies: map[manifest.Digest][]byte{}, orphan: map[int64]bool{}, listed: map[int64][]manifest.ID{}}
 	other.restart()
 	return other
 }

@@ -39,6 +39,8 @@ type saga struct {
 	freeze *Freeze
 	rival  Rival
 	budget *Budget
+	// takesFrom are the chains whose protected objects a revision may take.
+	takesFrom map[int64]map[string]bool
 	// deletesAdopted are the revisions whose objects are deleted although they were adopted.
 	deletesAdopted map[int64]bool
 	// listed is what revisions list that were layers once.
@@ -83,7 +85,7 @@ func (s *saga) pass() (Report, error) {
 }
 
 func (s *saga) work() Work {
-	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Rival: s.rival, Budget: s.budget, DeleteAdopted: s.deletesAdopted}
+	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, Rival: s.rival, Budget: s.budget, DeleteAdopted: s.deletesAdopted, TakesFrom: s.takesFrom}
 }
 
 // save is a write too: a process may die before or behind it.

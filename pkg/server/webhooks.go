@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook/governed"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/owners"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 	"github.com/penstock-project/penstock/pkg/right"
@@ -32,10 +33,11 @@ func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.
 	if err != nil {
 		return nil, err
 	}
-	all := []webhook.Webhook{governed.Webhook(
+	all := governed.Webhooks(
 		serviceaccount.MakeUsername(o.Namespace, serviceaccounts.Engine().Name),
 		serviceaccount.MakeUsername(o.Namespace, registration.ServiceAccount),
-	)}
+	)
+	all = append(all, owners.Webhook())
 	if len(resources) > 0 {
 		all = append(all, installlevel.Webhook(resources))
 	}

@@ -21,7 +21,7 @@ import (
 
 // all are the webhooks that there are.
 func all() []webhook.Webhook {
-	return []webhook.Webhook{governed.Webhook("penstock"), installlevel.Webhook([]installlevel.Resource{{Group: "config.openshift.io", Resource: "*"}})}
+	return []webhook.Webhook{governed.Webhooks("penstock")[0], installlevel.Webhook([]installlevel.Resource{{Group: "config.openshift.io", Resource: "*"}})}
 }
 
 const (

@@ -117,7 +117,7 @@ func concerns(update event.UpdateEvent) bool {
 		return true
 	}
 	for _, name := range []string{
-		olmv1alpha1.AllowCRDDeletionAnnotation, olmv1alpha1.AcknowledgeDeletionAnnotation, olmv1alpha1.ReleaseHoldAnnotation, olmv1alpha1.ChangeCauseAnnotation, olmv1alpha1.VersionAnnotation,
+		olmv1alpha1.AllowCRDDeletionAnnotation, olmv1alpha1.TakeOverFromAnnotation, olmv1alpha1.AcknowledgeDeletionAnnotation, olmv1alpha1.ReleaseHoldAnnotation, olmv1alpha1.ChangeCauseAnnotation, olmv1alpha1.VersionAnnotation,
 		olmv1alpha1.HelmReleaseAnnotation, olmv1alpha1.HandedToHelmAnnotation,
 	} {
 		if before.GetAnnotations()[name] != after.GetAnnotations()[name] {

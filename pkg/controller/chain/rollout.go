@@ -31,6 +31,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		Orphan:           map[int64]bool{},
 		Heirs:            map[int64]*targetclient.Heir{},
 		DeleteAdopted:    map[int64]bool{},
+		TakesFrom:        map[int64]map[string]bool{},
 		AllowCRDDeletion: map[string]bool{},
 		Freeze:           v.freeze,
 		Rival:            v.rival(),
@@ -41,6 +42,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		for name := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation], ",") {
 			work.AllowCRDDeletion[strings.TrimSpace(name)] = true
 		}
+		work.TakesFrom[revision.Spec.Revision] = rev.TakesFrom(revision)
 		work.DeleteAdopted[revision.Spec.Revision] = revision.Spec.AdoptedTeardownPolicy == olmv1alpha1.TeardownPolicyDelete
 		if !rev.IsLayer(revision) {
 			work.Orphan[revision.Spec.Revision] = rev.LeavesObjects(revision)

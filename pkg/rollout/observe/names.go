@@ -26,6 +26,12 @@ type Names struct {
 	// TeardownAnnotation, with the value Orphan, asks that the object is left when
 	// it would be deleted; empty for none.
 	TeardownAnnotation string
+	// ProtectLabel, with the value true on a namespace, keeps objects of a chain from all others;
+	// empty for none.
+	ProtectLabel string
+	// TakeOverAnnotation is where whoever uses the engine says from which chains a layer may
+	// take protected objects. Messages name it.
+	TakeOverAnnotation string
 	// ManagerPrefix begins the name of every field manager of ours.
 	ManagerPrefix string
 }

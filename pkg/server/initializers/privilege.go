@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
+	"github.com/penstock-project/penstock/pkg/admission/plugin/owners"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/profileaccess"
 )
@@ -63,6 +64,7 @@ func (c Checks) Initializer() (apiserveradmission.PluginInitializer, error) {
 		InstallLevels: installlevels.Deps{Metrics: installlevels.NewMetrics(c.Metrics)},
 		Approval:      approval.Deps{Authorizer: reviews},
 		ProfileAccess: profileaccess.Deps{Authorizer: reviews},
+		Owners:        owners.Deps{Authorizer: reviews},
 	}, nil
 }
 

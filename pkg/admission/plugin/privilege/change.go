@@ -9,9 +9,11 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // kind of a change that makes Penstock do something in the cluster.
@@ -59,6 +61,8 @@ type change struct {
 	// acknowledged are the CustomResourceDefinitions whose instances may be lost
 	// from now on.
 	acknowledged []string
+	// takes are the extensions whose protected objects the revision may take from now on.
+	takes []string
 	// answers is true when a deletion that was held back goes on.
 	answers bool
 	// helm is the Helm release that the revision names from now on.
@@ -71,6 +75,15 @@ type change struct {
 	// hastens is true when a revision that is rolled out counts as successful where it
 	// did not before.
 	hastens bool
+}
+
+// bypasses are the rights that it takes to take protected objects from other extensions.
+func (c change) bypasses() []right.Right {
+	var rights []right.Right
+	for _, extension := range c.takes {
+		rights = append(rights, right.Bypass(extension))
+	}
+	return rights
 }
 
 // collects tells whether garbage collection deletes a revision whose owner is gone. It may delete
@@ -110,7 +123,7 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 	old, _ := a.GetOldObject().(*olm.ClusterExtensionRevision)
 	switch {
 	case a.GetOperation() == admission.Create && updated != nil:
-		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated), owners: updated.OwnerReferences,
+		c = change{kind: create, revision: updated, armed: rollsBack(updated), acknowledged: acknowledged(updated), takes: takes(updated), owners: updated.OwnerReferences,
 			helm: newHelm(updated, nil), answers: len(answers(updated)) > 0, released: updated.Annotations[v1alpha1.ReleaseHoldAnnotation]}
 	case a.GetOperation() == admission.Update && updated != nil && old != nil:
 		c = changeOfUpdate(updated, old)
@@ -129,14 +142,14 @@ func changeOf(a admission.Attributes, orphans bool) (c change, ok bool) {
 
 func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 	c := change{
-		revision: updated, acknowledged: newly(acknowledged(updated), acknowledged(old)),
+		revision: updated, acknowledged: newly(acknowledged(updated), acknowledged(old)), takes: newly(takes(updated), takes(old)),
 		answers: len(newly(answers(updated), answers(old))) > 0, helm: newHelm(updated, old),
 	}
 	if released := updated.Annotations[v1alpha1.ReleaseHoldAnnotation]; released != old.Annotations[v1alpha1.ReleaseHoldAnnotation] {
 		c.released = released
 	}
 	if old.DeletionTimestamp == nil {
-		c.owners = newOwners(updated.OwnerReferences, old.OwnerReferences)
+		c.owners = request.NewOwners(updated.OwnerReferences, old.OwnerReferences)
 		c.ends = orphaning(old) && !orphaning(updated) || deletesAdopted(updated) && !deletesAdopted(old)
 		c.leaves = orphaning(updated) && !orphaning(old) || deletesAdopted(old) && !deletesAdopted(updated)
 		c.hastens = hastened(updated, old)
@@ -163,7 +176,7 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 		c.kind = teardown
 	case c.kind == "" && c.hastens:
 		c.kind = hasten
-	case c.kind == "" && (c.answers || len(c.acknowledged) > 0 || c.helm != (helmrelease.Release{})):
+	case c.kind == "" && (c.answers || len(c.acknowledged) > 0 || len(c.takes) > 0 || c.helm != (helmrelease.Release{})):
 		c.kind = acknowledge
 	case c.kind == "" && c.released != "":
 		c.kind = release
@@ -188,17 +201,6 @@ func changeOfTeardown(updated, old *olm.ClusterExtensionRevision) (k kind, orpha
 	default:
 		return "", false
 	}
-}
-
-// newOwners returns the owners that were not there before. Garbage collection takes
-// one whose name and uid do not belong together for one that is gone: all of what
-// tells owners apart counts.
-func newOwners(owners, before []metav1.OwnerReference) []metav1.OwnerReference {
-	return slices.DeleteFunc(slices.Clone(owners), func(owner metav1.OwnerReference) bool {
-		return slices.ContainsFunc(before, func(known metav1.OwnerReference) bool {
-			return owner.APIVersion == known.APIVersion && owner.Kind == known.Kind && owner.Name == known.Name && owner.UID == known.UID
-		})
-	})
 }
 
 // rollsBack tells whether Penstock rolls a revision back by itself when it fails.
@@ -247,6 +249,11 @@ func deletesAdopted(revision *olm.ClusterExtensionRevision) bool {
 // acknowledged returns the definitions that a revision lets go.
 func acknowledged(revision *olm.ClusterExtensionRevision) []string {
 	return listed(revision, v1alpha1.AllowCRDDeletionAnnotation)
+}
+
+// takes returns the extensions whose protected objects a revision may take.
+func takes(revision *olm.ClusterExtensionRevision) []string {
+	return listed(revision, v1alpha1.TakeOverFromAnnotation)
 }
 
 // answers returns the deletions that a revision lets go on.

@@ -657,6 +657,40 @@ func TestChanges(t *testing.T) {
 			},
 			code: forbidden, says: []string{"delete customresourcedefinitions.apiextensions.k8s.io b.example.com", "!a.example.com"},
 		},
+		"TakesFromAnother": {
+			reason: "the right to the objects, and to bypass the check of this extension, is none to bypass that of another",
+			situation: func(w *situation) {
+				w.may("lighthouse", all).may("", rule("bypass", "policy.penstock.dev", "privilegechecks", "lighthouse"))
+			},
+			act:  func(w *situation) error { return w.creates(rev(1, web).taking("keep, lighthouse")) },
+			code: forbidden, says: []string{"bypass privilegechecks.policy.penstock.dev keep", "!lighthouse (for"},
+		},
+		"TakesFromAnotherLater": {
+			reason:    "the annotation is set on what exists",
+			situation: func(w *situation) { w.may("lighthouse", all) },
+			act: func(w *situation) error {
+				r := rev(1, web)
+				w.holds(r)
+				return w.updates(r, r.taking("keep"))
+			},
+			code: forbidden, says: []string{"bypass privilegechecks.policy.penstock.dev keep"},
+		},
+		"TakesFromAnotherAllowed": {
+			reason: "the right for that extension, and to the objects",
+			situation: func(w *situation) {
+				w.may("lighthouse", all).may("", rule("bypass", "policy.penstock.dev", "privilegechecks", "keep"))
+			},
+			act: func(w *situation) error { return w.creates(rev(1, web).taking("keep")) },
+		},
+		"TakesFromAnotherStill": {
+			reason:    "nobody is asked about what somebody else was asked about",
+			situation: func(w *situation) {},
+			act: func(w *situation) error {
+				r := rev(1, web).taking("keep")
+				w.holds(r)
+				return w.updates(r, r.taking("keep"))
+			},
+		},
 		"OtherChain": {
 			reason:    "the objects of another chain are not this one's",
 			situation: func(w *situation) { w.may("lighthouse", all) },

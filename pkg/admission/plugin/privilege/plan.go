@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmvalidation "github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -164,7 +165,7 @@ func heldBack(revision *olm.ClusterExtensionRevision, now standing) []held {
 func ownedAnew(c change, now standing) bool {
 	owners := c.owners
 	for _, layer := range layersOf(now.others) {
-		owners = newOwners(owners, layer.OwnerReferences)
+		owners = request.NewOwners(owners, layer.OwnerReferences)
 	}
 	return len(owners) > 0
 }

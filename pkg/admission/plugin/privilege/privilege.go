@@ -25,6 +25,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/fairshare"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/right"
@@ -192,8 +193,17 @@ func (p *Plugin) judgeInTurn(ctx context.Context, c change, i *inquiry) (verdict
 // The first error says what they lack, the second one why that is not known.
 func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
 	bypass := right.Bypass(c.chain)
-	if err := i.all(ctx, []right.Right{bypass}); err != nil {
+	others := c.bypasses()
+	if err := i.all(ctx, append([]right.Right{bypass}, others...)); err != nil {
 		return failed, nil, err
+	}
+	// The right to bypass is one for an extension, and says nothing about another one.
+	if lacking := slices.DeleteFunc(others, i.may); len(lacking) > 0 {
+		var missing []string
+		for _, r := range lacking {
+			missing = append(missing, ask{Right: r, because: "for " + v1alpha1.TakeOverFromAnnotation}.String())
+		}
+		return denied, refusal(i.who, missing, 0, false), nil
 	}
 	if i.may(bypass) {
 		return bypassed, nil, nil

@@ -168,6 +168,13 @@ func (r *revision) acknowledging(names string) *revision {
 	return changed
 }
 
+// taking names extensions whose protected objects may be taken.
+func (r *revision) taking(extensions string) *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.Annotations = map[string]string{v1alpha1.TakeOverFromAnnotation: extensions}
+	return changed
+}
+
 // answering lets a deletion go on that was held back.
 func (r *revision) answering(token string) *revision {
 	changed := r.as(r.Spec.LifecycleState)

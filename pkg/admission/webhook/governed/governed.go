@@ -18,7 +18,7 @@ import (
 
 const (
 	// NamespaceLabel is "true" on a namespace whose governed objects are protected.
-	NamespaceLabel = "policy.penstock.dev/protect"
+	NamespaceLabel = v1alpha1.ProtectLabel
 
 	managerPrefix = "penstock/"
 	// timeoutSeconds is short: an answer takes a millisecond, and while we do not
@@ -26,9 +26,10 @@ const (
 	timeoutSeconds = 3
 )
 
-// Webhook is the protection. Users are those in whose name Penstock writes: they are
-// not asked about.
-func Webhook(users ...string) webhook.Webhook {
+// Webhooks are the protection: of objects, and of the namespaces that they are in. Users are
+// those in whose name Penstock writes. They are not asked about: the engine itself takes no
+// protected object from an extension for somebody else (pkg/rollout, protection.go).
+func Webhooks(users ...string) []webhook.Webhook {
 	own := "["
 	for i, user := range users {
 		if i > 0 {
@@ -37,20 +38,19 @@ func Webhook(users ...string) webhook.Webhook {
 		own += fmt.Sprintf("%q", user)
 	}
 	own += "]"
-	return webhook.Webhook{
-		Name:  "governed",
-		Judge: judge,
-		Registration: webhook.Registration{
-			Rules:          rules(),
-			ObjectLabel:    v1alpha1.ChainLabel,
-			NamespaceLabel: NamespaceLabel,
-			// Who asks for protection does not want it to end with us. Whoever may
-			// bypass, and all controllers of the cluster, are not held up: the host
-			// finds that out before it asks us.
-			FailurePolicy:  admissionregistrationv1.Fail,
-			TimeoutSeconds: timeoutSeconds,
-			Conditions:     conditions(own),
-		},
+	// Users who ask for protection do not want it to end with us. Users who may bypass, and
+	// controllers of the cluster, are not held up: the host finds that out before it asks us.
+	registration := webhook.Registration{
+		NamespaceLabel: NamespaceLabel,
+		FailurePolicy:  admissionregistrationv1.Fail,
+		TimeoutSeconds: timeoutSeconds,
+	}
+	objects, namespaces := registration, registration
+	objects.Rules, objects.ObjectLabel, objects.Conditions = rules(), v1alpha1.ChainLabel, conditions(own)
+	namespaces.Rules, namespaces.Conditions = namespaceRules(), namespaceConditions(own)
+	return []webhook.Webhook{
+		{Name: "governed", Judge: judge, Registration: objects},
+		{Name: "governed-namespace", Judge: judgeNamespace, Registration: namespaces},
 	}
 }
 
@@ -58,10 +58,6 @@ func Webhook(users ...string) webhook.Webhook {
 // among them: the API server keeps managedFields there, and with most kinds labels and
 // owners are taken from the request.
 func rules() []admissionregistrationv1.RuleWithOperations {
-	rule := func(scope admissionregistrationv1.ScopeType, group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
-		return admissionregistrationv1.RuleWithOperations{Operations: operations, Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources, Scope: ptr.To(scope)}}
-	}
 	return []admissionregistrationv1.RuleWithOperations{
 		rule(admissionregistrationv1.NamespacedScope, "*", []string{"*/*"}, admissionregistrationv1.Update, admissionregistrationv1.Delete),
 		// A namespace takes all with it.
@@ -71,11 +67,44 @@ func rules() []admissionregistrationv1.RuleWithOperations {
 	}
 }
 
+// namespaceRules name the deletion of a namespace, which takes all with it that is protected there.
+func namespaceRules() []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{rule(admissionregistrationv1.ClusterScope, "", []string{"namespaces"}, admissionregistrationv1.Delete)}
+}
+
+func rule(scope admissionregistrationv1.ScopeType, group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
+	return admissionregistrationv1.RuleWithOperations{Operations: operations, Rule: admissionregistrationv1.Rule{
+		APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources, Scope: ptr.To(scope)}}
+}
+
+const (
+	// isControlPlane is true for garbage collection, namespaces, kubelets.
+	isControlPlane = "'system:serviceaccounts:kube-system' in request.userInfo.groups || " +
+		"'system:nodes' in request.userInfo.groups || " +
+		"request.userInfo.username in ['system:kube-controller-manager', 'system:apiserver']"
+	// addsOwner is true for an update with an owner that was not there.
+	addsOwner = "request.operation == 'UPDATE' && has(object.metadata.ownerReferences) && " +
+		"(!has(oldObject.metadata.ownerReferences) || !object.metadata.ownerReferences.all(o, oldObject.metadata.ownerReferences.exists(p, p.uid == o.uid)))"
+	// checks is what bypass is asked of.
+	checks = "authorizer.group('policy.penstock.dev').resource('privilegechecks')"
+)
+
+// namespaceConditions leave namespaces that an extension has rolled out to the other webhook. Of
+// all other namespaces nobody knows whose objects are in them, so that it takes the right for all.
+func namespaceConditions(own string) []admissionregistrationv1.MatchCondition {
+	return []admissionregistrationv1.MatchCondition{
+		{Name: "not-being-deleted", Expression: "!has(oldObject.metadata.deletionTimestamp)"},
+		{Name: "not-penstock", Expression: "!(request.userInfo.username in " + own + ")"},
+		{Name: "not-the-control-plane", Expression: "!(" + isControlPlane + ")"},
+		{Name: "may-not-bypass", Expression: "!(has(oldObject.metadata.labels) && '" + v1alpha1.ChainLabel + "' in oldObject.metadata.labels ? " + checks +
+			".name(oldObject.metadata.labels['" + v1alpha1.ChainLabel + "']) : " + checks + ").check('bypass').allowed()"},
+	}
+}
+
 // conditions are cheap ones first: the last one costs an access review. Ordinary
 // writes of status and scale end at the third, and cost no request. A binding is the
 // only creation that we are asked about, and it has our label, or we were not.
 func conditions(own string) []admissionregistrationv1.MatchCondition {
-	const checks = "authorizer.group('policy.penstock.dev').resource('privilegechecks')"
 	return []admissionregistrationv1.MatchCondition{
 		{Name: "has-extension", Expression: "request.operation == 'CREATE' || has(oldObject.metadata.labels) && '" + v1alpha1.ChainLabel + "' in oldObject.metadata.labels"},
 		// Deletion that has begun goes on; finalizers are removed.
@@ -88,11 +117,9 @@ func conditions(own string) []admissionregistrationv1.MatchCondition {
 			"has(f.operation) && f.operation == 'Apply') || " +
 			"has(object.metadata.ownerReferences) && (!has(oldObject.metadata.ownerReferences) || object.metadata.ownerReferences != oldObject.metadata.ownerReferences)"},
 		{Name: "not-penstock", Expression: "!(request.userInfo.username in " + own + ")"},
-		// Garbage collection, namespaces, kubelets: what they delete was decided
-		// elsewhere.
-		{Name: "not-the-control-plane", Expression: "!('system:serviceaccounts:kube-system' in request.userInfo.groups) && " +
-			"!('system:nodes' in request.userInfo.groups) && " +
-			"!(request.userInfo.username in ['system:kube-controller-manager', 'system:apiserver'])"},
+		// Deletions by the control plane were decided elsewhere, and must not hang. The owners
+		// that it adds are what others ask it for: a StatefulSet that is to take claims along.
+		{Name: "not-the-control-plane", Expression: "!(" + isControlPlane + ") || " + addsOwner},
 		// Which extension has rolled out the pod of a binding, the review does not
 		// say: then it takes the right for all.
 		{Name: "may-not-bypass", Expression: "!(request.operation == 'CREATE' ? " + checks + " : " + checks +
@@ -129,6 +156,16 @@ func judge(r webhook.Review) string {
 		}
 	}
 	return ""
+}
+
+// judgeNamespace refuses to delete a namespace that protects objects.
+func judgeNamespace(r webhook.Review) string {
+	if r.Operation != admissionv1.Delete || r.Kind != "Namespace" || r.Group != "" || r.Old == nil || r.Old.Metadata.DeletionTimestamp != nil ||
+		r.Old.Metadata.Labels[NamespaceLabel] != "true" {
+		return ""
+	}
+	return fmt.Sprintf("deleting %s is not allowed: it protects the objects that extensions have rolled out in it (label %s). "+
+		"Remove the label, or ask for the verb bypass on privilegechecks.policy.penstock.dev, of all names", r, NamespaceLabel)
 }
 
 // judgeBinding refuses to move a pod to another chain. Nothing but a pod's own

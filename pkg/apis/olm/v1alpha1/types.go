@@ -93,6 +93,13 @@ const (
 	// them. Its value lists the CustomResourceDefinitions by name, separated
 	// by commas.
 	AllowCRDDeletionAnnotation = "penstock.dev/allow-crd-deletion"
+	// ProtectLabel, with the value "true" on a namespace, protects the objects that extensions
+	// have rolled out there.
+	ProtectLabel = "policy.penstock.dev/protect"
+	// TakeOverFromAnnotation, set on a revision, lists extensions, separated by commas, from
+	// which the revision may take objects that their namespace protects. It needs the verb
+	// bypass on privilegechecks.policy.penstock.dev for each of them.
+	TakeOverFromAnnotation = "penstock.dev/take-over-from"
 	// AcknowledgeDeletionAnnotation, set on a revision, lets deletions go on
 	// that somebody has to answer for: the words that status of that revision asks for,
 	// several separated by commas. It is refused before status asks for it; but whoever

@@ -1,0 +1,79 @@
+// Package owners is the admission plugin that keeps the right to patch apart from the right to
+// delete: garbage collection, which may delete anything, deletes an object whose owner is gone or
+// never was. So a user who adds an owner to an object of our API needs the right to delete it.
+// OwnerReferencesPermissionEnforcement of kube-apiserver asks the same, where it is switched on.
+package owners
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// PluginName is under which the plugin is switched off.
+const PluginName = "Owners"
+
+// Deps is what the plugin needs.
+type Deps struct {
+	// Authorizer answers from the cluster, past every cache.
+	Authorizer authorizer.UnconditionalAuthorizer
+}
+
+// Plugin is the admission plugin. It needs SetDeps before it is used.
+type Plugin struct {
+	*admission.Handler
+	deps Deps
+}
+
+var (
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+)
+
+// New returns the plugin.
+func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Update)} }
+
+// SetDeps gives the plugin what it needs.
+func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
+
+// ValidateInitialization says what is missing.
+func (p *Plugin) ValidateInitialization() error {
+	if p.deps.Authorizer == nil {
+		return fmt.Errorf("admission plugin %s was given no authorizer", PluginName)
+	}
+	return nil
+}
+
+// Validate admits updates that add no owner, or whose author may delete the object. Whether the
+// owner exists is not asked: it may be deleted at once, and tools that restore write owners first.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if group := a.GetResource().Group; !slices.Contains([]string{olm.GroupName, hco.GroupName}, group) || request.IsInternal(ctx, a.GetUserInfo()) {
+		return nil
+	}
+	updated, err := meta.Accessor(a.GetObject())
+	if err != nil {
+		return nil //nolint:nilerr // an object without metadata, as some subresources have, has no owners
+	}
+	old, err := meta.Accessor(a.GetOldObject())
+	if err != nil || len(request.NewOwners(updated.GetOwnerReferences(), old.GetOwnerReferences())) == 0 {
+		return nil //nolint:nilerr // as above
+	}
+	needed := right.Right{Verb: "delete", Group: a.GetResource().Group, Resource: a.GetResource().Resource, Namespace: a.GetNamespace(), Name: a.GetName()}
+	allowed, err := needed.Has(ctx, p.deps.Authorizer, a.GetUserInfo())
+	switch {
+	case allowed:
+		return nil
+	case err != nil:
+		return right.Unknown(err)
+	}
+	return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: an object is deleted when an owner of it is gone, so adding an owner needs the right to delete the object; you may not %s", needed))
+}
