@@ -92,7 +92,7 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 		},
 		Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, Packs: term.Packs,
 		As:  func(who user.Info) (chartkind.Revisions, error) { return as.as(who) },
-		Key: author.NewKey(term.Digester.SecretKey), Charts: charts{catalogImages{s.Catalogs}}, Clock: clock.RealClock{},
+		Key: author.NewKey(term.Digester.SecretKey), Charts: charts{catalogImages{s.Catalogs}}, Pool: s.pool, Clock: clock.RealClock{},
 	}, nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/controller/freeze"
+	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/controller/retention"
 	"github.com/penstock-project/penstock/pkg/controller/rolloutevents"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
@@ -44,10 +45,14 @@ type Settings struct {
 	ByHelm func() bool
 	// KeepReleases keeps the Secrets of Helm releases whose objects the engine has taken over.
 	KeepReleases bool
+
+	// pool bounds what all controllers together pull and render.
+	pool *rendering.Pool
 }
 
 // Controllers are the loops that run where this replica is the leader.
 func (s *Settings) Controllers() []leadership.Controller {
+	s.pool = rendering.NewPool()
 	controllers := []leadership.Controller{
 		{Name: "chain", Start: s.startChains},
 		{Name: "plan", Start: s.startPlans},

@@ -23,6 +23,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
@@ -41,7 +42,7 @@ const (
 
 const (
 	// kindWorkers, passWorkers and statusWorkers are how many ChartKinds and custom resources
-	// are looked at at a time. Rendering takes a process each.
+	// are looked at at a time.
 	kindWorkers, passWorkers, statusWorkers = 2, 4, 4
 	// retryFirst and retryMost bound the time between two attempts.
 	retryFirst = 500 * time.Millisecond
@@ -119,6 +120,8 @@ type Options struct {
 	Definitions Definitions
 	// Capabilities are read each time that a chart is rendered.
 	Capabilities Capabilities
+	// Pool bounds what is rendered at a time.
+	Pool *rendering.Pool
 	// Program renders charts; empty is the one that runs.
 	Program string
 	Clock   clock.WithTicker
@@ -175,6 +178,9 @@ func (c *Controller) Run(ctx context.Context) error {
 // errAgain asks for another pass, a while later. What is wrong is in status already.
 var errAgain = errors.New("to be tried again")
 
+// errRendering says that a pass ended because a chart is rendered: the result brings the next one.
+var errRendering = errors.New("being rendered")
+
 // work does what a queue asks for until it is shut down.
 func work[K comparable](ctx context.Context, queue workqueue.TypedRateLimitingInterface[K], do func(context.Context, K) error, complaint string) {
 	for {
@@ -185,6 +191,8 @@ func work[K comparable](ctx context.Context, queue workqueue.TypedRateLimitingIn
 		err := do(ctx, key)
 		switch {
 		case ctx.Err() != nil:
+		case errors.Is(err, errRendering):
+			// That nothing has failed yet ends no back-off.
 		case errors.Is(err, errAgain), apierrors.IsConflict(err):
 			queue.AddRateLimited(key)
 		case err != nil:

@@ -23,12 +23,39 @@ import (
 	chartsource "github.com/penstock-project/penstock/pkg/source/chart"
 )
 
-// render makes the objects.
+// made is what came of a chart: objects, or why there are none.
+type made struct {
+	rendered source.Rendered
+	stopped  *halt
+}
+
+// render makes the objects, beside the passes: the pass ends, and another one comes when there is a
+// result. Custom resources of a namespace share what there is with those of others.
 func (v *visit) render(ctx context.Context) (source.Rendered, *halt) {
 	generated, err := v.generated(ctx)
 	if err != nil {
 		return source.Rendered{}, retry(fmt.Errorf("reading the generated Secrets of %s: %w", v.extension, err))
 	}
+	// What was generated comes from the newest revision that has it.
+	digest := v.wanted
+	if newest := v.newest(); newest != nil {
+		digest += " " + newest.Name
+	}
+	tenant := "chartkind/" + v.name + "/" + v.object.GetNamespace()
+	result, ready := v.jobs.Do(ctx, v.key, digest, func(ctx context.Context) (out made) {
+		if err := v.Pool.Render(ctx, tenant, func() { out.rendered, out.stopped = v.renderNow(ctx, generated) }); err != nil {
+			out.stopped = &halt{quiet: true}
+		}
+		return out
+	}, func() { v.passes.Add(v.key) })
+	if !ready {
+		return source.Rendered{}, &halt{quiet: true, rendering: true}
+	}
+	return result.rendered, result.stopped
+}
+
+// renderNow runs the process that renders.
+func (v *visit) renderNow(ctx context.Context, generated []chartsource.GeneratedSecret) (source.Rendered, *halt) {
 	cluster, err := v.Capabilities.Capabilities(ctx, "")
 	if err != nil {
 		return source.Rendered{}, retry(fmt.Errorf("reading what the cluster serves, for the chart of %s: %w", v.extension, err))

@@ -35,6 +35,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -138,7 +139,7 @@ func (p *plane) run() (stop func()) {
 			return Account{Objects: p.host, Metadata: p.metadata}, nil
 		},
 		As:  func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
-		Key: p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Clock: clock.RealClock{},
+		Key: p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Pool: rendering.NewPool(), Clock: clock.RealClock{},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/right"
 )
@@ -358,6 +359,7 @@ func (c *Controller) writeKindStatus(ctx context.Context, object *unstructured.U
 func (c *Controller) begin(ctx context.Context, s *served) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
+	s.jobs = rendering.NewJobs[made]()
 	s.passes, s.looks, s.begun = newQueue[string](c.Clock), newQueue[string](c.Clock), c.Clock.Now()
 	s.prepare()
 	s.stop = func() {
@@ -365,6 +367,7 @@ func (c *Controller) begin(ctx context.Context, s *served) {
 		s.passes.ShutDown()
 		s.looks.ShutDown()
 		running.Wait()
+		s.jobs.Wait()
 	}
 	c.mu.Lock()
 	c.running[s.name] = s

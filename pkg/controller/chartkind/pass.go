@@ -47,6 +47,8 @@ type halt struct {
 	again bool
 	// quiet leaves the status as it is: a watch brings the next pass.
 	quiet bool
+	// rendering is true while the chart is rendered: the result brings the next pass.
+	rendering bool
 	// err is told in the log.
 	err error
 }
@@ -97,8 +99,11 @@ func (s *served) pass(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	if outcome.again {
+	switch {
+	case outcome.again:
 		return errAgain
+	case outcome.rendering:
+		return errRendering
 	}
 	return nil
 }
@@ -249,6 +254,7 @@ func (v *visit) remember() {
 
 // forget drops what is kept of a custom resource that is gone.
 func (s *served) forget(key string) {
+	s.jobs.Forget(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.expected, key)

@@ -24,6 +24,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
+	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
@@ -56,7 +57,9 @@ type served struct {
 	// passes are the custom resources of which a revision is to be made, and looks those whose
 	// Ready and Progressing are to be told, as namespace/name.
 	passes, looks workqueue.TypedRateLimitingInterface[string]
-	resources     cache.SharedIndexInformer
+	// jobs render.
+	jobs      *rendering.Jobs[made]
+	resources cache.SharedIndexInformer
 	// inputs are the informers of kinds of inputs, by the name of the input.
 	inputs map[string]cache.SharedIndexInformer
 

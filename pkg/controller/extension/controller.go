@@ -27,6 +27,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/crdsafety"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -136,6 +137,8 @@ type Options struct {
 	Target    string
 	Inventory *inventory.Inventory
 	Images    Images
+	// Pool bounds what is pulled and rendered at a time.
+	Pool *rendering.Pool
 	// Definitions are compared by Safety.
 	Definitions Definitions
 	Safety      *crdsafety.Checker
@@ -167,6 +170,8 @@ type Controller struct {
 	Options
 	queue    workqueue.TypedRateLimitingInterface[string]
 	rendered renderings
+	// jobs pull and render.
+	jobs     *rendering.Jobs[made]
 	measured Metrics
 
 	mu sync.Mutex
@@ -185,7 +190,7 @@ type Controller struct {
 // New returns a controller that sends no request before Run.
 func New(o Options) *Controller {
 	return &Controller{
-		Options: o, rendered: newRenderings(), waiting: map[string]bool{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
+		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryMost),
 			workqueue.TypedRateLimitingQueueConfig[string]{Clock: o.Clock}),
@@ -196,6 +201,7 @@ func New(o Options) *Controller {
 func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("extensions"))
 	var running sync.WaitGroup
+	defer c.jobs.Wait()
 	defer running.Wait()
 	defer c.queue.ShutDown() // the workers wait for it
 	var err error
@@ -237,6 +243,8 @@ func (c *Controller) next(ctx context.Context) bool {
 	err := c.reconcile(ctx, name)
 	switch {
 	case ctx.Err() != nil:
+	case errors.Is(err, errRendering):
+		// The result brings the next pass. That nothing has failed yet ends no back-off.
 	case errors.Is(err, errAgain), apierrors.IsConflict(err):
 		c.queue.AddRateLimited(name)
 	case err != nil:
@@ -250,3 +258,6 @@ func (c *Controller) next(ctx context.Context) bool {
 
 // errAgain asks for another pass, a while later. What is wrong is in status already.
 var errAgain = errors.New("to be tried again")
+
+// errRendering says that a pass ended because something is pulled or rendered.
+var errRendering = errors.New("being pulled or rendered")

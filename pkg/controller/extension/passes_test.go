@@ -37,6 +37,12 @@ func (p *plane) pass(c *Controller) bool {
 	p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
 	name, _ := c.queue.Get()
 	err := c.reconcile(p.Context(), name)
+	for errors.Is(err, errRendering) {
+		c.queue.Done(name)
+		p.await("it is rendered", func() bool { return c.queue.Len() > 0 })
+		name, _ = c.queue.Get()
+		err = c.reconcile(p.Context(), name)
+	}
 	if err != nil && !errors.Is(err, errAgain) {
 		p.Error(err)
 	}

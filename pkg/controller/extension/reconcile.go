@@ -47,6 +47,8 @@ type halt struct {
 	// quiet leaves the status as it is: what is to be said comes with the next pass, which a
 	// watch brings.
 	quiet bool
+	// rendering is true while something is pulled or rendered: the result brings the next pass.
+	rendering bool
 	// err is told in the log; nil for what the status says alone.
 	err error
 }
@@ -89,6 +91,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 		c.wait(name, false)
 		c.forgetLeftAlone(name)
 		c.rendered.forget(name)
+		c.jobs.Forget(name)
 		return nil
 	}
 	asked, err := extension.From(object)
@@ -120,8 +123,11 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if outcome.again {
+	switch {
+	case outcome.again:
 		return errAgain
+	case outcome.rendering:
+		return errRendering
 	}
 	return nil
 }
@@ -131,6 +137,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 func (v *visit) leave(ctx context.Context) error {
 	v.wait(v.extension.Name, false)
 	v.rendered.forget(v.extension.Name)
+	v.jobs.Forget(v.extension.Name)
 	if stopped := v.findRevisions(ctx); stopped != nil && stopped.Result != status.NameTaken {
 		return stopped.err // nil for a record that cannot be read: its change is an event
 	}

@@ -34,8 +34,9 @@ type phaseRefs struct {
 	refs []manifest.Ref
 }
 
-// render pulls an image for somebody and makes objects of it. What was made last for the same wish is used
-// again: a revision that was refused is tried again without a pull.
+// render pulls an image for somebody and makes objects of it, beside the passes: the pass ends, and
+// another one comes when there is a result. What was made last for the same wish is used again: a
+// revision that was refused is tried again without a pull.
 func (v *visit) render(ctx context.Context, name name, wish *wish) (*content, *halt) {
 	digest := wish.digest()
 	if known := v.rendered.find(v.extension.Name, digest); known != nil {
@@ -44,9 +45,42 @@ func (v *visit) render(ctx context.Context, name name, wish *wish) (*content, *h
 	if stopped := v.mayPull(ctx, name); stopped != nil {
 		return nil, stopped
 	}
-	began := v.Clock.Now()
-	pulled, err := v.Images.Pull(ctx, wish.ref)
-	v.measured.Pulled(v.Clock.Since(began), err)
+	made, ready := v.jobs.Do(ctx, v.extension.Name, digest,
+		func(ctx context.Context) made { return v.pull(ctx, name, wish) },
+		func() { v.queue.Add(v.extension.Name) })
+	if !ready {
+		return nil, &halt{Outcome: status.Outcome{Result: status.Pending}, quiet: true, rendering: true}
+	}
+	if made.content != nil {
+		v.rendered.keep(v.extension.Name, digest, made.content)
+	}
+	return made.content, made.stopped
+}
+
+// made is what came of an image: objects, or why there are none.
+type made struct {
+	content *content
+	stopped *halt
+}
+
+// pull does the work of render, beside the passes.
+func (v *visit) pull(ctx context.Context, name name, wish *wish) made {
+	content, stopped := v.pullFor(ctx, name, wish)
+	return made{content, stopped}
+}
+
+func (v *visit) pullFor(ctx context.Context, name name, wish *wish) (*content, *halt) {
+	// Whoever wrote the extension shares what there is, whatever ServiceAccounts are named.
+	author := name.author.GetName()
+	var pulled *Pulled
+	var err error
+	if waiting := v.Pool.Pull(ctx, author, func() {
+		began := v.Clock.Now()
+		pulled, err = v.Images.Pull(ctx, wish.ref)
+		v.measured.Pulled(v.Clock.Since(began), err)
+	}); waiting != nil {
+		return nil, retry(status.PullFailed, waiting)
+	}
 	if err != nil {
 		var refused *image.Refused
 		if errors.As(err, &refused) {
@@ -62,14 +96,17 @@ func (v *visit) render(ctx context.Context, name name, wish *wish) (*content, *h
 	if err != nil {
 		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
 	}
-	made, stopped := v.renderAs(ctx, name, wish, format, pulled)
+	var made *content
+	var stopped *halt
+	if waiting := v.Pool.Render(ctx, author, func() { made, stopped = v.renderAs(ctx, name, wish, format, pulled) }); waiting != nil {
+		return nil, retry(status.Failed, waiting)
+	}
 	if stopped != nil {
 		return nil, stopped
 	}
 	if made.refs, err = v.digests(made.Phases); err != nil {
 		return nil, stop(status.InvalidManifests, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
 	}
-	v.rendered.keep(v.extension.Name, digest, made)
 	return made, nil
 }
 
@@ -214,10 +251,10 @@ func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 // and again.
 type renderings struct {
 	mu   *sync.Mutex
-	kept map[string]rendering
+	kept map[string]lastRendering
 }
 
-type rendering struct {
+type lastRendering struct {
 	digest  string
 	content *content
 	size    int
@@ -227,7 +264,9 @@ type rendering struct {
 // 0.1 MB, and at most 16.
 const mostRendered = 32 << 20
 
-func newRenderings() renderings { return renderings{mu: &sync.Mutex{}, kept: map[string]rendering{}} }
+func newRenderings() renderings {
+	return renderings{mu: &sync.Mutex{}, kept: map[string]lastRendering{}}
+}
 
 func (r renderings) find(name, digest string) *content {
 	r.mu.Lock()
@@ -253,7 +292,7 @@ func (r renderings) keep(name, digest string, made *content) {
 		delete(r.kept, other) // whichever: it is rendered again
 		all -= one.size
 	}
-	r.kept[name] = rendering{digest: digest, content: made, size: size}
+	r.kept[name] = lastRendering{digest: digest, content: made, size: size}
 }
 
 func (r renderings) forget(name string) {
