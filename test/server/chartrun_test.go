@@ -97,7 +97,12 @@ func (i *installation) secret(name string, authority, certificate, key []byte) {
 // the host reaches them.
 func (i *installation) install(version string, v values) {
 	i.t.Helper()
-	manifests := rendered(i.t, version, v)
+	i.apply(rendered(i.t, version, v))
+}
+
+// apply is install of manifests.
+func (i *installation) apply(manifests string) {
+	i.t.Helper()
 	out := i.KubectlInput(manifests, "apply", "--server-side", "--field-manager=helm", "--force-conflicts", "--validate=strict", "-f", "-")
 	if out.ExitCode != 0 || out.Stderr != "" {
 		i.t.Fatal(out)

@@ -78,6 +78,10 @@ func clusterRights() []reasonedRule {
 	)
 }
 
+// setOwner is asked for by the admission plugin OwnerReferencesPermissionEnforcement, which
+// OpenShift has on.
+const setOwner = "--register: an owner for them, where the cluster asks for this right before it lets anybody set one"
+
 // registrationRights are what --register takes besides. Whoever gives rights must
 // have them, or escalate and bind.
 func registrationRights(versions []schema.GroupVersion) []reasonedRule {
@@ -92,6 +96,7 @@ func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 		to("--register: the namespace", "", all("namespaces"), all("create")),
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("create", "list", "watch")),
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("get", "patch"), apiServices...),
+		to(setOwner, "apiregistration.k8s.io", all("apiservices"), all("delete"), apiServices...),
 		to("--register: the definitions of ClusterCatalogs, ClusterExtensions and ChartKinds", "apiextensions.k8s.io", all("customresourcedefinitions"), all("create")),
 		to("--register: the definitions of ClusterCatalogs, ClusterExtensions and ChartKinds", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
@@ -102,6 +107,7 @@ func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 		to("--register: webhooks", admission, all("validatingwebhookconfigurations", "mutatingwebhookconfigurations"), all("create")),
 		to("--register: webhooks", admission, all("validatingwebhookconfigurations"), all("get", "patch"), registration.WebhookConfiguration),
 		to("--register: webhooks", admission, all("mutatingwebhookconfigurations"), all("patch"), registration.WebhookConfiguration),
+		to(setOwner, admission, all("validatingwebhookconfigurations", "mutatingwebhookconfigurations"), all("delete"), registration.WebhookConfiguration),
 	}
 }
 
@@ -143,10 +149,10 @@ func WriteServerRights(w io.Writer, namespace string, versions []schema.GroupVer
 		"# hack/update-deploy.sh. TestLeastRights runs the server with these rights alone.\n")
 	y.object("", "v1", "ServiceAccount", registration.ServiceAccount, namespace, nil)
 	own := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: registration.ServiceAccount, Namespace: namespace}
-	y.role("", "penstock-server", "", append(clusterRights(), registrationRights(versions)...))
-	y.bind("penstock-server", "", "ClusterRole", "penstock-server", own)
-	y.role("", "penstock-server", namespace, namespaceRights())
-	y.bind("penstock-server", namespace, "Role", "penstock-server", own)
+	y.role("", registration.ServerRole, "", append(clusterRights(), registrationRights(versions)...))
+	y.bind(registration.ServerRole, "", "ClusterRole", registration.ServerRole, own)
+	y.role("", registration.ServerRole, namespace, namespaceRights())
+	y.bind(registration.ServerRole, namespace, "Role", registration.ServerRole, own)
 	// Who the callers are, and what they may do.
 	y.bind("penstock-delegation", "", "ClusterRole", "system:auth-delegator", own)
 	y.bind("penstock-authentication", metav1.NamespaceSystem, "Role", "extension-apiserver-authentication-reader", own)

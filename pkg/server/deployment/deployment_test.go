@@ -72,7 +72,6 @@ func TestChart(t *testing.T) {
 		"templates/rbac-engine.yaml": "deploy/base/rbac-engine.yaml",
 		"templates/rbac-users.yaml":  "deploy/base/rbac-users.yaml",
 		"templates/service.yaml":     "deploy/base/service.yaml",
-		"templates/apiservice.yaml":  "deploy/base/apiservice.yaml",
 		"files/prometheusrule.yaml":  "monitoring/prometheusrule.yaml",
 		"files/servicemonitor.yaml":  "monitoring/servicemonitor.yaml",
 		"files/dashboard.json":       "monitoring/dashboard.json",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -78,6 +79,8 @@ type Options struct {
 type Registration struct {
 	options Options
 	now     func() time.Time
+	// owned is true once ServerRole was found.
+	owned atomic.Bool
 }
 
 // New returns a registration. It sends no request.
@@ -203,7 +206,12 @@ func (r *Registration) keepService(ctx context.Context) (metav1.Object, error) {
 
 func (r *Registration) applyAPIService(ctx context.Context, version schema.GroupVersion, port int, stamp string) (*apiregistrationv1.APIService, error) {
 	name := APIServiceName(version)
+	owner, err := r.owner(ctx)
+	if err != nil {
+		return nil, err
+	}
 	service := applyregistrationv1.APIService(name).
+		WithOwnerReferences(owner...).
 		WithAnnotations(map[string]string{registeredAnnotation: stamp}).
 		WithSpec(applyregistrationv1.APIServiceSpec().
 			WithGroup(version.Group).

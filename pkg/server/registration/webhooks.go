@@ -32,9 +32,13 @@ func (r *Registration) applyWebhooks(ctx context.Context) error {
 }
 
 func (r *Registration) writeWebhooks(ctx context.Context, port int) (*admissionv1.ValidatingWebhookConfiguration, error) {
+	owner, err := r.owner(ctx)
+	if err != nil {
+		return nil, err
+	}
 	configuration := webhook.Configuration(WebhookConfiguration, r.options.Webhooks, webhook.Address{
 		Namespace: r.options.Namespace, Service: ServiceName, Port: int32(port), CABundle: r.options.Trust.Bundle(),
-	})
+	}).WithOwnerReferences(owner...)
 	applied, err := r.options.Core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Apply(ctx, configuration,
 		managedobject.ApplyOptions())
 	if err != nil {
@@ -72,7 +76,12 @@ func (r *Registration) keepWebhooks(ctx context.Context) (metav1.Object, error) 
 // writeMutatingWebhooks writes those that change objects. All of them lead through
 // kube-apiserver, so nothing depends on our port and certificate.
 func (r *Registration) writeMutatingWebhooks(ctx context.Context) (*admissionv1.MutatingWebhookConfiguration, error) {
-	configuration := webhook.MutatingConfiguration(WebhookConfiguration, r.options.Webhooks, webhook.Address{Namespace: r.options.Namespace})
+	owner, err := r.owner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	configuration := webhook.MutatingConfiguration(WebhookConfiguration, r.options.Webhooks, webhook.Address{Namespace: r.options.Namespace}).
+		WithOwnerReferences(owner...)
 	applied, err := r.options.Core.AdmissionregistrationV1().MutatingWebhookConfigurations().Apply(ctx, configuration, managedobject.ApplyOptions())
 	if err != nil {
 		return nil, fmt.Errorf("applying mutatingwebhookconfiguration %s: %w", WebhookConfiguration, err)
