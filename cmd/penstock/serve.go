@@ -82,7 +82,7 @@ func serve(options *server.Options, settings *app.Settings) error {
 	if err := settings.Catalogs.Validate(); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)
 	}
-	options.Companions, options.Catalogs = []server.Companion{settings.Catalogs.Companion}, settings.Catalogs.Inventory
+	options.Companions, options.Catalogs = []server.Companion{settings.Catalogs}, settings.Catalogs.Inventory
 	settings.ByHelm = func() bool { return !options.Enabled(server.BoxcutterRuntime) }
 	options.Controllers, options.Profiles = settings.Controllers(), app.Profiles()
 	if err := server.Run(ctx, options); err != nil {

@@ -19,12 +19,18 @@ func fillIn(options *server.Options, settings *app.Settings, changed func(flag s
 		}
 		options.Kubeconfig = files[0]
 	}
-	// Who registers by the name localhost is reached from this machine alone.
+	if settings.Catalogs.Dir == "" && options.DataDir != "" {
+		settings.Catalogs.Dir = filepath.Join(options.DataDir, "catalogs")
+	}
+	// A process that registers by the name localhost is reached from this machine alone.
+	serving := options.Recommended.SecureServing
 	if options.Register && options.RegisterHost == server.DefaultRegisterHost && options.RegisterServicePort == 0 && !changed("bind-address") {
-		options.Recommended.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
-		if !changed("catalog-addr") {
-			settings.Catalogs.Addr = "127.0.0.1" + app.DefaultCatalogAddr
-		}
+		serving.BindAddress = net.IPv4(127, 0, 0, 1)
+	}
+	// On loopback the content of catalogs takes any free port, so that a second process finds
+	// its ports free with another --secure-port.
+	if serving.BindAddress.IsLoopback() && !changed("catalog-addr") {
+		settings.Catalogs.Addr = net.JoinHostPort(serving.BindAddress.String(), "0")
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,8 +47,7 @@ const (
 type Catalogs struct {
 	// Addr is where their content is served; empty for nowhere.
 	Addr string
-	// Dir is where they are on disk; empty for a folder in the directory of the embedded
-	// store, and without one, for no catalogs at all.
+	// Dir is where they are on disk; empty for no catalogs.
 	Dir string
 	// Registries say how registries are reached.
 	Registries image.Registries
@@ -136,13 +134,19 @@ func (c *Catalogs) pullSecret() (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// Companion is what runs on every replica.
-func (c *Catalogs) Companion(ctx context.Context, with server.Surroundings) (func(context.Context), error) {
-	dir := c.Dir
-	if dir == "" && with.DataDir != "" {
-		dir = filepath.Join(with.DataDir, "catalogs")
+var _ server.Companion = &Catalogs{}
+
+// Listen implements server.Companion. Without a directory there are no catalogs.
+func (c *Catalogs) Listen() (net.Listener, error) {
+	if c.Addr == "" || c.Dir == "" {
+		return nil, nil
 	}
-	if dir == "" {
+	return contentserver.Listen(c.Addr)
+}
+
+// Prepare implements server.Companion.
+func (c *Catalogs) Prepare(ctx context.Context, with server.Surroundings, listener net.Listener) (func(context.Context), error) {
+	if c.Dir == "" {
 		klog.FromContext(ctx).Info("Going without a feature", "feature", "ClusterCatalogs", "reason", "--catalog-dir is missing: it is where catalogs are kept")
 		c.Inventory.MarkComplete() // there are none, and lists of packages say so
 		return func(context.Context) {}, nil
@@ -151,16 +155,12 @@ func (c *Catalogs) Companion(ctx context.Context, with server.Surroundings) (fun
 	if err != nil {
 		return nil, err
 	}
-	var listener net.Listener
-	if c.Addr != "" {
-		if listener, err = contentserver.Listen(c.Addr); err != nil {
-			return nil, err
-		}
+	if listener != nil {
 		port := listener.Addr().(*net.TCPAddr).Port
 		options.Base = "https://" + net.JoinHostPort(with.ReachedAt, strconv.Itoa(port)) + strings.TrimSuffix(contentserver.Root, "/")
 		klog.FromContext(ctx).Info("Listening for requests for the content of catalogs", "address", listener.Addr().String(), "url", options.Base)
 	}
-	run := &catalogsRun{catalogs: c, options: options, access: access, dir: dir, listener: listener, certificate: with.Certificate, tls: with.TLS}
+	run := &catalogsRun{catalogs: c, options: options, access: access, dir: c.Dir, listener: listener, certificate: with.Certificate, tls: with.TLS}
 	if err := with.Metrics.Register(run); err != nil {
 		return nil, fmt.Errorf("registering the metrics of catalogs: %w", err)
 	}

@@ -3,17 +3,25 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/server/registration"
 )
 
-// Companion is prepared with a server, and runs beside its API on every replica, whether or
-// not it leads, until its context ends.
-type Companion func(ctx context.Context, with Surroundings) (run func(context.Context), err error)
+// Companion runs beside the API on every replica, whether or not it leads.
+type Companion interface {
+	// Listen opens its port, nil when it needs none. It is called before this process writes
+	// anything to the host.
+	Listen() (net.Listener, error)
+	// Prepare returns a function that serves on the listener until its context ends.
+	Prepare(ctx context.Context, with Surroundings, listener net.Listener) (run func(context.Context), err error)
+}
 
 // Surroundings are what a Companion has of the server.
 type Surroundings struct {
@@ -22,8 +30,6 @@ type Surroundings struct {
 	Host func(component string) *rest.Config
 	// Namespace of the host for everything that belongs to this process.
 	Namespace string
-	// DataDir is the directory of the embedded store, empty with an etcd elsewhere.
-	DataDir string
 	// ReachedAt is the name at which clients in the cluster reach this process. The
 	// certificate is for it.
 	ReachedAt string
@@ -40,19 +46,47 @@ type Surroundings struct {
 func (s *Server) prepareCompanions(ctx context.Context) error {
 	o, serving := s.options, s.generic.SecureServingInfo
 	with := Surroundings{
-		Host: s.host.ConfigFor, Namespace: o.Namespace, DataDir: o.DataDir, ReachedAt: o.RegisterHost,
+		Host: s.host.ConfigFor, Namespace: o.Namespace, ReachedAt: o.RegisterHost,
 		Certificate: serving.Cert.CurrentCertKeyContent, Metrics: s.process,
 		TLS: &tls.Config{MinVersion: serving.MinTLSVersion, CipherSuites: serving.CipherSuites, CurvePreferences: serving.CurvePreferences},
 	}
 	if o.RegisterServicePort != 0 {
 		with.ReachedAt = registration.ServiceName + "." + o.Namespace + ".svc"
 	}
-	for _, prepare := range o.Companions {
-		run, err := prepare(ctx, with)
+	for i, companion := range o.Companions {
+		run, err := companion.Prepare(ctx, with, s.listeners[i])
 		if err != nil {
 			return fmt.Errorf("preparing what runs beside the API: %w", err)
 		}
 		s.companions = append(s.companions, run)
 	}
 	return nil
+}
+
+// listen opens all ports: that of the API, and those of companions.
+func (s *Server) listen() error {
+	if err := listen(s.options); err != nil {
+		return err
+	}
+	for _, companion := range s.options.Companions {
+		listener, err := companion.Listen()
+		if err != nil {
+			return err
+		}
+		s.listeners = append(s.listeners, listener)
+	}
+	return nil
+}
+
+// closeListeners closes the ports of a run that does not begin, so that the next one finds
+// them free. Serving closes them, too.
+func (s *Server) closeListeners() {
+	for _, listener := range append(s.listeners, s.options.Recommended.SecureServing.Listener) {
+		if listener == nil {
+			continue
+		}
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			klog.Background().Error(err, "A port could not be closed", "address", listener.Addr().String())
+		}
+	}
 }

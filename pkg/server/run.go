@@ -125,6 +125,7 @@ func runOn(ctx context.Context, o *Options, h *host.Host, db *database.Database)
 	if err != nil {
 		return err
 	}
+	defer server.closeListeners()
 	// Another run must be found where this one was; its listener is closed then.
 	o.Recommended.SecureServing.BindPort, o.Recommended.SecureServing.Listener = run.Recommended.SecureServing.BindPort, nil
 	return server.run(ctx)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"net"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/redact"
@@ -62,6 +63,7 @@ type Server struct {
 	liveness     *leadership.Liveness
 	term         *leadership.Metrics
 	process      *prometheus.Registry // metrics of this replica
+	listeners    []net.Listener       // of companions, nil where one needs none
 	companions   []func(context.Context)
 }
 
@@ -73,6 +75,12 @@ type Server struct {
 func newServer(ctx context.Context, o *Options, h *host.Host, db *database.Database) (*Server, error) {
 	s := &Server{options: o, host: h, database: db, metrics: metrics.NewKubeRegistry(), liveness: &leadership.Liveness{}, term: &leadership.Metrics{}, process: prometheus.NewRegistry()}
 	s.scheme, s.codecs = newScheme()
+	started := false
+	defer func() {
+		if !started {
+			s.closeListeners()
+		}
+	}()
 	client, err := kubernetes.NewForConfig(h.ConfigFor("start"))
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the host cluster: %w", err)
@@ -89,8 +97,12 @@ func newServer(ctx context.Context, o *Options, h *host.Host, db *database.Datab
 	if err := s.assemble(); err != nil {
 		return nil, err
 	}
-	// 13. What runs beside the API, which may open ports.
-	return s, s.prepareCompanions(ctx)
+	// 13. What runs beside the API.
+	if err := s.prepareCompanions(ctx); err != nil {
+		return nil, err
+	}
+	started = true
+	return s, nil
 }
 
 // prepare finds out what options, host and store say.
@@ -108,8 +120,8 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 	if s.webhooks, err = o.Webhooks(s.stampKey, access); err != nil {
 		return err
 	}
-	// 2. The port.
-	if err := listen(o); err != nil {
+	// 2. The ports, all of them before anything is written to the host.
+	if err := s.listen(); err != nil {
 		return err
 	}
 	// 3. The state of etcd, and copies of it.
