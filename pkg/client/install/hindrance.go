@@ -1,11 +1,13 @@
 package install
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -39,7 +41,7 @@ func (r Request) Hindered(offered *catalogv1alpha1.CatalogPackage, version strin
 			return InstalledAlready(there, r.Name)
 		}
 	}
-	return r.Lacks(offered, version)
+	return cmp.Or(r.Lacks(offered, version), r.OutsideChannels(offered, version))
 }
 
 // Lacks says what a request leaves open that a version requires, as far as the catalog tells; empty
@@ -64,6 +66,20 @@ func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) 
 			default:
 				return fmt.Sprintf("%s cannot be installed: %s", version, one.Unsupported)
 			}
+		}
+	}
+	return ""
+}
+
+// OutsideChannels says which channels have a version that the channels of a request do not have,
+// empty when they have it, and when the package does not list the version.
+func (r Request) OutsideChannels(offered *catalogv1alpha1.CatalogPackage, version string) string {
+	for _, one := range offered.Versions {
+		if one.Version != version || len(r.Channels) == 0 || len(one.Channels) == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(one.Channels, func(channel string) bool { return slices.Contains(r.Channels, channel) }) {
+			return fmt.Sprintf("version %s is not in channel %s; it is in %s", version, strings.Join(r.Channels, ", "), strings.Join(one.Channels, ", "))
 		}
 	}
 	return ""
@@ -99,6 +115,17 @@ func (r Request) LeadsTo(offered *catalogv1alpha1.CatalogPackage) string {
 		}
 	}
 	return offered.Latest
+}
+
+// DefaultChannel is the channel that an installation takes versions from unless its request names
+// another one: the default channel of the package. It is empty, which is every channel, when the
+// package has no such channel, or when no ClusterExtension can name it.
+func DefaultChannel(offered *catalogv1alpha1.CatalogPackage) string {
+	name := offered.DefaultChannel
+	if len(validation.IsDNS1123Subdomain(name)) > 0 || !slices.ContainsFunc(offered.Channels, func(one catalogv1alpha1.PackageChannel) bool { return one.Name == name }) {
+		return ""
+	}
+	return name
 }
 
 // Latest is the latest version of the default channel, or of the package when that has no such

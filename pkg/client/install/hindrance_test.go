@@ -93,3 +93,28 @@ func TestLatest(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultChannel: the plugin and the console take versions from it, and a version that it
+// lacks is not asked for there.
+func TestDefaultChannel(t *testing.T) {
+	offered := &catalogv1alpha1.CatalogPackage{
+		Channels: []catalogv1alpha1.PackageChannel{{Name: "candidate"}, {Name: "stable"}, {Name: "Not A Name"}},
+		Versions: []catalogv1alpha1.PackageVersion{{Version: "1.1.0", Channels: []string{"candidate", "stable"}}, {Version: "1.2.0", Channels: []string{"candidate"}}},
+	}
+	for channel, want := range map[string]string{"stable": "stable", "": "", "gone": "", "Not A Name": ""} {
+		offered.DefaultChannel = channel
+		if got := DefaultChannel(offered); got != want {
+			t.Errorf("default channel %q: %q, want %q", channel, got, want)
+		}
+	}
+	request := Request{Package: "buoy", Name: "buoy", Channels: []string{"stable"}}
+	for version, want := range map[string]string{"": "", "1.1.0": "", "9.9.9": "", ">=1.1 <2": "", "1.2.0": "version 1.2.0 is not in channel stable; it is in candidate"} {
+		if got := request.Hindered(offered, version); got != want {
+			t.Errorf("%q: %q, want %q", version, got, want)
+		}
+	}
+	request.Channels = nil
+	if got := request.Hindered(offered, "1.2.0"); got != "" {
+		t.Errorf("of any channel: %q", got)
+	}
+}

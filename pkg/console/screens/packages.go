@@ -72,6 +72,8 @@ type Package struct {
 	// Latest is the latest version of the default channel, Elsewhere a higher one with its channels.
 	Latest    string `json:"latest,omitempty"`
 	Elsewhere string `json:"elsewhere,omitempty"`
+	// Channel is what an installation takes versions from unless another channel is named.
+	Channel string `json:"channel,omitempty"`
 	// Taken is a revision that has the name of the package already, which no extension of that name
 	// can be proposed beside; empty when there is none, and when they may not be seen.
 	Taken string `json:"taken,omitempty"`
@@ -187,6 +189,7 @@ func (a *API) onePackage(ctx context.Context, r *http.Request) (any, error) {
 	}
 	out.Package, out.Kinds = found, install.Kinds(found)
 	out.Latest, out.Elsewhere = install.Latest(found)
+	out.Channel = install.DefaultChannel(found)
 	found.ManagedFields, found.Kinds = nil, nil
 	if hidden != nil {
 		refusal := refusalOf(hidden)

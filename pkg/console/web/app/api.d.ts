@@ -395,6 +395,7 @@ export interface Package {
   package: CatalogPackage;
   latest?: string;
   elsewhere?: string;
+  channel?: string;
   taken?: string;
   kinds?: Array<string>;
   upgrades?: Array<ExtensionUpgrades>;

@@ -4,7 +4,7 @@ import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post, still } from "./net.js";
 import { Button, Confirm, Problem, ReadAt, State, announce, count, notChosen } from "./parts.js";
 import { GraphPicture, Versions } from "./graph.js";
-import { isName, lacks, me } from "./shared.js";
+import { lacks, me } from "./shared.js";
 
 /** @typedef {import("./api").Package} Package @typedef {import("./api").CatalogPackage} Offered @typedef {import("./api").Installation} Installation */
 
@@ -78,11 +78,10 @@ function Channels({ name, offered }) {
 
 /** The form, what it would do, and the button that does it: for what was looked at, and no other.
  * @param {{ name: string, of: Package, offered: Offered, rights: import("./shared.js").Rights | null, onAgain: () => void }} props */
-function Install({ name, of: { taken, upgrades }, offered, rights, onAgain }) {
+function Install({ name, of: { taken, upgrades, channel }, offered, rights, onAgain }) {
   // A name that something has already is not proposed.
   const has = taken || (upgrades?.some((one) => one.extension === name) ? `an extension` : "");
-  const usual = offered.channels?.some((one) => one.name === offered.defaultChannel) && isName(offered.defaultChannel ?? "") ? offered.defaultChannel ?? "" : "";
-  const fields = { name: useSignal(has ? "" : name.slice(0, 52)), namespace: useSignal(""), version: useSignal(""), channel: useSignal(usual), account: useSignal("") };
+  const fields = { name: useSignal(has ? "" : name.slice(0, 52)), namespace: useSignal(""), version: useSignal(""), channel: useSignal(channel ?? ""), account: useSignal("") };
   const atOnce = useSignal(false);
   const would = useSignal(/** @type {{ asked: string, said: Installation } | null} */ (null));
   const refused = useSignal(/** @type {Refused | null} */ (null));
