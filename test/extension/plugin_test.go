@@ -105,15 +105,12 @@ func deniedByPlugin(w shared) {
 	for _, command := range []string{"status", "why"} {
 		w.says(w.types(bob, 1, `kubectl penstock `+command+` lighthouse`).Stdout, "✗ "+w.name+" is not installed: ", bob.name+" may not", "An administrator of the cluster must grant the rights that the message names")
 	}
-	// An administrator copies what is printed, line by line, and that is enough.
+	// An administrator copies what is printed, and that is enough.
 	_, printed, _ := strings.Cut(out.Stderr, "\nkubectl apply -f - <<'EOF'\n")
-	role, bind, _ := strings.Cut(printed, "\nEOF\nkubectl ")
-	bind, _, _ = strings.Cut(bind, "\n")
-	w.t.Cleanup(func() {
-		w.Kubectl("delete", "--ignore-not-found", "clusterrole/install-"+w.name, "clusterrolebinding/install-"+w.name)
-	})
-	w.MustKubectlInput(role, "apply", "-f", "-")
-	w.MustKubectl(strings.Fields(bind)...)
+	roles, _, _ := strings.Cut(printed, "\nEOF\n")
+	w.says(roles, "kind: Role\n", "namespace: "+w.name, "kind: ClusterRoleBinding")
+	w.t.Cleanup(func() { w.KubectlInput(roles, "delete", "--ignore-not-found", "-f", "-") })
+	w.MustKubectlInput(roles, "apply", "-f", "-")
 	w.awaitExtension(w.name, "it is installed after the grant", installed("1.0.0"))
 }
 

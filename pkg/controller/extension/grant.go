@@ -3,13 +3,12 @@ package extension
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -17,66 +16,80 @@ import (
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
-// longestGrant bounds what a condition has of a ClusterRole, in bytes: who needs more needs a
-// file.
-const longestGrant = 2800
+// longestGrant bounds what a condition has of roles, in bytes: whoever needs more needs a file.
+const longestGrant = 4000
 
-// grant tells a ClusterRole with the rights that installing content takes, for an administrator
-// to read and apply. It is empty when it is too long for a condition.
+// grant says which roles and bindings give somebody the rights that installing content takes, for
+// an administrator to read and apply. It is empty when it is too long for a condition.
 func grant(extension, who string, phases []source.Phase) string {
-	role := rbacv1.ClusterRole{
-		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
-		ObjectMeta: metav1.ObjectMeta{Name: "install-" + extension},
-		Rules:      grants(phases),
-	}
-	content, err := json.Marshal(role)
+	content, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": grantObjects("install-"+extension, who, grants(phases))})
 	if err != nil || len(content) > longestGrant {
 		return ""
 	}
-	flag := "--user=" + who
+	return fmt.Sprintf("to grant the necessary rights, if you agree:\nkubectl apply -f - <<'EOF'\n%s\nEOF", content)
+}
+
+// grantObjects are a Role and its binding for each namespace, and a ClusterRole and its binding
+// for the rest.
+func grantObjects(name, who string, rules map[string][]rbacv1.PolicyRule) []map[string]any {
+	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: who}
 	if account, is := strings.CutPrefix(who, "system:serviceaccount:"); is {
-		flag = "--serviceaccount=" + account
+		namespace, account, _ := strings.Cut(account, ":")
+		subject = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}
 	}
-	flag = quoted(flag)
-	return fmt.Sprintf("to grant the necessary rights, if you agree:\nkubectl apply -f - <<'EOF'\n%s\nEOF\nkubectl create clusterrolebinding %s --clusterrole=%s %s", content, role.Name, role.Name, flag)
+	var objects []map[string]any
+	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
+		kind, what := "Role", map[string]string{"name": name}
+		if namespace == "" {
+			kind = "ClusterRole"
+		} else {
+			what["namespace"] = namespace
+		}
+		for _, object := range []map[string]any{
+			{"kind": kind, "rules": rules[namespace]},
+			{"kind": kind + "Binding", "roleRef": rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}, "subjects": []rbacv1.Subject{subject}},
+		} {
+			object["apiVersion"], object["metadata"] = rbacv1.SchemeGroupVersion.String(), what
+			objects = append(objects, object)
+		}
+	}
+	return objects
 }
 
-// plain are words that a shell takes as they are.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=@,+-]*$`)
-
-// quoted is a word for a shell: names of users may have anything in them, and an administrator
-// copies it.
-func quoted(word string) string {
-	if plain.MatchString(word) {
-		return word
+// grants are rules for all objects, by name, and for what roles among them grant, by namespace;
+// those of the namespace "" are for the whole cluster. Only what has no namespace is among
+// these. The names of resources are guessed of kinds, which is right for those of Kubernetes.
+func grants(phases []source.Phase) map[string][]rbacv1.PolicyRule {
+	type place struct {
+		namespace string
+		resource  schema.GroupResource
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// grants are rules for all objects, by name, and for what roles among them grant. The names of
-// resources are guessed of kinds, which is right for those of Kubernetes.
-func grants(phases []source.Phase) []rbacv1.PolicyRule {
-	rules := []rbacv1.PolicyRule{{APIGroups: []string{olmv1alpha1.SchemeGroupVersion.Group}, Resources: []string{"clusterextensionrevisions"}, Verbs: []string{"create"}}}
-	names := map[schema.GroupResource][]string{}
-	var order []schema.GroupResource
-	var handed []rbacv1.PolicyRule
+	rules := map[string][]rbacv1.PolicyRule{
+		"": {{APIGroups: []string{olmv1alpha1.SchemeGroupVersion.Group}, Resources: []string{"clusterextensionrevisions"}, Verbs: []string{"create"}}},
+	}
+	names := map[place][]string{}
+	var order []place
+	handed := map[string][]rbacv1.PolicyRule{}
 	for _, phase := range phases {
 		for _, object := range phase.Objects {
 			resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: object.ID.Group, Version: object.Version, Kind: object.ID.Kind})
-			key := resource.GroupResource()
+			key := place{object.ID.Namespace, resource.GroupResource()}
 			if names[key] == nil {
 				order = append(order, key)
 			}
-			if !slices.Contains(names[key], object.Name) {
-				names[key] = append(names[key], object.Name)
-			}
-			handed = append(handed, rulesIn(object)...)
+			names[key] = append(names[key], object.ID.Name)
+			handed[key.namespace] = append(handed[key.namespace], rulesIn(object)...)
 		}
 	}
 	for _, key := range order {
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{key.Group}, Resources: []string{key.Resource}, ResourceNames: names[key], Verbs: []string{"create", "patch", "delete"}})
+		rules[key.namespace] = append(rules[key.namespace], rbacv1.PolicyRule{
+			APIGroups: []string{key.resource.Group}, Resources: []string{key.resource.Resource}, ResourceNames: names[key], Verbs: []string{"create", "patch", "delete"},
+		})
 	}
-	return append(rules, handed...)
+	for namespace, more := range handed {
+		rules[namespace] = append(rules[namespace], more...)
+	}
+	return rules
 }
 
 // rulesIn are what a role grants: only who has that may write it.

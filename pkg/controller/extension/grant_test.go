@@ -28,33 +28,59 @@ func phasesOf(t *testing.T, manifests ...string) []source.Phase {
 	return phases
 }
 
-// TestGrant: one rule for each resource, by name, and what roles hand on.
+// TestGrant: one rule for each resource, by name, and what roles hand on; what is in a namespace is
+// granted there and nowhere else.
 func TestGrant(t *testing.T) {
 	phases := phasesOf(t,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"n"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"m"}}`,
+		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"l","namespace":"n"},"rules":[{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}]}`,
 		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"r"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
-	var rules []string
-	for _, rule := range grants(phases) {
-		content, err := json.Marshal(rule)
-		if err != nil {
-			t.Fatal(err)
+	rules := map[string][]string{}
+	for namespace, found := range grants(phases) {
+		for _, rule := range found {
+			content, err := json.Marshal(rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules[namespace] = append(rules[namespace], string(content))
 		}
-		rules = append(rules, string(content))
 	}
-	want := []string{
-		`{"verbs":["create"],"apiGroups":["olm.operatorframework.io"],"resources":["clusterextensionrevisions"]}`,
-		`{"verbs":["create","patch","delete"],"apiGroups":[""],"resources":["configmaps"],"resourceNames":["a","b"]}`,
-		`{"verbs":["create","patch","delete"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"resourceNames":["r"]}`,
-		`{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}`,
+	want := map[string][]string{
+		"": {
+			`{"verbs":["create"],"apiGroups":["olm.operatorframework.io"],"resources":["clusterextensionrevisions"]}`,
+			`{"verbs":["create","patch","delete"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"resourceNames":["r"]}`,
+			`{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}`,
+		},
+		"m": {`{"verbs":["create","patch","delete"],"apiGroups":[""],"resources":["configmaps"],"resourceNames":["a"]}`},
+		"n": {
+			`{"verbs":["create","patch","delete"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"resourceNames":["l"]}`,
+			`{"verbs":["create","patch","delete"],"apiGroups":[""],"resources":["configmaps"],"resourceNames":["a","b"]}`,
+			`{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}`,
+		},
 	}
 	if diff := cmp.Diff(want, rules); diff != "" {
 		t.Error(diff)
 	}
-	if text := grant("lamp", "system:serviceaccount:lamps:installer", phases); !strings.Contains(text, `"name":"install-lamp"`) || !strings.Contains(text, "\nkubectl apply -f - <<'EOF'\n") || !strings.HasSuffix(text, "\nEOF\nkubectl create clusterrolebinding install-lamp --clusterrole=install-lamp --serviceaccount=lamps:installer") {
-		t.Errorf("it says %s", text)
-	}
-	if text := grant("lamp", "alice'; rm -rf /", phases); !strings.HasSuffix(text, `--clusterrole=install-lamp '--user=alice'\''; rm -rf /'`) {
-		t.Errorf("a shell takes more than a name from it: %s", text)
+	for who, subject := range map[string]string{
+		"system:serviceaccount:lamps:installer": `"subjects":[{"kind":"ServiceAccount","name":"installer","namespace":"lamps"}]`,
+		"alice'; rm -rf /":                      `"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"alice'; rm -rf /"}]`,
+		"x\nEOF\nrm -rf /":                      `"name":"x\nEOF\nrm -rf /"`,
+	} {
+		text := grant("lamp", who, phases)
+		_, script, _ := strings.Cut(text, "\nkubectl apply -f - <<'EOF'\n")
+		content, end, _ := strings.Cut(script, "\nEOF")
+		var list struct{ Items []struct{ Kind string } }
+		if err := json.Unmarshal([]byte(content), &list); err != nil || end != "" || !strings.Contains(content, subject) {
+			t.Errorf("%v: it says %s", err, text)
+		}
+		var kinds []string
+		for _, one := range list.Items {
+			kinds = append(kinds, one.Kind)
+		}
+		if got := strings.Join(kinds, " "); got != "ClusterRole ClusterRoleBinding Role RoleBinding Role RoleBinding" {
+			t.Errorf("it grants by %s", got)
+		}
 	}
 	if text := grant(strings.Repeat("x", longestGrant), "alice", phases); text != "" {
 		t.Errorf("a condition has no room for it: %d bytes", len(text))

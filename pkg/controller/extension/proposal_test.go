@@ -120,7 +120,7 @@ func TestAskedBeforeThePull(t *testing.T) {
 	p.process()
 	p.await("it is denied", func() bool {
 		return p.condition("Progressing") == "False/Blocked" && strings.Contains(p.message("Progressing"), "alice may not create clusterextensionrevisions.olm.operatorframework.io") &&
-			strings.Contains(p.message("Ready"), "kubectl create clusterrolebinding install-lamp")
+			strings.Contains(p.message("Ready"), `"kind":"ClusterRoleBinding","metadata":{"name":"install-lamp"}`)
 	})
 	p.mu.Lock()
 	pulls := p.pulls

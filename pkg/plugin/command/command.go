@@ -42,7 +42,7 @@ func Main(ctx context.Context, process session.Process) int {
 	if err == nil {
 		return int(outcome.OK)
 	}
-	said := session.Explain(err).Error()
+	said := session.Legible(session.Explain(err).Error())
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		// Who ends what they look at has made no mistake.
 		s.Err.Para(screen.Dim, screen.Waiting, "interrupted")

@@ -57,7 +57,7 @@ func TestWithoutRevisions(t *testing.T) {
 		if code != 1 || !strings.HasPrefix(said, begins) {
 			t.Errorf("%s: exit %d: %s", command, code, said)
 		}
-		for _, line := range []string{"kubectl apply -f - <<'EOF'", "EOF", "kubectl create clusterrolebinding install-denied --clusterrole=install-denied --user=anna"} {
+		for _, line := range []string{"kubectl apply -f - <<'EOF'", "kind: ClusterRoleBinding", "EOF"} {
 			if !strings.Contains(said, "\n"+line+"\n") {
 				t.Errorf("%s: %q is no line of its own in:\n%s", command, line, said)
 			}

@@ -117,7 +117,7 @@ func printAdvice(s *session.Session, given []advice.Advice) {
 			command = ""
 		}
 		// A message may end in a file that is to be copied as it is.
-		first, file, _ := strings.Cut(one.Because, "\n")
+		first, file, _ := strings.Cut(session.Legible(one.Because), "\n")
 		one.Because = first
 		s.Out.Para(style, glyph, one.String())
 		for line := range strings.Lines(file) {
