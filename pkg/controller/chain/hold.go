@@ -129,5 +129,5 @@ func (h holding) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
 	if h.hold.OwnerGeneration > 0 {
 		text += fmt.Sprintf("its generation is above %d, or until ", h.hold.OwnerGeneration)
 	}
-	return ask(text+"the hold is released", fmt.Sprintf(": kubectl annotate cer %s %s=%s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation, rollback))
+	return ask(text+fmt.Sprintf("the hold is released (kubectl penstock resume %s)", chain), fmt.Sprintf(": kubectl annotate cer %s %s=%s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation, rollback))
 }

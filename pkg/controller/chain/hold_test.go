@@ -40,8 +40,8 @@ func TestHold(t *testing.T) {
 		return annotated(olmv1alpha1.ReleaseHoldAnnotation, value)
 	}
 	const (
-		above = "argocd-3 is a rollback: ClusterExtension argocd makes no revision until its generation is above 7, or until the hold is released: kubectl annotate cer argocd-4 penstock.dev/release-hold=argocd-3"
-		ever  = "argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released: kubectl annotate cer argocd-4 penstock.dev/release-hold=argocd-3"
+		above = "argocd-3 is a rollback: ClusterExtension argocd makes no revision until its generation is above 7, or until the hold is released (kubectl penstock resume argocd): kubectl annotate cer argocd-4 penstock.dev/release-hold=argocd-3"
+		ever  = "argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released (kubectl penstock resume argocd): kubectl annotate cer argocd-4 penstock.dev/release-hold=argocd-3"
 	)
 	cases := map[string]struct {
 		reason string

@@ -41,7 +41,7 @@ func newHistory(s *session.Session) *cobra.Command {
 			s.Out.Table(historyTable(history.Revisions, s.Now()))
 			if hold := history.Hold; hold != nil {
 				s.Out.Para(screen.Yellow, screen.Notice, fmt.Sprintf("the rollback %s holds the owner of the extension: the owner creates no revision until it is "+
-					"changed, or you run kubectl annotate cer %s %s=%s", hold.Revision, hold.Revision, v1alpha1.ReleaseHoldAnnotation, hold.Revision))
+					"changed, or you run kubectl penstock resume %s", hold.Revision, args[0]))
 			}
 			return nil
 		},

@@ -106,7 +106,8 @@ func clock(at *metav1.Time) string {
 func holdText(hold *olm.RevisionHold) string {
 	text := "held since the rollback " + hold.Revision + ": its owner makes no new revision until "
 	if hold.OwnerGeneration > 0 {
-		return text + fmt.Sprintf("its generation is above %d, or the hold is released", hold.OwnerGeneration)
+		text += fmt.Sprintf("its generation is above %d, or ", hold.OwnerGeneration)
 	}
-	return text + "the hold is released"
+	extension, _, _ := olm.ChainOf(hold.Revision)
+	return text + "the hold is released: kubectl penstock resume " + extension
 }
