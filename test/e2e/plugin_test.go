@@ -61,6 +61,31 @@ spec:
 	}
 }
 
+// savedPlan: what somebody has read is rolled out later, without a question, and nothing else is.
+func (w sharedPlane) savedPlan(dir string, names []string) {
+	nobody, file := plugin.User{}, filepath.Join(w.t.TempDir(), "beacon.plan")
+	names = append([]string{"lighthouse.plan", file}, names...)
+	const apply = `kubectl penstock deploy ./manifests --name lighthouse --plan lighthouse.plan`
+	out := w.typesAs(nobody, 0, `kubectl penstock deploy ./manifests --name lighthouse --save-plan lighthouse.plan`, names...)
+	w.says(out.Stdout, "beacon-2 → beacon-3: 0 added, 2 changed")
+	w.says(out.Stderr, "the plan is saved")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode() != 0o600 || strings.Contains(string(content), "registry.example.com") {
+		w.t.Errorf("the file has mode %v (%v) and says %s", info.Mode(), err, content)
+	}
+	w.beaconManifests(dir, "v1.1.1", "")
+	w.says(w.typesAs(nobody, 3, apply, names...).Stderr, "the manifests are not the same")
+	w.beaconManifests(dir, "v1.1.0", "")
+	w.typesAs(nobody, 0, apply, names...)
+	w.beaconManifests(dir, "v1.1.1", "")
+	w.says(w.typesAs(nobody, 3, apply, names...).Stderr, "the revision to make was beacon-3 and is beacon-4")
+	w.beaconManifests(dir, "v1.1.0", "")
+}
+
 // byPlugin is what a person does with an extension by the plugin alone: each example of
 // the commands' help, and what becomes of answers, timeouts and interruptions.
 func byPlugin(w sharedPlane) {
@@ -110,7 +135,8 @@ func byPlugin(w sharedPlane) {
 	w.beaconManifests(dir, "v1.1.0", "")
 	w.says(w.typesAs(nobody, 1, `kubectl penstock deploy ./manifests --name lighthouse --dry-run`, names...).Stdout, "beacon-2 → beacon-3: 0 added, 2 changed, 0 removed, 1 unchanged",
 		"registry.example.com/beacon:v1.0.0 -> registry.example.com/beacon:v1.1.0", "-  version: v1.0.0", "+  version: v1.1.0")
-	w.typesAs(nobody, 0, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m`, names...)
+	w.savedPlan(dir, names)
+	w.says(w.typesAs(nobody, 0, `kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m`, names...).Stderr, "nothing changes: beacon-3 has that content already")
 	w.types(0, `kubectl penstock status lighthouse -w --timeout 5m`, names...)
 	w.says(w.types(1, `kubectl penstock diff lighthouse`, names...).Stdout, "beacon-2 → beacon-3", "image of container main")
 	w.says(w.types(1, `kubectl penstock diff lighthouse -o markdown`, names...).Stdout, "### beacon-2 → beacon-3", "```diff")

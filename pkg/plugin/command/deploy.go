@@ -25,8 +25,11 @@ import (
 type deployOptions struct {
 	name, version, cause string
 	yes, dryRun, stat    bool
-	timeout              time.Duration
-	output               session.Format
+	acceptance           review.Acceptance
+	// savePlanFile is where to write what was shown, planFile what was shown before.
+	savePlanFile, planFile string
+	timeout                time.Duration
+	output                 session.Format
 }
 
 func newDeploy(s *session.Session) *cobra.Command {
@@ -38,12 +41,18 @@ func newDeploy(s *session.Session) *cobra.Command {
 			"stored and rolled out, and the command shows its progress until it has succeeded or says why it has not. Otherwise\n" +
 			"nothing is stored. Only what was shown is rolled out: a revision never changes, and when the shown changes are out of\n" +
 			"date, because somebody was faster, nothing is rolled out (exit code 3).\n\n" +
+			"--yes refuses critical notes unless --accept names them. With --save-plan the command only writes what it has shown to\n" +
+			"a file. The same command with --plan rolls out exactly that without asking, and nothing when anything has changed\n" +
+			"meanwhile (exit code 3). The file has digests and no content, so the manifests are needed again.\n\n" +
 			"The program penstock on PATH renders charts, bundles and other layouts, and everything when there are arguments\n" +
 			"after --. DIRECTORY is not needed when these arguments say what to render, as --catalog with --package does.",
 		Example: "  # Install, and later upgrade\n  kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0\n" +
 			"  # In a pipeline: what would change (exit 1 when something does), then do it\n" +
 			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run\n" +
 			"  kubectl penstock deploy ./manifests --name lighthouse --yes --timeout 5m\n" +
+			"  # In a pipeline with an approval between: review, then roll out exactly that\n" +
+			"  kubectl penstock deploy ./manifests --name lighthouse --save-plan lighthouse.plan\n" +
+			"  kubectl penstock deploy ./manifests --name lighthouse --plan lighthouse.plan\n" +
 			"  # What would change, for the comment of a review\n" +
 			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run -o markdown",
 		Args: func(command *cobra.Command, args []string) error {
@@ -71,6 +80,9 @@ func newDeploy(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.cause, "cause", "", "Why, for the history.")
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes, and store nothing. Exit code as for diff.")
+	options.acceptance.AddFlags(flags, true)
+	flags.StringVar(&options.savePlanFile, "save-plan", "", "Only show what changes, and write the plan to this file, with mode 0600.")
+	flags.StringVar(&options.planFile, "plan", "", "Roll out exactly what --save-plan has written to this file, without asking.")
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
 	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout continues. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
@@ -106,12 +118,34 @@ func (d *deployment) check() error {
 	case len(d.name) > v1alpha1.MaxExtensionNameLength:
 		return outcome.Errorf(outcome.Unknown, "--name %q: has %d characters, at most %d are allowed", d.name, len(d.name), v1alpha1.MaxExtensionNameLength)
 	}
+	if err := d.checkPlan(); err != nil {
+		return err
+	}
+	return d.acceptance.Check(d.yes, d.dryRun)
+}
+
+// checkPlan refuses flags that say again, or otherwise, what a plan says.
+func (d *deployment) checkPlan() error {
+	file := "--plan"
+	if d.planFile == "" {
+		file = "--save-plan"
+	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{
+		{"--save-plan", d.planFile != "" && d.savePlanFile != ""}, {"--yes", d.yes}, {"--dry-run", d.planFile != "" && d.dryRun},
+	} {
+		if flag.given && (d.planFile != "" || d.savePlanFile != "") {
+			return outcome.Errorf(outcome.Unknown, "%s and %s exclude each other: a plan is what somebody has read, and says all of it", file, flag.name)
+		}
+	}
 	return nil
 }
 
 // checkOutput: a diff can be Markdown, a revision cannot.
 func (d *deployment) checkOutput() error {
-	if d.output == session.Markdown && !d.dryRun {
+	if d.output == session.Markdown && !d.dryRun && d.savePlanFile == "" {
 		return outcome.Errorf(outcome.Unknown, "-o markdown shows what changes: it needs --dry-run")
 	}
 	return nil
@@ -119,6 +153,14 @@ func (d *deployment) checkOutput() error {
 
 // run shows what a revision would change, stores it when somebody agrees, and rolls it out.
 func (d *deployment) run(ctx context.Context, from string, arguments []string) error {
+	saving := d.savePlanFile != ""
+	var saved *savedPlan
+	if d.planFile != "" {
+		var err error
+		if saved, err = d.loadPlan(); err != nil {
+			return err
+		}
+	}
 	// 1. Render, as the revision behind the newest one that there ever was.
 	number, err := nextNumber(ctx, d.cluster, d.name)
 	if err != nil {
@@ -131,7 +173,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 	if err != nil {
 		return err
 	}
-	if !d.yes && !d.dryRun && !d.Person() {
+	if !d.yes && !d.dryRun && !saving && saved == nil && !d.Person() {
 		return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes rolls out without asking, --dry-run only shows what changes")
 	}
 	d.annotate(rendered)
@@ -140,13 +182,30 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 	if err != nil {
 		return fmt.Errorf("asking what %s would change: %w", rendered.Name, err)
 	}
-	if same, err := d.isThere(ctx, shown); err != nil || same {
+	if saved != nil {
+		if err := d.samePlan(ctx, saved, rendered, shown); err != nil {
+			return err
+		}
+	}
+	same, err := d.isThere(ctx, shown)
+	if err != nil || same && !saving {
 		return err
 	}
-	if err := d.show(shown); err != nil || d.dryRun {
-		return cmp.Or(err, review.Verdict(shown))
+	if !same {
+		if err := d.show(ctx, rendered, shown); err != nil || d.dryRun && !saving {
+			return cmp.Or(err, d.acceptance.Verdict(shown))
+		}
 	}
-	if !d.yes {
+	switch {
+	case saving:
+		return cmp.Or(d.savePlan(ctx, rendered, shown), d.acceptance.Failed(shown))
+	case saved != nil: // somebody has read exactly this
+	case d.yes:
+		if err := d.acceptance.Unread(shown); err != nil {
+			d.Err.Para(screen.Dim, screen.Waiting, "nothing was stored or rolled out")
+			return err
+		}
+	default:
 		agreed, err := d.Confirm(ctx, review.Question(rendered.Name, shown))
 		if err != nil || !agreed {
 			d.Err.Para(screen.Dim, screen.Waiting, "nothing was stored or rolled out")

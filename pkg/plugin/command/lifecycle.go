@@ -16,9 +16,10 @@ import (
 )
 
 type lifecycleOptions struct {
-	reason string
-	yes    bool
-	output session.Format
+	reason     string
+	yes        bool
+	acceptance review.Acceptance
+	output     session.Format
 }
 
 func (o *lifecycleOptions) add(command *cobra.Command, asks bool) {
@@ -51,9 +52,11 @@ func newResume(s *session.Session) *cobra.Command {
 	var options lifecycleOptions
 	command := &cobra.Command{
 		Use:   "resume EXTENSION|REVISION",
-		Short: "Let a paused revision go on",
+		Short: "Let a paused revision go on, or release the hold of a rollback",
 		Long: "Let a paused revision go on, or the newest one of an extension. One that was never rolled out is a proposal: the\n" +
-			"command shows what it changes, and asks.",
+			"command shows what it changes, and asks.\n\n" +
+			"After a rollback the ClusterExtension that owns the revisions makes no new one, because it would roll out again what\n" +
+			"was rolled back. For an extension that is held in this way, the command says so, asks, and releases the hold.",
 		Example:           "  kubectl penstock resume lighthouse --yes",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),
@@ -62,6 +65,7 @@ func newResume(s *session.Session) *cobra.Command {
 		},
 	}
 	options.add(command, true)
+	options.acceptance.AddFlags(command.Flags(), false)
 	return command
 }
 
@@ -103,12 +107,15 @@ func resumption(ctx context.Context, s *session.Session, cluster *session.Cluste
 
 // unread approves a proposal of the server without showing what it changes; deletions stay
 // to be acknowledged.
-func unread(ctx context.Context, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision) (map[string]any, error) {
+func unread(ctx context.Context, cluster *session.Cluster, found *session.Found, revision *v1alpha1.ClusterExtensionRevision, acceptance review.Acceptance) (map[string]any, error) {
 	if revision.Annotations[v1alpha1.ProposedAnnotation] != "true" {
 		return map[string]any{}, nil
 	}
 	diff, _, err := review.Proposal(ctx, cluster, found.Name, revision)
 	if err != nil {
+		return nil, err
+	}
+	if err := acceptance.Unread(diff); err != nil {
 		return nil, err
 	}
 	return map[string]any{v1alpha1.ApproveAnnotation: diff.Summary.ApprovalDigest}, nil
@@ -120,6 +127,9 @@ func archival(_ context.Context, _ *session.Session, _ *session.Cluster, found *
 
 // changeState sets the lifecycle state of a revision as it was read.
 func changeState(ctx context.Context, s *session.Session, name string, state v1alpha1.LifecycleState, options lifecycleOptions, ask asking) error {
+	if err := options.acceptance.Check(options.yes, false); err != nil {
+		return err
+	}
 	cluster, err := s.Connect()
 	if err != nil {
 		return err
@@ -132,13 +142,16 @@ func changeState(ctx context.Context, s *session.Session, name string, state v1a
 	if found.Revision != nil {
 		revision = found.Revision
 	}
+	if state == v1alpha1.LifecycleStateActive && found.Revision == nil && isHeld(revision) {
+		return releaseHold(ctx, s, cluster, revision, options)
+	}
 	if revision.Spec.LifecycleState == state {
 		s.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("%s is %s already", revision.Name, state))
 		return nil
 	}
 	annotations := map[string]any{}
 	if state == v1alpha1.LifecycleStateActive && options.yes {
-		if annotations, err = unread(ctx, cluster, found, revision); err != nil {
+		if annotations, err = unread(ctx, cluster, found, revision, options.acceptance); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (
 		return false, nil // it brings back what is not rolled out any more
 	}
 	switch {
-	case d.output != "" && d.dryRun:
+	case d.output != "" && (d.dryRun || d.savePlanFile != ""):
 		return true, changes.Write(d.Session, d.output, diff)
 	case d.output != "":
 		return true, d.PrintObject(d.output, current)
@@ -65,10 +65,17 @@ func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
 }
 
 // show shows what a revision would change that is not stored.
-func (d *deployment) show(diff *v1alpha1.RevisionDiff) error {
+func (d *deployment) show(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, diff *v1alpha1.RevisionDiff) error {
+	if diff.From != "" && d.version != "" {
+		from, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, diff.From, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", diff.From, err)
+		}
+		review.SayDowngrade(d.Err, from, rendered)
+	}
 	on := d.Out
 	if d.output != "" {
-		if d.dryRun {
+		if d.dryRun || d.savePlanFile != "" {
 			return changes.Write(d.Session, d.output, diff)
 		}
 		on = d.Err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -33,7 +34,7 @@ func newRollback(s *session.Session) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			d := &deployment{Session: s, deployOptions: options}
 			d.name = args[0]
-			err := d.checkOutput()
+			err := cmp.Or(d.checkOutput(), d.acceptance.Check(d.yes, d.dryRun))
 			if err != nil {
 				return err
 			}
@@ -48,6 +49,7 @@ func newRollback(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.cause, "cause", "", "Why, for the history.")
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
+	options.acceptance.AddFlags(flags, true)
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
 	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout continues. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
@@ -86,7 +88,13 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 		if would.Status.Diff == nil {
 			return nil
 		}
-		return review.Verdict(would.Status.Diff)
+		return d.acceptance.Verdict(would.Status.Diff)
+	}
+	if d.yes && would.Status.Diff != nil {
+		if err := d.acceptance.Unread(would.Status.Diff); err != nil {
+			d.Err.Para(screen.Dim, screen.Waiting, "nothing was rolled back")
+			return err
+		}
 	}
 	if !d.yes {
 		agreed, err := d.Confirm(ctx, fmt.Sprintf("Roll %s back to %s, as %s?", d.name, target, would.Status.Revision))

@@ -51,12 +51,13 @@ func NewInstall(s *session.Session) *cobra.Command {
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(command *cobra.Command, args []string) error {
 			i := &installation{Session: s, installOptions: options, pkg: args[0], name: args[len(args)-1]}
+			i.anyChannel = command.Flags().Changed("channel")
 			return i.run(command.Context())
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.version, "version", "", "Range of versions, such as 1.4.2 or >=1.4 <2. Default: the highest version.")
-	flags.StringSliceVar(&options.channels, "channel", nil, "Channels to take versions from. Default: all channels.")
+	flags.StringVar(&options.version, "version", "", "Range of versions, such as 1.4.2 or >=1.4 <2. Default: the highest version of the channels.")
+	flags.StringSliceVar(&options.channels, "channel", nil, "Channels to take versions from; an empty value means every channel. Default: the default channel of the package.")
 	flags.StringVar(&options.catalog, "catalog", "", "Only this ClusterCatalog.")
 	flags.StringVar(&options.approval, "approval", install.ApprovalAutomatic, "With Manual, each version waits until somebody approves it.")
 	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace, in whose name later versions are installed.")
@@ -74,7 +75,9 @@ func NewInstall(s *session.Session) *cobra.Command {
 type installation struct {
 	*session.Session
 	installOptions
-	pkg, name  string
+	pkg, name string
+	// anyChannel is true when the default channel is not meant: --channel was given.
+	anyChannel bool
 	configured map[string]any
 	cluster    *session.Cluster
 }
@@ -197,7 +200,21 @@ func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPac
 			return nil, outcome.Errorf(outcome.No, "package %s has no channel %q; it has %s", i.pkg, wanted, session.Enumerate(there))
 		}
 	}
-	return found, nil
+	return found, i.choose(found)
+}
+
+// choose takes the default channel unless another one was named.
+func (i *installation) choose(offered *catalogv1alpha1.CatalogPackage) error {
+	if i.catalog != "" && i.catalog != offered.Catalog {
+		return nil // the default channel of that catalog is not known
+	}
+	if channel := install.DefaultChannel(offered); channel != "" && !i.anyChannel {
+		i.channels = []string{channel}
+	}
+	if outside := i.request().OutsideChannels(offered, i.version); outside != "" {
+		return outcome.Errorf(outcome.No, "%s: name a channel with --channel", outside)
+	}
+	return nil
 }
 
 // request is what is asked for.
@@ -227,6 +244,9 @@ func (i *installation) show(offered *catalogv1alpha1.CatalogPackage, written any
 		for _, channel := range offered.Channels {
 			if slices.Contains(i.channels, channel.Name) {
 				said += fmt.Sprintf(", in channel %s %s", channel.Name, channel.Latest)
+				if channel.Name == offered.DefaultChannel && !i.anyChannel {
+					said += " (the default channel)"
+				}
 			}
 		}
 		on.Para(screen.Bold, "", said)

@@ -28,6 +28,7 @@ type upgrading struct {
 	version string
 	// yes approves unasked, and unasked asks nothing and approves nothing.
 	yes, unasked, dryRun, stat bool
+	acceptance                 review.Acceptance
 	timeout                    time.Duration
 	output                     session.Format
 }
@@ -50,6 +51,9 @@ func NewUpgrade(s *session.Session) *cobra.Command {
 		ValidArgsFunction: s.Complete(extensionObjects(s)),
 		RunE: func(command *cobra.Command, args []string) error {
 			u.name = args[0]
+			if err := u.acceptance.Check(u.yes, u.dryRun); err != nil {
+				return err
+			}
 			if !u.yes && !u.dryRun && !s.Person() {
 				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes upgrades without asking, --dry-run only shows what changes")
 			}
@@ -64,6 +68,7 @@ func NewUpgrade(s *session.Session) *cobra.Command {
 	flags.StringVar(&u.version, "version", "", "Range of versions to ask for, such as 1.4.2 or >=1.4 <2.")
 	flags.BoolVar(&u.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&u.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
+	u.acceptance.AddFlags(flags, true)
 	flags.BoolVar(&u.stat, "stat", false, "Show the diff without the lines.")
 	flags.DurationVar(&u.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the upgrade continues. 0 is no limit.")
 	u.output.Add(flags)
@@ -172,11 +177,16 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	if err != nil {
 		return err
 	}
+	if found, err := u.cluster.Find(ctx, waiting.Name); err == nil {
+		if earlier := found.Before(waiting); earlier != nil {
+			review.SayDowngrade(u.Err, earlier, waiting)
+		}
+	}
 	if u.output != "" && u.dryRun {
 		if err := changes.Write(u.Session, u.output, diff); err != nil {
 			return err
 		}
-		return review.Verdict(diff)
+		return u.acceptance.Verdict(diff)
 	}
 	on := u.Out
 	if u.output != "" {
@@ -187,7 +197,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	}
 	changes.Print(on, diff, !u.stat && diff.From != "")
 	if u.dryRun {
-		return review.Verdict(diff)
+		return u.acceptance.Verdict(diff)
 	}
 	answers := review.Answers(diff)
 	answers[v1alpha1.LifecycleReasonAnnotation] = nil // it has waited for this
@@ -197,6 +207,9 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 			return u.declined(err, waiting.Name+" stays proposed")
 		}
 	} else {
+		if err := u.acceptance.Unread(diff); err != nil {
+			return u.declined(err, waiting.Name+" stays proposed")
+		}
 		delete(answers, v1alpha1.AcknowledgeDeletionAnnotation) // nobody has read it
 	}
 	if _, err := review.SetState(ctx, u.cluster, waiting, v1alpha1.LifecycleStateActive, answers); err != nil {

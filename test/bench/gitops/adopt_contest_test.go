@@ -31,7 +31,7 @@ func contested(s *site) {
 	s.says(s.mustAdopt(), "was adopted before as extension "+name, name+"-3 has succeeded")
 	image("v3")
 	s.becomes("False", `.status.conditions[?(@.type=="Stalled")].status`, "cer/"+name+"-3")
-	s.plugin("kubectl penstock rollback " + name + " --to " + name + "-2 --yes --cause test")
+	s.plugin("kubectl penstock rollback " + name + " --to " + name + "-2 --yes --accept=critical --cause test")
 	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+name+"-4")
 	image("v2")
 

@@ -355,10 +355,10 @@ func (o *olmv1) goesThereAndBack(from string) {
 
 	// From the first day.
 	o.says(o.plugin("kubectl penstock history "+name), "1.1.0", "1.2.0")
-	o.plugin("kubectl penstock rollback " + name + " --to " + name + "-1 --yes --cause test")
+	o.plugin("kubectl penstock rollback " + name + " --to " + name + "-1 --yes --accept=critical --cause test")
 	o.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, ours+"/"+name+"-3")
 	o.says(o.adoptOLM("--undo").Stderr, name+"-3 has other content than "+from, "rollback")
-	o.plugin("kubectl penstock rollback " + name + " --to " + name + "-2 --yes --cause test")
+	o.plugin("kubectl penstock rollback " + name + " --to " + name + "-2 --yes --accept=critical --cause test")
 	o.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, ours+"/"+name+"-4")
 	o.MustKubectl("rollout", "status", "-n", o.namespace, "deployment/web", poll.TimeoutFlag)
 

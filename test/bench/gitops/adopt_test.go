@@ -92,7 +92,7 @@ func taken(s *site, n int) {
 	// From the first day.
 	s.says(s.plugin("kubectl penstock history "+name), "Helm: Upgrade complete", fmt.Sprintf("1.%d.0", n), "+0 ~3 -0")
 	s.says(s.MustKubectl("get", "revisiondiff", nth(n-1)+".."+nth(n)), "settings", "web")
-	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n-1) + " --yes --cause test")
+	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n-1) + " --yes --accept=critical --cause test")
 	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+nth(n+1))
 	s.becomes(fmt.Sprintf("example.com/web:v%d", n-1), ".spec.template.spec.containers[0].image", "deployment/web")
 	if odd := s.read(".data.odd", "configmap/settings"); odd != "" == ((n-1)%2 == 0) {
@@ -101,7 +101,7 @@ func taken(s *site, n int) {
 
 	// And back.
 	s.refuses([]string{"--undo"}, fmt.Sprintf("%s has other content than revision %d", nth(n+1), n), "rollback")
-	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n) + " --yes --cause test")
+	s.plugin("kubectl penstock rollback " + name + " --to " + nth(n) + " --yes --accept=critical --cause test")
 	s.becomes("True", `.status.conditions[?(@.type=="Succeeded")].status`, "cer/"+nth(n+2))
 	s.MustKubectl("rollout", "status", "-n", s.namespace, "deployment/web", poll.TimeoutFlag)
 	before = s.objects()
