@@ -23,6 +23,7 @@ demo: build tools ## Watch it work; FROM=dir TO=dir NAME=x for your manifests, K
 
 .PHONY: cluster-up
 cluster-up: ## Start a control plane on this machine; prints the export of KUBECONFIG
+	@echo "Starting a Kubernetes control plane in .local/cluster; the first time, its programs are built from source, for about five minutes" >&2
 	@go run ./hack/cluster up
 
 .PHONY: cluster-down

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/server/memory"
+	"github.com/penstock-project/penstock/pkg/store/etcdclient"
 )
 
 // newServeCommand runs the server.
@@ -63,6 +64,7 @@ func newServeCommand() *cobra.Command {
 
 func serve(options *server.Options, settings *app.Settings) error {
 	encoding.StreamTables()
+	etcdclient.LimitLog()
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
 	role := memory.Alone

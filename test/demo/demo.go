@@ -133,7 +133,7 @@ func (d *demo) perform(ctx context.Context) error {
 		all = all[:d.Acts]
 	}
 	for i, act := range all {
-		d.title(fmt.Sprintf("%d of %d: %s", i+1, len(all), act.title))
+		d.title(fmt.Sprintf("act %d of %d: %s", i+1, len(all), act.title))
 		d.why(act.why)
 		if reason := act.skip(d); reason != "" {
 			d.note("skipped: %s", reason)

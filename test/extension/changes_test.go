@@ -13,6 +13,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/test/framework/packages"
+	"github.com/penstock-project/penstock/test/framework/plugin"
 )
 
 // changeScenarios are about what happens to an extension that is installed, or is being
@@ -80,6 +81,20 @@ func heldRollback(w shared) {
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.1.0"))
 	w.awaitExtension(w.name, "the spec counts again", installed("1.1.0"))
 	w.awaitRevision(w.name+"-4", "it is a revision of its own", succeeded)
+	// Or until somebody releases the hold, by the command that messages name.
+	admin := plugin.User{Kubeconfig: w.Kubeconfig(), Input: always{}}
+	if out := admin.Run(w.t, "kubectl penstock rollback "+w.name+" --to 3 --yes"); out.ExitCode != 0 {
+		w.t.Fatal(out)
+	}
+	w.awaitExtension(w.name, "the message names the command", func(e *extension.Extension) bool {
+		return strings.Contains(message(e, "Ready")+message(e, "Progressing"), "kubectl penstock resume "+w.name)
+	})
+	out := admin.Run(w.t, "kubectl penstock resume "+w.name)
+	if out.ExitCode != 0 {
+		w.t.Fatal(out)
+	}
+	w.says(out.Stderr, w.name+"-5 is a rollback, and ClusterExtension "+w.name+" makes no revision since", "Release the hold of "+w.name)
+	w.awaitRevision(w.name+"-6", "the owner goes on", succeeded)
 }
 
 // CatalogGone: what is installed is kept as it is, also when its catalog is gone, and goes

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/poll"
@@ -66,6 +67,32 @@ func TestStopsAtOnceWhileOthersWatch(t *testing.T) {
 	if p.err != nil {
 		t.Errorf("stopping ended with an error: %v", p.err)
 	}
+}
+
+// TestPortInUse: a port that somebody else has ends the start before anything is written, also
+// that of a companion; the port of the API is free again then.
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	c := borrow(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	catalogs := app.NewCatalogs()
+	catalogs.Addr, catalogs.Dir = taken.Addr().String(), t.TempDir()
+	options := newOptions(t, c, dataDir(t))
+	options.Companions = []server.Companion{catalogs}
+	p := begin(t, options)
+	await(t, "the refusal", p.done)
+	if p.err == nil || !strings.Contains(p.err.Error(), "listening on --catalog-addr "+catalogs.Addr) {
+		t.Errorf("the error is %v", p.err)
+	}
+	if left := c.MustKubectl("get", "secret/penstock-ca", "configmap/penstock-store", "service/penstock", system, "--ignore-not-found", "-o", "name"); left != "" {
+		t.Errorf("a start that failed left %s", left)
+	}
+	catalogs.Addr = "127.0.0.1:0"
+	start(t, options)
 }
 
 // Registration stays over a restart on another port, and is brought up to date.

@@ -54,8 +54,8 @@ func TestGrant(t *testing.T) {
 		},
 		"m": {`{"verbs":["create","patch","delete"],"apiGroups":[""],"resources":["configmaps"],"resourceNames":["a"]}`},
 		"n": {
-			`{"verbs":["create","patch","delete"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"resourceNames":["l"]}`,
 			`{"verbs":["create","patch","delete"],"apiGroups":[""],"resources":["configmaps"],"resourceNames":["a","b"]}`,
+			`{"verbs":["create","patch","delete"],"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles"],"resourceNames":["l"]}`,
 			`{"verbs":["get"],"apiGroups":[""],"resources":["secrets"]}`,
 		},
 	}

@@ -15,10 +15,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
+// isRollback is the reason of the condition Held when a rollback is why.
+const isRollback = "IsRollback"
+
 // isHeld tells whether a rollback keeps the owner of an active revision from making the next one.
 func isHeld(revision *v1alpha1.ClusterExtensionRevision) bool {
-	return revision.Spec.LifecycleState == v1alpha1.LifecycleStateActive &&
-		meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionHeld)
+	held := meta.FindStatusCondition(revision.Status.Conditions, v1alpha1.ConditionHeld)
+	return revision.Spec.LifecycleState == v1alpha1.LifecycleStateActive && held != nil && held.Status == metav1.ConditionTrue && held.Reason == isRollback
 }
 
 // releaseHold asks, and lets the owner of an extension make revisions again.
