@@ -81,7 +81,8 @@ func TestPortInUse(t *testing.T) {
 	defer taken.Close()
 	catalogs := app.NewCatalogs()
 	catalogs.Addr, catalogs.Dir = taken.Addr().String(), t.TempDir()
-	options := newOptions(t, c, dataDir(t))
+	dir := dataDir(t)
+	options := newOptions(t, c, dir)
 	options.Companions = []server.Companion{catalogs}
 	p := begin(t, options)
 	await(t, "the refusal", p.done)
@@ -92,7 +93,9 @@ func TestPortInUse(t *testing.T) {
 		t.Errorf("a start that failed left %s", left)
 	}
 	catalogs.Addr = "127.0.0.1:0"
-	start(t, options)
+	again := newOptions(t, c, dir)
+	again.Companions = options.Companions
+	start(t, again)
 }
 
 // Registration stays over a restart on another port, and is brought up to date.
