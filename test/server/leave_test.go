@@ -31,12 +31,9 @@ func TestLeave(t *testing.T) {
 		name, manifests string
 		// starts is whether the program does.
 		starts bool
-		// trial is whether a process outside of the cluster was there before.
-		trial bool
-		leave []step
+		leave  []step
 	}{
 		{name: "NeverReady", manifests: kustomized, leave: remove(kustomized)},
-		{name: "AfterTrial", manifests: kustomized, starts: true, trial: true, leave: remove(kustomized)},
 		{name: "Kustomize", manifests: kustomized, starts: true, leave: remove(kustomized)},
 		{name: "Chart", manifests: chart, starts: true, leave: remove(chart)},
 		{name: "NamespaceFirst", manifests: kustomized, starts: true, leave: append([]step{do("delete", "namespace", "penstock-system", "--wait=false")}, remove(kustomized)...)},
@@ -45,13 +42,10 @@ func TestLeave(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			i := &installation{Cluster: c.In(t), t: t, program: penstock.Build(t), dir: filepath.Dir(penstock.DataDir(t))}
-			switch {
-			case tc.trial:
-				fromTrial(i, tc.manifests)
-			case tc.starts:
+			if tc.starts {
 				i.apply(tc.manifests)
 				i.owned()
-			default:
+			} else {
 				i.MustKubectlInput(tc.manifests, "apply", "--server-side", "-f", "-")
 				i.namespacesGo("never-ready")
 			}
@@ -68,43 +62,6 @@ func TestLeave(t *testing.T) {
 		})
 	}
 }
-
-// fromTrial: a process outside of the cluster is replaced by an installation, with all revisions
-// and their history, and no object changes. docs/operations/install.md has these commands.
-func fromTrial(i *installation, manifests string) {
-	i.t.Helper()
-	trial := i.program.Serve(i.t, kubeconfig(i.Kubeconfig()), penstock.DataDir(i.t))
-	i.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
-	state := func() string {
-		return i.MustKubectl("get", "configmaps", "--all-namespaces", "-l", "olm.operatorframework.io/owner-name=argocd", "-o", "jsonpath={range .items[*]}{.metadata.uid} {.metadata.resourceVersion} {end}")
-	}
-	before, archive := state(), filepath.Join(i.t.TempDir(), "all.penstock")
-	penstock := func(args ...string) {
-		i.t.Helper()
-		if out := i.program.Run(i.t, "", append(args, "--kubeconfig", i.Kubeconfig())...); out.ExitCode != 0 {
-			i.t.Fatal(out)
-		}
-	}
-	penstock("export", "-o", archive)
-	penstock("unregister")
-	i.MustKubectl("delete", "namespace", "penstock-system", poll.TimeoutFlag)
-	trial.Stop(i.t)
-	i.MustKubectlInput(manifests, "apply", "--server-side", "-f", "-") // nothing is left that it conflicts with
-	i.apply(manifests)
-	penstock("import", archive)
-	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
-	if after := state(); before == "" || after != before {
-		i.t.Errorf("objects of the trial have changed: %q, they were %q", after, before)
-	}
-	i.MustKubectl("delete", "cer", "argocd-1", poll.TimeoutFlag)
-}
-
-// kubeconfig is that of an administrator, who starts the program as it is.
-type kubeconfig string
-
-// Kubeconfig implements penstock.Host.
-func (k kubeconfig) Kubeconfig() string { return string(k) }
 
 // step is a command of kubectl, or the end of the program.
 type step struct {
