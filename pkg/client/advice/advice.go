@@ -44,7 +44,12 @@ func ofRevisions(e overview.Extension) []Advice {
 		all = append(all, Revision(newest))
 	}
 	if held := meta.FindStatusCondition(newest.Status.Conditions, v1alpha1.ConditionHeld); is(held, metav1.ConditionTrue) && held.Reason != "HandedToHelm" {
-		all = append(all, since(fromRevision(newest, "keeps the owner from making revisions", "Held", held.Message), held))
+		hold := since(fromRevision(newest, "keeps the owner from making revisions", "Held", held.Message), held)
+		if held.Reason == "IsRollback" { // in place of the annotation in the message
+			extension, _, _ := olm.ChainOf(newest.Name)
+			hold.Command = "kubectl penstock resume " + extension
+		}
+		all = append(all, hold)
 	}
 	for _, older := range e.Revisions[1:] {
 		if failing(older) || older == leads {

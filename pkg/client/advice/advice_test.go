@@ -159,7 +159,7 @@ func TestExtension(t *testing.T) {
 			reason:    "the extension is well, and its owner is kept",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(3, nil, append(slices.Clone(well), "Held=True/IsRollback: argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3")...)},
 			want: []string{
-				"argocd-3 keeps the owner from making revisions: argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released. The author of the revisions must change the owner, so that it rolls out something else, or release the hold. The command: kubectl annotate cer argocd-3 penstock.dev/release-hold=argocd-3",
+				"argocd-3 keeps the owner from making revisions: argocd-3 is a rollback: ClusterExtension argocd makes no revision until the hold is released. The author of the revisions must change the owner, so that it rolls out something else, or release the hold. The command: kubectl penstock resume argocd",
 				"argocd-3 is rolled out and available: 13 objects are as rolled out.",
 			},
 		},
