@@ -82,7 +82,7 @@ func heldRollback(w shared) {
 	w.awaitExtension(w.name, "the spec counts again", installed("1.1.0"))
 	w.awaitRevision(w.name+"-4", "it is a revision of its own", succeeded)
 	// Or until somebody releases the hold, by the command that messages name.
-	admin := plugin.User{Kubeconfig: w.Kubeconfig(), Input: always{}}
+	admin := plugin.User{Kubeconfig: w.Kubeconfig(), Input: plugin.Yes{}}
 	if out := admin.Run(w.t, "kubectl penstock rollback "+w.name+" --to 3 --yes"); out.ExitCode != 0 {
 		w.t.Fatal(out)
 	}
