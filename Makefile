@@ -70,8 +70,8 @@ test-slice: ## What takes longer, N=race and others; without N it lists them
 	@hack/test-slice.sh $(N)
 
 .PHONY: lint vulncheck
-lint: ## Run golangci-lint, with the rules of .golangci.yml; no part of make test yet
-	@hack/lint.sh
+lint: ## Run golangci-lint, with the rules of .golangci.yml
+	@hack/verify-lint.sh
 
 vulncheck: ## Known vulnerabilities of the code and its modules; needs vuln.go.dev
 	@hack/vulncheck.sh

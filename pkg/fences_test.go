@@ -144,29 +144,6 @@ func fences() []fence {
 	}
 }
 
-// inner are packages that only the folder around them imports: others import that folder.
-func inner() map[string]string {
-	return map[string]string{
-		"pkg/diff/printable": "pkg/diff",
-		"pkg/diff/render":    "pkg/diff",
-		"pkg/diff/tree":      "pkg/diff",
-	}
-}
-
-func TestInnerPackages(t *testing.T) {
-	all := packages(t)
-	for pkg, folder := range inner() {
-		if _, found := all[pkg]; !found {
-			t.Errorf("there is no package %s any more", pkg)
-		}
-		for by, imports := range all {
-			if !in(folder, by) && slices.Contains(imports, pkg) {
-				t.Errorf("%s imports %s, which is for the packages of %s alone", by, pkg, folder)
-			}
-		}
-	}
-}
-
 func TestFences(t *testing.T) {
 	checked := map[string]int{}
 	for pkg, imports := range packages(t) {

@@ -9,14 +9,13 @@ import (
 	"runtime/debug"
 	_ "time/tzdata" // windows of plans name time zones, and the image has none
 
-	"github.com/penstock-project/penstock/pkg/plugin/screen"
-	"github.com/penstock-project/penstock/pkg/server/database"
-	"github.com/penstock-project/penstock/pkg/server/memory"
-
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
 
 	"github.com/penstock-project/penstock/pkg/app"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/server/memory"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 

@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 
-	"github.com/penstock-project/penstock/pkg/server/database"
-
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 

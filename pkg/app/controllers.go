@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -24,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
 // pendingChanges is how many notifications of the observer may wait for the chain

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -20,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/pkg/target"
 )
 

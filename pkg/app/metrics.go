@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
 // addMetrics sets up the metrics of a term. What it returns is told what the engine

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -28,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
 // Profiles are all that plans can be made of.

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
+	blang "github.com/blang/semver/v4"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
-
-	"github.com/Masterminds/semver/v3"
-	blang "github.com/blang/semver/v4"
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/penstock-project/penstock/pkg/rollout/stage"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 

@@ -6,13 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
-	"github.com/penstock-project/penstock/pkg/extension"
-	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
-	"github.com/penstock-project/penstock/pkg/server/clusterreads"
-	"github.com/penstock-project/penstock/pkg/store/chain"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -20,12 +13,15 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/catalog"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/hco"
@@ -33,9 +29,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition/evaluator"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
+	"github.com/penstock-project/penstock/pkg/server/clusterreads"
 	"github.com/penstock-project/penstock/pkg/server/memory"
+	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
 // api is the served groups: their endpoints, and the filter in front of them.

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/server/database"
-	"github.com/penstock-project/penstock/pkg/server/storehealth"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/penstock-project/penstock/pkg/server/database"
 	servermetrics "github.com/penstock-project/penstock/pkg/server/metrics"
 	"github.com/penstock-project/penstock/pkg/server/registration"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
 )
 
 // measured is what this server tells of itself and of its controllers.

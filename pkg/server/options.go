@@ -6,12 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/server/database"
-	"github.com/penstock-project/penstock/pkg/server/initializers"
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-	"github.com/penstock-project/penstock/pkg/server/snapshots"
-	"github.com/penstock-project/penstock/pkg/server/storehealth"
-
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -24,6 +18,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/server/initializers"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/snapshots"
+	"github.com/penstock-project/penstock/pkg/server/storehealth"
 )
 
 const (

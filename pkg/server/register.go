@@ -3,11 +3,10 @@ package server
 import (
 	"fmt"
 
-	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
-
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/registration"

@@ -9,22 +9,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
-	"github.com/penstock-project/penstock/pkg/store/identity"
-
-	"github.com/penstock-project/penstock/pkg/server/database"
-	"github.com/penstock-project/penstock/pkg/server/host"
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-	"github.com/penstock-project/penstock/pkg/server/memory"
-
 	"github.com/google/uuid"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/server/database"
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/memory"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
+	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
 // readyPoll is how often a starting server looks whether it is ready. It asks

@@ -5,6 +5,13 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics"
+
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
@@ -20,13 +27,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
 	"github.com/penstock-project/penstock/pkg/server/targetcluster"
 	"github.com/penstock-project/penstock/pkg/store"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/component-base/metrics"
 )
 
 // Server is all that one run of the process is made of, in the order in which newServer

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/penstock-project/penstock/pkg/server/snapshots"
-
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/penstock-project/penstock/pkg/server/snapshots"
 )
 
 // Validate says everything that is wrong with the options.

@@ -10,13 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/app"
-	"github.com/penstock-project/penstock/pkg/server"
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/penstock-project/penstock/pkg/app"
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
 	"github.com/penstock-project/penstock/test/framework/poll"

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +25,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )

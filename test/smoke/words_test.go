@@ -19,9 +19,6 @@ import (
 // revision drafts the revision of a number of the scenario's extension.
 func (s scenario) revision(number int) drafts.Draft { return drafts.Revision(s.name, number) }
 
-// cer names the revision of a number.
-func (s scenario) cer(number int) string { return fmt.Sprintf("cer/%s-%d", s.name, number) }
-
 // configMap has data of the form key=value.
 func (s scenario) configMap(name string, data ...string) drafts.Object {
 	return objects.ConfigMap(s.name, name, data...)

@@ -1,9 +1,8 @@
 package hco
 
 import (
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

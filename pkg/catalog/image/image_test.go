@@ -192,10 +192,9 @@ func TestHostile(t *testing.T) {
 		"size too large":        {changed(func(m *specs.Manifest) { m.Layers[0].Size++ }), []string{"layer sha256:", "the manifest says"}},
 		"digest that is none":   {changed(func(m *specs.Manifest) { m.Layers[0].Digest = "sha256:../../x" }), []string{"names an invalid digest"}},
 		"layer type":            {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = "application/zip" }), []string{`"application/zip"`}},
-		//lint:ignore SA1019 What is refused is what is deprecated.
-		"foreign layer":      {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = specs.MediaTypeImageLayerNonDistributableGzip }), []string{"nondistributable"}},
-		"configuration type": {changed(func(m *specs.Manifest) { m.Config.MediaType = "application/vnd.wasm.config.v1+json" }), []string{"wasm.config"}},
-		"chart without one":  {changed(func(m *specs.Manifest) { m.Config.MediaType = chartConfigType }), []string{"layer sha256:", specs.MediaTypeImageLayerGzip, chartLayerType}},
+		"foreign layer":         {changed(func(m *specs.Manifest) { m.Layers[0].MediaType = specs.MediaTypeImageLayerNonDistributableGzip }), []string{"nondistributable"}}, //nolint:staticcheck // deprecated, and refused for it
+		"configuration type":    {changed(func(m *specs.Manifest) { m.Config.MediaType = "application/vnd.wasm.config.v1+json" }), []string{"wasm.config"}},
+		"chart without one":     {changed(func(m *specs.Manifest) { m.Config.MediaType = chartConfigType }), []string{"layer sha256:", specs.MediaTypeImageLayerGzip, chartLayerType}},
 		"two charts": {made{layers: [][]byte{good, layer(t, entry{name: "b"})}, manifest: func(m *specs.Manifest) {
 			m.Config.MediaType, m.Layers[0].MediaType, m.Layers[1].MediaType = chartConfigType, chartLayerType, chartLayerType
 		}}, []string{"does not have exactly one layer"}},

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"go.podman.io/image/v5/manifest"
-
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
+	"go.podman.io/image/v5/manifest"
 )
 
 // Kind is what an image is for, by its labels.

@@ -25,11 +25,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	versioned "github.com/opencontainers/image-spec/specs-go"
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
-
-	//lint:ignore SA1019 It is what the library verifies with, so it is what has to sign.
-	"golang.org/x/crypto/openpgp"
-	//lint:ignore SA1019 The same.
-	"golang.org/x/crypto/openpgp/packet"
+	"golang.org/x/crypto/openpgp"        //nolint:staticcheck // deprecated, and what the library verifies with
+	"golang.org/x/crypto/openpgp/packet" //nolint:staticcheck // deprecated, and what the library verifies with
 )
 
 // payload is what both kinds of signatures sign

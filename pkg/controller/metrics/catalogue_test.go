@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/google/go-cmp/cmp"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 )
 

@@ -5,13 +5,12 @@ import (
 	"sync"
 	"time"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
 const (

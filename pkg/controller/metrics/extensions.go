@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
 // ExtensionMetrics are the metrics of ClusterExtensions in one term.

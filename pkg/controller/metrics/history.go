@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +11,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
 // history counts the transitions of conditions, as the watch tells them. Of those

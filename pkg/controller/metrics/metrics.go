@@ -3,13 +3,12 @@ package metrics
 import (
 	"fmt"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/prometheus/client_golang/prometheus"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )

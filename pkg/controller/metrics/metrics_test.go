@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -24,6 +22,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )

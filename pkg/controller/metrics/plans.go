@@ -6,14 +6,13 @@ import (
 	"sync"
 	"time"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/prometheus/client_golang/prometheus"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
 // PlanOptions are those of the metrics of plans in one term. All are required.

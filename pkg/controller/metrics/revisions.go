@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
 // collectTimeout bounds a read from the cache, which answers at once.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"reflect"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,8 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/klog/v2"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/store"

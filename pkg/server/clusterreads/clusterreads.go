@@ -6,6 +6,9 @@ package clusterreads
 import (
 	"context"
 
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
@@ -18,10 +21,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/targetcluster"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
-
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-
-	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 )
 
 // Options are what is needed to read.

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/penstock-project/penstock/pkg/server/host"
-	"github.com/penstock-project/penstock/pkg/server/targetcluster"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +14,8 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/targetcluster"
 )
 
 // hostReadTimeout bounds one question to the host.

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock-project/penstock/pkg/server/host"
-
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/server/host"
 )
 
 // serving answers GETs of paths with objects; others are not found, or forbidden

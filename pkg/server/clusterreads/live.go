@@ -6,11 +6,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
-	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
-	"github.com/penstock-project/penstock/pkg/right"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -20,8 +15,11 @@ import (
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
+	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
 	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"

@@ -6,14 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/dynamic"
+
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan/approver"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan/livediff"
-
-	"k8s.io/client-go/dynamic"
-
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"

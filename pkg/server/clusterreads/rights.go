@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/penstock-project/penstock/pkg/right"
-
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // targetRights answers what users of the host may see of another cluster. They are

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/penstock-project/penstock/pkg/server/host"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
+	"github.com/penstock-project/penstock/pkg/server/host"
 	"github.com/penstock-project/penstock/pkg/target"
 )
 

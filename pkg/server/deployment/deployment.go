@@ -7,14 +7,9 @@ import (
 	"io"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/penstock-project/penstock/pkg/server/host"
-	"github.com/penstock-project/penstock/pkg/server/leadership"
-	"github.com/penstock-project/penstock/pkg/server/namesake"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
@@ -25,6 +20,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/server/certificates"
+	"github.com/penstock-project/penstock/pkg/server/host"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/namesake"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-project/penstock/pkg/server"
-	"github.com/penstock-project/penstock/pkg/server/deployment"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/deployment"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 )
 

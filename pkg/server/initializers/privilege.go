@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/component-base/metrics"
-
-	"github.com/penstock-project/penstock/pkg/server/host"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/metrics"
 
 	"github.com/penstock-project/penstock/pkg/admission"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
@@ -24,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/plugin/owners"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/profileaccess"
+	"github.com/penstock-project/penstock/pkg/server/host"
 )
 
 // Checks is what the plugins of ours need.

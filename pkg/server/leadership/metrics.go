@@ -3,9 +3,8 @@ package leadership
 import (
 	"sync/atomic"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // Metrics are the metrics of the term that runs here, if one does: a replica

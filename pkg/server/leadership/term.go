@@ -1,13 +1,12 @@
 package leadership
 
 import (
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"

@@ -3,9 +3,9 @@ package metrics
 import (
 	"time"
 
-	catalogue "github.com/penstock-project/penstock/pkg/metrics"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	catalogue "github.com/penstock-project/penstock/pkg/metrics"
 )
 
 // Process are the metrics that each replica exposes, whether or not it leads.

@@ -74,7 +74,7 @@ func (o Operator) Revision(number int) (*olmv1alpha1.ClusterExtensionRevision, e
 }
 
 // Manifests are the objects of a release.
-func (o Operator) Manifests(number int) []object {
+func (o Operator) Manifests(number int) []map[string]any {
 	definitions := max(1, o.Objects/definitionShare)
 	var objects []object
 	total := 0

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -282,7 +283,7 @@ func (c *client) watchList(ctx context.Context, path string) (int64, error) {
 		switch {
 		case bytes.Contains(line, []byte(`"k8s.io/initial-events-end"`)):
 			return total, nil
-		case err != nil && err != bufio.ErrBufferFull:
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
 			return 0, fmt.Errorf("watching %s: %w", path, err)
 		}
 	}

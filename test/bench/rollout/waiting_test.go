@@ -32,7 +32,7 @@ func waiting(requests plane.Requests, sends plane.Filter, began, ended time.Time
 	busy := began
 	for _, request := range own {
 		// Before the first request there is nothing that could be waited for.
-		if request.Received.After(busy) && busy != began {
+		if request.Received.After(busy) && !busy.Equal(began) {
 			gap(busy, request.Received)
 		}
 		if request.Ended.After(busy) {

@@ -187,8 +187,9 @@ func (r *road) forgetManagers() {
 		}
 		response.Header.Del("Content-Length")
 		response.ContentLength = -1
-		from, to := response.Body, &io.PipeWriter{}
-		response.Body, to = io.Pipe()
+		from := response.Body
+		body, to := io.Pipe()
+		response.Body = body
 		go func() {
 			decoder := json.NewDecoder(from)
 			decoder.UseNumber()

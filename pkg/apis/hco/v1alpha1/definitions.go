@@ -1,9 +1,8 @@
 package v1alpha1
 
 import (
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // +genclient

@@ -93,8 +93,7 @@ func deletedBy(ctx context.Context, before string) string {
 // collection: explicit options first, then what the object has.
 func asksForOrphans(revision *olm.ClusterExtensionRevision, options *metav1.DeleteOptions) bool {
 	if options != nil {
-		//lint:ignore SA1019 deprecated, and still sent by old clients
-		if orphan := options.OrphanDependents; orphan != nil {
+		if orphan := options.OrphanDependents; orphan != nil { //nolint:staticcheck // deprecated, and sent by old clients
 			return *orphan
 		}
 		if policy := options.PropagationPolicy; policy != nil {

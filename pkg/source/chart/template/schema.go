@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
-
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 )
 
 // validate compares values with the schemas of a chart and of the charts in it. Helm's own
