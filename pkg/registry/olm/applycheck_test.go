@@ -111,6 +111,15 @@ func TestApplyCheck(t *testing.T) {
 			t.Errorf("applied again: %q", got.warnings)
 		}
 	})
+	t.Run("DefinedLater", func(t *testing.T) {
+		early := file("h-1", inline(object{"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": object{"name": "x", "namespace": "a"}}))
+		spec := early["spec"].(object)
+		spec["phases"] = append(spec["phases"].([]any), object{"name": "two", "objects": inline(object{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": object{"name": "lamps.example.com"},
+			"spec": object{"group": "example.com", "scope": "Namespaced", "names": object{"kind": "Lamp", "plural": "lamps"}, "versions": []any{object{"name": "v1", "served": true, "storage": true,
+				"schema": object{"openAPIV3Schema": object{"type": "object"}}}}}})})
+		got := s.create(early).want(t, http.StatusCreated)
+		says(t, strings.Join(got.warnings, "\n"), "Lamp.example.com a/x comes in an earlier phase than its definition, CustomResourceDefinition.apiextensions.k8s.io lamps.example.com")
+	})
 	t.Run("Import", func(t *testing.T) {
 		other := newServer(t, settings{applyCheck: check})
 		archive := newArchived(t).revision(1, "Active", nil, configMap("a", "1"), podTwice("p", "hush-two"))

@@ -179,6 +179,32 @@ func adoptsRestored(t *testing.T, c *chain) {
 	if data, _, _ := unstructured.NestedStringMap(c.get(id(settings)).Object, "data"); len(data) != 1 {
 		t.Errorf("what the next revision leaves out stays: %v", data)
 	}
+
+	// Beside another store, whose keys are others, its content says that a Secret is the chain's.
+	key := all[1]
+	for _, password := range []string{"b3RoZXI=", "bWFkZS11cA=="} {
+		backup := c.get(id(key))
+		c.remove(id(key))
+		for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp"} {
+			unstructured.RemoveNestedField(backup.Object, "metadata", field)
+		}
+		annotations := backup.GetAnnotations()
+		annotations[names().AppliedAnnotation] = "hmac-sha256:" + strings.Repeat("0", 64)
+		backup.SetAnnotations(annotations)
+		backup.Object["data"] = map[string]any{"password": password}
+		c.kill()
+		_, version := c.ledger.load()
+		if err := c.ledger.store(rollout.Inventory{}, version); err != nil {
+			t.Fatal(err)
+		}
+		c.create(backup.Object)
+		if password != "bWFkZS11cA==" {
+			c.stuck("2/base Secret adopt-restored/key: Collision")
+			continue
+		}
+		c.until("complete", complete)
+		c.settled(t, all...)
+	}
 	c.roll()
 	c.settled(t)
 }

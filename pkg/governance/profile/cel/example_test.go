@@ -148,6 +148,8 @@ func TestSameAsGo(t *testing.T) {
 			spec: {profiles: [AffinityAndTaints, LifecycleAndUtilization, KubeVirtRelieveAndMigrate, TopologyAndDuplicates]}}`)},
 		"Thresholds": {object(t, `{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator},
 			spec: {profileCustomizations: {devLowNodeUtilizationThresholds: Medium}}}`)},
+		"No thresholds": {object(t, `{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator},
+			spec: {profileCustomizations: {devLowNodeUtilizationThresholds: ""}}}`)},
 		"HyperConverged v1beta1": {object(t, `{apiVersion: hco.kubevirt.io/v1beta1, kind: HyperConverged, metadata: {name: hco, namespace: n},
 			spec: {liveMigrationConfig: {parallelMigrationsPerCluster: 23, parallelOutboundMigrationsPerNode: 12}}}`)},
 		"HyperConverged v1": {object(t, `{apiVersion: hco.kubevirt.io/v1, kind: HyperConverged, metadata: {name: hco, namespace: n},

@@ -6,6 +6,7 @@ package highdensityswap
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -145,7 +146,10 @@ func wayOf(facts profile.Facts, pools []*unstructured.Unstructured) (way, error)
 		chosen.dropIns = chosen.dropIns && rendered.DropIns
 		tolerates = tolerates && rendered.ToleratesSwap
 	}
-	chosen.kubeletConfig = !chosen.dropIns && !tolerates
+	// They may tolerate swap by the KubeletConfig of this plan, which is the same today.
+	chosen.kubeletConfig = !chosen.dropIns && (!tolerates || slices.ContainsFunc(facts.Objects[profile.KubeletConfigKind()], func(config *unstructured.Unstructured) bool {
+		return config.GetName() == kubeletConfigName
+	}))
 	return chosen, nil
 }
 

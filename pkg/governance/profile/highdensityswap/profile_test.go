@@ -319,3 +319,20 @@ func TestSummaries(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A plan that is in effect is the same when it is computed again: kubelets tolerate swap by its own
+// KubeletConfig then.
+func TestSameOnceInEffect(t *testing.T) {
+	before := itemsOf(t, cluster(kubelet{}), v1alpha1.HighDensitySwapOptions{})
+	f := cluster(kubelet{tolerates: true})
+	add(f, mco, "KubeletConfig", kubeletConfigName, map[string]any{"spec": before[0].Object["spec"]})
+	after := itemsOf(t, f, v1alpha1.HighDensitySwapOptions{})
+	if namesOf(before) != namesOf(after) {
+		t.Fatalf("before: %s, once in effect: %s", namesOf(before), namesOf(after))
+	}
+	for i := range before {
+		if diff := cmp.Diff(before[i].Object, after[i].Object); diff != "" {
+			t.Errorf("%s (-before +in effect):\n%s", before[i].Name, diff)
+		}
+	}
+}

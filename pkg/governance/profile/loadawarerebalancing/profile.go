@@ -239,13 +239,18 @@ func exclude(spec map[string]any, version profile.Version, current *unstructured
 	if current == nil || customizations["devDeviationThresholds"] == nil {
 		return nil, nil
 	}
-	if set, _, _ := unstructured.NestedString(current.Object, "spec", "profileCustomizations", thresholds); set == "" {
+	// One that is empty already was emptied by this plan, perhaps, which is the same today.
+	value, set, _ := unstructured.NestedString(current.Object, "spec", "profileCustomizations", thresholds)
+	if !set {
 		return nil, nil
 	}
 	if !slices.Contains(version.Enum("spec", "profileCustomizations", thresholds), "") {
 		return nil, &profile.MissingError{Message: fmt.Sprintf("KubeDescheduler %s/%s has spec.profileCustomizations.%s, which its operator refuses beside devDeviationThresholds: remove that field", deschedulerNamespace, deschedulerName, thresholds)}
 	}
 	customizations[thresholds] = ""
+	if value == "" {
+		return nil, nil
+	}
 	return []string{"empties spec.profileCustomizations." + thresholds + ", which the descheduler's operator refuses beside devDeviationThresholds"}, nil
 }
 

@@ -165,6 +165,7 @@ func TestRemediators(t *testing.T) {
 		"self":                         {cluster(selfNode).self("other").self(usualName), v1alpha1.NodeHealthRemediationOptions{}, "SelfNodeRemediationTemplate " + usualName, false},
 		"the only one":                 {cluster(selfNode).self("mine"), v1alpha1.NodeHealthRemediationOptions{}, "SelfNodeRemediationTemplate mine", false},
 		"two of one":                   {cluster(selfNode).self("b").self("a"), v1alpha1.NodeHealthRemediationOptions{}, "there are workload-availability/a, workload-availability/b: set template", false},
+		"two of one name":              {cluster(selfNode).self(usualName).with("self-node-remediation.medik8s.io", "SelfNodeRemediationTemplate", "another", usualName, nil), v1alpha1.NodeHealthRemediationOptions{}, "there are another/" + usualName + ", workload-availability/" + usualName + ": set template", false},
 		"no template":                  {cluster(selfNode), v1alpha1.NodeHealthRemediationOptions{}, "there is no SelfNodeRemediationTemplate", true},
 		"fence":                        {cluster(fenceAgents).fence("ipmi"), v1alpha1.NodeHealthRemediationOptions{}, "FenceAgentsRemediationTemplate ipmi", false},
 		"fence, no template":           {cluster(fenceAgents), v1alpha1.NodeHealthRemediationOptions{}, "there is no FenceAgentsRemediationTemplate", true},
@@ -323,5 +324,45 @@ func TestRealDefinition(t *testing.T) {
 	w.facts.Definitions[healthChecks] = old
 	if _, err := (nodehealthremediation.Profile{}).Items(w.facts, nil); !errors.As(err, new(*profile.MissingError)) {
 		t.Errorf("without minHealthy: %v", err)
+	}
+}
+
+// selecting is a pool of nodes with a label.
+func selecting(name, key, value string, nodes, unavailable int64) map[string]any {
+	return map[string]any{"spec": map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{key: value}}},
+		"status": map[string]any{"machineCount": nodes, "unavailableMachineCount": unavailable}}
+}
+
+// Counts are of the nodes that nodeSelector takes, as far as pools say; of the others all count.
+func TestSelectedNodes(t *testing.T) {
+	pool := func(w *nodes, name, value string, nodes, unavailable int64) *nodes {
+		return w.with("machineconfiguration.openshift.io", "MachineConfigPool", "", name, selecting(name, "rack", value, nodes, unavailable))
+	}
+	racks := func() *nodes {
+		return pool(pool(cluster(selfNode).self("mine"), "a", "a", 4, 0), "b", "b", 6, 2)
+	}
+	options := v1alpha1.NodeHealthRemediationOptions{NodeSelector: map[string]string{"rack": "a"}}
+	if item := racks().items(t, options)[0]; item.Blast.Nodes != 4 || item.Impact != v1alpha1.ImpactMedium || len(item.Blast.Pools) != 1 {
+		t.Errorf("one rack of two: %+v, %s (%s)", item.Blast, item.Impact, item.Reason)
+	}
+	item := racks().pool("worker", 3, 1).items(t, options)[0]
+	if notes := strings.Join(item.Notes, "\n"); item.Blast.Nodes != 7 || item.Impact != v1alpha1.ImpactHigh || !strings.Contains(notes, "how many of pool worker nodeSelector selects is not known") {
+		t.Errorf("with a pool that says nothing: %+v, %s, %s", item.Blast, item.Impact, notes)
+	}
+	none := v1alpha1.NodeHealthRemediationOptions{NodeSelector: map[string]string{"rack": "c"}}
+	if _, err := (nodehealthremediation.Profile{}).Items(racks().facts, &v1alpha1.PlanOptions{NodeHealthRemediation: &none}); err == nil || !strings.Contains(err.Error(), "nodeSelector selects no worker node") {
+		t.Errorf("no rack: %v", err)
+	}
+}
+
+// Fields of a check that exclude those of the profile stand in the way, by name.
+func TestExcludingFields(t *testing.T) {
+	for field, value := range map[string]any{"maxUnhealthy": "40%", "escalatingRemediations": []any{map[string]any{"order": int64(1)}}} {
+		w := usual().with("remediation.medik8s.io", "NodeHealthCheck", "", "remediate-workers", map[string]any{"spec": map[string]any{field: value}})
+		if _, err := (nodehealthremediation.Profile{}).Items(w.facts, nil); !errors.As(err, new(*profile.MissingError)) || !strings.Contains(err.Error(), "spec."+field+", which excludes") {
+			t.Errorf("%s: %v", field, err)
+		}
+		other := usual().with("remediation.medik8s.io", "NodeHealthCheck", "", "another", map[string]any{"spec": map[string]any{field: value}})
+		other.items(t, v1alpha1.NodeHealthRemediationOptions{})
 	}
 }

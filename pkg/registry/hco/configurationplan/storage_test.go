@@ -459,6 +459,7 @@ func TestWarningsOfTerms(t *testing.T) {
 		"over":         {hco.ConfigurationPlanSpec{Expires: &over}, "spec.expires has passed"},
 		"never":        {hco.ConfigurationPlanSpec{Expires: &soon, Window: night}, "spec.expires comes before the window"},
 		"window":       {hco.ConfigurationPlanSpec{Window: night}, ""},
+		"both days":    {hco.ConfigurationPlanSpec{Window: &hco.PlanWindow{Schedule: "0 2 1-7 * 6", TimeZone: "UTC", Duration: metav1.Duration{Duration: time.Hour}}}, "one or the other, not only on days that are both"},
 		"own approval": {hco.ConfigurationPlanSpec{Action: hco.ActionApply, Approvals: 2}, "people other than those in status.requestedBy"},
 		"one approval": {hco.ConfigurationPlanSpec{Action: hco.ActionApply}, ""},
 	} {
