@@ -138,7 +138,7 @@ func prerequisites(w sharedPlane) {
 	w.phase("rebalance", "PrerequisiteFailed")
 	w.planSays("rebalance", ".status.message", "KubeDescheduler", "install the Kube Descheduler Operator")
 	w.planSays("rebalance", `.status.conditions[?(@.type=="PrerequisitesMet")].reason`, "MissingDependency")
-	w.profile("Inactive", "<none>", "Unknown", "Missing: install the Kube Descheduler Operator; install the Machine Config Operator")
+	w.profile("Inactive", "<none>", "Unknown", "Missing: install the Kube Descheduler Operator")
 	for _, file := range []string{
 		"operator.openshift.io_kubedeschedulers.yaml", "machineconfiguration.openshift.io_machineconfigs.yaml",
 		"machineconfiguration.openshift.io_machineconfigpools.yaml", "hco.kubevirt.io_hyperconvergeds.yaml",
