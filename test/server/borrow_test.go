@@ -17,8 +17,9 @@ import (
 )
 
 // clusters are for tests that need nothing but a host on which no server has run. It
-// is a variable of the package because TestMain can pass nothing to tests.
-var clusters cluster.Pool
+// is a variable of the package because TestMain can pass nothing to tests. More than three at
+// the same time only share the processors.
+var clusters = cluster.Pool{Most: 3}
 
 // borrow returns a host on which no server seems to have run.
 func borrow(t *testing.T) *cluster.Cluster {
@@ -26,8 +27,8 @@ func borrow(t *testing.T) *cluster.Cluster {
 	return clusters.Borrow(t, func(c *cluster.Cluster) { forget(t, c) })
 }
 
-// forget removes what a server leaves in its host, but for roles: the next one writes
-// the same.
+// forget removes what a server and the users of a test leave in a host. Definitions and namespaces
+// stay.
 func forget(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.Config())
@@ -57,6 +58,25 @@ func forget(t *testing.T, c *cluster.Cluster) {
 	} {
 		gone(left.Resource, client.Resource(left.GroupVersionResource).Namespace(left.namespace).
 			DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	}
+	// Rights and policies, but for those that kube-apiserver has made.
+	ofOthers := metav1.ListOptions{LabelSelector: "kubernetes.io/bootstrapping!=rbac-defaults"}
+	for group, resources := range map[schema.GroupVersion][]string{
+		{Group: "rbac.authorization.k8s.io", Version: "v1"}: {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
+		{Group: "admissionregistration.k8s.io", Version: "v1"}: {
+			"validatingadmissionpolicybindings", "validatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingadmissionpolicies",
+		},
+	} {
+		for _, resource := range resources {
+			all, err := client.Resource(group.WithResource(resource)).List(t.Context(), ofOthers)
+			if err != nil {
+				gone(resource, err)
+				continue
+			}
+			for _, one := range all.Items {
+				gone(resource, client.Resource(group.WithResource(resource)).Namespace(one.GetNamespace()).Delete(t.Context(), one.GetName(), metav1.DeleteOptions{}))
+			}
+		}
 	}
 	// Somebody took a registration back.
 	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})

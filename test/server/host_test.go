@@ -224,7 +224,7 @@ func writes(t *testing.T, c *cluster.Cluster) {
 // The host's policies judge what is in a revision.
 func TestHostPolicies(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	start(t, newOptions(t, c, dataDir(t)))
 	c.MustKubectlInput(policy, "apply", "-f", "-")
 	eventually(t, "the policy", func() error {
@@ -296,7 +296,8 @@ func idleWindow(t *testing.T) time.Duration {
 // access reviews answer the host's own polling.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
+	began := c.Audit().Mark()
 	o := newObserver()
 	options := newOptions(t, c, dataDir(t))
 	options.Version = "test"
@@ -338,7 +339,7 @@ func TestIdle(t *testing.T) {
 	if len(renewals) == 0 {
 		t.Error("not even the lease was renewed: the test sees nothing")
 	}
-	if agents := c.Audit().Since(0, plane.ByAgent("penstock"), plane.Not(plane.ByAgent("penstock/test/"))); len(agents) > 0 {
+	if agents := c.Audit().Since(began, plane.ByAgent("penstock"), plane.Not(plane.ByAgent("penstock/test/"))); len(agents) > 0 {
 		t.Errorf("clients without a user agent of their own:\n%s", agents)
 	}
 }

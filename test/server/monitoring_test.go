@@ -55,7 +55,7 @@ type monitored struct {
 // runbooks, of the program as it is.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	program, dir := penstock.Build(t), dataDir(t)
 	traces, audit, images := collectTraces(t), filepath.Join(dir, "audit.log"), registry.Serve(t)
 	m := monitored{Cluster: c, t: t, server: program.Serve(t, c, dir, "--snapshot-dir="+filepath.Join(dir, "snapshots"),

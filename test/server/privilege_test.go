@@ -144,12 +144,12 @@ func rollbackTo(number int) []string {
 // the rights does.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	options := newOptions(t, c, dataDir(t))
 	options.Version = "test"
 	start(t, options)
 	p := requesters{t, c}
-	c.MustKubectlInput(deployer, "create", "-f", "-")
+	c.MustKubectlInput(deployer, "apply", "-f", "-")
 	eventually(t, "the deployer's rights", func() error {
 		if out := c.Kubectl("auth", "can-i", "create", "clusterextensionrevisions.olm.operatorframework.io", "--as=alice"); out.ExitCode != 0 {
 			return missingError{out.String()}
@@ -323,7 +323,7 @@ func TestPrivilegesForgedHeaders(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)
 	serving := start(t, newOptions(t, c, dataDir(t)))
-	c.MustKubectlInput(deployer, "create", "-f", "-")
+	c.MustKubectlInput(deployer, "apply", "-f", "-")
 	alice := c.User("alice").Config()
 	alice.Host, alice.ServerName = fmt.Sprintf("https://127.0.0.1:%d", serving.Port), "localhost"
 	alice.CAData, alice.CAFile = serving.CABundle, ""

@@ -34,7 +34,7 @@ func (s secrecy) in(t *testing.T) secrecy {
 // TestSecrecy: what must not be seen is not, whatever is read and whoever reads.
 func TestSecrecy(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	s := secrecy{Cluster: c, t: t, server: penstock.Build(t).Serve(t, c, penstock.DataDir(t),
 		// The most that the log can say.
 		"--v=10",

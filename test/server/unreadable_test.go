@@ -27,7 +27,7 @@ const recordsPrefix = "/penstock/olm.operatorframework.io/clusterextensionrevisi
 // restart, until it is given up.
 func TestStoreUnreadable(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	c := borrow(t)
 	program, dir := penstock.Build(t), penstock.DataDir(t)
 	server := program.Serve(t, c, dir)
 	for _, name := range []string{"held", "other"} {

@@ -75,7 +75,7 @@ func boots(t *testing.T, c *cluster.Cluster) {
 
 func TestPool(t *testing.T) {
 	t.Parallel()
-	var pool cluster.Pool
+	pool := cluster.Pool{Most: 1}
 	var dirs []string
 	cleaned := 0
 	for range 2 {

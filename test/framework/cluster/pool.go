@@ -12,9 +12,15 @@ import (
 )
 
 // Pool lends control planes to tests, one after the other: a start takes two seconds
-// of a processor. It has as many as tests borrow at the same time. TestMain closes it.
+// of a processor. It has as many as tests borrow at the same time, but for the limit. TestMain
+// closes it.
 type Pool struct {
+	// Most is how many tests have one at the same time; 0 is no limit. The others wait.
+	Most int
+
 	mu sync.Mutex
+	// lending has a place for each test that has one.
+	lending chan struct{}
 	// free are those that no test has; all are those that were started.
 	free, all []lent
 }
@@ -31,6 +37,7 @@ type lent struct {
 // failed: what it left is anybody's guess.
 func (p *Pool) Borrow(t testing.TB, clean func(c *Cluster)) *Cluster {
 	t.Helper()
+	p.admit(t)
 	l, used, err := p.take()
 	if err != nil {
 		t.Fatalf("cluster: %v", err)
@@ -48,6 +55,22 @@ func (p *Pool) Borrow(t testing.TB, clean func(c *Cluster)) *Cluster {
 		clean(c)
 	}
 	return c
+}
+
+// admit waits while as many tests as allowed have a plane. The place is free again when the test
+// has ended.
+func (p *Pool) admit(t testing.TB) {
+	if p.Most == 0 {
+		return
+	}
+	p.mu.Lock()
+	if p.lending == nil {
+		p.lending = make(chan struct{}, p.Most)
+	}
+	lending := p.lending
+	p.mu.Unlock()
+	lending <- struct{}{}
+	t.Cleanup(func() { <-lending })
 }
 
 // take returns a plane that is free, or starts one.
