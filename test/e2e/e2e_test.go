@@ -49,11 +49,9 @@ func TestPenstock(t *testing.T) {
 	all.Go(func() { w.group("Real", map[string]scenario{"CertManager": certManager}) })
 	all.Wait()
 	// Alone, after all that makes requests.
-	w.run("Freezes", freezes)
 	w.run("DryRun", dryRun)
 	w.run("Idle", idle)
 	w.run("OwnRights", ownRights)
-	w.run("Restart", restart)
 }
 
 // TestStores: stores that are lost, restored and given up, in a cluster that has
@@ -99,11 +97,9 @@ func rolloutScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Lighthouse":       lighthouse,
 		"Paused":           paused,
-		"Drift":            drift,
 		"Additions":        additions,
 		"Autoscaled":       autoscaled,
 		"Replaced":         replaced,
-		"Collision":        collision,
 		"Adoption":         adoption,
 		"Sharing":          sharing,
 		"Refused":          refusedByHost,
@@ -113,7 +109,6 @@ func rolloutScenarios() map[string]scenario {
 		"Burst":            burst,
 		"NamespaceDeleted": namespaceDeleted,
 		"KindDeleted":      kindDeleted,
-		"Teardown":         teardown,
 		"Foreground":       foreground,
 		"Unfinished":       unfinished,
 		"DeletedStuck":     deletedStuck,
@@ -129,7 +124,6 @@ func rolloutScenarios() map[string]scenario {
 		"DeletedTogether":  deletedTogether,
 		"NotEmpty":         notEmpty,
 		"Uninstall":        uninstall,
-		"HashedNames":      hashedNames,
 		"Levels":           levels,
 		"LevelRace":        levelRace,
 		"LevelRefusals":    levelRefusals,

@@ -78,26 +78,3 @@ func idle(w sharedPlane) {
 	}
 	w.MustKubectl("delete", "configplan", "--all")
 }
-
-// restart: a new process finds everything as it should be, and does nothing but
-// what there is to do.
-func restart(w sharedPlane) {
-	in := "--namespace=idle"
-	w.server.Stop(w.t)
-	// Something to do: when it is done, everything else was looked at too.
-	w.MustKubectl("patch", "configmap", "settings", in, "--field-manager=mallory", "--type=merge", "-p", `{"data":{"x":"other"}}`)
-	mark := w.Audit().Mark()
-	w.program.Serve(w.t, w, w.dataDir)
-	w.value("1", ".data.x", "configmap/settings", in)
-	w.event("idle-1", "Repaired", ".data.x was changed by mallory")
-	w.condition("idle-1", "Ready", "True")
-	writes := w.Audit().Since(mark, ours, plane.Writes(), func(r plane.Request) bool { return !strings.Contains(r.URI, "dryRun=") })
-	for _, r := range writes {
-		if r.Resource != "events" && (r.Namespace != "idle" || r.Name != "settings") {
-			w.t.Errorf("a restart writes: %s", r)
-		}
-	}
-	if len(writes) == 0 {
-		w.t.Error("not even the repair is in the audit log: the test sees nothing")
-	}
-}

@@ -11,32 +11,6 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// collision: the object of somebody else keeps its whole phase back, untouched,
-// until they remove it.
-func collision(w sharedPlane) {
-	ns := w.namespace("collision")
-	in := "--namespace=" + ns
-	w.MustKubectlInput(configMap(ns, "taken", "x=theirs").String(), "create", "-f", "-")
-	w.MustKubectlInput(revision("collision", 1).
-		Phase("first", configMap(ns, "first", "x=1")).
-		Phase("second", configMap(ns, "free", "x=1"), configMap(ns, "taken", "x=1")).
-		Phase("third", configMap(ns, "third", "x=1")).String(), "create", "-f", "-")
-	w.condition("collision-1", "Failing", "True", "ConfigMap collision/taken", "exists already", "was not made by this extension")
-	w.MustKubectl("get", "configmap", "first", in)
-	w.absent("configmap", "free", in)
-	w.absent("configmap", "third", in)
-	if x := w.read(".data.x", "configmap", "taken", in); x != "theirs" {
-		w.t.Errorf("somebody's object was overwritten: x is %s", x)
-	}
-	w.says(w.read(`.status.phases[*].state`, "cer", "collision-1"), "Available Failing Pending")
-	first := firstLines(w.MustKubectl("describe", "cer", "collision-1"), 24)
-	w.says(first, "ConfigMap collision/taken", "exists already")
-
-	w.MustKubectl("delete", "configmap", "taken", in)
-	w.succeeded("collision-1")
-	w.value("1", ".data.x", "configmap/taken", "configmap/free", "configmap/third", in)
-}
-
 // owned makes a ConfigMap whose controller is another one, and returns it.
 func (w sharedPlane) owned(ns, name string) {
 	w.t.Helper()

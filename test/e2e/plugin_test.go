@@ -203,14 +203,6 @@ func (i interruption) Read([]byte) (int, error) {
 	select {} // the process would end
 }
 
-// freezes: the whole cluster, and who tries it again is told who was first.
-func freezes(w sharedPlane) {
-	w.says(w.types(0, `kubectl penstock freeze --reason "the year ends"`).Stdout, "frozen by admin: the year ends")
-	w.says(w.types(3, `kubectl penstock freeze --reason "me too"`).Stderr, "by admin: the year ends")
-	w.types(0, `kubectl penstock unfreeze`)
-	w.says(w.types(0, `kubectl penstock unfreeze`).Stderr, "not frozen")
-}
-
 // reviewByPlugin reads the plan that waits. An approval of another hash is a conflict, and
 // what was set aside is computed anew.
 func reviewByPlugin(w sharedPlane) {

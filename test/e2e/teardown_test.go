@@ -6,40 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
-
-// teardown goes in reverse: what was rolled out later is gone before what it
-// needs goes.
-func teardown(w sharedPlane) {
-	ns := w.namespace("teardown")
-	in := "--namespace=" + ns
-	last := configMap(ns, "last", "x=1")
-	w.roll(revision("teardown", 1).
-		Phase("first", configMap(ns, "first", "x=1")).
-		Phase("second", configMap(ns, "second", "x=1")).
-		Phase("third", last))
-	w.MustKubectl("patch", "configmap", "second", in, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
-	w.MustKubectl("delete", "cer", "teardown-1", "--wait=false")
-	w.gone("configmap/last", in)
-	w.until(configMaps(), ns, "second", func(o *unstructured.Unstructured) error {
-		if o.GetDeletionTimestamp() == nil {
-			return fmt.Errorf("it is not being deleted")
-		}
-		return nil
-	})
-	w.condition("teardown-1", "Progressing", "True", "2 objects are still to go", "ConfigMap teardown/second", "finalizers")
-	w.says(w.MustKubectl("get", "cer", "teardown-1", "--no-headers"), "Deleting")
-	if when := w.read(".metadata.deletionTimestamp", "configmap", "first", in); when != "" {
-		w.t.Errorf("the first is being deleted before the second is gone, since %s", when)
-	}
-	w.MustKubectl("patch", "configmap", "second", in, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	w.gone("cer/teardown-1")
-	w.absent("configmap", "first", in)
-	w.absent("configmap", "second", in)
-}
 
 // orphan leaves everything running, without our marks.
 func orphan(w sharedPlane) {
