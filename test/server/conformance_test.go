@@ -101,9 +101,28 @@ func TestManners(t *testing.T) {
 	})
 	t.Run("GeneratedClients", func(t *testing.T) { generatedClients(t, w) })
 	t.Run("Neighbours", func(t *testing.T) { neighbours(t, c.In(t)) })
+	t.Run("OpenAPIv2", func(t *testing.T) {
+		published(t, c, "/openapi/v2", "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/{name}/manifests")
+	})
+	t.Run("OpenAPIv3", func(t *testing.T) {
+		published(t, c, "/openapi/v3/apis/olm.operatorframework.io/v1alpha1", "x-kubernetes-group-version-kind", "ClusterExtensionRevisionSpec")
+	})
 	// It takes the past away from everybody.
 	t.Run("Expired", func(t *testing.T) { manner{do: w.expired}.compare(t, w, "Expired") })
 	t.Run("EmptyStoreSwappedIn", func(t *testing.T) { emptyStoreSwappedIn(t, w) })
+}
+
+// published returns when the host answers a path with all texts: it merges our OpenAPI with its own
+// at intervals.
+func published(t *testing.T, c *cluster.Cluster, path string, texts ...string) {
+	t.Helper()
+	eventually(t, path, func() error {
+		body, _, err := tryGet(t.Context(), c.Config(), path)
+		if err != nil {
+			return err
+		}
+		return missing(body, texts)
+	})
 }
 
 // compared are those of ours with which it is done: each one with FULL=1, and where one

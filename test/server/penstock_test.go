@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -157,6 +158,21 @@ func eventually(t *testing.T, what string, check func() error) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, last)
 	}
+}
+
+// missingError says what an answer lacks.
+type missingError struct{ text string }
+
+func (e missingError) Error() string { return "missing in the output: " + e.text }
+
+// missing is nil when an output has all texts.
+func missing(output string, wanted []string) error {
+	for _, want := range wanted {
+		if !strings.Contains(output, want) {
+			return missingError{want}
+		}
+	}
+	return nil
 }
 
 // revision is a small one: a ConfigMap in each of two phases.
