@@ -3,6 +3,7 @@
 // Package rollout_test proves the rollout engine against a real kube-apiserver, on
 // the real client and watches, without our API server: the tests keep the chain's
 // inventory themselves, and write the status of workloads as controllers would.
+// TestKill alone runs the program, on the same example and controllers.
 package rollout_test
 
 import (

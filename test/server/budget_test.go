@@ -1,6 +1,6 @@
 //go:build integration
 
-package rollout_test
+package server_test
 
 import (
 	"crypto/sha256"
@@ -8,13 +8,21 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // value of the ConfigMap of a chain.
 func (s rolledBack) value(chain string) string {
-	return strings.TrimSpace(s.Kubectl("get", "configmap", chain, "-o", "jsonpath={.data.n}").Stdout)
+	s.t.Helper()
+	live, err := s.outsider.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default").Get(s.t.Context(), chain, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	n, _, _ := unstructured.NestedString(live.Object, "data", "n")
+	return n
 }
 
 // freezes the whole cluster, in the name of whoever does it and no other.
@@ -40,7 +48,7 @@ func (s rolledBack) freezes() {
 	s.submit("frozen", 2, nil)
 	s.until("frozen-2", "Progressing", "False/Frozen frozen by admin: the year ends; nothing is written")
 	// Explicit deletes wait too.
-	if err := s.outsider.Resource(revisionsOf()).Delete(s.t.Context(), "frozen-1", metav1.DeleteOptions{}); err != nil {
+	if err := s.revisions().Delete(s.t.Context(), "frozen-1", metav1.DeleteOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 	s.until("frozen-1", "Progressing", "")

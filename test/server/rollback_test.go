@@ -1,6 +1,6 @@
 //go:build integration
 
-package rollout_test
+package server_test
 
 import (
 	"context"
@@ -14,31 +14,41 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
-	"github.com/penstock-project/penstock/pkg/manifest"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// rolled is a cluster with the real program, which may be killed.
+// rolled is a host with the real program, which may be killed.
 type rolled struct {
-	targetCluster
-	program *penstock.Program
-	dataDir string
-	server  *penstock.Server
+	*cluster.Cluster
+	// outsider does what people and controllers do.
+	outsider dynamic.Interface
+	program  *penstock.Program
+	dataDir  string
+	server   *penstock.Server
 }
 
-// TestRollback is onFailure, what a rollback holds, and the time that a rollout has
-// to stay as it is, with the program itself.
+// TestRollback is onFailure, what a rollback holds, the freeze, the deletion budget, and the time
+// that a rollout has to stay as it is, with the program itself.
 func TestRollback(t *testing.T) {
 	t.Parallel()
-	r := &rolled{targetCluster: start(t), program: penstock.Build(t), dataDir: penstock.DataDir(t)}
+	c := borrow(t)
+	outsider, err := dynamic.NewForConfig(c.User("outsider", "system:masters").Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rolled{Cluster: c, outsider: outsider, program: penstock.Build(t), dataDir: penstock.DataDir(t)}
 	r.server = r.serve(t)
 	t.Run("on failure", func(t *testing.T) { r.in(t).onFailure("failed", func() {}) })
+	top := t
 	t.Run("on failure, killed when the revision is there", func(t *testing.T) {
 		r.in(t).onFailure("killed", func() {
 			r.server.Kill(t)
-			r.server = r.serve(r.t)
+			r.server = r.serve(top)
 		})
 	})
 	t.Run("on failure, nothing to go back to", func(t *testing.T) { r.in(t).nothingBefore() })
@@ -55,13 +65,18 @@ func (r *rolled) serve(t testing.TB) *penstock.Server {
 }
 
 func (r *rolled) in(t *testing.T) rolledBack {
-	return rolledBack{targetCluster: r.targetCluster.in(t), t: t}
+	return rolledBack{Cluster: r.Cluster.In(t), outsider: r.outsider, t: t}
 }
 
 // rolledBack is one subtest.
 type rolledBack struct {
-	targetCluster
-	t *testing.T
+	*cluster.Cluster
+	outsider dynamic.Interface
+	t        *testing.T
+}
+
+func (s rolledBack) revisions() dynamic.ResourceInterface {
+	return s.outsider.Resource(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"))
 }
 
 // submit creates a revision with a ConfigMap whose data is the number, and further
@@ -86,7 +101,7 @@ func (s rolledBack) submit(chain string, number int, spec map[string]any, more .
 		delete(body, "owner")
 		revision.SetOwnerReferences([]metav1.OwnerReference{owner.(metav1.OwnerReference)})
 	}
-	if _, err := s.outsider.Resource(revisionsOf()).Create(context.Background(), revision, metav1.CreateOptions{}); err != nil {
+	if _, err := s.revisions().Create(context.Background(), revision, metav1.CreateOptions{}); err != nil {
 		s.t.Fatalf("creating %s: %v", revision.GetName(), err)
 	}
 }
@@ -99,14 +114,14 @@ func (s rolledBack) submitPhases(chain string, number int, phases []any) {
 		"metadata": map[string]any{"name": fmt.Sprintf("%s-%d", chain, number)},
 		"spec":     map[string]any{"revision": int64(number), "phases": phases},
 	}}
-	if _, err := s.outsider.Resource(revisionsOf()).Create(context.Background(), revision, metav1.CreateOptions{}); err != nil {
+	if _, err := s.revisions().Create(context.Background(), revision, metav1.CreateOptions{}); err != nil {
 		s.t.Fatalf("creating %s: %v", revision.GetName(), err)
 	}
 }
 
 // condition returns a condition of a revision as "Status/Reason message".
 func (s rolledBack) condition(name, kind string) string {
-	live, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), name, metav1.GetOptions{})
+	live, err := s.revisions().Get(context.Background(), name, metav1.GetOptions{})
 	if err != nil {
 		return err.Error()
 	}
@@ -135,7 +150,7 @@ func (s rolledBack) annotate(name, key, value string) {
 
 func (s rolledBack) merge(name, patch string) {
 	s.t.Helper()
-	if _, err := s.outsider.Resource(revisionsOf()).Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := s.revisions().Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		s.t.Fatalf("patching %s: %v", name, err)
 	}
 }
@@ -144,9 +159,8 @@ func (s rolledBack) merge(name, patch string) {
 func (s rolledBack) overdue(name string) {
 	s.t.Helper()
 	s.until(name, "Progressing", "True/RollingOut")
-	revisions := s.outsider.Resource(revisionsOf())
 	poll.Eventually(s.t, "status to be written", func() (bool, string) {
-		live, err := revisions.Get(context.Background(), name, metav1.GetOptions{})
+		live, err := s.revisions().Get(context.Background(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
 		}
@@ -159,7 +173,7 @@ func (s rolledBack) overdue(name string) {
 		if err := unstructured.SetNestedSlice(live.Object, conditions, "status", "conditions"); err != nil {
 			return false, err.Error()
 		}
-		_, err = revisions.UpdateStatus(context.Background(), live, metav1.UpdateOptions{})
+		_, err = s.revisions().UpdateStatus(context.Background(), live, metav1.UpdateOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
 	s.annotate(name, "kubernetes.io/change-cause", "an hour later")
@@ -188,18 +202,18 @@ func (s rolledBack) onFailure(chain string, meanwhile func()) {
 	meanwhile()
 	s.until(chain+"-2", "RolledBack", fmt.Sprintf("True/ProgressDeadlineExceeded %s-3 brings back the content of %s-1: %s-2 did not succeed within 1 minute", chain, chain, chain))
 	s.until(chain+"-3", "Succeeded", "True")
-	deployment := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: chain}
+	deployments := s.outsider.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("default")
 	poll.Eventually(s.t, "the failed revision to be gone from the cluster", func() (bool, string) {
-		return s.get(deployment) == nil, "the Deployment is there"
+		_, err := deployments.Get(context.Background(), chain, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
-	config := s.get(manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: chain})
-	if n, _, _ := unstructured.NestedString(config.Object, "data", "n"); n != "1" {
+	if n := s.value(chain); n != "1" {
 		s.t.Errorf("the ConfigMap is of revision %s", n)
 	}
 	if uid := s.third(chain); uid != third {
 		s.t.Errorf("the rollback was replaced: %s, was %s", uid, third)
 	}
-	if _, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), chain+"-4", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.revisions().Get(context.Background(), chain+"-4", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		s.t.Errorf("there is a second rollback, or: %v", err)
 	}
 }
@@ -209,7 +223,7 @@ func (s rolledBack) third(chain string) types.UID {
 	s.t.Helper()
 	var uid types.UID
 	poll.Eventually(s.t, "the rollback", func() (bool, string) {
-		live, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), chain+"-3", metav1.GetOptions{})
+		live, err := s.revisions().Get(context.Background(), chain+"-3", metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error() + "\n" + s.condition(chain+"-2", "RolledBack")
 		}
@@ -269,7 +283,7 @@ func (s rolledBack) rollback(to string) {
 	body := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "olm.operatorframework.io/v1alpha1", "kind": "RevisionRollback", "metadata": map[string]any{"name": to},
 	}}
-	if _, err := s.outsider.Resource(revisionsOf()).Create(context.Background(), body, metav1.CreateOptions{}, "rollback"); err != nil {
+	if _, err := s.revisions().Create(context.Background(), body, metav1.CreateOptions{}, "rollback"); err != nil {
 		s.t.Fatalf("rolling back to %s: %v", to, err)
 	}
 }
@@ -280,7 +294,7 @@ func (s rolledBack) soaks() {
 	s.until("soak-1", "Available", "True")
 	// The end is noticed without anything happening then.
 	since := time.Now()
-	live, err := s.outsider.Resource(revisionsOf()).Get(context.Background(), "soak-1", metav1.GetOptions{})
+	live, err := s.revisions().Get(context.Background(), "soak-1", metav1.GetOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
