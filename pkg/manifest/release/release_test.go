@@ -96,12 +96,23 @@ func TestMarkOf(t *testing.T) {
 // key twice, does not even become a manifest.
 func TestParserAgrees(t *testing.T) {
 	for name, annotations := range map[string]string{
-		"Unquoted": level(`1`), "Null": level(`null`), "NoMap": `["x"]`,
+		"Unquoted": level(`1`), "NoMap": `["x"]`,
 		"Twice": `{"release.openshift.io/install-level":"1","release.openshift.io/install-level":"2"}`,
 	} {
 		if _, err := (manifest.Digester{}).FromJSON(raw(annotations).JSON); err == nil {
 			t.Errorf("%s: %s was accepted", name, annotations)
 		}
+	}
+}
+
+// TestNullIsNoLevel: null becomes an empty annotation, as in an API server, which no level is.
+func TestNullIsNoLevel(t *testing.T) {
+	object, err := (manifest.Digester{}).FromJSON(raw(level(`null`)).JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mark, offences := MarkOf(object); len(offences) != 1 {
+		t.Errorf("got %+v and %v, want one offence", mark, offences)
 	}
 }
 
