@@ -118,7 +118,8 @@ func deniedByPlugin(w shared) {
 // with orphans revisions and objects stay, and the next extension of the name takes them over.
 func leaveByPlugin(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
-	alice := w.person("alice", mayWrite+mayInstall+mayFollow)
+	// To add an owner to the revisions that are left needs the right to delete them.
+	alice := w.person("alice", mayWrite+mayInstall+mayFollow+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [delete]}\n")
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", w.name) })
 	install := func() string {
 		out := w.types(alice, 0, `kubectl penstock install lighthouse -n harbour --yes`)

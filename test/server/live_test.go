@@ -268,7 +268,7 @@ func liveDrift(t *testing.T, w *liveHost) {
 		"Changed Secret creds replace .data.password",
 		"Added ConfigMap doomed",
 		"Warning Drift ConfigMap settings: was changed since it was rolled out: .data.colour by mallory; .metadata.labels was removed",
-		"Warning Drift Secret creds: was changed since it was rolled out: .data.password",
+		"Warning Drift Secret creds: was changed since it was rolled out: .data.password by mallory",
 		"Warning Drift ConfigMap doomed: was rolled out, and somebody has deleted it: a rollout creates it again",
 		"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again",
 	)
