@@ -143,7 +143,7 @@ func catalog(i *installation, p *page) {
 	p.click("#yes")
 	p.until("it is followed", "location.hash === '#/x/lighthouse'")
 	// It goes as far as it can: nobody has installed cert-manager here, and the page says so.
-	p.sees("Rolling out, blocked", "lighthouse-1 · 1.0.0", "12 of 18 available", `the cluster serves no kind "Certificate"`, "install the software that serves the kind")
+	p.sees("lighthouse-1 · 1.0.0", "12 of 18 available", `the cluster serves no kind "Certificate"`, "install the software that serves the kind")
 	p.sees("by anna · 1.0.0 proposed, from channel stable")
 	anotherVersion(i, p)
 
