@@ -82,7 +82,7 @@ func (p *pass) adopt(ctx context.Context, t task, seen Seen) taskResult {
 // by another store, so its content has to say it.
 func (p *pass) unproven(ctx context.Context, t task, seen Seen, wanted map[string]any) (string, error) {
 	memo := p.inventory.Entry(t.step.ID)
-	if memo != nil || !p.who.restored(t.step, seen.Observation, memo) || seen.Applied == t.step.Digest {
+	if memo != nil && !memo.Intent() || !p.who.restored(t.step, seen.Observation, memo) || seen.Applied == t.step.Digest {
 		return "", nil
 	}
 	_, owner := p.who.Owns(seen.Observation, memo)

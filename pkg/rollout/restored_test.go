@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -49,6 +50,7 @@ func TestFieldRestored(t *testing.T) {
 		for _, item := range list.Items {
 			live := &unstructured.Unstructured{Object: item}
 			live.SetUID("restored")
+			live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "velero-server", Operation: metav1.ManagedFieldsOperationUpdate}}) // as the server notes a create
 			seen := Seen{Presence: observe.Present, Observation: names.Observe(live)}
 			step := stage.Step{Ref: wanted[seen.ID], Policy: stage.Policy{Adopt: stage.AdoptNever}}
 			if step.Digest == "" {
