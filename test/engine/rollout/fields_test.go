@@ -444,8 +444,12 @@ func leavesLargerClaims(t *testing.T, c *chain) {
 	c.patch(id(claim("1Gi", "1")), "binder", `{"spec":{"volumeName":"pv-grows"}}`)
 	c.patch(id(claim("1Gi", "1")), "binder", `{"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}}`, "status")
 	c.until("complete", complete)
+	_, before := c.ledger.load()
 	c.patch(id(claim("1Gi", "1")), "kubectl-edit", `{"spec":{"resources":{"requests":{"storage":"3Gi"}}}}`)
-	c.until("complete", complete)
+	c.until("looked at", func(r rollout.Report) bool {
+		_, now := c.ledger.load()
+		return complete(r) && now != before
+	})
 	if got := size(); got != "3Gi" {
 		t.Errorf("the size was taken back: %s", got)
 	}
@@ -468,8 +472,12 @@ func leavesCounters(t *testing.T, c *chain) {
 	counted := object(t, deploymentOf(ns, "counted", "", "", ""))
 	counted["metadata"].(map[string]any)["annotations"] = map[string]any{"deployment.kubernetes.io/revision": "1"}
 	c.roll(rev(1).phase("p", counted))
+	_, before := c.ledger.load()
 	c.patch(id(counted), "kube-controller-manager", `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"7"}}}`)
-	c.until("complete", complete)
+	c.until("looked at", func(r rollout.Report) bool {
+		_, now := c.ledger.load()
+		return complete(r) && now != before
+	})
 	if got := c.get(id(counted)).GetAnnotations()["deployment.kubernetes.io/revision"]; got != "7" {
 		t.Errorf("the count was taken back: %s", got)
 	}
