@@ -65,9 +65,9 @@ run() {
 	race) CGO_ENABLED=1 TESTFLAGS="-race ${TESTFLAGS:-}" hack/test.sh unit ;;
 	busy) busy ;;
 	full) FULL=1 hack/test.sh verify unit ;;
-	adoption) (cd test/bench && FULL=1 PENSTOCK_TOOLS="$(../../hack/build-tools.sh)" go test -count 1 -timeout 1h ./gitops) ;;
+	adoption) FULL=1 hack/test.sh test/bench ;;
 	kinds) FULL=1 suite . ./test/chartkind ;;
-	console) (cd test/console && FULL=1 PENSTOCK_TOOLS="$(../../hack/build-tools.sh)" go test -count 1 -timeout 1h .) ;;
+	console) FULL=1 hack/test.sh test/console ;;
 	soak) SOAK="${SOAK:-1}" PROFILE="${PROFILE:+$(realpath "${PROFILE}")}" suite '^TestSoak$' ./test/soak ;;
 	faults) FAULTS="${FAULTS:-all}" suite '^TestFaults$' ./test/soak ;;
 	fuzz) fuzz ;;

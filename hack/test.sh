@@ -105,7 +105,7 @@ program() {
 	# Version control is no input of a test: the version is always "devel".
 	GOWORK=off GOGC=400 go build -buildvcs=false -ldflags='-s -w' -o "${built}/penstock" ./cmd/penstock ||
 		{ rm -rf "${built}"; return 1; }
-	sum="$({ git hash-object --no-filters "${built}/penstock"; content artifacts; } | git hash-object --stdin | cut -c1-16)"
+	sum="$({ git hash-object --no-filters "${built}/penstock"; content artifacts hack/tools/rules; } | git hash-object --stdin | cut -c1-16)"
 	[ -e "${programs}/${sum}" ] || mv -T "${built}" "${programs}/${sum}" 2>/dev/null || true
 	rm -rf "${built}"
 	touch "${programs}/${sum}"
@@ -162,29 +162,32 @@ nothing_left() {
 }
 
 [ $# -gt 0 ] || set -- verify unit smoke
+[[ " $* " != *" suites "* ]] || set -- "$@" test/bench test/console
 runner || exit 1
-case " $* " in *" smoke "* | *" suites "*) begin_tools ;; esac
+[[ ! "$*" =~ smoke|suites|test/ ]] || begin_tools
 for name in "$@"; do
+	case "${name}" in smoke | suites | test/*)
+		[ -n "${PENSTOCK_PROGRAM:-}" ] || step program program || break
+		[ -z "${building}" ] || step tools end_tools || break
+		;;
+	esac
+	# Tests on a control plane wait most of the time. More processes than these make every API
+	# server slower, until clients give up.
 	case "${name}" in
 	verify) step verify verify ;;
 	unit) step unit gotest "" ./... ;;
-	smoke | suites)
-		[ -n "${PENSTOCK_PROGRAM:-}" ] || step program program || break
-		[ -z "${building}" ] || step tools end_tools || break
-		# Tests on a control plane wait most of the time. More processes than these make every
-		# API server slower, until clients give up.
-		if [ "${name}" = smoke ]; then
-			step smoke gotest "-tags=${suite_tags} -parallel 6" ./test/smoke
-			continue
-		fi
+	smoke) step smoke gotest "-tags=${suite_tags} -parallel 6" ./test/smoke ;;
+	suites)
 		# The longest first: go test starts packages in the order of its arguments.
 		mapfile -t packages < <(go list -tags=integration ./test/... | grep -vE '/test/(server|e2e|smoke)$')
 		step suites gotest "-tags=${suite_tags} -p 3 -parallel 4" ./test/server ./test/e2e "${packages[@]}"
-		step test/bench module test/bench
+		;;
+	test/bench) step test/bench module test/bench ;;
+	test/console)
 		PENSTOCK_NODE_MODULES="$(hack/console-tools.sh 2>/dev/null)" && export PENSTOCK_NODE_MODULES
 		step test/console module test/console
 		;;
-	*) echo "error: there is no step '${name}'; steps are verify, unit, smoke, suites" >&2; exit 2 ;;
+	*) echo "error: there is no step '${name}'; steps are verify, unit, smoke, suites, test/bench, test/console" >&2; exit 2 ;;
 	esac
 done
 step "nothing left" nothing_left

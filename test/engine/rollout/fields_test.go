@@ -426,6 +426,18 @@ func leavesInjectedBundles(t *testing.T, c *chain) {
 	}
 }
 
+// looksAt waits until the engine has looked at a change that somebody else makes: a pass may come
+// before its watch, and the inventory records that the object was read.
+func (c *chain) looksAt(change func()) {
+	c.t.Helper()
+	_, before := c.ledger.load()
+	change()
+	c.until("looked at", func(r rollout.Report) bool {
+		_, now := c.ledger.load()
+		return complete(r) && now != before
+	})
+}
+
 func leavesLargerClaims(t *testing.T, c *chain) {
 	ns := c.home()
 	class := object(t, "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: grows}, provisioner: example.com/a, allowVolumeExpansion: true}")
@@ -444,11 +456,8 @@ func leavesLargerClaims(t *testing.T, c *chain) {
 	c.patch(id(claim("1Gi", "1")), "binder", `{"spec":{"volumeName":"pv-grows"}}`)
 	c.patch(id(claim("1Gi", "1")), "binder", `{"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}}`, "status")
 	c.until("complete", complete)
-	_, before := c.ledger.load()
-	c.patch(id(claim("1Gi", "1")), "kubectl-edit", `{"spec":{"resources":{"requests":{"storage":"3Gi"}}}}`)
-	c.until("looked at", func(r rollout.Report) bool {
-		_, now := c.ledger.load()
-		return complete(r) && now != before
+	c.looksAt(func() {
+		c.patch(id(claim("1Gi", "1")), "kubectl-edit", `{"spec":{"resources":{"requests":{"storage":"3Gi"}}}}`)
 	})
 	if got := size(); got != "3Gi" {
 		t.Errorf("the size was taken back: %s", got)
@@ -472,11 +481,8 @@ func leavesCounters(t *testing.T, c *chain) {
 	counted := object(t, deploymentOf(ns, "counted", "", "", ""))
 	counted["metadata"].(map[string]any)["annotations"] = map[string]any{"deployment.kubernetes.io/revision": "1"}
 	c.roll(rev(1).phase("p", counted))
-	_, before := c.ledger.load()
-	c.patch(id(counted), "kube-controller-manager", `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"7"}}}`)
-	c.until("looked at", func(r rollout.Report) bool {
-		_, now := c.ledger.load()
-		return complete(r) && now != before
+	c.looksAt(func() {
+		c.patch(id(counted), "kube-controller-manager", `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"7"}}}`)
 	})
 	if got := c.get(id(counted)).GetAnnotations()["deployment.kubernetes.io/revision"]; got != "7" {
 		t.Errorf("the count was taken back: %s", got)
