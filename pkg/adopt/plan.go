@@ -180,8 +180,8 @@ func (a *Adopter) revision(ctx context.Context, plan *Plan, of helm.Release, dig
 	return out, nil
 }
 
-// renderRelease makes objects of the record of a revision. What is wrong with the record is an
-// unreadableError, and what the cluster does not say is none.
+// renderRelease makes objects of the record of a revision. A fault of the record is an
+// unreadableError; a missing answer of the cluster is not.
 func (a *Adopter) renderRelease(ctx context.Context, of helm.Release) (source.Rendered, error) {
 	var unanswered error
 	scopes := a.inNamespace(ctx)

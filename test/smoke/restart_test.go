@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
-// restart: Penstock is killed in the middle of a rollout. What it installed keeps running, the next
+// restart: Penstock is killed in the middle of a rollout. Its objects keep running, the next
 // process finishes the rollout, repairs what changed in between, and touches nothing else.
 func restart(s scenario) {
 	s.roll(s.revision(1).Phase("first", s.configMap("settings", "x=1")).Phase("second", s.deployment("web", "example.com/web:v1")))

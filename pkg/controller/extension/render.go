@@ -35,7 +35,7 @@ type phaseRefs struct {
 }
 
 // render pulls an image for somebody and makes objects of it, beside the passes: the pass ends, and
-// another one comes when there is a result. What was made last for the same wish is used again: a
+// another one comes when there is a result. The last result for the same wish is used again: a
 // revision that was refused is tried again without a pull.
 func (v *visit) render(ctx context.Context, name name, wish *wish) (*content, *halt) {
 	digest := wish.digest()

@@ -35,8 +35,8 @@ const degradedGrace = 10 * time.Minute
 // Times are what deadlines count from.
 type Times struct {
 	Now time.Time
-	// Written is when the target was written or, when it was not, when its turn began. What a
-	// condition says since an earlier time proves nothing about the target.
+	// Written is when the target was written or, when it was not, when its turn began. A
+	// condition that is older proves nothing about the target.
 	Written time.Time
 }
 

@@ -92,7 +92,7 @@ func ways() map[string]way {
 }
 
 // TestWays goes through all ways in which an object can be lost, and all kinds of requesters.
-// What the engine does for somebody is pkg/rollout TestProtected.
+// TestProtected of pkg/rollout tests the writes of the engine.
 func TestWays(t *testing.T) {
 	person := func(name string) user.Info {
 		return &user.DefaultInfo{Name: name, Groups: []string{"system:authenticated"}}
