@@ -105,7 +105,7 @@ program() {
 	# Version control is no input of a test: the version is always "devel".
 	GOWORK=off GOGC=400 go build -buildvcs=false -ldflags='-s -w' -o "${built}/penstock" ./cmd/penstock ||
 		{ rm -rf "${built}"; return 1; }
-	sum="$({ git hash-object --no-filters "${built}/penstock"; content artifacts hack/tools/rules; } | git hash-object --stdin | cut -c1-16)"
+	sum="$({ git hash-object --no-filters "${built}/penstock"; content artifacts hack/promtool.sh hack/tools/promtool; } | git hash-object --stdin | cut -c1-16)"
 	[ -e "${programs}/${sum}" ] || mv -T "${built}" "${programs}/${sum}" 2>/dev/null || true
 	rm -rf "${built}"
 	touch "${programs}/${sum}"

@@ -33,6 +33,57 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestEveryRuleGives: of each alert a test of promtool says that it fires, and of each recording
+// rule one says a value. promtool itself is content with rules that nothing tests.
+func TestEveryRuleGives(t *testing.T) {
+	files, err := filepath.Glob(monitoring + "tests/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gives := map[string]bool{}
+	for _, file := range files {
+		var tests struct {
+			Tests []struct {
+				Alerts []struct {
+					Name   string `json:"alertname"`
+					Firing []any  `json:"exp_alerts"`
+				} `json:"alert_rule_test"`
+				Records []struct {
+					Expr    string
+					Samples []any `json:"exp_samples"`
+				} `json:"promql_expr_test"`
+			}
+		}
+		read(t, file, &tests)
+		for _, test := range tests.Tests {
+			for _, alert := range test.Alerts {
+				gives[alert.Name] = gives[alert.Name] || len(alert.Firing) > 0
+			}
+			for _, record := range test.Records {
+				gives[record.Expr] = gives[record.Expr] || len(record.Samples) > 0
+			}
+		}
+	}
+	var rules ruleFile
+	read(t, monitoring+"prometheusrule.yaml", &rules)
+	for _, group := range rules.Spec.Groups {
+		for _, rule := range group.Rules {
+			if !gives[rule.Alert+rule.Record] {
+				t.Errorf("no test of %stests has %s give anything", monitoring, rule.Alert+rule.Record)
+			}
+		}
+	}
+}
+
+// ruleFile is a PrometheusRule.
+type ruleFile struct {
+	Spec struct {
+		Groups []struct {
+			Rules []struct{ Alert, Record, Expr string }
+		}
+	}
+}
+
 // pageLabels are the labels of each metric that the page describes.
 func pageLabels(t *testing.T) map[string][]string {
 	t.Helper()
@@ -74,13 +125,7 @@ func literals(t *testing.T) map[string]bool {
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	var rules struct {
-		Spec struct {
-			Groups []struct {
-				Rules []struct{ Alert, Record, Expr string }
-			}
-		}
-	}
+	var rules ruleFile
 	read(t, monitoring+"prometheusrule.yaml", &rules)
 	for _, group := range rules.Spec.Groups {
 		for _, rule := range group.Rules {

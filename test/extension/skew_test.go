@@ -5,8 +5,6 @@ package extension_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/promtool"
 	"github.com/penstock-project/penstock/test/framework/registry"
 	"github.com/penstock-project/penstock/test/framework/replicas"
 )
@@ -79,16 +77,16 @@ func TestSkew(t *testing.T) {
 func (s skewed) told() {
 	const series = `kubernetes_feature_enabled{name="BoxcutterRuntime",stage="BETA"}`
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\d)$`)
-	var scraped []string
+	scraped := map[string]string{}
 	for replica, want := range map[int]string{byEngine: "1", byHelm: "0"} {
 		value := found.FindStringSubmatch(s.set.Page(s.t, replica, "/metrics"))
 		if value == nil || value[1] != want {
 			s.t.Fatalf("replica %d says %v, want %s", replica+1, value, want)
 		}
-		scraped = append(scraped, fmt.Sprintf(`{"series": %q, "values": "%sx20"}`,
-			strings.TrimSuffix(series, "}")+fmt.Sprintf(`,namespace="penstock-system",job="penstock",instance="%d"}`, replica), want))
+		scraped[strings.TrimSuffix(series, "}")+fmt.Sprintf(`,namespace="penstock-system",job="penstock",instance="%d"}`, replica)] = want + "x20"
 	}
-	s.alerts(scraped)
+	const alert = `ALERTS{alertname="PenstockFeatureGatesDiffer",alertstate="firing",namespace="penstock-system",job="penstock"}`
+	promtool.Check(s.t, "../..", scraped, "16m", map[string]bool{alert: false})
 	const says = `ClusterExtensions are applied by this replica while it leads.*BoxcutterRuntime=`
 	if log := s.set.Log(byEngine); !regexp.MustCompile(says + "true").MatchString(log) {
 		s.t.Error("the log of the replica that leads does not say that its gate is on")
@@ -99,55 +97,6 @@ func (s skewed) told() {
 		s.t.Error("the log of the replica that leads does not say that its gate is off")
 	}
 	s.change(byHelm, byEngine)
-}
-
-// alerts evaluates the alert by Prometheus' own engine, on series in the form of promtool.
-func (s skewed) alerts(series []string) {
-	s.t.Helper()
-	const alert = "PenstockFeatureGatesDiffer"
-	content, err := os.ReadFile("../../artifacts/monitoring/prometheusrule.yaml")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var rules struct {
-		Spec struct {
-			Groups []struct {
-				Rules []struct {
-					Alert       string            `json:"alert"`
-					Expr        string            `json:"expr"`
-					For         string            `json:"for"`
-					Annotations map[string]string `json:"annotations"`
-				} `json:"rules"`
-			} `json:"groups"`
-		} `json:"spec"`
-	}
-	if err := yaml.Unmarshal(content, &rules); err != nil {
-		s.t.Fatal(err)
-	}
-	dir := s.t.TempDir()
-	for _, group := range rules.Spec.Groups {
-		for _, rule := range group.Rules {
-			if rule.Alert != alert {
-				continue
-			}
-			write := func(name, content string) {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-					s.t.Fatal(err)
-				}
-			}
-			write("rule.yaml", fmt.Sprintf(`{groups: [{name: skew, rules: [{alert: %s, expr: %q, for: %s}]}]}`, alert, rule.Expr, rule.For))
-			write("test.yaml", fmt.Sprintf(`{rule_files: [rule.yaml], evaluation_interval: 1m, tests: [{name: scraped, interval: 1m, input_series: [%s],
-  alert_rule_test: [{eval_time: 16m, alertname: %s, exp_alerts: [{exp_labels: {namespace: penstock-system, job: penstock}}]}]}]}`, strings.Join(series, ", "), alert))
-			command := exec.Command("go", "run", ".", filepath.Join(dir, "test.yaml"))
-			command.Dir = "../../hack/tools/rules"
-			command.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "CGO_ENABLED=0")
-			if out, err := command.CombinedOutput(); err != nil {
-				s.t.Errorf("the alert does not fire on what was scraped: %v\n%s", err, out)
-			}
-			return
-		}
-	}
-	s.t.Errorf("there is no alert %s", alert)
 }
 
 // alone: the replica that does not lead writes nothing of an extension, whichever of them it is.
