@@ -33,10 +33,11 @@ func (id ID) IsDefinition() bool {
 	return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
 }
 
-// DefinesKindsOf tells whether the object is a CustomResourceDefinition of a group; their
-// names end in it.
+// DefinesKindsOf tells whether the object is a CustomResourceDefinition of a group: its name is
+// the plural of its kind, a dot, and the group.
 func (id ID) DefinesKindsOf(group string) bool {
-	return id.IsDefinition() && strings.HasSuffix(id.Name, "."+group)
+	_, of, _ := strings.Cut(id.Name, ".")
+	return id.IsDefinition() && of == group
 }
 
 // IsNamespace tells whether the object is the namespace of this name.

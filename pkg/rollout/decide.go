@@ -94,7 +94,7 @@ func Decide(who Identity, step stage.Step, seen Seen, memo *Entry) Decision {
 	ours, owner := who.Owns(seen.Observation, memo)
 	switch {
 	case seen.Deleting:
-		return Decision{Deferred, "the existing object is being deleted; it waits for its finalizers"}
+		return Decision{Deferred, "the existing object " + Terminating(seen.Finalizers)}
 	case ours:
 		return decideOurs(who, step, seen.Observation, memo)
 	case who.restored(step, seen.Observation, memo):

@@ -86,7 +86,11 @@ func (r *removal) instances(ctx context.Context, id manifest.ID, leaving []manif
 	for _, instance := range found {
 		other := manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: instance.Namespace, Name: instance.Name}
 		if !slices.Contains(leaving, other) && len(names) < 3 {
-			names = append(names, strings.TrimPrefix(instance.Namespace+"/"+instance.Name, "/"))
+			name := strings.TrimPrefix(instance.Namespace+"/"+instance.Name, "/")
+			if instance.DeletionTimestamp != nil {
+				name += ", which " + Terminating(instance.Finalizers)
+			}
+			names = append(names, name)
 		}
 	}
 	return names, nil

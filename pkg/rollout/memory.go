@@ -59,6 +59,8 @@ type memory struct {
 	looks map[manifest.ID]*look
 	// inside is what goes with objects that are to go, and somebody has to answer for.
 	inside map[manifest.ID]inside
+	// detains is what holds objects that are being deleted and take others along.
+	detains map[manifest.ID]inside
 	// overtaken are the objects that others kept writing to while we did.
 	overtaken map[manifest.ID]overtaken
 	// existing are the create-only objects that were there, at which version: a
@@ -138,6 +140,7 @@ func newMemory() *memory {
 		refusals:  map[manifest.Ref]refusal{},
 		looks:     map[manifest.ID]*look{},
 		inside:    map[manifest.ID]inside{},
+		detains:   map[manifest.ID]inside{},
 		overtaken: map[manifest.ID]overtaken{},
 		existing:  map[manifest.ID]string{},
 		removing:  map[manifest.Ref]bool{},
@@ -173,6 +176,7 @@ func (m *memory) done(ref manifest.Ref) {
 	forget(&m.hidden, ref.ID)
 	forget(&m.found, ref.ID)
 	forget(&m.deleted, ref.ID)
+	forget(&m.detains, ref.ID)
 	forget(&m.overtaken, ref.ID)
 	forget(&m.versions, ref.ID)
 }
@@ -210,6 +214,7 @@ func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bo
 	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ check) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.removing, func(ref manifest.Ref, _ bool) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.inside, func(id manifest.ID, _ inside) bool { return !known(id) })
+	maps.DeleteFunc(m.detains, func(id manifest.ID, _ inside) bool { return !known(id) })
 	maps.DeleteFunc(m.overtaken, func(id manifest.ID, _ overtaken) bool { return !known(id) })
 	maps.DeleteFunc(m.hidden, func(id manifest.ID, _ bool) bool { return !known(id) })
 	maps.DeleteFunc(m.deleted, func(id manifest.ID, _ deletion) bool { return !known(id) })
@@ -225,5 +230,5 @@ func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bo
 
 // small is true while there is nothing that could be of an object that nobody wants.
 func (m *memory) small() bool {
-	return len(m.failed)+len(m.removing)+len(m.inside)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.existing)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
+	return len(m.failed)+len(m.removing)+len(m.inside)+len(m.detains)+len(m.passed)+len(m.found)+len(m.overtaken)+len(m.existing)+len(m.hidden)+len(m.deleted)+len(m.versions)+len(m.repairs) == 0
 }

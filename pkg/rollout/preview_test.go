@@ -160,7 +160,7 @@ func TestPreview(t *testing.T) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Terminate(rollout.RefOf(x).ID)
 			},
-			want:  []string{x + " Deferred: the existing object is being deleted; it waits for its finalizers"},
+			want:  []string{x + " Deferred: the existing object is being deleted; it waits for its finalizer example.com/hold"},
 			costs: []string{"get " + x},
 		},
 		"Left": {

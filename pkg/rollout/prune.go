@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -18,7 +17,7 @@ type leaving struct {
 
 // prune applies the second half of the one rule: an object of the inventory that
 // is in no layer goes, the highest rank first, and the next rank when that is
-// gone. While a layer is paused, or the cluster is frozen, nothing goes, and beyond the
+// gone (turns has the exception). While a layer is paused, or the cluster is frozen, nothing goes, and beyond the
 // budget only what somebody deletes or acknowledges.
 //
 // An error means that the context ended, or that the inventory could not be saved; what
@@ -37,8 +36,8 @@ type removal struct {
 	guarded map[manifest.ID]bool
 }
 
-// run reads in three parts: what has to go, what of it may go, and the removal itself, rank
-// by rank.
+// run reads in three parts: what has to go, what of it may go, and the removal itself, turn
+// by turn.
 func (r *removal) run(ctx context.Context) error {
 	leaving := r.unclaimed()
 	if len(leaving) == 0 {
@@ -65,7 +64,7 @@ func (r *removal) run(ctx context.Context) error {
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	leaving = all
+	turns := r.turns(all, leaving)
 	if len(r.memory.deleted) == 0 {
 		// Before anything goes, all of it is looked at: the controllers of the
 		// instances should not go while there are some.
@@ -77,33 +76,45 @@ func (r *removal) run(ctx context.Context) error {
 			return err
 		}
 	}
-	for len(leaving) > 0 {
-		rank := r.inventory.Entries[leaving[0]].Rank
-		next := slices.IndexFunc(leaving, func(id manifest.ID) bool { return r.inventory.Entries[id].Rank != rank })
-		if next < 0 {
-			next = len(leaving)
+	for i, turn := range turns {
+		next := turn.ids
+		if i > 0 && turns[i-1].early && !turn.early {
+			// The controller of the custom resources is still there: nothing of it is removed while
+			// there are new ones.
+			clear(r.guarded)
+			next = all
 		}
-		// Someone may have made an instance while the ranks above went.
-		if free, err := r.guard(ctx, leaving[:next], all); err != nil || !free {
+		// A user may have made an instance during the earlier turns.
+		if free, err := r.guard(ctx, next, all); err != nil || !free {
 			return err
 		}
-		// A namespace has things that are generated as long as there is who generates them.
-		if empty, err := r.holdFull(ctx, leaving[:next], func(id manifest.ID) bool { return isClaim(id) || isNamespace(id) }); err != nil || !empty {
+		// A namespace has generated objects as long as their controller runs.
+		if empty, err := r.holdFull(ctx, turn.ids, func(id manifest.ID) bool { return isClaim(id) || isNamespace(id) }); err != nil || !empty {
 			return err
 		}
-		gone, err := r.remove(ctx, leaving[:next])
+		gone, err := r.remove(ctx, turn.ids)
 		if err != nil {
 			return err
 		}
-		leaving = leaving[next:]
 		if !gone {
+			r.postpone(turns[i+1:], turn.early)
 			break
 		}
 	}
-	for _, id := range leaving {
-		r.leave(id, ReasonWaiting, false, "waits for the objects that were rolled out after it to be gone")
-	}
 	return r.save(ctx)
+}
+
+// postpone reports the objects of later turns.
+func (r *removal) postpone(turns []turn, early bool) {
+	why := "waits for the objects that were rolled out after it to be gone"
+	if early {
+		why = "waits for the custom resources to be gone, whose controller may need it"
+	}
+	for _, turn := range turns {
+		for _, id := range turn.ids {
+			r.leave(id, ReasonWaiting, false, why)
+		}
+	}
 }
 
 // unclaimed lists the objects that are in no layer, the highest rank first. An

@@ -37,6 +37,9 @@ func (r *removal) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 			continue
 		}
 		gone = false
+		if result.failure.Reason == ReasonTerminating {
+			r.detains(ctx, result.failure)
+		}
 		if result.deleted != nil {
 			r.memory.deleted[id] = deletion{*result.deleted, r.engine.Clock.Now().Add(lastRetry)}
 		}
@@ -116,7 +119,7 @@ func (r *removal) takePresent(ctx context.Context, t task, entry Entry, seen See
 		return result
 	}
 	if seen.Deleting {
-		return r.refuse(t, seen, ReasonTerminating, false, "is being deleted; it waits for its finalizers")
+		return r.terminating(t, seen)
 	}
 	if refusal, err := r.holdsOthers(ctx, t.step.ID, entry.Revision); err != nil {
 		return taskResult{err: err}

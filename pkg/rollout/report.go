@@ -21,28 +21,33 @@ func (p *pass) report(ctx context.Context, left leaving) Report {
 	return report
 }
 
-// age finds out for how long objects have been refused for the same reason, and forgets
-// the refusals that are over. That it is not known for a moment how an object is ends none.
+// age finds out for how long objects have been refused for the same reason, or held by finalizers, and
+// forgets the refusals that are over. That it is not known for a moment how an object is ends none.
 func (p *pass) age(report *Report) {
-	if len(p.memory.refusals) == 0 && !report.has(func(f *Failure) bool { return f.Refused }) {
+	lasts := func(f *Failure) bool { return f.Refused || f.Held }
+	if len(p.memory.refusals) == 0 && !report.has(lasts) {
 		return
 	}
 	now, kept := p.engine.Clock.Now(), map[manifest.Ref]refusal{}
 	report.has(func(f *Failure) bool {
 		since, known := p.memory.refusals[f.Ref]
 		switch {
-		case !f.Refused && f.Reason == ReasonWaiting && known:
+		case !lasts(f) && f.Reason == ReasonWaiting && known:
 			kept[f.Ref] = since
-		case !f.Refused:
+		case !lasts(f):
 		case !known || since.reason != f.Reason:
 			kept[f.Ref] = refusal{reason: f.Reason, since: now}
 		default:
 			kept[f.Ref] = since
 		}
-		if at := kept[f.Ref].since.Add(StuckAfter); f.Refused && now.Before(at) {
+		patience := StuckAfter
+		if f.Held {
+			patience = HeldAfter
+		}
+		if at := kept[f.Ref].since.Add(patience); lasts(f) && now.Before(at) {
 			p.due(at)
 		} else {
-			f.Stuck = f.Refused
+			f.Stuck = lasts(f)
 		}
 		return false
 	})

@@ -25,7 +25,7 @@
 //     server by dry-run about the rest of the phase; then reach holds it as step 3 does.
 //  5. prune: of the inventory's objects without a place, those that the freeze, a pause,
 //     the deletion budget (afford) and the guard of definitions let go are deleted or
-//     released, the highest rank first.
+//     released, custom resources before what serves them, and otherwise the highest rank first (turns).
 //  6. save: the inventory is stored, if it is another one.
 //  7. watch and tidy: what turned out to be hidden from watches by label is watched by
 //     name, and what is remembered of objects that nobody wants any more is forgotten.
@@ -220,7 +220,9 @@ type Failure struct {
 	// Refused is true when the server was asked and said no, whatever its reason: an
 	// answer of the 500s about the object is one, no answer is none.
 	Refused bool
-	// Stuck is true when the object has been refused so for StuckAfter.
+	// Held is true when the object is being deleted and finalizers hold it.
+	Held bool
+	// Stuck is true when the object has been refused so for StuckAfter, or held for HeldAfter.
 	Stuck bool
 	// Unknown is true when the state of the object is not known: its watch has not
 	// answered yet, or the server cannot be reached. What was found before may

@@ -60,7 +60,9 @@ func (s *Scenario) Set(id manifest.ID, field, value, manager string) {
 }
 
 // Terminate has an object be on its way out.
-func (s *Scenario) Terminate(id manifest.ID) { s.alter(id, func(o *thing) { o.deleting = true }) }
+func (s *Scenario) Terminate(id manifest.ID) {
+	s.alter(id, func(o *thing) { o.deleting, o.finalizers = true, []string{"example.com/hold"} })
+}
 
 // Control gives an object a controller.
 func (s *Scenario) Control(id manifest.ID, by *metav1.OwnerReference) {

@@ -141,7 +141,7 @@ func (p *pass) judgeShared(ctx context.Context, t task, live *unstructured.Unstr
 	wrote = wrote && now.Applied == t.step.Digest
 	switch {
 	case now.Deleting:
-		return p.refuse(t, now, ReasonTerminating, false, "is being deleted; it waits for its finalizers")
+		return p.terminating(t, now)
 	case right && (policy.ReadOnly || wrote):
 		return p.fine(t, now, nil, nil)
 	case expected:
@@ -176,7 +176,7 @@ func (p *pass) deleteShared(ctx context.Context, t task, live *unstructured.Unst
 	now := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
 	switch {
 	case now.Deleting:
-		return p.refuse(t, now, ReasonTerminating, false, "is being deleted; it waits for its finalizers")
+		return p.terminating(t, now)
 	case t.step.Policy.ReadOnly:
 		return p.refuse(t, now, ReasonDrifted, true, "is there again; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
 	case t.step.Policy.Expect != Fingerprint(live):

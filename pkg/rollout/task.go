@@ -95,6 +95,13 @@ func (p *pass) refuse(t task, seen Seen, reason string, needsPerson bool, messag
 	return taskResult{outcome: outcome{failure: failure}, seen: seen}
 }
 
+// terminating is a result about an object that is being deleted.
+func (p *pass) terminating(t task, seen Seen) taskResult {
+	result := p.refuse(t, seen, ReasonTerminating, false, Terminating(seen.Finalizers))
+	result.failure.Held = len(seen.Finalizers) > 0
+	return result
+}
+
 // event makes an event about a task.
 func (p *pass) event(t task, reason, format string, args ...any) Event {
 	return Event{Revision: p.Layers[t.layer].Revision, Reason: reason, Message: fmt.Sprintf(format, args...)}

@@ -6,7 +6,7 @@ import "github.com/penstock-project/penstock/pkg/rollout/observe"
 func (p *pass) deferred(t task, decision Decision, seen Seen) taskResult {
 	switch {
 	case seen.Presence == observe.Present && seen.Deleting:
-		return p.refuse(t, seen, ReasonTerminating, false, decision.Message)
+		return p.terminating(t, seen)
 	case seen.Presence == observe.Unknown:
 		return taskResult{outcome: outcome{failure: p.unknown(t, decision.Message)}, seen: seen, watching: true}
 	}

@@ -30,6 +30,9 @@ const (
 	catalogs = "kubectl get clustercatalogs"
 	log      = "kubectl logs --namespace penstock-system --selector app.kubernetes.io/name=penstock --tail 100"
 
+	// gone does not promise that the objects are ever gone: that is up to their finalizers.
+	gone = "It ends when its objects are gone"
+
 	another = "choose another version in spec.source.catalog.version"
 	// configured is what a user of a catalog can change of a version that does not become ready.
 	configured = "correct spec.config, choose another version in spec.source.catalog.version, or roll back"
@@ -54,7 +57,7 @@ func revisionSteps() map[string]step {
 		"Repairing":       {signal: Moving, who: Nobody, do: "It continues by itself"},
 		"NotYet":          {signal: Moving, who: Nobody, do: "It continues by itself"},
 		"Soaking":         {signal: Moving, who: Nobody, do: "It succeeds by itself when that time is over"},
-		"TearingDown":     {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"TearingDown":     {signal: Moving, who: Nobody, do: gone},
 		"Waiting":         {signal: Moving, who: Nobody, do: "It continues by itself when the wait is over"},
 		"WaitingForLevel": {signal: Moving, who: Nobody, do: "It continues by itself when the objects of the earlier level are there"},
 		"HandingToHelm":   {signal: Moving, who: Nobody, do: "It continues by itself"},
@@ -85,7 +88,7 @@ func revisionSteps() map[string]step {
 			catalog: &answer{another, versions}},
 		"KindNotServed": {signal: Needs, who: Author, do: "install the software that serves the kind, or leave the object out of the next revision; it continues by itself when the kind is served", example: "kubectl api-resources",
 			catalog: &answer{do: "install the software that serves the kind; it continues by itself when the kind is served"}},
-		"Terminating":       {signal: Needs, who: Administrator, do: "find out what keeps the object from being deleted, often a finalizer of a controller that is gone; it continues by itself when the object is gone", example: objects},
+		"Terminating":       {signal: Needs, who: Administrator, do: "make sure that the controller of the finalizer that the message names runs; if it is gone for good, remove the finalizer from that object, whose clean-up is not done then", example: "kubectl patch widget example --namespace default --type merge --patch '{\"metadata\":{\"finalizers\":null}}'"},
 		"TargetUnreachable": {signal: Needs, who: Administrator, do: "make the cluster answer; Penstock tries again by itself", example: "kubectl penstock check"},
 		"TargetUnavailable": {signal: Needs, who: Administrator, do: "make the cluster that the revision names usable, and the Secret with its kubeconfig; Penstock tries again by itself", example: "kubectl get secrets --namespace penstock-system"},
 		"NotWatchable":      {signal: Needs, who: Administrator, do: "grant penstock-engine the rights to list and watch the kind; Penstock tries again by itself", example: "kubectl auth can-i watch deployments --as system:serviceaccount:penstock-system:penstock-engine"},
@@ -113,7 +116,7 @@ func extensionSteps() map[string]step {
 		"Succeeded":            {signal: Well, who: Nobody},
 		"Pending":              {signal: Moving, who: Operator, do: "make sure that a replica leads, if this lasts", command: "kubectl penstock check"},
 		"RollingOut":           {signal: Moving, who: Nobody, do: "It continues by itself"},
-		"Deleting":             {signal: Moving, who: Nobody, do: "It continues by itself"},
+		"Deleting":             {signal: Moving, who: Nobody, do: gone},
 		"RevisionsUnknown":     {signal: Needs, who: Operator, do: "see why revisions cannot be read; Penstock tries again by itself", command: "kubectl penstock check"},
 		"InvalidExtension":     {signal: Needs, who: Owner, do: "correct the field or the annotation that the message names", command: edit},
 		"Unresolved":           {signal: Needs, who: Owner, do: "change the version, the channels or the selector in spec.source.catalog", command: versions},

@@ -215,7 +215,7 @@ func (f *finding) stillStuck(revision *olmv1alpha1.ClusterExtensionRevision) {
 		for i := range failures {
 			failure := &failures[i]
 			same := failure.Reason == said.Reason && strings.HasPrefix(said.Message, failure.ID.String()+": ")
-			failure.Stuck = failure.Stuck || failure.Refused && same
+			failure.Stuck = failure.Stuck || (failure.Refused || failure.Held) && same
 		}
 	}
 	goOn(f.leaving)

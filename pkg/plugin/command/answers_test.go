@@ -342,7 +342,7 @@ func TestCommands(t *testing.T) {
 			}
 		}
 	}
-	known := []string{"edit", "get", "describe", "logs", "api-resources", "auth"}
+	known := []string{"edit", "get", "describe", "logs", "api-resources", "auth", "patch"}
 	for command := range commands {
 		words := strings.Fields(command)
 		switch {

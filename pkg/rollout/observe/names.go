@@ -56,7 +56,7 @@ func (n Names) Observe(live Live) Observation {
 // observe is Observe for a kind that is known from elsewhere: over the wire, the
 // kind of metadata is PartialObjectMetadata.
 func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
-	return &Observation{
+	o := &Observation{
 		ID: manifest.ID{
 			Group:     kind.Group,
 			Kind:      kind.Kind,
@@ -75,6 +75,10 @@ func (n Names) observe(kind schema.GroupKind, live metav1.Object) *Observation {
 		Controller:      controllerOf(live),
 		Entries:         n.entries(live.GetManagedFields()),
 	}
+	if o.Deleting {
+		o.Finalizers = live.GetFinalizers()
+	}
+	return o
 }
 
 // ours is true for an Apply entry of one of our field managers.

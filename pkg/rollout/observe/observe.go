@@ -47,6 +47,8 @@ type Observation struct {
 	Generation int64
 	// Deleting is true from the moment the object has a deletion timestamp.
 	Deleting bool
+	// Finalizers are those that an object that is being deleted waits for.
+	Finalizers []string
 	// Chain is the value of the chain label, or empty.
 	Chain string
 	// Applied is the value of the applied annotation, or empty.

@@ -146,7 +146,7 @@ func (j *judge) goes(ctx context.Context, o object) (Item, error) {
 	case j.work.Orphan[entry.Revision], seen.Keep:
 		item.Action = Release
 	case seen.Deleting:
-		item.Action, item.Message = rollout.Deferred, "is being deleted; it waits for its finalizers"
+		item.Action, item.Message = rollout.Deferred, rollout.Terminating(seen.Finalizers)
 	default:
 		item.Action = Delete
 		item.Before, err = plain(live)

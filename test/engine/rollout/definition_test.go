@@ -3,8 +3,12 @@
 package rollout_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/test/framework/poll"
@@ -46,4 +50,76 @@ func survivesDeletedDefinitions(t *testing.T, c *chain) {
 	if said := strings.Join(c.events, "\n"); !strings.Contains(said, "was deleted with the definition of its kind") {
 		t.Errorf("events: %s", said)
 	}
+}
+
+// cleanup is the finalizer of an operator.
+const cleanup = `{"metadata":{"finalizers":["example.com/cleanup"]}}`
+
+// operatesUntilInstancesAreGone: an operator finishes the finalizers of its custom resources for as long
+// as its Deployment exists, so both those of the revision and those of users are gone before it.
+func operatesUntilInstancesAreGone(t *testing.T, c *chain) {
+	ns := c.home()
+	group := "operated.example.com"
+	definition, operator, x := widgets(group, "Operated", "operateds"), deployment(ns, "operator", "1"), configMap(ns, "x", "1")
+	mine, theirs := widget(group, "Operated", ns, "mine", "1"), widget(group, "Operated", ns, "theirs", "1")
+	c.roll(rev(1).phase("base", definition, x).phase("deploy", operator, mine))
+	c.create(theirs)
+	for _, instance := range []map[string]any{mine, theirs} {
+		c.patch(id(instance), "operator", cleanup)
+	}
+	c.follow(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "operateds"}, func(live *unstructured.Unstructured) error {
+		if live.GetDeletionTimestamp() != nil && len(live.GetFinalizers()) > 0 && c.get(id(operator)) != nil {
+			c.patch(idOf(live), "operator", `{"metadata":{"finalizers":null}}`)
+		}
+		return nil
+	})
+	c.become()
+	c.stuck("leaving CustomResourceDefinition.apiextensions.k8s.io operateds.operated.example.com: InstancesExist")
+	if got := []string{c.value(mine), c.value(theirs), c.value(operator), c.value(x)}; !slices.Equal(got, []string{"1", "1", "example.com/app:1", "1"}) {
+		t.Errorf("without an acknowledgement something is deleted: %v", got)
+	}
+	if live := c.get(id(mine)); live.GetDeletionTimestamp() != nil {
+		t.Error("without an acknowledgement the custom resource of the revision is being deleted")
+	}
+	c.allow["operateds.operated.example.com"] = true
+	c.process.wake()
+	c.until("gone", complete)
+	c.settled(t)
+}
+
+// namesWhatHoldsInstances: with no operator left, status names the instance and its finalizer, and
+// everything that the operator may need stays until somebody has helped.
+func namesWhatHoldsInstances(t *testing.T, c *chain) {
+	ns := c.home()
+	group := "unoperated.example.com"
+	definition, operator := widgets(group, "Unoperated", "unoperateds"), deployment(ns, "operator", "1")
+	mine, theirs := widget(group, "Unoperated", ns, "mine", "1"), widget(group, "Unoperated", ns, "theirs", "1")
+	c.roll(rev(1).phase("base", definition).phase("deploy", operator, mine))
+	c.create(theirs)
+	for _, instance := range []map[string]any{mine, theirs} {
+		c.patch(id(instance), "operator", cleanup)
+	}
+	c.allow["unoperateds.unoperated.example.com"] = true
+	c.become()
+	const instance, crd = "leaving Unoperated.unoperated.example.com crd-operator-gone/mine: Terminating", "leaving CustomResourceDefinition.apiextensions.k8s.io unoperateds.unoperated.example.com: "
+	says := func(what string) func(rollout.Report) bool {
+		return func(r rollout.Report) bool {
+			if c.get(id(operator)) == nil {
+				t.Fatalf("the operator is deleted before the instances are gone: %v", failures(r))
+			}
+			return strings.Contains(messages(r), what)
+		}
+	}
+	report := c.until("held by the instance of the revision", says("is being deleted; it waits for its finalizer example.com/cleanup"))
+	if got := failures(report); len(got) != 3 || got[0] != instance || got[1] != crd+"Waiting" {
+		t.Errorf("got %v", got)
+	}
+	c.patch(id(mine), "somebody", `{"metadata":{"finalizers":null}}`)
+	report = c.until("held by the instance of a user", says("Unoperated.unoperated.example.com crd-operator-gone/theirs waits for its finalizer example.com/cleanup"))
+	if got := failures(report); len(got) != 2 || got[0] != crd+"Terminating" {
+		t.Errorf("got %v", got)
+	}
+	c.patch(id(theirs), "somebody", `{"metadata":{"finalizers":null}}`)
+	c.until("gone", complete)
+	c.settled(t)
 }

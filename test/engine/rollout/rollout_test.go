@@ -41,6 +41,8 @@ func TestRollout(t *testing.T) {
 		"wiped":              survivesWipedManagedFields,
 		"orphan":             orphans,
 		"crd-guard":          guardsDefinitions,
+		"crd-operator":       operatesUntilInstancesAreGone,
+		"crd-operator-gone":  namesWhatHoldsInstances,
 		"crd-deleted":        survivesDeletedDefinitions,
 		"version-teardown":   tearsDownWhatWasWrittenInAGoneVersion,
 		"version-upgrade":    upgradesBehindAGoneVersion,

@@ -1,0 +1,130 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const (
+	// HeldAfter is how long finalizers may hold an object that is being deleted before somebody should
+	// look at it. A controller that removes a load balancer or a cluster takes minutes.
+	HeldAfter = 5 * time.Minute
+	// firstInspection is when the cluster has passed a deletion on to what goes with the object.
+	firstInspection = 5 * time.Second
+	// mostInspected is how many instances of a definition are looked at for finalizers.
+	mostInspected = 100
+)
+
+// Terminating says that an object is being deleted, and which of its finalizers are not done.
+func Terminating(finalizers []string) string {
+	const deleting = "is being deleted"
+	if len(finalizers) == 0 {
+		return deleting
+	}
+	return deleting + "; it waits for " + nameFinalizers(finalizers)
+}
+
+// nameFinalizers names the first finalizers.
+func nameFinalizers(finalizers []string) string {
+	names := strings.Join(finalizers[:min(mostNamed, len(finalizers))], ", ")
+	if more := len(finalizers) - mostNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	if len(finalizers) == 1 {
+		return "its finalizer " + names
+	}
+	return "its finalizers " + names
+}
+
+// detained names the first instances that are being deleted and that finalizers hold.
+func detained(objects []metav1.PartialObjectMetadata) string {
+	var held []string
+	for i := range objects {
+		object := &objects[i]
+		if object.DeletionTimestamp == nil || len(object.Finalizers) == 0 {
+			continue
+		}
+		if len(held) == mostNamed {
+			held = append(held, "and others")
+			break
+		}
+		kind := object.GroupVersionKind()
+		id := manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}
+		held = append(held, fmt.Sprintf("%s waits for %s", id, nameFinalizers(object.Finalizers)))
+	}
+	return strings.Join(held, ", ")
+}
+
+// detains completes the failure of an object that takes others along, and that is not gone before they
+// are: it names those of them that finalizers hold. It looks again as rarely as goesWith does.
+func (r *removal) detains(ctx context.Context, failure *Failure) {
+	id := failure.ID
+	if !id.IsDefinition() && !isNamespace(id) {
+		return
+	}
+	now, known := r.engine.Clock.Now(), r.memory.detains[id]
+	switch {
+	case known.next.IsZero():
+		known.next = now.Add(firstInspection)
+		r.memory.detains[id] = known
+	case !now.Before(known.next):
+		held, err := r.inspect(ctx, id)
+		if err != nil {
+			held = "" // the next look may say it
+		}
+		known.full, known.wait = held, min(longestInside, max(settleFallback, 2*known.wait))
+		known.next = now.Add(r.engine.Jitter(known.wait))
+		r.memory.detains[id] = known
+	}
+	r.due(known.next)
+	if known.full != "" {
+		failure.Message, failure.Held = "is being deleted; "+known.full, true
+	}
+}
+
+// inspect says what holds a definition or a namespace that is being deleted, empty for nothing.
+func (r *removal) inspect(ctx context.Context, id manifest.ID) (string, error) {
+	live, err := r.engine.Reader.Read(ctx, r.inventory.Ref(id))
+	if err != nil {
+		return "", err
+	}
+	if id.IsDefinition() {
+		kind, served := servedKind(live.Object)
+		if !served {
+			return "", nil
+		}
+		instances, err := r.engine.Reader.Instances(ctx, kind, mostInspected)
+		return detained(instances), err
+	}
+	said := namespaceSays(live)
+	if said == "" || r.engine.Insider == nil {
+		return said, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, insideTimeout)
+	defer cancel()
+	inside, err := r.engine.Insider.InNamespace(bounded, id.Name, r.engine.Names.ChainLabel)
+	if held := detained(inside); err == nil && held != "" {
+		return held, nil
+	}
+	return said, nil
+}
+
+// namespaceSays is what the namespace controller of the cluster says about finalizers.
+func namespaceSays(namespace *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(namespace.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == "NamespaceFinalizersRemaining" && condition["status"] == "True" {
+			message, _ := condition["message"].(string)
+			return message
+		}
+	}
+	return ""
+}
