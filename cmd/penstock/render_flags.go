@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/source/release"
@@ -156,5 +157,5 @@ func (o *renderOptions) askNext(ctx context.Context) error {
 }
 
 func (o *renderOptions) revisionName() string {
-	return fmt.Sprintf("%s-%d", o.extension, o.number)
+	return olm.RevisionName(o.extension, o.number)
 }

@@ -78,7 +78,7 @@ type Spec struct {
 	// Namespace is that of the objects; empty is the namespace of the custom resource.
 	Namespace string `json:"namespace,omitempty"`
 	// Extension is an expression for the name of the extension that a custom resource becomes;
-	// empty is kind, namespace and name with hyphens between them.
+	// empty is kind, namespace and name with hyphens between them, and a digest.
 	Extension string `json:"extension,omitempty"`
 	// Values are those of the chart, made of the custom resource.
 	Values []Value `json:"values,omitempty"`

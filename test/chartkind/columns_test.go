@@ -48,7 +48,7 @@ func columns(w shared) {
 		{[]string{"--show-labels"}, []string{header + " LABELS", "team=x"}},
 		{[]string{"-L", "team"}, []string{header + " TEAM"}},
 		{[]string{"--no-headers"}, []string{"b 4.9.0 second"}},
-		{[]string{"--chunk-size=1"}, []string{header + " a extension central-" + w.name + " belongs to central/" + w.name + "/b"}},
+		{[]string{"--chunk-size=1"}, []string{header + " a extension central-" + w.name + " has revisions of another owner"}},
 		{[]string{"--sort-by={.metadata.creationTimestamp}"}, []string{header + " b 4.9.0"}},
 		{[]string{"-o", "name"}, []string{"central.platform.stackrox.io/a central.platform.stackrox.io/b"}},
 		{[]string{"b", "-o", "jsonpath={.status.reconciledVersion}"}, []string{"4.9.0"}},

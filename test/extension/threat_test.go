@@ -100,7 +100,7 @@ spec:
 	}
 	mallory := w.author("mallory")
 	w.apply(mallory, owned, w.extend(owned, w.name))
-	w.awaitExtension(owned, "it is another's", is("Ready=False/NameTaken: "+owned+"-1 belongs to Namespace "+w.name))
+	w.awaitExtension(owned, "it is another's", is("Ready=False/NameTaken: "+owned+"-1 has another owner"))
 	w.apply(mallory, w.name, w.extend(w.name, w.name, "penstock.dev/upgrade-approval: Manual"))
 	w.awaitExtension(w.name, "nothing is proposed", is("Ready=False/NameTaken: "+w.name+"-1 was not made for this ClusterExtension"))
 	w.apply(mallory, w.name, w.extend(w.name, w.name))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 const (
@@ -58,14 +59,14 @@ func compile(spec *chartkind.Spec, checking bool) (*Mapping, field.ErrorList) {
 	var errs field.ErrorList
 	names := &expression.Compiler{Checking: checking, JSON: true, Variables: []string{"object"}}
 	values := &expression.Compiler{Checking: checking, JSON: true, Variables: []string{"object", "inputs"}}
-	program := func(with *expression.Compiler, text string, at *field.Path) *expression.Program {
-		if len(text) > chartkind.MaxExpression {
+	program := func(with *expression.Compiler, source string, at *field.Path) *expression.Program {
+		if len(source) > chartkind.MaxExpression {
 			errs = append(errs, field.TooLong(at, field.OmitValueType{}, chartkind.MaxExpression))
 			return nil
 		}
-		compiled, err := with.Compile(text)
+		compiled, err := with.Compile(source)
 		if err != nil {
-			errs = append(errs, field.Invalid(at, text, err.Error()))
+			errs = append(errs, field.Invalid(at, source, err.Error()))
 		}
 		return compiled
 	}
@@ -98,28 +99,39 @@ func Visible(resource *unstructured.Unstructured) map[string]any {
 	return seen
 }
 
-// Extension is the name of the extension that a custom resource becomes.
+// Extension is the name of the extension that a custom resource becomes. Without spec.extension no
+// two custom resources have the same, of whichever ChartKind: the user of one namespace cannot take
+// the name that a custom resource in another one will need.
 func (m *Mapping) Extension(ctx context.Context, resource *unstructured.Unstructured) (string, error) {
-	parts := []string{strings.ToLower(m.spec.Resource.Kind)}
-	if namespace := resource.GetNamespace(); namespace != "" {
-		parts = append(parts, namespace)
+	if m.extension == nil {
+		kind := m.spec.Resource
+		return text.Name(maxExtension, m.FormerExtension(resource), kind.Group, kind.Kind, resource.GetNamespace(), resource.GetName()), nil
 	}
-	name := strings.Join(append(parts, resource.GetName()), "-")
-	if m.extension != nil {
-		out, err := m.extension.Value(ctx, map[string]any{"object": Visible(resource)}, expression.NewCostBudget(maxUnits))
-		if err != nil {
-			return "", fmt.Errorf("spec.extension of the ChartKind: %w", err)
-		}
-		text, isText := out.(string)
-		if !isText {
-			return "", fmt.Errorf("spec.extension of the ChartKind is %v, must be text", out)
-		}
-		name = text
+	out, err := m.extension.Value(ctx, map[string]any{"object": Visible(resource)}, expression.NewCostBudget(maxUnits))
+	if err != nil {
+		return "", fmt.Errorf("spec.extension of the ChartKind: %w", err)
+	}
+	name, isText := out.(string)
+	if !isText {
+		return "", fmt.Errorf("spec.extension of the ChartKind is %v, must be text", out)
 	}
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 || len(name) > maxExtension {
 		return "", fmt.Errorf("the extension would be %q: it must be lower case letters, digits and hyphens, at most %d; set spec.extension of the ChartKind", name, maxExtension)
 	}
 	return name, nil
+}
+
+// FormerExtension is the name of an extension that was installed when names had no digest. It is
+// empty with spec.extension.
+func (m *Mapping) FormerExtension(resource *unstructured.Unstructured) string {
+	if m.extension != nil {
+		return ""
+	}
+	parts := []string{strings.ToLower(m.spec.Resource.Kind)}
+	if namespace := resource.GetNamespace(); namespace != "" {
+		parts = append(parts, namespace)
+	}
+	return strings.Join(append(parts, resource.GetName()), "-")
 }
 
 // Inputs are what is known of those of a ChartKind, by name. They are JSON.

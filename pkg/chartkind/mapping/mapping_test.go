@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 func resource(t *testing.T, text string) *unstructured.Unstructured {
@@ -109,11 +110,14 @@ func TestOverridesAreNotShared(t *testing.T) {
 
 func TestExtension(t *testing.T) {
 	for name, tc := range map[string]struct{ expression, object, want, problem string }{
-		"Default": {"", lamp, "lamp-house-hall", ""},
-		"Cluster": {"", `{metadata: {name: hall}}`, "lamp-hall", ""},
+		"Default": {"", lamp, "lamp-house-hall-DIGEST", ""},
+		"Cluster": {"", `{metadata: {name: hall}}`, "lamp-hall-DIGEST", ""},
 		"Own":     {"'light-' + object.metadata.namespace", lamp, "light-house", ""},
-		"Dots":    {"", `{metadata: {name: a.b, namespace: house}}`, "", "set spec.extension"},
-		"Long":    {"", `{metadata: {name: ` + strings.Repeat("a", 50) + `, namespace: house}}`, "", "at most 52"},
+		"Dots":    {"", `{metadata: {name: a.b, namespace: house}}`, "lamp-house-a-b-DIGEST", ""},
+		"Long":    {"", `{metadata: {name: ` + strings.Repeat("a", 50) + `, namespace: house}}`, "lamp-house-aaaaaaaaaaaaaaaaaaaaaaaa-DIGEST", ""},
+		"Joined":  {"", `{metadata: {name: hall, namespace: house-b}}`, "lamp-house-b-hall-DIGEST", ""},
+		"OwnDots": {"object.metadata.name", `{metadata: {name: a.b, namespace: house}}`, "", "set spec.extension"},
+		"OwnLong": {"object.metadata.name", `{metadata: {name: ` + strings.Repeat("a", 53) + `, namespace: house}}`, "", "at most 52"},
 		"Number":  {"3", lamp, "", "must be text"},
 		"Fails":   {"object.spec.none", lamp, "", "no such key: none"},
 	} {
@@ -122,11 +126,39 @@ func TestExtension(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := m.Extension(t.Context(), resource(t, tc.object))
+			object := resource(t, tc.object)
+			got, err := m.Extension(t.Context(), object)
+			if base, digest := strings.CutSuffix(tc.want, "DIGEST"); digest {
+				tc.want = text.Name(maxExtension, base, "lights.example.com", "Lamp", object.GetNamespace(), object.GetName())
+			}
 			if got != tc.want || (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
 				t.Errorf("%q %v, want %q %q", got, err, tc.want, tc.problem)
 			}
 		})
+	}
+}
+
+// Two custom resources whose parts come to the same text are two extensions, and so are those of kinds
+// of two groups.
+func TestExtensionsDiffer(t *testing.T) {
+	named := map[string]string{}
+	for _, group := range []string{"lights.example.com", "other.example.com"} {
+		m, err := New(spec(func(s *chartkind.Spec) { s.Resource.Group = group }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range []string{
+			`{metadata: {name: c, namespace: a-b}}`, `{metadata: {name: b-c, namespace: a}}`, `{metadata: {name: a-b-c}}`, `{metadata: {name: b.c, namespace: a}}`,
+		} {
+			name, err := m.Extension(t.Context(), resource(t, object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if other := named[name]; other != "" {
+				t.Errorf("%s and %s are both %s", other, group+object, name)
+			}
+			named[name] = group + object
+		}
 	}
 }
 

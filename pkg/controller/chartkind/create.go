@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
@@ -180,7 +181,7 @@ func (v *visit) withdraw(ctx context.Context) *halt {
 func (v *visit) next(number int64, made source.Rendered) *olmv1alpha1.ClusterExtensionRevision {
 	out := &olmv1alpha1.ClusterExtensionRevision{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-%d", v.extension, number),
+			Name: olm.RevisionName(v.extension, number),
 			Annotations: map[string]string{
 				chartkind.ResourceAnnotation: v.name + "/" + v.key, chartkind.UIDAnnotation: string(v.object.GetUID()),
 				chartkind.GenerationAnnotation: strconv.FormatInt(v.object.GetGeneration(), 10), chartkind.MadeOfAnnotation: v.wanted,

@@ -383,6 +383,7 @@ func (p *plane) kindOf(name string, at time.Time, change func(spec map[string]an
 		"resource": map[string]any{"group": lamps.Group, "version": lamps.Version, "kind": "Lamp"}, "chart": map[string]any{"ref": "r.example/lamp:1"},
 		"serviceAccount": map[string]any{"namespace": "lights", "name": "operator"},
 		"values":         []any{map[string]any{"to": "size", "from": "spec.size"}},
+		"extension":      "'lamp-' + object.metadata.namespace + '-' + object.metadata.name",
 	}
 	if change != nil {
 		change(spec)

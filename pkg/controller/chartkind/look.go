@@ -159,8 +159,8 @@ func (s *served) installedAs(ctx context.Context, object *unstructured.Unstructu
 	chain, err = s.mapping.Extension(ctx, object)
 	if err != nil {
 		chain = "" // it is irreconcilable, and says so
-	} else if revisions, err = bychain.List(ctx, s.Reader, chain); err != nil {
-		return "", nil, fmt.Errorf("reading the revisions of %s: %w", chain, err)
+	} else if chain, revisions, err = s.named(ctx, chain, object); err != nil {
+		return "", nil, err
 	}
 	if s.isOf(revisions, object) || report.StatusOf(object).ReconciledVersion == "" {
 		return chain, revisions, nil
@@ -171,6 +171,26 @@ func (s *served) installedAs(ctx context.Context, object *unstructured.Unstructu
 	}
 	revisions, err = bychain.List(ctx, s.Reader, others[0])
 	return others[0], revisions, err
+}
+
+// named is the extension of a custom resource, and its revisions: of the name that new ones have, or
+// of the former one, when it was installed with that.
+func (s *served) named(ctx context.Context, name string, object *unstructured.Unstructured) (chain string, revisions []olmv1alpha1.ClusterExtensionRevision, err error) {
+	if revisions, err = bychain.List(ctx, s.Reader, name); err != nil {
+		return "", nil, fmt.Errorf("reading the revisions of %s: %w", name, err)
+	}
+	former := s.mapping.FormerExtension(object)
+	if former == "" || s.isOf(revisions, object) {
+		return name, revisions, nil
+	}
+	installed, err := bychain.List(ctx, s.Reader, former)
+	if err != nil {
+		return "", nil, fmt.Errorf("reading the revisions of %s: %w", former, err)
+	}
+	if s.isOf(installed, object) {
+		return former, installed, nil
+	}
+	return name, revisions, nil
 }
 
 // expectedOf are the workloads among the manifests of a revision.

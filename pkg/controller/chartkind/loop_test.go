@@ -3,6 +3,7 @@ package chartkind
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,6 +204,11 @@ func TestTaken(t *testing.T) {
 	found := p.await("other", "the name is taken", says(report.Progressing, "True", report.Irreconcilable))
 	if made, _, _ := p.counts(); made != 1 {
 		t.Errorf("%v: %+v", p.made, report.StatusOf(found))
+	}
+	for _, condition := range report.StatusOf(found).Conditions {
+		if strings.Contains(condition.Message, "house/hall") {
+			t.Errorf("whose the name is is said: %s", condition.Message)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package chartkind
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,32 +158,34 @@ func waiting(revision string) *halt {
 
 // findRevisions reads the revisions of the extension. Those of somebody else are not touched.
 func (v *visit) findRevisions(ctx context.Context) *halt {
-	revisions, err := bychain.List(ctx, v.Reader, v.extension)
+	extension, revisions, err := v.named(ctx, v.extension, v.object)
 	if err != nil {
 		var unreadable *bychain.UnreadableError
 		if errors.As(err, &unreadable) {
 			return irreconcilable("%s", err)
 		}
-		return retry(fmt.Errorf("reading the revisions of %s: %w", v.extension, err))
+		return retry(err)
 	}
-	ours, other := false, ""
+	v.extension = extension
+	ours, others := false, false
 	for i := range revisions {
 		uid := revisions[i].Annotations[chartkind.UIDAnnotation]
 		mine := v.isOurs(&revisions[i], v.object)
 		ours = ours || mine
 		if !mine && (uid != "" || !isRollback(&revisions[i])) {
-			other = cmp.Or(revisions[i].Annotations[chartkind.ResourceAnnotation], "somebody else")
+			others = true
 		}
 	}
 	switch {
-	case other != "" && !ours:
-		return irreconcilable("extension %s belongs to %s: wait until it is gone, or set spec.extension of the ChartKind so that the names differ", v.extension, other)
+	case others && !ours:
+		// Whose it is is not said: that may be in a namespace of another tenant.
+		return irreconcilable("extension %s has revisions of another owner: wait until they are gone, or let spec.extension of ChartKind %s make another name", v.extension, v.name)
 	case !ours:
 		if stopped := v.isElsewhere(ctx); stopped != nil {
 			return stopped
 		}
-	case other != "":
-		return irreconcilable("extension %s has a revision that belongs to %s: delete that revision", v.extension, other)
+	case others:
+		return irreconcilable("extension %s has a revision of another owner: delete that revision", v.extension)
 	}
 	v.revisions = revisions
 	return nil

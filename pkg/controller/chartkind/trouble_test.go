@@ -1,6 +1,7 @@
 package chartkind
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // accepted tells of a ChartKind whose condition Accepted has a status and a reason.
@@ -100,6 +102,29 @@ func installedAs(t *testing.T) *plane {
 	p.roll("lamp-house-hall-1", olmv1alpha1.ConditionSucceeded, "RolledOut")
 	p.settled("hall")
 	return p
+}
+
+// An extension that was installed when names had no digest keeps its name, also after a restart: no
+// revision is made of the other name.
+func TestFormerName(t *testing.T) {
+	p := installed(t, nil)
+	p.stop()
+	if err := p.host.Tracker().Delete(chartkind.Resource, "", "lamp"); err != nil {
+		t.Fatal(err)
+	}
+	p.kind(func(spec map[string]any) { delete(spec, "extension") })
+	p.stop = p.run()
+	p.deployment("hall", "False")
+	p.await("hall", "its workload is not ready", says(report.Ready, "False", report.ReasonWorkloadsNotReady))
+	p.deployment("hall", "True")
+	p.lamp("hall", 2)
+	p.until("its next revision has the same name", func() bool { return p.revisions["lamp-house-hall-2"] != nil }, func() any { return p.made })
+	p.roll("lamp-house-hall-2", olmv1alpha1.ConditionSucceeded, "RolledOut")
+	p.settled("hall")
+	p.lamp("other", 1)
+	p.until("a new one has a digest", func() bool {
+		return p.revisions[text.Name(52, "lamp-house-other", lamps.Group, "Lamp", "house", "other")+"-3"] != nil
+	}, func() any { return slices.Collect(maps.Keys(p.revisions)) })
 }
 
 // A custom resource whose extension would have another name is not installed a second time: that

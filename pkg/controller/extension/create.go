@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/extension"
@@ -94,7 +95,7 @@ func (v *visit) next(number int64, name name, wish *wish, made *content) *olmv1a
 	e := v.extension
 	revision := &olmv1alpha1.ClusterExtensionRevision{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            fmt.Sprintf("%s-%d", e.Name, number),
+			Name:            olm.RevisionName(e.Name, number),
 			Labels:          map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: e.Name},
 			Annotations:     v.annotations(name.stamp, wish),
 			OwnerReferences: []metav1.OwnerReference{v.owner()},

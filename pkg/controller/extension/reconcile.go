@@ -236,7 +236,8 @@ func (v *visit) findRevisions(ctx context.Context) *halt {
 			// The collector takes them. Their going is an event.
 			return stop(status.NameTaken, fmt.Sprintf("%s belongs to a ClusterExtension %s that is gone: waiting until this revision is deleted", revisions[i].Name, owner.Name), "")
 		default:
-			return stop(status.NameTaken, fmt.Sprintf("%s belongs to %s %s: use another name", revisions[i].Name, owner.Kind, owner.Name), "")
+			// Whose it is is not said: that may be another tenant's.
+			return stop(status.NameTaken, fmt.Sprintf("%s has another owner: use another name", revisions[i].Name), "")
 		}
 	}
 	v.revisions = revisions

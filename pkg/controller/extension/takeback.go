@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
@@ -111,7 +112,7 @@ func (v *visit) adopted(number int64, one *helmapplier.Revision, phases []source
 	annotations[olmv1alpha1.ChangeCauseAnnotation] = cause
 	revision := &olmv1alpha1.ClusterExtensionRevision{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        fmt.Sprintf("%s-%d", v.extension.Name, number),
+			Name:        olm.RevisionName(v.extension.Name, number),
 			Labels:      map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: v.extension.Name},
 			Annotations: annotations, OwnerReferences: []metav1.OwnerReference{v.owner()},
 		},

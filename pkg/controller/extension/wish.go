@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
@@ -244,7 +245,7 @@ func (v *visit) mayAdvance(ctx context.Context) *halt {
 			return retry(status.Failed, fmt.Errorf("finding out whether a rollback holds %s: %w", v.extension.Name, err))
 		}
 		if hold := holdBy(head, newest); found && hold != nil && (hold.OwnerGeneration == 0 || v.extension.Generation <= hold.OwnerGeneration) {
-			return stop(status.Held, held(fmt.Sprintf("%s-%d", v.extension.Name, hold.Revision), hold.OwnerGeneration), "")
+			return stop(status.Held, held(olm.RevisionName(v.extension.Name, hold.Revision), hold.OwnerGeneration), "")
 		}
 	}
 	if isRollback(newest) {

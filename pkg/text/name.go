@@ -1,0 +1,33 @@
+package text
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"strings"
+)
+
+// digestLength is the length of the digest in a name: 80 bits, so that nobody finds another identity
+// for the name of an object that somebody else will create.
+const digestLength = 16
+
+// Name makes a DNS label of at most so many bytes, at least 18, for an object that has no name of its
+// own. It begins with the readable text and ends with a digest of the identity. Parts joined by a
+// hyphen alone are ambiguous: "a-b" with "c", and "a" with "b-c".
+func Name(most int, readable string, identity ...string) string {
+	// A list of strings always has an encoding, and no two lists have the same.
+	encoded, _ := json.Marshal(identity)
+	sum := sha256.Sum256(encoded)
+	digest := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:digestLength]
+	label := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(readable))
+	label = strings.Trim(Cut(label, most-digestLength-1), "-")
+	if label == "" {
+		return digest
+	}
+	return label + "-" + digest
+}
