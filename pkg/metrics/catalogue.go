@@ -35,6 +35,7 @@ const (
 	Damaged       = "penstock_store_damaged_records"
 	Checked       = "penstock_store_check_timestamp_seconds"
 	ExtensionSize = "penstock_store_extension_bytes"
+	ShareRefusals = "penstock_store_share_refusals_total"
 	VolumeFree    = "penstock_store_volume_free_bytes"
 	VolumeReserve = "penstock_store_volume_reserve_bytes"
 	Expiry        = "penstock_certificate_expiration_timestamp_seconds"
@@ -123,6 +124,8 @@ func Catalogue() []Metric {
 			Help: "1 while etcd has reached its quota and accepts no writes, or the embedded etcd accepts none that add to it; else 0."},
 		{Name: Unreadable, Type: "gauge", Labels: []string{"kind"}, EveryReplica: true,
 			Help: "How many records cannot be read from the store, by kind: clusterextensionrevisions, configurationplans, head, inventory, runs, claim; /readyz/store-records names them."},
+		{Name: ShareRefusals, Type: "counter", Labels: []string{"of"}, EveryReplica: true,
+			Help: "Creates of revisions that were refused because a user or a chain, as the label of says, would have had more of the store than stays free for others."},
 		{Name: VolumeFree, Type: "gauge", EveryReplica: true,
 			Help: "Bytes that are free on the volume of --data-dir; not exposed with an etcd elsewhere."},
 		{Name: VolumeReserve, Type: "gauge", EveryReplica: true,

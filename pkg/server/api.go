@@ -93,6 +93,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			ApplyCheck: reads.ApplyCheck,
 			CheckCEL:   probe.NewCELChecker(),
 			Namesake:   a.namesake.Warning,
+			Shares:     a.shares,
 		},
 		Schema:         types,
 		Admission:      a.config.AdmissionControl,

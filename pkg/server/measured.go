@@ -20,6 +20,7 @@ func (s *Server) measured() (prometheus.Gatherer, error) {
 		Full:       s.health.OverQuota,
 		Unreadable: func() map[string]int { return storehealth.UnreadableByKind(s.unreadable, database.Prefix) },
 		Volume:     s.health.Volume,
+		Refusals:   s.shares.Refusals,
 		Expiries:   s.expiries,
 		Skew:       s.host.ClockSkew,
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/server/host"
@@ -49,8 +50,9 @@ type Server struct {
 	trust      *registration.Trust  // the certificate, and who verifies it
 	decision   storeguard.Decision  // what the identity of the store means for this run
 	records    database.Records
-	ways       *clusterreads.Ways     // into clusters that revisions name; nil when degraded
-	target     *targetcluster.Cluster // nil when revisions are rolled out into the host
+	shares     *clusterextensionrevision.Shares // what users and chains have of the store
+	ways       *clusterreads.Ways               // into clusters that revisions name; nil when degraded
+	target     *targetcluster.Cluster           // nil when revisions are rolled out into the host
 	accounts   *serviceaccounts.Accounts
 	namesake   *namesake.Watch // another resource of the name of ours
 
@@ -148,6 +150,7 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 	}
 	s.records = db.Records(s.decision.Identity, s.unreadable)
 	s.records.Upkeep.Raised = s.decision.Raised
+	s.shares = &clusterextensionrevision.Shares{Room: s.health.Room, Size: s.records.Packs.Size}
 	// 7. Which cluster revisions are rolled out into.
 	if err := s.findTarget(ctx); err != nil {
 		return err

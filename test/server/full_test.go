@@ -238,6 +238,63 @@ func TestEmbeddedStoreOverQuota(t *testing.T) {
 	goesOn(t, c, p, "after")
 }
 
+// One user writes as much as they may: others have room left, and an administrator has no share.
+// Deleting and archiving go on for that user.
+func TestStoreShare(t *testing.T) {
+	t.Parallel()
+	c := borrow(t)
+	dir := dataDir(t)
+	p := start(t, newOptions(t, c, dir, "--data-quota=64Mi"))
+	for _, user := range []string{"bob", "alice"} {
+		c.MustKubectlInput(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: share-%[1]s}
+rules:
+- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create, get, patch, delete]}
+- {apiGroups: [""], resources: [configmaps], verbs: [create, get, patch, delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: share-%[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: share-%[1]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
+`, user), "apply", "-f", "-")
+	}
+	bob, alice := c.User("bob"), c.User("alice")
+	client := etcdAt(t, "unix://"+filepath.Join(dir, "run", "etcd.sock"))
+	value := make([]byte, 1<<20)
+	_, _ = rand.Read(value) // never fails
+	for i := range 24 {
+		if _, err := client.Put(t.Context(), fill+fmt.Sprint(i), string(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	created := 0
+	eventually(t, "bob to have his share", func() error {
+		_, _ = rand.Read(value)
+		out := bob.KubectlInput(largeRevision(created, value), "create", "-f", "-")
+		if out.ExitCode == 0 {
+			created++
+			return errors.New("he may have more")
+		}
+		if !strings.Contains(out.Stderr, "forbidden: exceeded quota: share of the store, used by user bob: ") {
+			t.Fatalf("it is refused otherwise: %s", out)
+		}
+		return nil
+	})
+	if created < 10 || created > 35 {
+		t.Errorf("bob has %d revisions of 0.9 MiB, in a store of 64 MiB with 24 MiB of others", created)
+	}
+	alice.MustKubectlInput(largeRevision(1000, value), "create", "-f", "-")
+	c.MustKubectlInput(largeRevision(1001, value), "create", "-f", "-")
+	bob.MustKubectl("patch", "cer", "large0-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
+	bob.MustKubectl("delete", "cer", "large1-1", "--wait=false")
+	if body, _ := get(t, p.Loopback(), "/metrics"); !strings.Contains(body, "\npenstock_store_share_refusals_total{of=\"user\"} 1\n") {
+		t.Error("the metric does not count the refusal")
+	}
+}
+
 // largeRevision has a manifest that takes as many bytes as the value, which does not
 // compress.
 func largeRevision(n int, value []byte) string {

@@ -20,6 +20,9 @@ type Process struct {
 	// Volume is how many bytes are free where the store is, and must be; ok is false
 	// where that is not known. It is required.
 	Volume func() (free, reserve uint64, ok bool)
+	// Refusals is how many creates exceeded a share of the store, by whose share. It is
+	// required.
+	Refusals func() map[string]int
 	// Expiries are the times when certificates end, by name; zero times are left
 	// out. Skew is by how many seconds our clock is ahead of the host's. Both are
 	// required.
@@ -33,6 +36,7 @@ func (p Process) Describe(out chan<- *prometheus.Desc) {
 	out <- catalogue.Desc(catalogue.Degraded)
 	out <- catalogue.Desc(catalogue.Full)
 	out <- catalogue.Desc(catalogue.Unreadable)
+	out <- catalogue.Desc(catalogue.ShareRefusals)
 	out <- catalogue.Desc(catalogue.VolumeFree)
 	out <- catalogue.Desc(catalogue.VolumeReserve)
 	out <- catalogue.Desc(catalogue.Expiry)
@@ -50,6 +54,9 @@ func (p Process) Collect(out chan<- prometheus.Metric) {
 	}
 	for kind, records := range p.Unreadable() {
 		out <- prometheus.MustNewConstMetric(catalogue.Desc(catalogue.Unreadable), prometheus.GaugeValue, float64(records), kind)
+	}
+	for of, count := range p.Refusals() {
+		out <- prometheus.MustNewConstMetric(catalogue.Desc(catalogue.ShareRefusals), prometheus.CounterValue, float64(count), of)
 	}
 	if free, reserve, ok := p.Volume(); ok {
 		out <- prometheus.MustNewConstMetric(catalogue.Desc(catalogue.VolumeFree), prometheus.GaugeValue, float64(free))

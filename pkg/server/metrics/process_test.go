@@ -19,7 +19,7 @@ func TestProcess(t *testing.T) {
 	if err := registry.Register(process(func() bool { return leading })); err != nil {
 		t.Fatal(err)
 	}
-	others := []string{"penstock_store_full{} 0", "penstock_store_unreadable_records{kind=head} 2", "penstock_store_volume_free_bytes{} 3", "penstock_store_volume_reserve_bytes{} 4", `penstock_certificate_expiration_timestamp_seconds{certificate=serving} 1.7e+09`, "penstock_host_clock_skew_seconds{} -2.5"}
+	others := []string{"penstock_store_full{} 0", "penstock_store_unreadable_records{kind=head} 2", "penstock_store_share_refusals_total{of=user} 5", "penstock_store_volume_free_bytes{} 3", "penstock_store_volume_reserve_bytes{} 4", `penstock_certificate_expiration_timestamp_seconds{certificate=serving} 1.7e+09`, "penstock_host_clock_skew_seconds{} -2.5"}
 	for _, want := range [][]string{{"penstock_leader{} 1", "penstock_store_degraded{} 0"}, {"penstock_leader{} 0", "penstock_store_degraded{} 1"}} {
 		if diff := cmp.Diff(slices.Sorted(slices.Values(append(want, others...))), series(t, registry)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -37,6 +37,7 @@ func process(leading func() bool) Process {
 		},
 		Skew:       func() float64 { return -2.5 },
 		Unreadable: func() map[string]int { return map[string]int{"head": 2} },
+		Refusals:   func() map[string]int { return map[string]int{"user": 5} },
 		Volume:     func() (uint64, uint64, bool) { return 3, 4, true },
 	}
 }
@@ -83,7 +84,7 @@ func series(t *testing.T, registry *prometheus.Registry) []string {
 			for _, l := range m.GetLabel() {
 				labels = append(labels, fmt.Sprintf("%s=%s", l.GetName(), l.GetValue()))
 			}
-			out = append(out, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), m.GetGauge().GetValue()))
+			out = append(out, fmt.Sprintf("%s{%s} %v", family.GetName(), strings.Join(labels, ","), m.GetGauge().GetValue()+m.GetCounter().GetValue()))
 		}
 	}
 	slices.Sort(out)

@@ -4,6 +4,7 @@
 package storehealth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,10 @@ type Health struct {
 	// quota is the size of the database from which on nothing is added to ours, 0 for an
 	// etcd elsewhere.
 	quota int64
+	// free is how many bytes are free below the quota, and scarce whether that is less than half
+	// of it.
+	free   atomic.Int64
+	scarce atomic.Bool
 	// answer is what writes get while etcd is full.
 	answer func() *apierrors.StatusError
 	// down says why ours does not run, nil for an etcd elsewhere.
@@ -125,6 +130,17 @@ func (h *Health) Full() bool { return h.full.Load() }
 // OverQuota is true while etcd takes no writes, or ours nothing that adds to it.
 func (h *Health) OverQuota() bool { return h.Full() || h.space.overQuota() }
 
+// Room is how many bytes are free below the quota, as of the last look, and whether that is less than
+// half of the quota. Where no quota is known there is enough.
+func (h *Health) Room() (free int64, scarce bool) { return h.free.Load(), h.scarce.Load() }
+
+// noteRoom notes what Room says.
+func (h *Health) noteRoom(status *pb.StatusResponse) {
+	quota := cmp.Or(h.quota, status.DbSizeQuota)
+	h.free.Store(max(0, quota-status.DbSizeInUse))
+	h.scarce.Store(quota > 0 && status.DbSizeInUse > quota/2)
+}
+
 // Volume says how many bytes are free where the embedded etcd has its data, and how many
 // must be before anything is added; ok is false where nobody knows.
 func (h *Health) Volume() (free, reserve uint64, ok bool) { return h.space.sizes() }
@@ -167,6 +183,9 @@ func (h *Health) run(ctx context.Context) {
 			if status, err = h.reclaim(ctx, status); err != nil {
 				log.Error(err, "No room could be made in the store; trying again", "after", spaceRetry)
 			}
+		}
+		if err == nil {
+			h.noteRoom(status)
 		}
 		if err == nil && h.space.setOverQuota(h.spent(status)) {
 			log.Info("The store has reached its quota, or is below it again", "adds", !h.spent(status), "bytes", status.DbSize, "inUse", status.DbSizeInUse, "quota", h.quota)

@@ -183,6 +183,23 @@ func (s *Store) putChunk(ctx context.Context, root, key string, data []byte) err
 	return nil
 }
 
+// Size is how many bytes a pack takes in the store, without its base: 0 for one that is not there.
+func (s *Store) Size(ctx context.Context, root string) (int64, error) {
+	key := s.keys.Pack(root)
+	found, err := store.Get(ctx, s.kv, key)
+	if err != nil || !found.Exists() {
+		return 0, err
+	}
+	record, err := ParseRecord(key, found.Bytes)
+	if err != nil {
+		return 0, err
+	}
+	if len(record.Chunks) > 0 {
+		return int64(len(found.Bytes) + record.StoredBytes), nil
+	}
+	return int64(len(found.Bytes)), nil
+}
+
 // Read returns the bodies of a pack by digest, every one verified. They share
 // memory and must not be changed.
 func (s *Store) Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error) {

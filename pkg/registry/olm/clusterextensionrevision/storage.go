@@ -73,6 +73,8 @@ type Deps struct {
 	// Namesake says, in a warning, that kubectl shows another resource of this name, and
 	// is empty while it does not; nil says nothing.
 	Namesake func() string
+	// Shares bound what users and chains have in the store; nil does not.
+	Shares *Shares
 	// Clock tells ages; nil is the real one.
 	Clock clock.PassiveClock
 }
@@ -98,6 +100,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		inventories: deps.Inventories,
 		authorizer:  deps.Authorizer,
 		applyCheck:  deps.ApplyCheck,
+		shares:      deps.Shares,
 	}
 	strategy := &strategy{
 		ObjectTyper:   deps.Scheme,
@@ -146,6 +149,7 @@ type REST struct {
 	// authorizer says who may know a Secret, and get a revision.
 	authorizer authorizer.UnconditionalAuthorizer
 	applyCheck ApplyCheck
+	shares     *Shares // nil for none
 }
 
 var (
@@ -326,7 +330,12 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 			return nil
 		}
 
-		// 3. The pack.
+		// 3. Neither the user nor the chain has more of the store than others could.
+		if err := r.withinShare(ctx, revision, objects); err != nil {
+			return err
+		}
+
+		// 4. The pack.
 		root, err := r.contents.put(ctx, revision, held, objects, rootsOf(besides(ctx), revision.Spec.Revision))
 		if err != nil {
 			return err
