@@ -67,6 +67,8 @@ type plane struct {
 
 	// stop ends the controller that runs.
 	stop func()
+	// clock of the controller.
+	clock clock.WithTicker
 
 	mu        sync.Mutex
 	revisions map[string]*olmv1alpha1.ClusterExtensionRevision
@@ -99,7 +101,7 @@ func newPlane(t *testing.T) *plane {
 	p := &plane{
 		T: t, host: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists), metadata: metadatafake.NewSimpleMetadataClient(metascheme, definition),
 		key: author.NewKey([]byte("secret")), revisions: map[string]*olmv1alpha1.ClusterExtensionRevision{}, packs: map[string][]manifest.Object{},
-		writes: map[string]int{}, lacks: map[string]bool{}, archive: chartOf(t),
+		writes: map[string]int{}, lacks: map[string]bool{}, archive: chartOf(t), clock: clock.RealClock{},
 	}
 	p.host.PrependReactor("patch", "*", p.apply)
 	return p
@@ -139,7 +141,7 @@ func (p *plane) run() (stop func()) {
 			return Account{Objects: p.host, Metadata: p.metadata}, nil
 		},
 		As:  func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
-		Key: p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Pool: rendering.NewPool(), Clock: clock.RealClock{},
+		Key: p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Pool: rendering.NewPool(), Clock: p.clock,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -303,7 +305,6 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 		return nil, apierrors.NewAlreadyExists(olmv1alpha1.Resource("clusterextensionrevisions"), r.Name)
 	}
 	w.highest = r.Spec.Revision
-	w.made = append(w.made, w.who+" "+string(r.Spec.LifecycleState))
 	var objects []manifest.Object
 	for i, phase := range r.Spec.Phases {
 		for j := range phase.Objects {
@@ -321,6 +322,9 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 	r.UID, r.Generation = types.UID(r.Name), 1
 	r.Labels = map[string]string{olmv1alpha1.ChainLabel: r.Name[:strings.LastIndex(r.Name, "-")]}
 	w.put(r)
+	w.mu.Lock()
+	w.made = append(w.made, w.who+" "+string(r.Spec.LifecycleState))
+	w.mu.Unlock()
 	return r, nil
 }
 

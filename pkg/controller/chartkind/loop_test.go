@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
@@ -100,6 +101,9 @@ func TestRestart(t *testing.T) {
 // moment later: that is no change of what is told.
 func TestAutoscaler(t *testing.T) {
 	p := installed(t, nil)
+	p.stop()
+	p.clock = clocktesting.NewFakeClock(time.Now()) // the moment lasts
+	p.run()
 	_, before, _ := p.counts()
 	for i := range int64(10) {
 		p.store(deployments, "Deployment", "hall", func(object *unstructured.Unstructured) {
