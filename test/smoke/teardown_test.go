@@ -14,7 +14,7 @@ func teardown(s scenario) {
 
 	s.Delete("cer/teardown-1")
 	s.Gone("configmap/third")
-	s.Condition("cer/teardown-1", "Progressing", "True", "2 objects are still to go", "ConfigMap teardown/second", "finalizers")
+	s.Condition("cer/teardown-1", "Progressing", "True", "2 objects are still to go", "ConfigMap teardown/second", "it waits for its finalizer example.com/hold")
 	s.Is("configmap/first", ".metadata.deletionTimestamp", "")
 
 	s.Patch("configmap/second", `{"metadata":{"finalizers":null}}`)
