@@ -29,6 +29,9 @@ type comparison struct {
 	// parsed are objects that give rights and were read for that.
 	parsed map[*manifest.Object]*tree.Node
 
+	// labels are the version labels that nothing selects by.
+	labels []string
+
 	// What may still be shown, of the limits on the whole.
 	fields, valueBytes, unifiedBytes int
 }
@@ -130,6 +133,7 @@ func (c *comparison) show(change Change, d tree.Delta) Change {
 	}
 	c.unified(&change, d)
 	c.review(&change, d)
+	change.OnlyLabels = onlyLabels(&change, c.labels)
 	return change
 }
 

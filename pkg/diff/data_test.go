@@ -200,7 +200,9 @@ func checkUpgrade(t *testing.T, old, new []manifest.Object) {
 	fields, alone := 0, 0
 	for _, change := range report.Changes {
 		decoded := Compare(t.Context(), respelled(before[change.ID]), respelled(after[change.ID]), Options{Schema: types, Limits: unlimited()})
+		folded := change.OnlyLabels
 		change.Notes, decoded.Notes = nil, nil // of rights they depend on the other objects
+		change.OnlyLabels = ""                 // so it does, by their selectors
 		if diff := cmp.Diff(decoded, change); diff != "" {
 			t.Errorf("%s: -of manifests in another spelling, +of canonical ones: %s", change.ID, diff)
 		}
@@ -208,6 +210,9 @@ func checkUpgrade(t *testing.T, old, new []manifest.Object) {
 			continue
 		}
 		checkChange(t, types, before[change.ID], after[change.ID], change)
+		if folded != "" {
+			checkFolded(t, change)
+		}
 		fields += len(change.Fields)
 		if !change.IsSecret() {
 			alone += checkNoise(t, types, before[change.ID], change)
@@ -235,5 +240,33 @@ func checkChange(t difftest.TB, types schema.Schema, old, new *manifest.Object, 
 		if field.Op == Replace && bytes.Equal(field.Old, field.New) {
 			t.Errorf("%s: %s is noise: %s on both sides", change.ID, field.Path, field.Old)
 		}
+	}
+}
+
+// checkFolded: whoever reads nothing but one line about an object misses no change of another field.
+func checkFolded(t difftest.TB, change Change) {
+	t.Helper()
+	for _, field := range change.Fields {
+		if !strings.HasSuffix(field.Path, `.metadata.labels["app.kubernetes.io/version"]`) && !strings.HasSuffix(field.Path, `.metadata.labels["helm.sh/chart"]`) {
+			t.Errorf("%s: is folded, and changes %s", change.ID, field.Path)
+		}
+	}
+}
+
+// TestFoldedVersions: of a real upgrade most objects are one line.
+func TestFoldedVersions(t *testing.T) {
+	releases := history(t)["cert-manager"]
+	i := slices.IndexFunc(releases, func(r release) bool { return r.version == "1.20.3" })
+	j := slices.IndexFunc(releases, func(r release) bool { return r.version == "1.18.4" })
+	if i < 0 || j < 0 {
+		t.Skip("no cert-manager 1.18.4 and 1.20.3 in the history")
+	}
+	report := Revisions(t.Context(), releases[j].objects, releases[i].objects, Options{Schema: difftest.Builtin(t)})
+	folded := map[string]int{}
+	for _, change := range report.Changes {
+		folded[change.OnlyLabels]++
+	}
+	if n := folded["app.kubernetes.io/version v1.18.4 → v1.20.3"]; n < report.Summary.Changed/2 || len(folded) != 2 {
+		t.Errorf("of %s objects: %v", report.Summary, folded)
 	}
 }

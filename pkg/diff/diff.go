@@ -36,6 +36,8 @@ type Options struct {
 	Redactor *redact.Redactor
 	// Limits bound the result.
 	Limits Limits
+	// Selecting are sets of objects besides the compared ones whose selectors count, for OnlyLabels.
+	Selecting [][]manifest.Object
 }
 
 // Compare returns what changes when new takes the place of old. A nil pointer
@@ -66,7 +68,9 @@ func Compare(ctx context.Context, old, new *manifest.Object, options Options) Ch
 // in Truncated.
 func Revisions(ctx context.Context, old, new []manifest.Object, options Options) Report {
 	types := schema.Layers(schema.NewDefinitions(new), schema.NewDefinitions(old), options.Schema)
-	return newComparison(ctx, types, options).report(old, new)
+	c := newComparison(ctx, types, options)
+	c.labels = unselected(append([][]manifest.Object{old, new}, options.Selecting...)...)
+	return c.report(old, new)
 }
 
 // Count returns how many objects change between two sets, by their digests

@@ -78,6 +78,12 @@ func (s *Summary) addSizes(old, new *manifest.Object) {
 // AddNotes adds notes that a caller has found, before the others of their severity.
 // Limits are those of the comparison.
 func (r *Report) AddNotes(notes []review.Note, limits Limits) {
+	for i := range r.Changes {
+		change := &r.Changes[i]
+		if slices.ContainsFunc(notes, func(note review.Note) bool { return note.ID == change.ID && note.Severity != review.Info }) {
+			change.OnlyLabels = "" // there is more to it
+		}
+	}
 	r.Notes = slices.Concat(notes, r.Notes)
 	r.limitNotes(limits.withDefaults())
 }

@@ -53,6 +53,11 @@ type Change struct {
 	// Notes say in words what matters, the most severe first.
 	Notes []review.Note
 
+	// OnlyLabels says which labels of the version change, when nothing else of the object does, such
+	// as "app.kubernetes.io/version 1.18.4 → 1.20.3". It is empty when a selector names the label.
+	// Renderers may show the objects that share it in one line.
+	OnlyLabels string
+
 	// NotCompared says why there are no fields, lines and notes although the
 	// manifests differ: time ran out, or one of them cannot be read.
 	NotCompared string

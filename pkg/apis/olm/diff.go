@@ -132,6 +132,9 @@ type ObjectChange struct {
 	// Unified is the difference as a unified diff of YAML, with three lines of
 	// context.
 	Unified string
+	// OnlyLabels says which labels of the version change, when nothing else of the object does; empty
+	// for any other change.
+	OnlyLabels string
 	// NotCompared says why there is nothing of the above although the object
 	// changes.
 	NotCompared string

@@ -5675,6 +5675,13 @@ func schema_pkg_apis_olm_v1alpha1_ObjectChange(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
+					"onlyLabels": {
+						SchemaProps: spec.SchemaProps{
+							Description: "onlyLabels says which labels of the version change, when nothing else of the object does, such as \"app.kubernetes.io/version 1.18.4 → 1.20.3\". It is about the labels app.kubernetes.io/version and helm.sh/chart in the metadata of the object and of its pod template, as long as no selector of the revision names them. Clients may show the objects that share it in one line.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"notCompared": {
 						SchemaProps: spec.SchemaProps{
 							Description: "notCompared says why the fields above are empty although the object changes.",

@@ -14,7 +14,7 @@ import (
 )
 
 // Print shows a diff. Without lines it ends behind the table.
-func Print(s *screen.Screen, diff *v1alpha1.RevisionDiff, lines bool) {
+func Print(s *screen.Screen, diff *v1alpha1.RevisionDiff, view View) {
 	from := diff.From
 	if from == "" {
 		from = "nothing"
@@ -24,17 +24,21 @@ func Print(s *screen.Screen, diff *v1alpha1.RevisionDiff, lines bool) {
 		style, glyph := severity(note.Severity)
 		s.Para(style, glyph, noteText(&note))
 	}
-	if len(diff.Changes) > 0 {
+	each, folds := folded(diff.Changes, view)
+	if len(each) > 0 {
 		s.Printf("\n")
-		s.Table(table(diff.Changes))
+		s.Table(table(each))
 	}
-	if lines {
-		for i := range diff.Changes {
-			unified(s, &diff.Changes[i])
+	for _, fold := range folds {
+		s.Para(screen.Plain, screen.Waiting, fold.text(diff, view))
+	}
+	if view.Lines {
+		for i := range each {
+			unified(s, &each[i])
 		}
 	}
 	shown := diff
-	if left := diff.Truncated; left != nil && !lines {
+	if left := diff.Truncated; left != nil && !view.Lines {
 		// Nobody misses what they did not ask for.
 		counted := *left
 		counted.Lines = 0
@@ -110,11 +114,19 @@ func leftOut(left *v1alpha1.DiffTruncation) string {
 // WholeCommand is the command that shows all that changes in one object: the server leaves nothing
 // out of a comparison of one.
 func WholeCommand(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange) string {
-	revisions := diff.To
-	if diff.From != "" {
-		revisions = diff.From + ".." + diff.To
+	return fmt.Sprintf("%s --object %s/%s", command(diff), Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name))
+}
+
+// command is the command that shows a diff.
+func command(diff *v1alpha1.RevisionDiff) string {
+	switch diff.From {
+	case "":
+		return "kubectl penstock diff " + diff.To
+	case v1alpha1.Live:
+		return "kubectl penstock diff " + diff.To + ".." + v1alpha1.Live
+	default:
+		return "kubectl penstock diff " + diff.From + ".." + diff.To
 	}
-	return fmt.Sprintf("kubectl penstock diff %s --object %s/%s", revisions, Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name))
 }
 
 func severity(severity v1alpha1.NoteSeverity) (screen.Style, string) {

@@ -24,7 +24,7 @@ func TestPrintStat(t *testing.T) {
 		var out bytes.Buffer
 		on := screen.New(&out, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourAuto, func(string) string { return "" })
 		left := tc.left
-		Print(on, &v1alpha1.RevisionDiff{From: "a-1", To: "a-2", Truncated: &left}, tc.lines)
+		Print(on, &v1alpha1.RevisionDiff{From: "a-1", To: "a-2", Truncated: &left}, View{Lines: tc.lines})
 		if said := strings.Contains(out.String(), "left out"); said != (tc.want != "") || !strings.Contains(out.String(), tc.want) {
 			t.Errorf("%+v: %q, want %q", tc, out.String(), tc.want)
 		}

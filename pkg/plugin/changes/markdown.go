@@ -10,12 +10,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Write prints a diff in a format.
-func Write(s *session.Session, format session.Format, diff *v1alpha1.RevisionDiff) error {
+// Write prints a diff in a format. Formats for machines have everything, whatever the view.
+func Write(s *session.Session, format session.Format, diff *v1alpha1.RevisionDiff, view View) error {
 	if format != session.Markdown {
 		return s.PrintObject(format, diff)
 	}
-	_, err := fmt.Fprint(s.Stdout, Markdown(diff))
+	_, err := fmt.Fprint(s.Stdout, Markdown(diff, view))
 	return err
 }
 
@@ -25,7 +25,7 @@ const maxMarkdown = 60 << 10
 
 // Markdown is a diff for the comment of a review: what matters first, then a table, then as
 // many lines as there is room for. It says how much is left out.
-func Markdown(diff *v1alpha1.RevisionDiff) string {
+func Markdown(diff *v1alpha1.RevisionDiff, view View) string {
 	m := &markdown{}
 	from := diff.From
 	if from == "" {
@@ -40,15 +40,19 @@ func Markdown(diff *v1alpha1.RevisionDiff) string {
 		}
 		return "- " + said + "\n"
 	})
-	if len(diff.Changes) > 0 {
+	each, folds := folded(diff.Changes, view)
+	if len(each) > 0 {
 		m.add("\n| change | lines | object |\n|---|---|---|\n")
-		m.each("object", len(diff.Changes), func(i int) string {
-			change := &diff.Changes[i]
+		m.each("object", len(each), func(i int) string {
+			change := &each[i]
 			return fmt.Sprintf("| %s | +%d/-%d | %s |\n", change.Change, change.LinesAdded, change.LinesRemoved,
 				escaped(Kind(change.APIVersion, change.Kind)+" "+qualified(change.Namespace, change.Name)))
 		})
+	}
+	m.each("line about labels", len(folds), func(i int) string { return "\n" + escaped(folds[i].text(diff, view)) + "\n" })
+	if len(each) > 0 {
 		m.add("\n")
-		m.each("diff of an object", len(diff.Changes), func(i int) string { return block(&diff.Changes[i]) })
+		m.each("diff of an object", len(each), func(i int) string { return block(&each[i]) })
 	}
 	for _, missing := range Missing(diff) {
 		m.rest("\n**" + escaped(missing) + "**\n")

@@ -15,7 +15,7 @@ func TestMarkdownBounds(t *testing.T) {
 	for range 4000 {
 		diff.Changes = append(diff.Changes, v1alpha1.ObjectChange{Change: v1alpha1.ChangeChanged, APIVersion: "v1", Kind: "ConfigMap", Name: strings.Repeat("n", 200)})
 	}
-	got := Markdown(diff)
+	got := Markdown(diff, View{})
 	if len(got) > maxMarkdown || !strings.Contains(got, "objects more left out: this comment would be too long") {
 		t.Errorf("%d bytes, and the end is %q", len(got), got[max(0, len(got)-200):])
 	}
@@ -25,7 +25,7 @@ func TestMarkdownBounds(t *testing.T) {
 	diff.Notes = []v1alpha1.DiffNote{{Severity: v1alpha1.NoteWarning, Message: "image *x* -> [y](http://z) @team"}}
 	want := "### a-1 → a-2: 0 added, 0 changed, 0 removed, 0 unchanged\n\n- **Warning** image \\*x\\* -> \\[y\\](http://z) &#64;team\n" +
 		"\n| change | lines | object |\n|---|---|---|\n| Changed | +0/-0 | ConfigMap a\\|b |\n\n````diff\n+ ```\n+ <b>\n````\n\n"
-	if got := Markdown(diff); got != want {
+	if got := Markdown(diff, View{}); got != want {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 }
@@ -47,7 +47,7 @@ func TestMissing(t *testing.T) {
 	if last := missing[len(missing)-1]; len(missing) != 11 || !strings.Contains(last, "9 objects more") {
 		t.Errorf("%d lines, the last is %q", len(missing), last)
 	}
-	if markdown := Markdown(diff); !strings.Contains(markdown, "argocd-1..argocd-2 --object") {
+	if markdown := Markdown(diff, View{}); !strings.Contains(markdown, "argocd-1..argocd-2 --object") {
 		t.Errorf("Markdown does not have it: %s", markdown)
 	}
 }

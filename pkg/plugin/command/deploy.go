@@ -25,6 +25,7 @@ import (
 type deployOptions struct {
 	name, version, cause string
 	yes, dryRun, stat    bool
+	unfold               bool
 	acceptance           review.Acceptance
 	// savePlanFile is where to write what was shown, planFile what was shown before.
 	savePlanFile, planFile string
@@ -84,6 +85,7 @@ func newDeploy(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.savePlanFile, "save-plan", "", "Only show what changes, and write the plan to this file, with mode 0600.")
 	flags.StringVar(&options.planFile, "plan", "", "Roll out exactly what --save-plan has written to this file, without asking.")
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
+	addUnfold(flags, &options.unfold)
 	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout continues. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
 	return command

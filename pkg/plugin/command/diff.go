@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -15,9 +16,9 @@ import (
 )
 
 type diffOptions struct {
-	live, stat bool
-	object     string
-	output     session.Format
+	live, stat, unfold bool
+	object             string
+	output             session.Format
 }
 
 func newDiff(s *session.Session) *cobra.Command {
@@ -44,10 +45,11 @@ func newDiff(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			view := changes.View{Lines: !options.stat, Unfold: options.unfold || options.object != ""}
 			if options.output != "" {
-				err = changes.Write(s, options.output, diff)
+				err = changes.Write(s, options.output, diff, view)
 			} else {
-				changes.Print(s.Out, diff, !options.stat)
+				changes.Print(s.Out, diff, view)
 			}
 			if err != nil {
 				return err
@@ -58,9 +60,15 @@ func newDiff(s *session.Session) *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&options.live, "live", false, "Compare with the cluster as it is now.")
 	flags.BoolVar(&options.stat, "stat", false, "Leave out the lines.")
+	addUnfold(flags, &options.unfold)
 	flags.StringVar(&options.object, "object", "", "Only this object, or these: KIND[/NAMESPACE][/NAME], with KIND such as Deployment or Deployment.apps.")
 	options.output.AddWithMarkdown(flags)
 	return command
+}
+
+// addUnfold adds the flag of commands that show diffs.
+func addUnfold(flags *pflag.FlagSet, unfold *bool) {
+	flags.BoolVar(unfold, "unfold", false, "Show each object of which only labels of the version change (app.kubernetes.io/version, helm.sh/chart).")
 }
 
 func readDiff(ctx context.Context, cluster *session.Cluster, name string, options diffOptions) (*v1alpha1.RevisionDiff, error) {

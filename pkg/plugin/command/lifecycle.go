@@ -101,7 +101,7 @@ func resumption(ctx context.Context, s *session.Session, cluster *session.Cluste
 	if err != nil {
 		return "", nil, err
 	}
-	changes.Print(s.Err, diff, true)
+	changes.Print(s.Err, diff, changes.View{Lines: true})
 	return review.Question(revision.Name, diff), review.Answers(diff), nil
 }
 

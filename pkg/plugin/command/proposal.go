@@ -45,7 +45,7 @@ func (d *deployment) isThere(ctx context.Context, diff *v1alpha1.RevisionDiff) (
 	}
 	switch {
 	case d.output != "" && (d.dryRun || d.savePlanFile != ""):
-		return true, changes.Write(d.Session, d.output, diff)
+		return true, changes.Write(d.Session, d.output, diff, d.view(true))
 	case d.output != "":
 		return true, d.PrintObject(d.output, current)
 	}
@@ -64,6 +64,11 @@ func sameChanges(shown, stored *v1alpha1.RevisionDiff) bool {
 		equality.Semantic.DeepEqual(shown.Changes, stored.Changes)
 }
 
+// view is how the diff of a revision is shown that is not stored.
+func (d *deployment) view(lines bool) changes.View {
+	return changes.View{Lines: lines && !d.stat, Unfold: d.unfold, Unstored: true}
+}
+
 // show shows what a revision would change that is not stored.
 func (d *deployment) show(ctx context.Context, rendered *v1alpha1.ClusterExtensionRevision, diff *v1alpha1.RevisionDiff) error {
 	if diff.From != "" && d.version != "" {
@@ -76,11 +81,11 @@ func (d *deployment) show(ctx context.Context, rendered *v1alpha1.ClusterExtensi
 	on := d.Out
 	if d.output != "" {
 		if d.dryRun || d.savePlanFile != "" {
-			return changes.Write(d.Session, d.output, diff)
+			return changes.Write(d.Session, d.output, diff, d.view(true))
 		}
 		on = d.Err
 	}
 	// Of a first install the lines are the manifests, which are there to be read.
-	changes.Print(on, diff, !d.stat && diff.From != "")
+	changes.Print(on, diff, d.view(diff.From != ""))
 	return nil
 }

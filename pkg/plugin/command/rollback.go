@@ -51,6 +51,7 @@ func newRollback(s *session.Session) *cobra.Command {
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
 	options.acceptance.AddFlags(flags, true)
 	flags.BoolVar(&options.stat, "stat", false, "Show the diff without the lines.")
+	addUnfold(flags, &options.unfold)
 	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the rollout continues. 0 is no limit.")
 	options.output.AddWithMarkdown(flags)
 	return command
@@ -124,13 +125,13 @@ func (d *deployment) showRollback(target string, would *v1alpha1.RevisionRollbac
 		on = d.Err
 	}
 	if would.Status.Diff != nil && d.output == session.Markdown {
-		return changes.Write(d.Session, d.output, would.Status.Diff)
+		return changes.Write(d.Session, d.output, would.Status.Diff, d.view(true))
 	}
 	if would.Status.Diff == nil {
 		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what changes from %s to %s is not shown: you may not read the diffs of both", would.Status.From, target))
 		return nil
 	}
-	changes.Print(on, would.Status.Diff, !d.stat)
+	changes.Print(on, would.Status.Diff, d.view(true))
 	return nil
 }
 

@@ -183,7 +183,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 		}
 	}
 	if u.output != "" && u.dryRun {
-		if err := changes.Write(u.Session, u.output, diff); err != nil {
+		if err := changes.Write(u.Session, u.output, diff, changes.View{Lines: !u.stat}); err != nil {
 			return err
 		}
 		return u.acceptance.Verdict(diff)
@@ -195,7 +195,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	if cause := waiting.Annotations[v1alpha1.ChangeCauseAnnotation]; cause != "" {
 		on.Para(screen.Bold, "", waiting.Name+": "+cause)
 	}
-	changes.Print(on, diff, !u.stat && diff.From != "")
+	changes.Print(on, diff, changes.View{Lines: !u.stat && diff.From != ""})
 	if u.dryRun {
 		return u.acceptance.Verdict(diff)
 	}

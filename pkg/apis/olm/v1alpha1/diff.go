@@ -165,6 +165,12 @@ type ObjectChange struct {
 	// context.
 	// +optional
 	Unified string `json:"unified,omitempty"`
+	// onlyLabels says which labels of the version change, when nothing else of the object does, such as
+	// "app.kubernetes.io/version 1.18.4 → 1.20.3". It is about the labels app.kubernetes.io/version and
+	// helm.sh/chart in the metadata of the object and of its pod template, as long as no selector of the
+	// revision names them. Clients may show the objects that share it in one line.
+	// +optional
+	OnlyLabels string `json:"onlyLabels,omitempty"`
 	// notCompared says why the fields above are empty although the object changes.
 	// +optional
 	NotCompared string `json:"notCompared,omitempty"`

@@ -364,6 +364,7 @@ export interface ObjectChange {
   linesAdded?: number;
   linesRemoved?: number;
   unified?: string;
+  onlyLabels?: string;
   notCompared?: string;
   truncated?: DiffTruncation;
 }

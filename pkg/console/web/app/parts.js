@@ -239,16 +239,26 @@ function markOf(diff, change) {
   return mark;
 }
 
-/** @param {import("./api").RevisionDiff} diff @param {import("./api").ObjectChange} change @param {boolean} is */
-function see(diff, change, is) {
+/** @param {import("./api").RevisionDiff} diff @param {import("./api").ObjectChange[]} changes @param {boolean} is */
+function see(diff, changes, is) {
   const all = new Set(marks.value);
-  if (is) all.add(markOf(diff, change)); else all.delete(markOf(diff, change));
+  for (const mark of changes.map((change) => markOf(diff, change))) is ? all.add(mark) : all.delete(mark);
   marks.value = all;
   sessionStorage.setItem(slot, JSON.stringify([...marks.value].slice(-mostMarks)));
 }
 
 /** @param {import("./api").RevisionDiff} diff */
 const seenOf = (diff) => (diff.changes ?? []).filter((change) => marks.value.has(markOf(diff, change))).length;
+
+/** The objects that change nothing but labels of the version, by these: one row stands for two or more.
+ * @param {import("./api").ObjectChange[]} changes @returns {Map<string, number[]>} */
+function foldsOf(changes) {
+  /** @type {Map<string, number[]>} */
+  const folds = new Map();
+  changes.forEach((change, i) => { if (change.onlyLabels && !isCut(change)) folds.set(change.onlyLabels, [...(folds.get(change.onlyLabels) ?? []), i]); });
+  for (const [labels, of] of folds) if (of.length < 2) folds.delete(labels);
+  return folds;
+}
 
 const mostNamed = 10;
 
@@ -289,25 +299,21 @@ export function Checklist({ diff, from, to, load }) {
   const changes = diff.changes ?? [];
   /** @param {number} i */
   const open = async (i) => {
-    if (lines.value[i]) return void see(diff, changes[i], !isCut(lines.value[i]));
+    if (lines.value[i]) return void see(diff, [changes[i]], !isCut(lines.value[i]));
     try {
       const found = changes[i].unified && !isCut(changes[i]) ? changes[i] : await load(changes[i]);
       lines.value = { ...lines.value, [i]: found ?? "It does not change any more." };
-      see(diff, changes[i], !isCut(found));
+      see(diff, [changes[i]], !isCut(found));
     } catch (failure) {
       lines.value = { ...lines.value, [i]: String(/** @type {Error} */ (failure).message) };
     }
   };
   if (!changes.length) return html`<p class="quiet">No object changes.</p>`;
-  return html`<section aria-label="Objects">
-    <div class="head"><h2>Objects <span class="quiet number">seen ${seenOf(diff)} of ${changes.length}</span></h2>
-      <fieldset class="choice"><legend class="unseen">Show changes as</legend>
-        <label><input type="radio" name="as" checked=${unified.value} onChange=${() => (unified.value = true)}/> lines</label>
-        <label><input type="radio" name="as" checked=${!unified.value} onChange=${() => (unified.value = false)}/> fields</label>
-      </fieldset></div>
-    <ul class="objects">${changes.map((change, i) => {
-      const kind = change.change.toLowerCase(), loaded = lines.value[i], seen = marks.value.has(markOf(diff, change)), cut = isCut(loaded ?? change);
-      return html`<li key=${i}><input type="checkbox" checked=${seen} disabled=${cut} aria-label=${`${cut ? "Not all is shown of" : "Looked at"} ${change.kind} ${objectName(change)}`} onChange=${() => see(diff, change, !seen)}/><details onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open) open(i); }}>
+  const folds = foldsOf(changes);
+  /** @param {number} i */
+  const row = (i) => {
+    const change = changes[i], kind = change.change.toLowerCase(), loaded = lines.value[i], seen = marks.value.has(markOf(diff, change)), cut = isCut(loaded ?? change);
+    return html`<li key=${i}><input type="checkbox" checked=${seen} disabled=${cut} aria-label=${`${cut ? "Not all is shown of" : "Looked at"} ${change.kind} ${objectName(change)}`} onChange=${() => see(diff, [change], !seen)}/><details onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open) open(i); }}>
         <summary><span class="change ${kind}">${{ added: "+", removed: "−", changed: "~" }[kind]} ${become(change.change)}</span>
           <span class="object"><span class="quiet">${soft(kindOf(change.apiVersion, change.kind))}</span> ${soft(objectName(change))}</span>
           <span class="quiet number lines"><span>+${change.linesAdded ?? 0}</span> <span>−${change.linesRemoved ?? 0}</span></span></summary>
@@ -317,5 +323,22 @@ export function Checklist({ diff, from, to, load }) {
           : loaded.notCompared ? html`<p class="note review">${loaded.notCompared}</p>`
           : unified.value ? html`<${Unified} text=${loaded.unified ?? ""}/>` : html`<${Fields} change=${loaded}/>`}
       </details></li>`;
+  };
+  /** A row for many objects. Opened, it shows them; only its tick says that somebody has looked at them. @param {string} labels @param {number[]} of */
+  const folded = (labels, of) => {
+    const all = of.map((i) => changes[i]), seen = all.every((change) => marks.value.has(markOf(diff, change))), said = `${count(of.length, "object")} change only ${labels}`;
+    return html`<li key=${labels}><input type="checkbox" checked=${seen} aria-label=${`Looked at: ${said}`} onChange=${() => see(diff, all, !seen)}/><details>
+        <summary><span class="change changed">~ Changed</span> <span class="object">${said}</span></summary>
+        <ul class="objects">${of.map(row)}</ul></details></li>`;
+  };
+  return html`<section aria-label="Objects">
+    <div class="head"><h2>Objects <span class="quiet number">seen ${seenOf(diff)} of ${changes.length}</span></h2>
+      <fieldset class="choice"><legend class="unseen">Show changes as</legend>
+        <label><input type="radio" name="as" checked=${unified.value} onChange=${() => (unified.value = true)}/> lines</label>
+        <label><input type="radio" name="as" checked=${!unified.value} onChange=${() => (unified.value = false)}/> fields</label>
+      </fieldset></div>
+    <ul class="objects">${changes.map((change, i) => {
+      const of = folds.get(change.onlyLabels ?? "");
+      return of?.includes(i) ? i === of[0] && folded(change.onlyLabels ?? "", of) : row(i);
     })}</ul></section>`;
 }

@@ -187,7 +187,7 @@ func (c *Comparer) options(query *olm.RevisionDiffOptions, sides ...[]manifest.O
 	for _, side := range sides {
 		schemas = append(schemas, diffschema.NewDefinitions(side))
 	}
-	options := diff.Options{Schema: diffschema.Layers(append(schemas, c.deps.Schema)...), Redactor: c.deps.Redactor}
+	options := diff.Options{Schema: diffschema.Layers(append(schemas, c.deps.Schema)...), Redactor: c.deps.Redactor, Selecting: sides}
 	if query != nil && query.ObjectKind != "" && query.ObjectName != "" {
 		options.Limits = diff.ForOne()
 	}

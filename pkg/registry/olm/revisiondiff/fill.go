@@ -128,7 +128,7 @@ func (s *scope) change(change *diff.Change) olm.ObjectChange {
 		Kind:       change.ID.Kind, Namespace: change.Namespace, Name: change.Name,
 		FieldCount: int32(change.FieldCount()),
 		LinesAdded: int32(change.AddedLines), LinesRemoved: int32(change.RemovedLines),
-		NotCompared: change.NotCompared,
+		OnlyLabels: change.OnlyLabels, NotCompared: change.NotCompared,
 	}
 	switch {
 	case change.NewVersion == "":

@@ -1,0 +1,150 @@
+package diff
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/diff/review"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// versionLabels are the labels that charts and operators give all their objects, and that change with
+// every version.
+func versionLabels() []string { return []string{"app.kubernetes.io/version", "helm.sh/chart"} }
+
+// templates are the paths of metadata of the pods, and of the Jobs, that a workload makes.
+func templates() map[schema.GroupKind][]string {
+	pods := []string{".spec.template"}
+	return map[schema.GroupKind][]string{
+		{Group: "apps", Kind: "Deployment"}:  pods,
+		{Group: "apps", Kind: "StatefulSet"}: pods,
+		{Group: "apps", Kind: "DaemonSet"}:   pods,
+		{Group: "apps", Kind: "ReplicaSet"}:  pods,
+		{Group: "batch", Kind: "Job"}:        pods,
+		{Group: "batch", Kind: "CronJob"}:    {".spec.jobTemplate", ".spec.jobTemplate.spec.template"},
+		{Kind: "ReplicationController"}:      pods,
+		{Kind: "PodTemplate"}:                {".template"},
+	}
+}
+
+// maxLabelBytes is how long a value of a label may be to be shown in one line with others.
+const maxLabelBytes = 128
+
+// onlyLabels says which version labels change, empty when anything else of the object changes too, or
+// when what is said about the object is more than information. labels are those that nothing selects by.
+func onlyLabels(change *Change, labels []string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	// Lines repeat what fields say.
+	left := change.Truncated
+	left.Lines = 0
+	whole := change.Kind == Changed && change.OldVersion == change.NewVersion && change.NotCompared == "" && left.IsZero()
+	if !whole || len(change.Fields) == 0 || warned(change.Notes) {
+		return ""
+	}
+	var parts []string
+	for i := range change.Fields {
+		field := &change.Fields[i]
+		label := labelAt(change.ID, field.Path, labels)
+		from, known := labelValue(field.Old)
+		to, knownToo := labelValue(field.New)
+		if label == "" || field.Redacted || !known || !knownToo {
+			return ""
+		}
+		if part := fmt.Sprintf("%s %s → %s", label, from, to); !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// warned tells whether a note is more than information.
+func warned(notes []review.Note) bool {
+	return slices.ContainsFunc(notes, func(note review.Note) bool { return note.Severity != review.Info })
+}
+
+// labelAt is the label that a path leads to, in the metadata of an object or of what it makes; empty for
+// any other field.
+func labelAt(id manifest.ID, path string, labels []string) string {
+	for _, label := range labels {
+		at, found := strings.CutSuffix(path, ".metadata.labels["+printable.Quote(label)+"]")
+		if found && (at == "" || slices.Contains(templates()[id.GroupKind()], at)) {
+			return label
+		}
+	}
+	return ""
+}
+
+// labelValue is a value for one line. A label that does not exist has the word none.
+func labelValue(raw json.RawMessage) (string, bool) {
+	if raw == nil {
+		return "none", true
+	}
+	var value string
+	if err := json.Unmarshal(raw, &value); err != nil || len(value) > maxLabelBytes {
+		return "", false
+	}
+	if value == "" || value == "none" {
+		return printable.Quote(value), true
+	}
+	return printable.Line(value), true
+}
+
+// unselected are the version labels that the objects name as labels alone. A label that a selector
+// names, or any other field, decides what happens to objects.
+func unselected(sets ...[]manifest.Object) []string {
+	labels := versionLabels()
+	for _, set := range sets {
+		for i := range set {
+			labels = slices.DeleteFunc(labels, func(label string) bool { return names(set[i].JSON, label) })
+		}
+	}
+	return labels
+}
+
+// names tells whether an object names a label other than as the key of a label or annotation of its own.
+// Text that describes fields of a schema does not count.
+func names(raw []byte, label string) bool {
+	if !bytes.Contains(raw, []byte(label)) {
+		return false
+	}
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return true
+	}
+	return namesBelow(object, label)
+}
+
+func namesBelow(value any, label string) bool {
+	switch value := value.(type) {
+	case string:
+		return strings.Contains(value, label)
+	case []any:
+		return slices.ContainsFunc(value, func(item any) bool { return namesBelow(item, label) })
+	case map[string]any:
+		for key, item := range value {
+			metadata, isMap := item.(map[string]any)
+			_, isText := item.(string)
+			switch {
+			case key == "description" && isText:
+			case strings.HasSuffix(key, "etadata") && isMap: // and podMetadata, inheritedMetadata
+				for part, of := range metadata {
+					if part != "labels" && part != "annotations" && namesBelow(of, label) {
+						return true
+					}
+				}
+			case strings.Contains(key, label), namesBelow(item, label):
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,56 @@
+package changes
+
+import (
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// View says how a diff is shown.
+type View struct {
+	// Lines shows the unified diffs behind the table.
+	Lines bool
+	// Unfold shows also each object of which nothing but labels of the version changes.
+	Unfold bool
+	// Unstored is a diff with a revision that is not stored, which no other command can show.
+	Unstored bool
+}
+
+// fold are the objects that change nothing but the same labels of the version.
+type fold struct {
+	labels  string
+	objects int
+}
+
+// text is one line about the objects, and the command that shows them.
+func (f fold) text(diff *v1alpha1.RevisionDiff, view View) string {
+	all := "the same command with --unfold"
+	if !view.Unstored {
+		all = command(diff) + " --unfold"
+	}
+	return fmt.Sprintf("%s change only %s. All of them: %s", text.Count(f.objects, "object"), f.labels, all)
+}
+
+// folded parts the changes of a diff into those that are shown each, and those that one line stands for.
+// An object with labels of its own is shown as it is.
+func folded(changes []v1alpha1.ObjectChange, view View) (shown []v1alpha1.ObjectChange, folds []fold) {
+	if view.Unfold {
+		return changes, nil
+	}
+	count := map[string]int{}
+	for i := range changes {
+		count[changes[i].OnlyLabels]++
+	}
+	for i := range changes {
+		labels := changes[i].OnlyLabels
+		switch objects := count[labels]; {
+		case labels == "" || objects == 1:
+			shown = append(shown, changes[i])
+		case objects > 1:
+			folds = append(folds, fold{labels, objects})
+			count[labels] = 0 // the line is there
+		}
+	}
+	return shown, folds
+}
