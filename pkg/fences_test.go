@@ -117,7 +117,7 @@ func fences() []fence {
 		{"pkg/catalog/content", []string{"pkg/catalog/digestfolder", "pkg/catalog/fbc"}, "what is served of a catalog does not depend on where it comes from"},
 		{"pkg/catalog/contentserver", []string{"pkg/catalog/content"}, "whoever connects is answered the same way"},
 		{"pkg/catalog/graph", []string{"pkg/catalog/fbc"}, "what a catalog says of upgrades does not depend on what somebody asks for"},
-		{"pkg/catalog/image", nil, "an image is pulled and unpacked the same way whatever is in it"},
+		{"pkg/catalog/image", []string{"pkg/fairshare"}, "an image is pulled and unpacked the same way whatever is in it"},
 		{"pkg/catalog/index", []string{"pkg/catalog/digestfolder", "pkg/catalog/fbc", "pkg/catalog/graph"}, "what is kept of a catalog does not depend on where it comes from"},
 		{"pkg/catalog/inventory", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/catalog/index", "pkg/resolve"}, "which catalogs there are does not depend on who fetches them, and who asks"},
 		{"pkg/catalog/lint", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "a catalog is checked without a cluster"},

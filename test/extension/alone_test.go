@@ -5,6 +5,7 @@ package extension_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // aloneScenarios run one after the other, before all others.
 func aloneScenarios() map[string]scenario {
-	return map[string]scenario{"Unregistered": unregistered, "Idle": idle, "OtherController": otherController, "Killed": killed}
+	return map[string]scenario{"Unregistered": unregistered, "Idle": idle, "OtherController": otherController, "Killed": killed, "Looping": looping}
 }
 
 // byLoop passes requests of the loop, of catalogs, and of what rolls out.
@@ -60,6 +61,57 @@ func idle(w shared) {
 	}
 	if before := w.Audit().Since(0, byLoop, plane.Writes()); len(before) == 0 {
 		w.t.Error("not even the installations are in the audit log: the test sees nothing")
+	}
+}
+
+// Looping: 24 and then 200 extensions of one user, with charts that loop until their time is over, make
+// the installation of another user take at most 1.5 times as long as without them, in the same run.
+func looping(w shared) {
+	loop := w.pushFiles("charts/"+w.name+"-loop", map[string]string{
+		"Chart.yaml":          "apiVersion: v2\nname: loop\nversion: 1.0.0\n",
+		"templates/loop.yaml": "{{ range until 9999 }}{{ range until 9999 }}{{ range until 9999 }}{{ end }}{{ end }}{{ end }}",
+	})
+	lamp := w.pushFiles("charts/"+w.name, map[string]string{
+		"Chart.yaml":          "apiVersion: v2\nname: lamp\nversion: 1.0.0\n",
+		"templates/lamp.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n",
+	})
+	install := func(name, ref string, n int) string {
+		return fmt.Sprintf("---\n{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s}, spec: {namespace: %s, source: {sourceType: Chart, chart: {ref: %q}}, config: {configType: Inline, inline: {number: %d}}}}\n", name, w.name, ref, n)
+	}
+	erin := w.person("erin", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}\n")
+	ian, installs := w.author("ian"), 0
+	// median is of an odd number of installations: this machine has other work, too.
+	median := func() time.Duration {
+		var took []time.Duration
+		for range 7 {
+			installs++
+			name := fmt.Sprintf("%s-ian-%d", w.name, installs)
+			began := time.Now()
+			w.apply(ian, name, install(name, lamp, installs))
+			w.awaitExtension(name, "it is ready", func(e *extension.Extension) bool { return strings.HasPrefix(condition(e, "Ready"), "True/") })
+			took = append(took, time.Since(began))
+		}
+		slices.Sort(took)
+		return took[len(took)/2]
+	}
+	quiet, loops := median(), 0
+	w.t.Cleanup(func() {
+		w.Kubectl("delete", "clusterextensions", "--wait=false", "-l", "loops="+w.name)
+	})
+	for _, many := range []int{24, 200} {
+		var all strings.Builder
+		for ; loops < many; loops++ {
+			all.WriteString(strings.Replace(install(fmt.Sprintf("%s-erin-%d", w.name, loops), loop, loops), "metadata: {", "metadata: {labels: {loops: "+w.name+"}, ", 1))
+		}
+		erin.MustKubectlInput(all.String(), "create", "-f", "-")
+		w.awaitExtension(w.name+"-erin-0", "it has looped until its time was over", func(e *extension.Extension) bool {
+			return strings.Contains(message(e, "Progressing"), "were not rendered within")
+		})
+		took := median()
+		w.t.Logf("an installation takes %s, and %s while %d charts of another user loop: %.2f times as long", quiet, took, many, float64(took)/float64(quiet))
+		if took > quiet*3/2 {
+			w.t.Errorf("with %d charts of another user that loop an installation takes %s, and %s without: more than 1.5 times as long", many, took, quiet)
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func TestExtensions(t *testing.T) {
 	// Alone: the groups begin when this function has returned.
 	alone, names := aloneScenarios(), []string{"Unregistered"}
 	if os.Getenv("FULL") == "1" {
-		names = append(names, "Idle", "OtherController", "Killed")
+		names = append(names, "Idle", "OtherController", "Looping", "Killed")
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) { alone[name](w.in(t, name)) })

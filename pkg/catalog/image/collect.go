@@ -43,6 +43,8 @@ func (s *Store) collect(keep func(name string, info os.FileInfo) bool) error {
 		switch {
 		case err != nil, strings.HasPrefix(name, lockPrefix), name == nowhere:
 			continue
+		case strings.HasPrefix(name, pullingPrefix):
+			failed = append(failed, s.removeLocked(name, name))
 		case strings.HasPrefix(name, pullPrefix):
 			failed = append(failed, s.removeHalf(name))
 		case !keep(name, info):
@@ -55,8 +57,8 @@ func (s *Store) collect(keep func(name string, info os.FileInfo) bool) error {
 // removeHalf removes what a process that crashed had pulled. Whoever pulls has the lock that
 // is in the name of the folder.
 func (s *Store) removeHalf(name string) error {
-	slot, _, _ := strings.Cut(strings.TrimPrefix(name, pullPrefix), "-")
-	return s.removeLocked(lockPrefix+slot, name)
+	pull, _, _ := strings.Cut(strings.TrimPrefix(name, pullPrefix), "-")
+	return errors.Join(s.removeLocked(pullingPrefix+pull, name), s.removeLocked(pullingPrefix+pull, pullingPrefix+pull))
 }
 
 func (s *Store) removeLocked(lock, name string) error {

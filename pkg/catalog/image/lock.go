@@ -2,6 +2,8 @@ package image
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -14,11 +16,19 @@ import (
 // Processes that share a folder agree by locks of the kernel (flock), which end with the
 // process that holds them: one that crashed blocks nobody.
 //
-// Whoever looks for, pulls or removes an image holds the lock of its digest exclusively.
-// There are 256 of these files, by the first byte of the digest, so that none has to be
-// removed. Whoever reads an image shares a lock of its own.
+// Whoever looks for, adds or removes an image holds the lock of its digest exclusively, and never
+// while a registry is asked: its owner may answer as slowly as they like. There are 256 of these
+// files, by the first byte of the digest, so that none has to be removed.
+//
+// Whoever pulls an image holds a lock for the digest, the repository and the user, so that others
+// who want the same from there wait for it, and nobody waits for the registry of another user. Its
+// file is removed with the pull.
+//
+// Whoever reads an image shares a lock of its own.
 const (
 	lockPrefix = "lock-"
+	// pullingPrefix begins the names of locks for pulls.
+	pullingPrefix = "pulling-"
 	// poll is how long it takes to see that another process is done.
 	poll = 50 * time.Millisecond
 )
@@ -44,6 +54,35 @@ func (s *Store) lock(ctx context.Context, digest string) (free func(), err error
 		_ = file.Close()
 		freeHere()
 	}, nil
+}
+
+// pulling is a pull that nobody else does at the same time.
+type pulling struct {
+	// name is that of the lock, and part of that of the folder.
+	name string
+	free func()
+}
+
+// lockPull waits until nobody else pulls a digest from a repository for a user.
+func (s *Store) lockPull(ctx context.Context, digest, check, user string) (*pulling, error) {
+	sum := sha256.Sum256([]byte(digest + "\n" + check + "\n" + user))
+	p := &pulling{name: hex.EncodeToString(sum[:])}
+	freeHere, err := s.lockHere(ctx, p.name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.lockThere(ctx, filepath.Join(s.root, pullingPrefix+p.name))
+	if err != nil {
+		freeHere()
+		return nil, err
+	}
+	p.free = func() {
+		// Whoever has opened it meanwhile sees that it is another file (see flocked).
+		_ = os.Remove(file.Name())
+		_ = file.Close()
+		freeHere()
+	}
+	return p, nil
 }
 
 // lockHere waits for others in this process.
@@ -119,14 +158,25 @@ func flocked(name string, flags, how int) (*os.File, error) {
 			break
 		}
 	}
-	if err == nil {
+	if err == nil && isAt(file, name) {
 		return file, nil
 	}
 	_ = file.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, errHeld
 	}
 	return nil, err
+}
+
+// isAt is whether a file is still the one of its name: its lock is worth nothing when the one who had
+// it before has removed it.
+func isAt(file *os.File, name string) bool {
+	opened, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(name)
+	return err == nil && os.SameFile(opened, now)
 }
 
 // holder says who this process is, for the one that waits in vain.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -31,30 +31,29 @@ func (s *Store) retried(ctx context.Context, do func() error) error {
 
 // pull makes the folder of an image: 1. what it is made of, 2. whether it is allowed, 3. what
 // is kept of it, 4. its layers, into a folder without a name, 5. the name.
-func (s *Store) pull(ctx context.Context, o *session, reference, check string) error {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+func (s *Store) pull(ctx context.Context, o *session, p *pulling, named reference.Named, request Request, check string) (*Image, error) {
+	if err := s.places.Take(ctx, request.User, 1); err != nil {
+		return nil, err
 	}
+	defer s.places.Return(request.User, 1)
+	asked := request.Reference
 	made, config, err := s.describe(ctx, o)
 	if err != nil {
-		return about(err, reference, "")
+		return nil, about(err, asked, "")
 	}
 	r := record{Digest: o.digest.String(), Kind: Chart, Root: ".", Checked: []string{check}}
 	var keep []string
 	if !isChart(made) {
 		if r.Kind, keep, r.Root, err = contents(config.Config.Labels, s.options.Limits); err != nil {
-			return about(err, reference, "")
+			return nil, about(err, asked, "")
 		}
 		if len(config.RootFS.DiffIDs) != len(made.Layers) {
-			return about(refuse("", "its manifest has %d layers, and its configuration %d", len(made.Layers), len(config.RootFS.DiffIDs)), reference, "")
+			return nil, about(refuse("", "its manifest has %d layers, and its configuration %d", len(made.Layers), len(config.RootFS.DiffIDs)), asked, "")
 		}
 	}
-	folder, err := os.MkdirTemp(s.root, pullPrefix+strings.TrimPrefix(filepath.Base(s.lockFile(o.digest.String())), lockPrefix)+"-")
+	folder, err := os.MkdirTemp(s.root, pullPrefix+p.name+"-")
 	if err != nil {
-		return fmt.Errorf("pulling image %s: %w", reference, err)
+		return nil, fmt.Errorf("pulling image %s: %w", asked, err)
 	}
 	defer os.RemoveAll(folder)
 	tree := filepath.Join(folder, treeDir)
@@ -64,9 +63,9 @@ func (s *Store) pull(ctx context.Context, o *session, reference, check string) e
 		err = s.unpack(ctx, o, made, config, tree, keep)
 	}
 	if err != nil {
-		return explained(about(err, reference, ""), keep)
+		return nil, explained(about(err, asked, ""), keep)
 	}
-	return s.keep(folder, r, reference)
+	return s.keep(ctx, folder, r, named, asked, check)
 }
 
 // explained says why all of an image was unpacked: it may be an image of something else.

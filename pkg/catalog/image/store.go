@@ -20,6 +20,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
+
+	"github.com/penstock-project/penstock/pkg/fairshare"
 )
 
 // The folders of a store. The format is in the name of an image's folder: one of another
@@ -47,7 +49,8 @@ type Options struct {
 	// LockWait is how long another process that shares the folder may be at work on an image
 	// before that is an error; 0 is as long as Timeout.
 	LockWait time.Duration
-	// Pulls is the number of images that are unpacked at a time, which bounds memory and disk.
+	// Pulls is the number of images of one user that are unpacked at a time, which bounds memory and
+	// disk. Users share twice as many, and a user without any always gets one (package fairshare).
 	Pulls int
 }
 
@@ -64,10 +67,11 @@ func DefaultOptions() Options {
 type Store struct {
 	root    string
 	options Options
-	slots   chan struct{}
+	places  *fairshare.Pool
 
 	mu sync.Mutex
-	// busy has a channel for each digest that somebody looks at or pulls, closed when they are done.
+	// busy has a channel for each digest that somebody looks at, and for each pull, closed when they
+	// are done.
 	busy map[string]chan struct{}
 	// whole are the digests whose folder was compared with its record since the start.
 	whole map[string]bool
@@ -79,6 +83,9 @@ type Request struct {
 	Reference string
 	// Auth is a file with credentials in the format of docker's config.json, or empty.
 	Auth string
+	// User is for whom it is: users share the places for pulls, and do not wait for the registries
+	// of others.
+	User string
 }
 
 // Image is an unpacked image. It stays on disk until it is closed.
@@ -116,7 +123,7 @@ func Open(root string, options Options) (*Store, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the folder of images: %w", err)
 	}
-	s := &Store{root: root, options: options, slots: make(chan struct{}, max(1, options.Pulls)), busy: map[string]chan struct{}{}, whole: map[string]bool{}}
+	s := &Store{root: root, options: options, places: fairshare.NewPool(2 * int64(max(1, options.Pulls))), busy: map[string]chan struct{}{}, whole: map[string]bool{}}
 	if err := s.collect(func(string, os.FileInfo) bool { return true }); err != nil {
 		return nil, fmt.Errorf("removing a half-pulled image: %w", err)
 	}
@@ -147,14 +154,14 @@ func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	var p *pulling
 	if pinned != "" {
-		free, err := s.lock(ctx, pinned.String())
-		if err != nil {
+		if p, err = s.lockPull(ctx, pinned.String(), check, request.User); err != nil {
 			return nil, err
 		}
-		defer free()
-		if found := s.found(pinned.String()); found != nil && slices.Contains(found.Checked, check) {
-			return s.image(found, named)
+		defer p.free()
+		if found, err := s.open(ctx, pinned.String(), check, named); found != nil || err != nil {
+			return found, err
 		}
 	}
 	var o *session
@@ -167,32 +174,84 @@ func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
 	}
 	defer o.source.Close()
 	if pinned == "" {
-		free, err := s.lock(ctx, o.digest.String())
-		if err != nil {
+		if p, err = s.lockPull(ctx, o.digest.String(), check, request.User); err != nil {
 			return nil, err
 		}
-		defer free()
+		defer p.free()
 	}
-	if err := s.ensure(ctx, o, named, request.Reference, check); err != nil {
-		return nil, told(err, request.Reference)
+	// Another user's image may be collected between the two: then it is not checked but pulled.
+	for range 2 {
+		found, err := s.ensure(ctx, o, p, named, request, check)
+		if err != nil {
+			return nil, told(err, request.Reference)
+		}
+		if found != nil {
+			return found, nil
+		}
 	}
-	return s.image(s.found(o.digest.String()), named)
+	return nil, fmt.Errorf("image %s was removed from disk while it was opened", named)
 }
 
-// ensure pulls an image that is not here, and checks one that is, but not from there.
-func (s *Store) ensure(ctx context.Context, o *session, named reference.Named, asked, check string) error {
-	found := s.found(o.digest.String())
-	switch {
-	case found == nil:
-		return s.pull(ctx, o, asked, check)
-	case slices.Contains(found.Checked, check):
-		return nil
+// open opens an image that is here and was checked, and returns nil for any other.
+func (s *Store) open(ctx context.Context, digest, check string, named reference.Named) (*Image, error) {
+	free, err := s.lock(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	if found := s.found(digest); found != nil && slices.Contains(found.Checked, check) {
+		return s.image(found, named)
+	}
+	return nil, nil
+}
+
+// ensure opens an image: it pulls one that is not here, and checks one that is, but not from there. It
+// returns nil when the image was removed meanwhile.
+func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named reference.Named, request Request, check string) (*Image, error) {
+	here, err := s.isHere(ctx, o.digest.String())
+	if err != nil {
+		return nil, err
+	}
+	if !here {
+		return s.pull(ctx, o, p, named, request, check)
+	}
+	if found, err := s.open(ctx, o.digest.String(), check, named); found != nil || err != nil {
+		return found, err
 	}
 	if _, _, err := s.describe(ctx, o); err != nil {
-		return about(err, asked, "")
+		return nil, about(err, request.Reference, "")
 	}
-	found.Checked = append(found.Checked, check)
-	return writeRecord(s.folder(found.Digest), found)
+	free, err := s.lock(ctx, o.digest.String())
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	found := s.found(o.digest.String())
+	if found == nil {
+		return nil, nil
+	}
+	return s.checked(found, check, named)
+}
+
+// isHere is whether an image is here, whole.
+func (s *Store) isHere(ctx context.Context, digest string) (bool, error) {
+	free, err := s.lock(ctx, digest)
+	if err != nil {
+		return false, err
+	}
+	defer free()
+	return s.found(digest) != nil, nil
+}
+
+// checked notes that an image was checked, and opens it. The caller has the lock of the digest.
+func (s *Store) checked(found *record, check string, named reference.Named) (*Image, error) {
+	if !slices.Contains(found.Checked, check) {
+		found.Checked = append(found.Checked, check)
+		if err := writeRecord(s.folder(found.Digest), found); err != nil {
+			return nil, err
+		}
+	}
+	return s.image(found, named)
 }
 
 // told says which image an error is about, and keeps its type.
@@ -260,8 +319,24 @@ func measured(tree string) (files int, bytes int64, err error) {
 	return files, bytes, err
 }
 
-// keep gives a pulled image its name.
-func (s *Store) keep(folder string, r record, asked string) error {
+// keep gives a pulled image its name, and opens it. When somebody else has pulled the same meanwhile,
+// it opens theirs.
+func (s *Store) keep(ctx context.Context, folder string, r record, named reference.Named, asked, check string) (*Image, error) {
+	free, err := s.lock(ctx, r.Digest)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	if found := s.found(r.Digest); found != nil {
+		return s.checked(found, check, named)
+	}
+	if err := s.name(folder, r, asked); err != nil {
+		return nil, err
+	}
+	return s.image(s.found(r.Digest), named)
+}
+
+func (s *Store) name(folder string, r record, asked string) error {
 	var err error
 	if found, statErr := os.Lstat(filepath.Join(folder, treeDir, filepath.FromSlash(r.Root))); statErr != nil || !found.IsDir() {
 		return about(refuse(r.Root, "the label %s names it, and the image has no such folder", catalogLabel), asked, "")

@@ -67,7 +67,8 @@ type Heads interface {
 
 // Images pulls what is installed. An error of type *image.Refused will be the same next time.
 type Images interface {
-	Pull(ctx context.Context, reference string) (*Pulled, error)
+	// Pull pulls an image for a user. Users do not wait for the registries of others.
+	Pull(ctx context.Context, user, reference string) (*Pulled, error)
 }
 
 // Pulled is an image on disk, until it is closed.

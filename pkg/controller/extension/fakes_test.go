@@ -54,7 +54,7 @@ func (p *plane) May(_ context.Context, who user.Info, asked right.Right) (bool, 
 }
 
 // Pull implements Images.
-func (p *plane) Pull(_ context.Context, reference string) (*Pulled, error) {
+func (p *plane) Pull(_ context.Context, _, reference string) (*Pulled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pulls++

@@ -76,7 +76,7 @@ func (v *visit) pullFor(ctx context.Context, name name, wish *wish) (*content, *
 	var err error
 	if waiting := v.Pool.Pull(ctx, author, func() {
 		began := v.Clock.Now()
-		pulled, err = v.Images.Pull(ctx, wish.ref)
+		pulled, err = v.Images.Pull(ctx, author, wish.ref)
 		v.measured.Pulled(v.Clock.Since(began), err)
 	}); waiting != nil {
 		return nil, retry(status.PullFailed, waiting)
