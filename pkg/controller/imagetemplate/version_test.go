@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +33,12 @@ func (c *cluster) Version(context.Context) (string, error) {
 	return c.version, nil
 }
 
+func (c *cluster) questions() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.asked)
+}
+
 func (c *cluster) set(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,15 +52,15 @@ func TestVersions(t *testing.T) {
 		asked := &cluster{version: "v1.34.2"}
 		v := newVersions(asked, clock.RealClock{})
 		ctx, stop := context.WithCancel(t.Context())
-		changes := 0
+		var changes atomic.Int32
 		var running sync.WaitGroup
-		running.Go(func() { v.run(ctx, func() { changes++ }) })
-		is := func(minor string, known bool, wantChanges, wantAsked int) {
+		running.Go(func() { v.run(ctx, func() { changes.Add(1) }) })
+		is := func(minor string, known bool, wantChanges int32, wantAsked int) {
 			t.Helper()
 			synctest.Wait()
 			values, got := v.values()
-			if got != known || values[imagetemplate.KubeMinor] != minor || changes != wantChanges || len(asked.asked) != wantAsked {
-				t.Errorf("it is %v %t with %d changes after %d questions; want %s %t %d %d", values, got, changes, len(asked.asked), minor, known, wantChanges, wantAsked)
+			if got != known || values[imagetemplate.KubeMinor] != minor || changes.Load() != wantChanges || asked.questions() != wantAsked {
+				t.Errorf("it is %v %t with %d changes after %d questions; want %s %t %d %d", values, got, changes.Load(), asked.questions(), minor, known, wantChanges, wantAsked)
 			}
 		}
 		time.Sleep(time.Hour)

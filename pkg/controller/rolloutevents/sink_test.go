@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +21,11 @@ import (
 
 // cluster keeps what is written, with when each event says that it happened.
 type cluster struct {
-	began   time.Time
-	written []string
+	began time.Time
+
+	mu    sync.Mutex
+	lines []string
+
 	// fails is asked before each create.
 	fails func(event *corev1.Event) error
 }
@@ -33,17 +39,30 @@ func (c *cluster) CreateWithEventNamespaceWithContext(ctx context.Context, event
 			return nil, err
 		}
 	}
-	c.written = append(c.written, fmt.Sprintf("%s %s %s", event.FirstTimestamp.Sub(c.began), event.InvolvedObject.UID, event.Message))
+	c.write(fmt.Sprintf("%s %s %s", event.FirstTimestamp.Sub(c.began), event.InvolvedObject.UID, event.Message))
 	return event, nil
 }
 
+// written are the events so far.
+func (c *cluster) written() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.lines)
+}
+
+func (c *cluster) write(line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines = append(c.lines, line)
+}
+
 func (c *cluster) UpdateWithEventNamespaceWithContext(_ context.Context, event *corev1.Event) (*corev1.Event, error) {
-	c.written = append(c.written, "update "+event.Message)
+	c.write("update " + event.Message)
 	return event, nil
 }
 
 func (c *cluster) PatchWithEventNamespaceWithContext(_ context.Context, event *corev1.Event, _ []byte) (*corev1.Event, error) {
-	c.written = append(c.written, "patch "+event.Message)
+	c.write("patch " + event.Message)
 	return event, nil
 }
 
@@ -143,7 +162,7 @@ func TestSink(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()
-				if diff := cmp.Diff(c.want, to.written); diff != "" {
+				if diff := cmp.Diff(c.want, to.written()); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 				}
 				if len(sink.held) > 0 {
@@ -158,9 +177,9 @@ func TestSink(t *testing.T) {
 // beginning is left out for it.
 func TestNoAnswerToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		down := true
+		var up atomic.Bool
 		to := &cluster{began: time.Now(), fails: func(*corev1.Event) error {
-			if down {
+			if !up.Load() {
 				return errors.New("connection refused")
 			}
 			return nil
@@ -173,13 +192,13 @@ func TestNoAnswerToTheEnd(t *testing.T) {
 		if _, err := sink.Create(end); err == nil {
 			t.Fatal("the end counts as written")
 		}
-		down = false
+		up.Store(true)
 		time.Sleep(heldFor)
 		synctest.Wait()
 		if _, err := sink.Create(end); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"0s a-1 RolloutBegun", "0s a-1 Succeeded"}, to.written); diff != "" {
+		if diff := cmp.Diff([]string{"0s a-1 RolloutBegun", "0s a-1 Succeeded"}, to.written()); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -199,21 +218,21 @@ func TestShutdown(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if len(to.written) > 0 {
-			t.Fatalf("written at once: %q", to.written)
+		if len(to.written()) > 0 {
+			t.Fatalf("written at once: %q", to.written())
 		}
 		end()
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"0s a-1 RolloutBegun", "0s a-1 PhaseAvailable"}
-		if diff := cmp.Diff(want, to.written); diff != "" {
+		if diff := cmp.Diff(want, to.written()); diff != "" {
 			t.Error(diff)
 		}
 		if _, err := sink.Create(happened("b-1", Begun)); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(append(want, "0s b-1 RolloutBegun"), to.written); diff != "" {
+		if diff := cmp.Diff(append(want, "0s b-1 RolloutBegun"), to.written()); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -269,13 +288,13 @@ func TestMany(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if len(to.written) != more {
-			t.Errorf("%d were written at once, want %d", len(to.written), more)
+		if len(to.written()) != more {
+			t.Errorf("%d were written at once, want %d", len(to.written()), more)
 		}
 		time.Sleep(heldFor)
 		synctest.Wait()
-		if len(to.written) != mostHeld+more {
-			t.Errorf("%d were written, want %d", len(to.written), mostHeld+more)
+		if len(to.written()) != mostHeld+more {
+			t.Errorf("%d were written, want %d", len(to.written()), mostHeld+more)
 		}
 	})
 }
