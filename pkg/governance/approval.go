@@ -34,6 +34,8 @@ type Change struct {
 	// Created tells that this write makes the plan: all that the plan is computed
 	// from is in it.
 	Created bool
+	// Copied tells that a new plan is a copy of a stored one, as a backup has it.
+	Copied bool
 	// Waiting is the hash of the plan that waits for its approval; empty when none
 	// does, or none of the spec as it was.
 	Waiting string
@@ -56,6 +58,8 @@ func Approve(c Change) (Verdict, string) {
 		return Withdraw, ""
 	case c.Hash != "" && c.NewHash:
 		return Grant, c.Hash
+	case c.Created && c.Copied:
+		return Withdraw, "" // somebody approved what that one was, in its cluster
 	case c.Created:
 		return Grant, ""
 	case c.WasApply && !c.Inputs:

@@ -102,6 +102,8 @@ func TestApprove(t *testing.T) {
 	}{
 		"dry run":           {"nothing is approved", governance.Change{}, governance.Withdraw, ""},
 		"created to apply":  {"the first plan of what was written", governance.Change{Created: true, IsApply: true, NewHash: true}, governance.Grant, ""},
+		"created from copy": {"the approval was for another plan", governance.Change{Created: true, Copied: true, IsApply: true, NewHash: true}, governance.Withdraw, ""},
+		"copied by hash":    {"that plan only", governance.Change{Created: true, Copied: true, IsApply: true, Hash: "b", NewHash: true}, governance.Grant, "b"},
 		"created by hash":   {"that plan only", governance.Change{Created: true, IsApply: true, Hash: "b", NewHash: true}, governance.Grant, "b"},
 		"nothing yet":       {"what will be computed nobody has seen", governance.Change{IsApply: true}, governance.Withdraw, ""},
 		"blindly":           {"another plan may wait than the one that was reviewed", governance.Change{IsApply: true, Waiting: "a"}, governance.Refuse, ""},

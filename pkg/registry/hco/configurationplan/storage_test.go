@@ -3,12 +3,15 @@ package configurationplan
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/warning"
 	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/install"
@@ -125,6 +129,70 @@ func (d *desk) plan() *hco.ConfigurationPlan {
 
 func waiting() hco.ConfigurationPlanStatus {
 	return hco.ConfigurationPlanStatus{Phase: hco.PhaseReviewRequired, PlanHash: hash("a"), Items: []hco.PlanItem{{Name: "one", TargetRef: hco.TargetRef{APIVersion: "v1", Kind: "K", Name: "n"}}}}
+}
+
+// A copy of a stored plan, as a backup has it, approves nothing without a hash. The plan of a file
+// that declares Apply is approved, with and without the annotation of kubectl apply.
+func TestCopiesApproveNothing(t *testing.T) {
+	d := newDesk(t)
+	applied := func(spec string) *hco.ConfigurationPlan {
+		plan := blank(hco.ActionApply)
+		plan.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"kind":"ConfigurationPlan","spec":` + spec + `}`}
+		return plan
+	}
+	labelled, pinned := blank(hco.ActionApply), applied(`{"action":"DryRun"}`)
+	labelled.Labels, pinned.Spec.ApprovedPlanHash = map[string]string{"velero.io/restore-name": "r1"}, hash("a")
+	for name, c := range map[string]struct {
+		plan     *hco.ConfigurationPlan
+		approved bool
+		warns    string
+	}{
+		"from a file":              {blank(hco.ActionApply), true, ""},
+		"by kubectl apply":         {applied(`{"action":"Apply"}`), true, ""},
+		"unreadable annotation":    {applied(`"x"`), true, ""},
+		"approved after apply":     {applied(`{"action":"DryRun"}`), false, "has another action; review and approve"},
+		"its file has the default": {applied(`{}`), false, "has another action"},
+		"restored":                 {labelled, false, "restore r1 created the plan"},
+		"with its hash":            {pinned, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.create(t, name, c.plan, c.approved, c.warns)
+		})
+	}
+	t.Run("of the field", func(t *testing.T) {
+		for file, approved := range map[string]bool{"restored.yaml": false, "with-hash.yaml": true} {
+			text, err := os.ReadFile(filepath.Join("../../../../../shared/data/field-cases/plans/08-plan-backup", file))
+			if err != nil {
+				t.Skipf("the cases of the field are kept beside the repository: %v", err)
+			}
+			external, plan := &v1alpha1.ConfigurationPlan{}, &hco.ConfigurationPlan{}
+			if err := yaml.UnmarshalStrict(text, external); err != nil {
+				t.Fatal(err)
+			}
+			v1alpha1.SetObjectDefaults_ConfigurationPlan(external)
+			if err := v1alpha1.Convert_v1alpha1_ConfigurationPlan_To_hco_ConfigurationPlan(external, plan, nil); err != nil {
+				t.Fatal(err)
+			}
+			d.create(t, file, plan, approved, "")
+		}
+	})
+}
+
+// create makes a plan, and looks at its approval and at a warning.
+func (d *desk) create(t *testing.T, name string, plan *hco.ConfigurationPlan, approved bool, warns string) {
+	t.Helper()
+	plan.Name = "copy-" + strings.NewReplacer(" ", "-", ".", "-").Replace(name)
+	heard := &said{}
+	made, err := d.Plan.Create(warning.WithWarningRecorder(as("alice"), heard), plan, nil, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made.(*hco.ConfigurationPlan); (got.Status.Approval != nil) != approved || got.Spec.Action != hco.ActionApply {
+		t.Errorf("%s: action %s, approval %+v, want one: %t", name, got.Spec.Action, got.Status.Approval, approved)
+	}
+	if words := strings.Join(*heard, "; "); warns != "" && !strings.Contains(words, warns) || approved && strings.Contains(words, "approves nothing") {
+		t.Errorf("%s warns %q, want %q", name, words, warns)
+	}
 }
 
 // The server says who approved what, and when.

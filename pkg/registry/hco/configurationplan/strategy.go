@@ -68,12 +68,13 @@ func resetFields(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
 func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	plan := obj.(*hco.ConfigurationPlan)
 	plan.Generation = 1
+	copied := copyOf(plan) != ""
 	plan.Status = hco.ConfigurationPlanStatus{
 		Phase:      hco.PhasePending,
 		Conditions: []metav1.Condition{objectmeta.Unobserved(v1alpha1.ConditionReady, plan.CreationTimestamp)},
 	}
 	s.judge(ctx, plan, governance.Change{
-		Created: true, IsApply: plan.Spec.Action == hco.ActionApply, Hash: plan.Spec.ApprovedPlanHash, NewHash: true,
+		Created: true, Copied: copied, IsApply: plan.Spec.Action == hco.ActionApply, Hash: plan.Spec.ApprovedPlanHash, NewHash: true,
 	}, true)
 }
 
@@ -120,8 +121,12 @@ func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []s
 	plan := obj.(*hco.ConfigurationPlan)
 	warnings := append(s.neverBegins(plan), s.unknownProfile(ctx, plan)...)
 	warnings = append(warnings, doubts(plan)...)
-	if plan.Spec.Action == hco.ActionApply && excluded(ctx, plan) {
+	switch found := copyOf(plan); {
+	case plan.Spec.Action != hco.ActionApply:
+	case excluded(ctx, plan):
 		warnings = append(warnings, notAnApprover)
+	case found != "" && plan.Spec.ApprovedPlanHash == "":
+		warnings = append(warnings, "spec.action: Apply approves nothing: "+found+"; review and approve the plan that is computed now")
 	}
 	return warnings
 }

@@ -1,0 +1,35 @@
+package configurationplan
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/hco"
+)
+
+// restoreLabel is the label that Velero sets on each object that it creates; its value is the name
+// of the restore.
+const restoreLabel = "velero.io/restore-name"
+
+// copyOf says why a new plan is a copy of a stored one, in words, or nothing. Action Apply of such a
+// plan may be the approval of another cluster. It looks at what a backup or its restore leaves, and
+// at nothing that a file of somebody who declares Apply has.
+func copyOf(plan *hco.ConfigurationPlan) string {
+	if name, ok := plan.Labels[restoreLabel]; ok {
+		return "label " + restoreLabel + " says that restore " + name + " created the plan"
+	}
+	applied, ok := plan.Annotations[corev1.LastAppliedConfigAnnotation]
+	if !ok {
+		return ""
+	}
+	var file struct {
+		Spec struct {
+			Action hco.Action `json:"action"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal([]byte(applied), &file); err != nil || file.Spec.Action == plan.Spec.Action {
+		return "" // kubectl apply writes the annotation from the same file
+	}
+	return "the file of the plan, in annotation " + corev1.LastAppliedConfigAnnotation + ", has another action"
+}
