@@ -47,16 +47,16 @@ func teamInstall(ctx context.Context, d *demo) error {
 	if err := d.meetTeam(ctx); err != nil {
 		return err
 	}
-	install := fmt.Sprintf("kubectl penstock --kubeconfig team install %s %s -n %s --yes", teamPackage, teamExtension, teamSpace)
+	install := fmt.Sprintf("kubectl penstock --kubeconfig team install %s %s -n %s --channel '' --yes", teamPackage, teamExtension, teamSpace)
 	out, err := d.asTeam(ctx, install)
 	if err != nil {
 		return err
 	}
 	said := strings.Join(strings.Fields(out.Stderr), " ")
-	if missing := missingFrom(said, "Denied", teamName+" may not", "deployments.apps", "configmaps", "kind\":\"ClusterRole"); out.ExitCode != 1 || len(missing) > 0 {
+	if missing := missingFrom(said, "Denied", teamName+" may not", "deployments.apps", "configmaps", "kind: Role metadata: name: install-light namespace: "+teamSpace); out.ExitCode != 1 || len(missing) > 0 {
 		return &failure{claim: install, want: "a denial that names the rights", got: fmt.Sprintf("exit status %d, without %s: %s", out.ExitCode, strings.Join(missing, ", "), said)}
 	}
-	d.ok("nothing was installed; the missing rights are named, with a ClusterRole to grant them: Penstock lends nobody its own")
+	d.ok("nothing was installed; the missing rights are named, with the Role that grants them: Penstock lends nobody its own")
 	grant := fmt.Sprintf("kubectl create role installer -n %s --verb=create,patch,delete --resource=configmaps,deployments.apps", teamSpace)
 	if _, err := d.show(ctx, grant+" &&\n"+fmt.Sprintf("kubectl create rolebinding installer -n %s --role=installer --user=%s", teamSpace, teamName)); err != nil {
 		return err
