@@ -1,9 +1,13 @@
 package imagetemplate
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 const sample = "{group:foo.example.com,version:v1,kind:Sample,name:MySample,namespace:ns,jsonpath:{.spec.foo.bar}}"
@@ -154,5 +158,44 @@ func TestKubeVersion(t *testing.T) {
 		if shown != want {
 			t.Errorf("%q is %q, want %q", text, shown, want)
 		}
+	}
+}
+
+// TestFieldTemplates: a registry with a port and a digest stay what they are, and the version of
+// OpenShift is no variable.
+func TestFieldTemplates(t *testing.T) {
+	raw, err := os.ReadFile("../../../shared/data/field-cases/plans/12-templates/catalogs.yaml")
+	if err != nil {
+		t.Skipf("the cases of the field are kept beside the repository: %v", err)
+	}
+	known := values(map[string]string{"{kube_major_version}": "1", "{kube_minor_version}": "36", "{kube_patch_version}": "3"})
+	want := map[string]Result{
+		"port":    {Image: "registry.corp.example:5000/olm/catalog:v1.36"},
+		"ocp":     {Malformed: true},
+		"digest":  {Image: "quay.io/example/catalog-1-36@sha256:" + strings.Repeat("a", 64)},
+		"address": {Image: "quay.io/example/catalog:v36"},
+		"both":    {Image: "quay.io/example/catalog:v36"},
+	}
+	for _, document := range strings.Split(string(raw), "\n---") {
+		var source struct {
+			Metadata struct {
+				Name        string
+				Annotations map[string]string
+			}
+		}
+		if err := yaml.Unmarshal([]byte(document), &source); err != nil {
+			t.Fatal(err)
+		}
+		text, ok := source.Metadata.Annotations["olm.catalogImageTemplate"]
+		if !ok {
+			continue
+		}
+		if diff := cmp.Diff(want[source.Metadata.Name], Parse(text).Resolve(known)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", source.Metadata.Name, diff)
+		}
+		delete(want, source.Metadata.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("not in the file: %v", want)
 	}
 }

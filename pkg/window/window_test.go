@@ -2,6 +2,8 @@ package window_test
 
 import (
 	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +216,25 @@ func TestDoubt(t *testing.T) {
 	} {
 		if got := window.Doubt(schedule); (got != "") != doubted {
 			t.Errorf("%s: %q", schedule, got)
+		}
+	}
+}
+
+// TestFieldSchedules: of the schedules of the field the first alone is doubtful, and those that no
+// cron reads are refused.
+func TestFieldSchedules(t *testing.T) {
+	text, err := os.ReadFile("../../../shared/data/field-cases/plans/10-windows/schedules.txt")
+	if err != nil {
+		t.Skipf("the cases of the field are kept beside the repository: %v", err)
+	}
+	refused := []string{"0 22 * * 7", "0 22 * * 5-7", "0 22 * * 6#1", "0 22 L * *", "0 24 * * *", "0 0 22 * * 6"}
+	for line := range strings.Lines(string(text)) {
+		schedule := strings.TrimSpace(line)
+		if _, err := window.Schedule(schedule); (err != nil) != slices.Contains(refused, schedule) {
+			t.Errorf("%s: %v", schedule, err)
+		}
+		if doubt := window.Doubt(schedule); (doubt != "") != (schedule == "0 2 1-7 * 6") {
+			t.Errorf("%s: %q", schedule, doubt)
 		}
 	}
 }

@@ -7,10 +7,14 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/highdensityswap"
+	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
+	"github.com/penstock-project/penstock/pkg/governance/profile/nodehealthremediation"
 )
 
 const fieldCases = "../../../../shared/data/field-cases/plans"
@@ -180,5 +184,43 @@ func TestFieldPSI(t *testing.T) {
 	facts.Objects[profile.MachineConfigKind()] = overriding
 	if got := profile.Overrides(facts, pool, wanted).String(); got != "MachineConfig 99-worker-tuning sets kernel argument psi to something else" {
 		t.Errorf("overridden: %q", got)
+	}
+}
+
+// TestFieldHosted: three plans that leave nodes alone need no Machine Config Operator.
+func TestFieldHosted(t *testing.T) {
+	facts := clusterOf(files(t, "04-hosted/cluster.yaml")...)
+	for name, file := range map[string]string{
+		"kubedeschedulers.operator.openshift.io":                        "operator.openshift.io_kubedeschedulers.yaml",
+		"hyperconvergeds.hco.kubevirt.io":                               "hco.kubevirt.io_hyperconvergeds.yaml",
+		"nodehealthchecks.remediation.medik8s.io":                       "remediation.medik8s.io_nodehealthchecks.yaml",
+		"selfnoderemediationtemplates.self-node-remediation.medik8s.io": "self-node-remediation.medik8s.io_selfnoderemediationtemplates.yaml",
+	} {
+		for _, crd := range files(t, "../../crds/"+file) {
+			crd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
+			if definition, ok := profile.DefinitionOf(crd); ok {
+				facts.Definitions[name] = definition
+			}
+		}
+		if _, ok := facts.Definitions[name]; !ok {
+			t.Fatalf("%s is not in %s", name, file)
+		}
+	}
+	profiles := map[string]profile.Profile{}
+	for _, one := range []profile.Profile{loadawarerebalancing.Profile{}, highdensityswap.Profile{}, nodehealthremediation.Profile{}} {
+		profiles[string(one.Name())] = one
+	}
+	for _, object := range files(t, "04-hosted/plans.yaml") {
+		var plan v1alpha1.ConfigurationPlan
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &plan, true); err != nil {
+			t.Fatal(err)
+		}
+		asked := profiles[string(plan.Spec.Profile)]
+		if err := profile.Missing(asked, facts); err != nil {
+			t.Errorf("%s: %v", plan.Name, err)
+		}
+		if items, err := asked.Items(facts, plan.Spec.Options); err != nil || len(items) == 0 {
+			t.Errorf("%s: %d items, %v", plan.Name, len(items), err)
+		}
 	}
 }

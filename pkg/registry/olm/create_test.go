@@ -2,11 +2,13 @@ package olm_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"sigs.k8s.io/yaml"
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/store"
@@ -363,5 +365,28 @@ func TestWhoWasFirst(t *testing.T) {
 	}
 	if message := at(create("bob", "e-2").want(t, http.StatusUnprocessableEntity).body, "message").(string); !strings.Contains(message, "3 is the highest that e has used, alice created it at 20") {
 		t.Errorf("bob is told %s", message)
+	}
+}
+
+// TestFieldBackup: revisions of a backup have digests alone. They are refused, and the answer names
+// where manifests are.
+func TestFieldBackup(t *testing.T) {
+	raw, err := os.ReadFile("../../../../shared/data/field-cases/plans/09-revision-backup/backup.yaml")
+	if err != nil {
+		t.Skipf("the cases of the field are kept beside the repository: %v", err)
+	}
+	var list struct{ Items []object }
+	if err := yaml.Unmarshal(raw, &list); err != nil || len(list.Items) == 0 {
+		t.Fatalf("%d items, %v", len(list.Items), err)
+	}
+	s := newServer(t, settings{})
+	for _, item := range list.Items {
+		for _, given := range []string{"uid", "resourceVersion"} {
+			delete(item["metadata"].(object), given) // a restore leaves them out
+		}
+		got := s.create(item).want(t, http.StatusUnprocessableEntity)
+		if message, _ := at(got.body, "message").(string); !strings.Contains(message, "penstock export and snapshots have the manifests") {
+			t.Errorf("%v: %s", at(item, "metadata", "name"), message)
+		}
 	}
 }

@@ -1,8 +1,10 @@
 package release
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -181,5 +183,41 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("the error has no places: %v", err)
 			}
 		})
+	}
+}
+
+// TestFieldRelease: of an object that is there twice the one of the profile and of the feature set
+// is taken, files of other names are none, and what the release deletes is left out.
+func TestFieldRelease(t *testing.T) {
+	const folder = "../../../../shared/data/field-cases/plans/13-release/release-manifests"
+	if _, err := os.Stat(folder); err != nil {
+		t.Skipf("the cases of the field are kept beside the repository: %v", err)
+	}
+	for profile, want := range map[string]string{
+		"self-managed-high-availability": "run-level-10: lamp-release which=default; run-level-50: settings=2 default",
+		"ibm-cloud-managed":              "run-level-10: lamp-release; run-level-50: settings=1",
+	} {
+		result, err := Render(t.Context(), os.DirFS(folder), Options{Profile: profile})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, phase := range result.Phases {
+			line := phase.Name + ":"
+			for _, object := range phase.Objects {
+				var content struct{ Data map[string]string }
+				if err := json.Unmarshal(object.JSON, &content); err != nil {
+					t.Fatal(err)
+				}
+				line += " " + object.Name
+				for _, value := range content.Data {
+					line += "=" + value
+				}
+			}
+			got = append(got, line)
+		}
+		if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", profile, diff)
+		}
 	}
 }

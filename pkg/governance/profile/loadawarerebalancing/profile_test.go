@@ -310,6 +310,55 @@ func TestThresholdsExclude(t *testing.T) {
 	}
 }
 
+// TestFieldThresholds: in the KubeDescheduler of the field, without pressure, the plan empties the
+// thresholds and keeps the rest of the customizations.
+func TestFieldThresholds(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(data, "..", "field-cases", "plans", "03-thresholds", "descheduler.yaml"))
+	if err != nil {
+		t.Skipf("the cases of the field are kept beside the repository: %v", err)
+	}
+	made := items(t, cluster(t, current, parse(t, string(raw))), &v1alpha1.LoadAwareRebalancingOptions{EnablePSIMetrics: ptr.To(false)})
+	item := made[loadawarerebalancing.ItemDescheduler]
+	customizations, _, _ := unstructured.NestedMap(item.Object, "spec", "profileCustomizations")
+	if thresholds, set := customizations["devLowNodeUtilizationThresholds"]; len(made) != 1 || !set || thresholds != "" || customizations["devDeviationThresholds"] == nil {
+		t.Errorf("%d items, customizations %v", len(made), customizations)
+	}
+	for _, kept := range []string{"podLifetime", "namespaces"} {
+		if value, set := customizations[kept]; set {
+			t.Errorf("the plan sets %s to %v, and it belongs to somebody else", kept, value)
+		}
+	}
+	if notes := strings.Join(item.Notes, "\n"); !strings.Contains(notes, "empties spec.profileCustomizations.devLowNodeUtilizationThresholds") {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+// TestFieldExport: what the plan makes of the KubeDescheduler of the field is what was exported.
+func TestFieldExport(t *testing.T) {
+	var found []*unstructured.Unstructured
+	for _, file := range []string{"kd.yaml", "export.yaml"} {
+		raw, err := os.ReadFile(filepath.Join(data, "..", "field-cases", "plans", "15-argo", file))
+		if err != nil {
+			t.Skipf("the cases of the field are kept beside the repository: %v", err)
+		}
+		found = append(found, parse(t, strings.TrimPrefix(string(raw), "---\n")))
+	}
+	live, exported := found[0], found[1]
+	exported.SetAnnotations(nil)
+	item := items(t, cluster(t, "kubedescheduler-ocp-4-21.yaml", live), nil)[loadawarerebalancing.ItemDescheduler]
+	got, err := yaml.Marshal(item.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := yaml.Marshal(exported.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("the plan (-export +plan):\n%s", diff)
+	}
+}
+
 // The MachineConfig comes first: the descheduler judges by what nodes report.
 func TestOrder(t *testing.T) {
 	made, err := loadawarerebalancing.Profile{}.Items(cluster(t, current), nil)
