@@ -1,6 +1,9 @@
 package printable
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -58,6 +61,16 @@ func misleading(s string) map[rune]bool {
 		note(foreign)
 	}
 	return found
+}
+
+// Lookalikes names the letters of a text that a reader could take for others, such as "U+0430". It is for
+// text that is shown as it is; in any other they are escaped.
+func Lookalikes(s string) []string {
+	var names []string
+	for _, r := range slices.Sorted(maps.Keys(misleading(s))) {
+		names = append(names, fmt.Sprintf("%U", r))
+	}
+	return names
 }
 
 // isCompatible is true for another form of a letter or digit.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -121,8 +122,8 @@ func (h *hunks) writeChanged(mark byte, content, other string) {
 
 // write tells whether there was room for a line.
 func (h *hunks) write(mark byte, content string) bool {
-	now := h.hunk
-	if h.full || h.out.Len()+now.body.Len()+len(content)+2 > h.limits.Bytes {
+	now, remark := h.hunk, remarkOn(mark, content)
+	if h.full || h.out.Len()+now.body.Len()+len(content)+2+len(remark) > h.limits.Bytes {
 		h.full = true
 		h.left++
 		return false
@@ -137,7 +138,25 @@ func (h *hunks) write(mark byte, content string) bool {
 	now.body.WriteByte(mark)
 	now.body.WriteString(content)
 	now.body.WriteByte('\n')
+	now.body.WriteString(remark)
 	return true
+}
+
+// remarkOn is a line about a changed line of a text of several lines, in which letters cannot be
+// escaped. Tools that read unified diffs skip lines that begin with a backslash.
+func remarkOn(mark byte, content string) string {
+	if mark == ' ' {
+		return ""
+	}
+	names := printable.Lookalikes(content)
+	if len(names) == 0 {
+		return ""
+	}
+	const most = 10
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return "\\ the line above has letters that look like others: " + strings.Join(names, ", ") + "\n"
 }
 
 // fit shortens a line that is the same on both sides.

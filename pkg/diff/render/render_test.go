@@ -134,6 +134,42 @@ func TestLongLines(t *testing.T) {
 	})
 }
 
+// TestLookalikes: a letter that looks like another one is marked wherever it stands in a changed line:
+// it is escaped where text can be, and a remark names it where text is shown as it is. Honest text of
+// another script has no remark.
+func TestLookalikes(t *testing.T) {
+	never := func() bool { return false }
+	comparer := tree.NewComparer(nil, nil, never)
+	const cyrillic = "\u0430dmin"
+	for name, tc := range map[string]struct {
+		old, new string
+		want     string
+	}{
+		"Line":      {"admin", cyrillic, `\u0430dmin`},
+		"Block":     {"user: admin\nb: c\n", "user: " + cyrillic + "\nb: c\n", "+  user: " + cyrillic + "\n\\ the line above has letters that look like others: U+0430\n"},
+		"Removed":   {"user: " + cyrillic + "\nb: c\n", "user: admin\nb: c\n", "-  user: " + cyrillic + "\n\\ the line above has letters that look like others: U+0430\n"},
+		"NewBlock":  {"", "user: " + cyrillic + "\nb: c\n", "+  user: " + cyrillic + "\n\\ the line above has"},
+		"Honest":    {"a\nb\n", "a\n\u043f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440\n", "+  \u043f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440\n"},
+		"Unchanged": {cyrillic + "\nb\n", cyrillic + "\nc\n", "   " + cyrillic + "\n-  b\n+  c\n"},
+	} {
+		parse := func(text string) *tree.Node {
+			raw, err := json.Marshal(map[string]any{"v": text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := comparer.Parse(&manifest.Object{JSON: raw})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		got := render.NewUnified(comparer.Compare(parse(tc.old), parse(tc.new)), render.Limits{Bytes: 1 << 20, LineBytes: 1000, ContextLines: 3}, never).Hunks
+		if !strings.Contains(got, tc.want) || (name == "Honest" || name == "Unchanged") && strings.Contains(got, "look like") {
+			t.Errorf("%s: want %q in\n%s", name, tc.want, got)
+		}
+	}
+}
+
 // unlike is a text without what it begins and ends with as the other one does.
 func unlike(text, other string) string {
 	from, back := 0, 0

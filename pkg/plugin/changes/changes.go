@@ -48,7 +48,7 @@ func Print(s *screen.Screen, diff *v1alpha1.RevisionDiff, view View) {
 		}
 		shown = &copied
 	}
-	for _, missing := range Missing(shown) {
+	for _, missing := range Missing(shown, view) {
 		s.Para(screen.Yellow, screen.Notice, missing)
 	}
 }
@@ -58,8 +58,8 @@ func Summary(summary *v1alpha1.DiffSummary) string {
 	return fmt.Sprintf("%d added, %d changed, %d removed, %d unchanged", summary.Added, summary.Changed, summary.Removed, summary.Unchanged)
 }
 
-// Missing says in words what a diff does not show.
-func Missing(diff *v1alpha1.RevisionDiff) []string {
+// Missing says in words what a diff does not show, and which command shows it.
+func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	var missing []string
 	if n := diff.Summary.Withheld; n > 0 {
 		missing = append(missing, text.Count(n, "object")+" not shown, whether changed or not: you may not read their content")
@@ -67,25 +67,25 @@ func Missing(diff *v1alpha1.RevisionDiff) []string {
 	if diff.Truncated == nil {
 		return missing
 	}
-	whole, more := 0, 0
+	named, more := 0, 0
 	for i := range diff.Changes {
 		change := &diff.Changes[i]
 		left := leftOut(change.Truncated)
 		switch {
 		case left == "":
 			continue
-		case whole == mostCut:
+		case named == mostCut:
 			more++
 			continue
 		}
-		whole++
+		named++
 		missing = append(missing, fmt.Sprintf("%s left out of %s %s. All of it: %s", left,
-			Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name), WholeCommand(diff, change)))
+			Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name), whole(diff, change, view)))
 	}
 	switch {
 	case more > 0:
-		missing = append(missing, fmt.Sprintf("parts of %s more left out: the same command with its kind and name shows each", text.Count(more, "object")))
-	case whole == 0:
+		missing = append(missing, fmt.Sprintf("parts of %s more left out: the table marks them, and the same command with their kind and name shows each", text.Count(more, "object")))
+	case named == 0:
 		missing = append(missing, leftOut(diff.Truncated)+" left out: the diff is too large")
 	}
 	return missing
@@ -115,6 +115,15 @@ func leftOut(left *v1alpha1.DiffTruncation) string {
 // out of a comparison of one.
 func WholeCommand(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange) string {
 	return fmt.Sprintf("%s --object %s/%s", command(diff), Kind(change.APIVersion, change.Kind), qualified(change.Namespace, change.Name))
+}
+
+// whole is what shows all that changes in one object. A revision that is not stored is stored first,
+// without being rolled out: the server compares one object of stored revisions only.
+func whole(diff *v1alpha1.RevisionDiff, change *v1alpha1.ObjectChange, view View) string {
+	if !view.Unstored {
+		return WholeCommand(diff, change)
+	}
+	return fmt.Sprintf("store %s without rolling it out (penstock render --paused | kubectl create -f -), then %s", diff.To, WholeCommand(diff, change))
 }
 
 // command is the command that shows a diff.
@@ -169,10 +178,19 @@ func table(changes []v1alpha1.ObjectChange) screen.Table {
 		}
 		out.Rows = append(out.Rows, []screen.Cell{
 			{Text: string(change.Change), Style: style}, {Text: fmt.Sprintf("+%d/-%d", change.LinesAdded, change.LinesRemoved)},
-			{Text: Kind(change.APIVersion, change.Kind) + " " + qualified(change.Namespace, change.Name)},
+			{Text: objectOf(change)},
 		})
 	}
 	return out
+}
+
+// objectOf names an object in a table, and says when not all of its change is shown.
+func objectOf(change *v1alpha1.ObjectChange) string {
+	name := Kind(change.APIVersion, change.Kind) + " " + qualified(change.Namespace, change.Name)
+	if leftOut(change.Truncated) != "" {
+		name += " (not all shown)"
+	}
+	return name
 }
 
 // Kind is a kind with its group: Deployment.apps.

@@ -26,7 +26,10 @@ const maxMarkdown = 60 << 10
 // Markdown is a diff for the comment of a review: what matters first, then a table, then as
 // many lines as there is room for. It says how much is left out.
 func Markdown(diff *v1alpha1.RevisionDiff, view View) string {
-	m := &markdown{}
+	m := &markdown{all: "the same command without -o markdown"}
+	if !view.Unstored {
+		m.all = command(diff)
+	}
 	from := diff.From
 	if from == "" {
 		from = "nothing"
@@ -46,7 +49,7 @@ func Markdown(diff *v1alpha1.RevisionDiff, view View) string {
 		m.each("object", len(each), func(i int) string {
 			change := &each[i]
 			return fmt.Sprintf("| %s | +%d/-%d | %s |\n", change.Change, change.LinesAdded, change.LinesRemoved,
-				escaped(Kind(change.APIVersion, change.Kind)+" "+qualified(change.Namespace, change.Name)))
+				escaped(objectOf(change)))
 		})
 	}
 	m.each("line about labels", len(folds), func(i int) string { return "\n" + escaped(folds[i].text(diff, view)) + "\n" })
@@ -54,14 +57,18 @@ func Markdown(diff *v1alpha1.RevisionDiff, view View) string {
 		m.add("\n")
 		m.each("diff of an object", len(each), func(i int) string { return block(&each[i]) })
 	}
-	for _, missing := range Missing(diff) {
+	for _, missing := range Missing(diff, view) {
 		m.rest("\n**" + escaped(missing) + "**\n")
 	}
 	return m.out.String()
 }
 
 // markdown grows up to a size.
-type markdown struct{ out strings.Builder }
+type markdown struct {
+	out strings.Builder
+	// all is the command that shows all of it.
+	all string
+}
 
 // reserved is kept for what says that something is left out.
 const reserved = 4 << 10
@@ -87,7 +94,7 @@ func (m *markdown) each(noun string, n int, part func(int) string) {
 			if noun == "diff of an object" {
 				left = "the lines of " + text.Count(n-i, "object")
 			}
-			m.rest(fmt.Sprintf("\n**%s more left out: this comment would be too long**\n", left))
+			m.rest(fmt.Sprintf("\n**%s more left out: this comment would be too long. All of it: %s**\n", left, escaped(m.all)))
 			return
 		}
 	}

@@ -40,12 +40,16 @@ func TestMissing(t *testing.T) {
 		}
 		diff.Changes = append(diff.Changes, change)
 	}
-	missing := Missing(diff)
+	missing := Missing(diff, View{})
 	if want := "1 value, 1 line left out of Deployment.apps argocd/server-1. All of it: kubectl penstock diff argocd-1..argocd-2 --object Deployment.apps/argocd/server-1"; missing[0] != want {
 		t.Errorf("says %q, want %q", missing[0], want)
 	}
 	if last := missing[len(missing)-1]; len(missing) != 11 || !strings.Contains(last, "9 objects more") {
 		t.Errorf("%d lines, the last is %q", len(missing), last)
+	}
+	// Of a revision that is not stored no diff of one object can be asked.
+	if want, got := "All of it: store argocd-2 without rolling it out (penstock render --paused | kubectl create -f -), then kubectl penstock diff argocd-1..argocd-2 --object", Missing(diff, View{Unstored: true})[0]; !strings.Contains(got, want) {
+		t.Errorf("says %q, want %q", got, want)
 	}
 	if markdown := Markdown(diff, View{}); !strings.Contains(markdown, "argocd-1..argocd-2 --object") {
 		t.Errorf("Markdown does not have it: %s", markdown)

@@ -1,0 +1,317 @@
+package revisiondiff
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/install"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+)
+
+// pair is two versions of one object, whose leaves have words that occur nowhere else.
+type pair struct {
+	old, new map[string]any
+	// words are those of leaves that one of the two has. Of a Secret none may be shown.
+	words  []string
+	secret bool
+}
+
+// writer makes pairs. Each word is used once.
+type writer struct {
+	t     *rapid.T
+	words int
+}
+
+func (w *writer) word() string {
+	w.words++
+	return fmt.Sprintf("word%06dx", w.words)
+}
+
+// filler is text that occurs often, of a length below, at or far above what one line may have.
+func (w *writer) filler() string {
+	return strings.Repeat("so on ", rapid.SampledFrom([]int{0, 1, 650, 1500}).Draw(w.t, "filler"))
+}
+
+// text has a word somewhere: in a line, in a long line, or in one of many lines.
+func (w *writer) text() func(word string) string {
+	before, after := w.filler(), w.filler()
+	lines := rapid.SampledFrom([]int{0, 0, 3, 200}).Draw(w.t, "lines")
+	above, below := strings.Repeat("a line that is there twice\n", lines), strings.Repeat("\nand a line behind", lines)
+	return func(word string) string { return above + before + word + after + below }
+}
+
+// leaf puts a leaf into both versions, or into one of them.
+func (w *writer) leaf(p *pair, old, new map[string]any, key string) {
+	make := w.text()
+	was, is := w.word(), w.word()
+	value := func(word string) any {
+		if p.secret {
+			return base64.StdEncoding.EncodeToString([]byte(make(word)))
+		}
+		return make(word)
+	}
+	switch rapid.SampledFrom([]string{"same", "changed", "changed", "added", "removed", "list", "keyed"}).Draw(w.t, "what") {
+	case "same":
+		old[key], new[key] = value(was), value(was)
+		return
+	case "added":
+		new[key], was = value(is), ""
+	case "removed":
+		old[key], is = value(was), ""
+	case "list":
+		if p.secret {
+			old[key], new[key] = value(was), value(is)
+			break
+		}
+		old[key], new[key] = []any{"first", make(was), "last"}, []any{"first", make(is), "last"}
+	case "keyed":
+		if p.secret {
+			old[key], new[key] = value(was), value(is)
+			break
+		}
+		item := func(name, word string) any { return map[string]any{"name": name, "value": make(word)} }
+		old[key], new[key] = []any{item("a", "same"), item("b", was)}, []any{item("b", is), item("a", "same")}
+	default:
+		old[key], new[key] = value(was), value(is)
+	}
+	for _, word := range []string{was, is} {
+		if word != "" {
+			p.words = append(p.words, word)
+		}
+	}
+}
+
+func (w *writer) pair(i int) pair {
+	kind := rapid.SampledFrom([]string{"ConfigMap", "Secret", "Widget", "Labels"}).Draw(w.t, "kind")
+	p := pair{secret: kind == "Secret"}
+	metadata := func(version string) map[string]any {
+		return map[string]any{"name": fmt.Sprintf("object-%d", i), "namespace": "space", "labels": map[string]any{"app.kubernetes.io/version": version}}
+	}
+	p.old = map[string]any{"apiVersion": "v1", "kind": kind, "metadata": metadata("same")}
+	p.new = map[string]any{"apiVersion": "v1", "kind": kind, "metadata": metadata("same")}
+	old, new := map[string]any{}, map[string]any{}
+	switch kind {
+	case "Labels": // folded with the others of its kind
+		for _, side := range []struct {
+			object  map[string]any
+			version string
+		}{{p.old, "labelwas"}, {p.new, "labelis"}} {
+			side.object["kind"], side.object["metadata"] = "ConfigMap", metadata(side.version)
+		}
+		p.words = []string{"labelwas", "labelis"}
+		return p
+	case "Widget":
+		p.old["apiVersion"], p.new["apiVersion"] = "example.com/v1", "example.com/v1"
+		p.old["spec"], p.new["spec"] = map[string]any{"deep": map[string]any{"deeper": old}}, map[string]any{"deep": map[string]any{"deeper": new}}
+	default:
+		p.old["data"], p.new["data"] = old, new
+	}
+	for i := range rapid.IntRange(1, 3).Draw(w.t, "leaves") {
+		w.leaf(&p, old, new, fmt.Sprint("key", i))
+	}
+	return p
+}
+
+// both are the two revisions of pairs, and where they are stored.
+type both struct {
+	from, to   *olm.ClusterExtensionRevision
+	older, now []manifest.Object
+}
+
+func (b both) Stored(context.Context, string) (*olm.ClusterExtensionRevision, error) { return nil, nil }
+
+func (b both) Chain(context.Context, string) ([]olm.ClusterExtensionRevision, error) { return nil, nil }
+
+func (b both) Contents(_ context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error) {
+	if revision == b.from {
+		return b.older, nil
+	}
+	return b.now, nil
+}
+
+func revisionsOf(t *rapid.T, pairs []pair) both {
+	make := func(name string, side func(pair) map[string]any) (*olm.ClusterExtensionRevision, []manifest.Object) {
+		revision := &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		phase := olm.RevisionPhase{Name: "all"}
+		var objects []manifest.Object
+		for _, one := range pairs {
+			object, err := difftest.Digester().New(side(one))
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, object)
+			phase.Objects = append(phase.Objects, olm.RevisionObject{
+				APIVersion: schema.GroupVersion{Group: object.Group, Version: object.Version}.String(), Kind: object.Kind, Namespace: object.Namespace, Name: object.Name,
+				Digest: string(object.Digest), Size: int64(len(object.JSON)),
+			})
+		}
+		revision.Spec.Phases = []olm.RevisionPhase{phase}
+		return revision, objects
+	}
+	var b both
+	b.from, b.older = make("argocd-1", func(p pair) map[string]any { return p.old })
+	b.to, b.now = make("argocd-2", func(p pair) map[string]any { return p.new })
+	return b
+}
+
+type anything struct{}
+
+func (anything) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionAllow, "", nil
+}
+
+// TestAllIsShown: whatever changes in whatever objects, every output shows the word that differs, or
+// names the object, and the command that shows it, and that command does. Of the values of a Secret
+// it says that they changed, and shows none.
+func TestAllIsShown(t *testing.T) {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	rapid.Check(t, func(t *rapid.T) {
+		w := &writer{t: t}
+		var pairs []pair
+		for i := range rapid.SampledFrom([]int{1, 3, 14}).Draw(t, "objects") {
+			pairs = append(pairs, w.pair(i))
+		}
+		b := revisionsOf(t, pairs)
+		comparer := New(Deps{Revisions: b, Authorizer: anything{}})
+		compare := func(options *olm.RevisionDiffOptions) *v1alpha1.RevisionDiff {
+			made, err := comparer.Between(genericrequest.WithUser(context.Background(), &user.DefaultInfo{Name: "root"}), b.from, b.to, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := &v1alpha1.RevisionDiff{}
+			if err := scheme.Convert(made, out, nil); err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		all := compare(nil)
+		for format, output := range outputs(t, all) {
+			for i := range pairs {
+				one := &pairs[i]
+				name := fmt.Sprintf("object-%d", i)
+				command := "kubectl penstock diff argocd-1..argocd-2 --object " + kindOf(one.new) + "/space/" + name
+				if lacks := missing(one, output); lacks != "" {
+					hidden := !strings.Contains(output, command) && !cutIn(format, all, name) && !strings.Contains(output, "space/"+name+" (not all shown)") && !commentFull(output, name)
+					if hidden {
+						t.Fatalf("%s: %s of %s is not shown, and no command is named that shows it:\n%s", format, lacks, name, shortened(output))
+					}
+					whole := compare(&olm.RevisionDiffOptions{ObjectKind: kindOf(one.new), ObjectNamespace: "space", ObjectName: name})
+					for format, output := range outputs(t, whole) {
+						if format == "markdown" {
+							continue // it is for a comment, whose size others decide
+						}
+						if lacks := missing(one, output); lacks != "" {
+							t.Fatalf("%s: %s is not shown by %s either:\n%s", format, lacks, command, shortened(output))
+						}
+					}
+				}
+				checkSecret(t, format, one, all, name, output)
+			}
+		}
+	})
+}
+
+// missing is a word of an object that an output does not have, empty for none.
+func missing(p *pair, output string) string {
+	if p.secret {
+		return ""
+	}
+	for _, word := range p.words {
+		if !strings.Contains(output, word) {
+			return word
+		}
+	}
+	return ""
+}
+
+// checkSecret: no word of a Secret is shown, and a Secret that changes is among the objects.
+func checkSecret(t *rapid.T, format string, p *pair, diff *v1alpha1.RevisionDiff, name, output string) {
+	if !p.secret || len(p.words) == 0 {
+		return
+	}
+	for _, word := range p.words {
+		if strings.Contains(output, word) || strings.Contains(output, base64.StdEncoding.EncodeToString([]byte(word))[:12]) {
+			t.Fatalf("%s: a value of Secret %s is shown", format, name)
+		}
+	}
+	i := slices.IndexFunc(diff.Changes, func(change v1alpha1.ObjectChange) bool { return change.Kind == "Secret" && change.Name == name })
+	if i < 0 || diff.Changes[i].Change != v1alpha1.ChangeChanged || diff.Changes[i].FieldCount == 0 {
+		t.Fatalf("%s: Secret %s changes, and that is not said: %+v", format, name, diff.Changes)
+	}
+	if !strings.Contains(output, name) {
+		t.Fatalf("%s: Secret %s changes, and is not named:\n%s", format, name, shortened(output))
+	}
+}
+
+// cutIn is whether data for machines says of an object that it is cut: a program has no use for a
+// command, and asks for the object.
+func cutIn(format string, diff *v1alpha1.RevisionDiff, name string) bool {
+	if format != "json" {
+		return false
+	}
+	return slices.ContainsFunc(diff.Changes, func(change v1alpha1.ObjectChange) bool {
+		return change.Name == name && (change.Truncated != nil || change.NotCompared != "")
+	})
+}
+
+// commentFull is whether a comment says that it has no room for the lines of objects, names the object
+// among those that change, and the command that shows them.
+func commentFull(output, name string) bool {
+	return strings.Contains(output, "more left out: this comment would be too long. All of it: kubectl penstock diff argocd-1..argocd-2**") &&
+		strings.Contains(output, " space/"+name+" |")
+}
+
+// outputs are a diff as people and programs get it. The console has the data, and shows all of it.
+func outputs(t *rapid.T, diff *v1alpha1.RevisionDiff) map[string]string {
+	encoded, err := json.Marshal(diff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{"json": string(encoded)}
+	for name, view := range map[string]changes.View{"text": {Lines: true}, "unfolded": {Lines: true, Unfold: true}} {
+		var text bytes.Buffer
+		// Wide: no command is broken into two lines.
+		changes.Print(screen.New(&text, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourNever, func(string) string { return "" }), diff, view)
+		out[name] = text.String()
+	}
+	out["markdown"] = strings.NewReplacer("\\", "", "&lt;", "<", "&#64;", "@").Replace(changes.Markdown(diff, changes.View{}))
+	return out
+}
+
+func kindOf(object map[string]any) string {
+	if group, _, found := strings.Cut(object["apiVersion"].(string), "/"); found {
+		return object["kind"].(string) + "." + group
+	}
+	return object["kind"].(string)
+}
+
+func shortened(output string) string {
+	var out strings.Builder
+	for line := range strings.Lines(output) {
+		out.WriteString(line[:min(len(line), 200)])
+		if len(line) > 200 {
+			out.WriteString("…\n")
+		}
+	}
+	return out.String()[:min(out.Len(), 20_000)]
+}
