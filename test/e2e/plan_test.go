@@ -294,7 +294,8 @@ func executePlan(w sharedPlane, operator *pools.Operator) {
 	w.says(live, "deschedulingIntervalSeconds: 60", "mode: Automatic", "KubeVirtRelieveAndMigrate", "AffinityAndTaints", "hco.kubevirt.io/governed-by: rebalance",
 		"hco.kubevirt.io/applied-profile-hash: sha256:", "manager: hco-governance/LoadAwareRebalancing")
 	w.says(w.MustKubectl("get", "configplan", "rebalance", "--subresource=history"), "RUN", "OUTCOME", "Completed", "2/2", "CHG-1")
-	w.says(w.MustKubectl("get", "configplan", "rebalance", "--subresource=diff"), "configure-descheduler", "+0/-0", "it is as it should be")
+	w.says(w.MustKubectl("get", "configplan", "rebalance", "--subresource=diff"), "configure-descheduler", "it is as it should be; the diff shows what the run changed")
+	w.says(w.MustKubectl("get", "configplan", "rebalance", "--subresource=diff", "-o", "yaml"), "-  deschedulingIntervalSeconds: 3600", "+  deschedulingIntervalSeconds: 60")
 	var history struct {
 		Runs []struct {
 			Outcome  string

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
@@ -88,10 +90,15 @@ func targetsIn(t *testing.T, l *lab, p profile.Profile) []*unstructured.Unstruct
 // diff is the subresource diff of a plan, for somebody who may do everything.
 func (l *lab) diff(name string) []hco.PlanDiffItem {
 	l.t.Helper()
+	return l.diffFor(authorizerfactory.NewAlwaysAllowAuthorizer(), name)
+}
+
+func (l *lab) diffFor(may authorizer.UnconditionalAuthorizer, name string) []hco.PlanDiffItem {
+	l.t.Helper()
 	found, err := l.storage.Plan.Get(as("reader"), name, &metav1.GetOptions{})
 	l.must(err)
 	differ := &livediff.Differ{
-		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(), Kinds: l.cluster, Packs: l.packs,
+		Authorizer: may, Target: l.cluster, Packs: l.packs,
 		Previewer: preview.New(preview.Options{Reader: l.cluster, Trier: l.cluster, Names: planwork.Names()}),
 	}
 	items, err := differ.Diff(as("reader"), found.(*hco.ConfigurationPlan))
@@ -146,6 +153,58 @@ func TestNothingToDo(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Whoever may read the targets sees what a run has changed in them, with the values that there were, also
+// when it is finished; nothing that others change is among it.
+func TestFinishedPlanShowsValues(t *testing.T) {
+	const former, foreign = "former-mode", "set-by-others"
+	l := newStore(t).newLab(t).usual()
+	l.cluster.set(descheduler(), "kubectl-create", former, "spec", "mode")
+	l.must(l.create("a", take))
+	l.is("a", v1alpha1.PhaseReviewRequired)
+	l.complete()
+	l.cluster.set(descheduler(), "admin", foreign, "spec", "logLevel")
+	of := func(items []hco.PlanDiffItem, id manifest.ID) hco.PlanDiffItem {
+		for _, item := range items {
+			if item.TargetRef.Name == id.Name {
+				return item
+			}
+		}
+		t.Fatalf("no item is about %s: %+v", id, items)
+		return hco.PlanDiffItem{}
+	}
+	changed := of(l.diff("a"), descheduler())
+	if !strings.Contains(changed.Diff, "-  mode: "+former+"\n+  mode: Automatic\n") || changed.Message != "it is as it should be; the diff shows what the run changed" {
+		t.Errorf("%s\n%s", changed.Message, changed.Diff)
+	}
+	if strings.Contains(changed.Diff, "***") || strings.Contains(changed.Diff, foreign) || strings.Contains(changed.Diff, "penstock.dev") {
+		t.Errorf("a value is hidden, or is not of the run:\n%s", changed.Diff)
+	}
+	if created := of(l.diff("a"), psi()); !strings.Contains(created.Diff, "--- /dev/null") || !strings.Contains(created.Diff, "psi=1") {
+		t.Errorf("what the run created is not shown: %+v", created)
+	}
+	for _, item := range l.diffFor(authorizerfactory.NewAlwaysDenyAuthorizer(), "a") {
+		if item.Diff != "" || !strings.HasPrefix(item.Message, "you may not get ") {
+			t.Errorf("somebody who may not read the target sees %+v", item)
+		}
+	}
+	reads := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetVerb() == "get" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionDeny, "", nil
+	})
+	if read := of(l.diffFor(reads, "a"), descheduler()); !strings.Contains(read.Diff, "-  mode: "+former+"\n") || !strings.HasPrefix(read.Message, "you may not patch ") {
+		t.Errorf("somebody who may read the target alone sees %+v", read)
+	}
+
+	// A target that differs from the plan shows what would be changed back.
+	l.cluster.set(descheduler(), "mallory", "drifted", "spec", "mode")
+	l.is("a", v1alpha1.PhaseDrifted)
+	if drifted := of(l.diff("a"), descheduler()); !strings.Contains(drifted.Diff, "-  mode: drifted\n+  mode: Automatic\n") || strings.Contains(drifted.Diff, former) {
+		t.Errorf("%s\n%s", drifted.Message, drifted.Diff)
 	}
 }
 

@@ -36,7 +36,7 @@ func (r *Reads) Plans() (*livediff.Differ, *approver.Rights, *survey.Deps, error
 		return nil, nil, nil, fmt.Errorf("making a client for the facts of profiles: %w", err)
 	}
 	previewer := preview.New(preview.Options{Reader: targetClient, Trier: targetClient, Names: planwork.Names(), Parallel: previewsAtOnce})
-	return &livediff.Differ{Authorizer: r.Authorizer, Previewer: previewer, Kinds: targetClient, Packs: r.Packs, Schema: r.Types, Redactor: r.Redactor},
+	return &livediff.Differ{Authorizer: r.Authorizer, Previewer: previewer, Target: targetClient, Packs: r.Packs, Schema: r.Types, Redactor: r.Redactor},
 		&approver.Rights{Authorizer: r.Authorizer, Kinds: targetClient},
 		&survey.Deps{Profiles: r.Profiles, Client: facts, Previewer: previewer, ClientOf: r.clientsOf()}, nil
 }

@@ -4,9 +4,11 @@ package livediff
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -28,9 +30,10 @@ import (
 type Differ struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	Previewer  *preview.Previewer
-	// Kinds tells how objects of a kind are reached, as a *targetclient.Client.
-	Kinds interface {
+	// Target tells how objects of a kind are reached, and reads them, as a *targetclient.Client.
+	Target interface {
 		Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+		Read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstructured, error)
 	}
 	Packs interface {
 		Objects(ctx context.Context, root string) ([]manifest.Object, error)
@@ -39,19 +42,16 @@ type Differ struct {
 	Redactor *redact.Redactor
 }
 
-// Diff compares the targets as they are with the plan.
+// Diff compares the targets as they are with the plan. Of a target that the run has written it says what
+// the run changed.
 func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error) {
-	objects, err := d.Packs.Objects(ctx, plan.Status.Manifests)
+	kept, err := d.kept(ctx, plan)
 	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("reading the manifests of plan %s: %w", plan.Name, err))
-	}
-	manifests := planwork.Bodies{}
-	for _, object := range objects {
-		manifests[object.Digest] = object.JSON
+		return nil, err
 	}
 	var items []hco.PlanDiffItem
 	for _, item := range plan.Status.Items {
-		out, err := d.item(ctx, plan, item, manifests)
+		out, err := d.item(ctx, plan, item, kept)
 		if err != nil {
 			return nil, err
 		}
@@ -60,8 +60,39 @@ func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.P
 	return items, nil
 }
 
+// kept is what is stored of a plan.
+type kept struct {
+	// manifests are the targets as they should be.
+	manifests planwork.Bodies
+	// captured are the targets as they were found when the plan was computed; none before the run has
+	// written any.
+	captured map[manifest.ID]*manifest.Object
+}
+
+func (d *Differ) kept(ctx context.Context, plan *hco.ConfigurationPlan) (kept, error) {
+	found := kept{manifests: planwork.Bodies{}, captured: map[manifest.ID]*manifest.Object{}}
+	objects, err := d.Packs.Objects(ctx, plan.Status.Manifests)
+	if err != nil {
+		return found, apierrors.NewInternalError(fmt.Errorf("reading the manifests of plan %s: %w", plan.Name, err))
+	}
+	for _, object := range objects {
+		found.manifests[object.Digest] = object.JSON
+	}
+	written := slices.ContainsFunc(plan.Status.Items, func(item hco.PlanItem) bool { return item.Applied })
+	if !written || plan.Status.Captured == "" {
+		return found, nil
+	}
+	if objects, err = d.Packs.Objects(ctx, plan.Status.Captured); err != nil {
+		return found, apierrors.NewInternalError(fmt.Errorf("reading the targets of plan %s as they were: %w", plan.Name, err))
+	}
+	for i := range objects {
+		found.captured[objects[i].ID] = &objects[i]
+	}
+	return found, nil
+}
+
 // item compares one target.
-func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, manifests planwork.Bodies) (hco.PlanDiffItem, error) {
+func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) (hco.PlanDiffItem, error) {
 	out := hco.PlanDiffItem{Name: item.Name, TargetRef: item.TargetRef}
 	ref := planwork.Ref(v1alpha1.TargetRef(item.TargetRef), item.Digest)
 	lacks, err := d.lacks(ctx, ref, "get", "patch")
@@ -74,9 +105,12 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 	}
 	if lacks != "" {
 		out.Message = "you may not " + lacks
-		return out, nil
+		if unread, err := d.lacks(ctx, ref, "get"); err != nil || unread != "" || !item.Applied {
+			return out, err
+		}
+		return out, d.showChanged(ctx, &out, plan, item, kept)
 	}
-	work := planwork.Alone(v1alpha1.ProfileName(plan.Spec.Profile), "diff", item.Name, ref, item.Action == hco.ItemDelete, manifests)
+	work := planwork.Alone(v1alpha1.ProfileName(plan.Spec.Profile), "diff", item.Name, ref, item.Action == hco.ItemDelete, kept.manifests)
 	found, err := d.Previewer.Preview(ctx, work, nil)
 	if err != nil {
 		return out, apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
@@ -85,8 +119,54 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 		if err := d.show(ctx, &out, item, seen); err != nil {
 			return out, apierrors.NewInternalError(err)
 		}
+		if !item.Applied || out.Message != asItShouldBe {
+			continue
+		}
+		if err := d.showChanged(ctx, &out, plan, item, kept); err != nil {
+			return out, err
+		}
 	}
 	return out, nil
+}
+
+// asItShouldBe is said of a target in which nothing is left to be changed.
+const asItShouldBe = "it is as it should be"
+
+// showChanged fills in what the run has changed in a target: as it was found, and as it is, as far as the
+// intent says something about it. What others have changed since is not the
+// doing of the run. Without an intent, all that changed is shown.
+func (d *Differ) showChanged(ctx context.Context, out *hco.PlanDiffItem, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) error {
+	ref := planwork.Ref(v1alpha1.TargetRef(item.TargetRef), item.Digest)
+	var raw, intent []byte
+	if plan.Spec.RestoreRun == 0 && item.Action != hco.ItemDelete {
+		intent = kept.manifests[ref.Digest]
+	}
+	live, err := d.Target.Read(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
+	default:
+		if raw, err = live.MarshalJSON(); err != nil {
+			return apierrors.NewInternalError(err)
+		}
+	}
+	is, err := governance.Live(raw)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	was, is, err := governance.Intended(governance.Unmarked(kept.captured[ref.ID]), governance.Unmarked(is), intent)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if was == nil && is == nil {
+		return nil
+	}
+	change := diff.Compare(ctx, was, is, diff.Options{Schema: d.Schema, Redactor: d.Redactor})
+	if out.Diff = change.Unified; out.Diff != "" {
+		out.Message += "; the diff shows what the run changed"
+	}
+	return nil
 }
 
 // show fills in what the cluster said.
@@ -106,7 +186,7 @@ func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanI
 	}
 	before, after = governance.Unmarked(before), governance.Unmarked(after)
 	if before == nil && after == nil || before != nil && after != nil && before.Digest == after.Digest {
-		out.Message = "it is as it should be"
+		out.Message = asItShouldBe
 		return nil
 	}
 	change := diff.Compare(ctx, before, after, diff.Options{Schema: d.Schema, Redactor: d.Redactor})
@@ -126,7 +206,7 @@ func (d *Differ) Lacks(ctx context.Context, target manifest.Ref) (string, error)
 
 // lacks is the first of some rights on a target that the caller does not have.
 func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string) (string, error) {
-	mapping, err := d.Kinds.Served(ctx, target.GroupVersionKind())
+	mapping, err := d.Target.Served(ctx, target.GroupVersionKind())
 	if meta.IsNoMatchError(err) {
 		return "", err
 	}
