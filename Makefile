@@ -22,9 +22,9 @@ demo: build tools ## Watch it work; FROM=dir TO=dir NAME=x for your manifests, K
 	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" FROM="$(FROM)" TO="$(TO)" NAME="$(NAME)" KEEP="$(KEEP)" go run ./test/demo
 
 .PHONY: cluster-up
-cluster-up: ## Start a control plane on this machine; prints the export of KUBECONFIG
+cluster-up: ## Start a control plane on this machine; NODE=real has a kubelet and containers
 	@echo "Starting a Kubernetes control plane in .local/cluster; the first time, its programs are built from source, for about five minutes" >&2
-	@go run ./hack/cluster up
+	@go run ./hack/cluster $(if $(NODE),-node $(NODE)) up
 
 .PHONY: cluster-down
 cluster-down: ## Stop it and remove its files
@@ -59,7 +59,7 @@ clean: ## Remove bin and stop what cluster-up started
 
 ##@ Test
 
-.PHONY: test test-all test-slice
+.PHONY: test test-all test-slice node-test
 test: ## Static checks, unit tests and test/smoke
 	@hack/test.sh
 
@@ -68,6 +68,9 @@ test-all: ## The same and all suites on real control planes
 
 test-slice: ## What takes longer, N=race and others; without N it lists them
 	@hack/test-slice.sh $(N)
+
+node-test: ## Tests on a real node: kubelet, containerd, kube-proxy; needs Linux and root
+	@hack/test-slice.sh node
 
 .PHONY: lint vulncheck
 lint: ## Run golangci-lint, with the rules of .golangci.yml

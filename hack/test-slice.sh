@@ -20,6 +20,7 @@ console   every page of the console in every look
 soak      minutes of trouble for SOAK=3m EXTENSIONS=200 SEED=n; PROFILE=folder for heaps
 faults    faults between three replicas; FAULTS=all or names
 fuzz      every fuzz target, FUZZTIME=10s each
+node      real Pods: a kubelet, containerd and kube-proxy in namespaces; needs root
 image     the image, built twice, and its program in namespaces
 release   a release for this machine or RELEASE=folder, installed from its files alone
 v1.34     our suites of the host on Kubernetes 1.34
@@ -71,6 +72,7 @@ run() {
 	soak) SOAK="${SOAK:-1}" PROFILE="${PROFILE:+$(realpath "${PROFILE}")}" suite '^TestSoak$' ./test/soak ;;
 	faults) FAULTS="${FAULTS:-all}" suite '^TestFaults$' ./test/soak ;;
 	fuzz) fuzz ;;
+	node) suite . ./test/node ;;
 	image) make build && hack/image-test.sh "$(git describe --tags --always --dirty)" ;;
 	release) hack/release-test.sh "${RELEASE:-}" ;;
 	v1.*) host "$1" ;;

@@ -179,7 +179,7 @@ for name in "$@"; do
 	smoke) step smoke gotest "-tags=${suite_tags} -parallel 6" ./test/smoke ;;
 	suites)
 		# The longest first: go test starts packages in the order of its arguments.
-		mapfile -t packages < <(go list -tags=integration ./test/... | grep -vE '/test/(server|e2e|smoke)$')
+		mapfile -t packages < <(go list -tags=integration ./test/... | grep -vE '/test/(server|e2e|smoke|node)$')
 		step suites gotest "-tags=${suite_tags} -p 3 -parallel 4" ./test/server ./test/e2e "${packages[@]}"
 		;;
 	test/bench) step test/bench module test/bench ;;

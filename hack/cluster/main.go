@@ -1,7 +1,8 @@
 // Command cluster starts and ends a Kubernetes control plane on loopback for
 // people: make cluster-up and make cluster-down call it.
 //
-//	cluster [-dir DIR] up      starts it, or finds it running; the last line on
+//	cluster [-dir DIR] [-node real] up
+//	                           starts it, or finds it running; the last line on
 //	                           stdout is the export that points kubectl at it
 //	cluster [-dir DIR] down    ends its processes and removes its folder
 package main
@@ -21,6 +22,7 @@ import (
 )
 
 func main() {
+	plane.Hold()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
@@ -33,6 +35,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	dir := flags.String("dir", "", "folder of the control plane (default .local/cluster of the checkout)")
+	node := flags.String("node", "simulated", "simulated, or real: kubelet and containers, in namespaces of their own; needs Linux and root")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -43,9 +46,12 @@ func run(ctx context.Context, args []string) error {
 		}
 		*dir = filepath.Join(root, ".local", "cluster")
 	}
+	if *node != "simulated" && *node != "real" {
+		return fmt.Errorf("unknown node %q: simulated and real exist", *node)
+	}
 	switch verb := flags.Arg(0); verb {
 	case "up":
-		return up(ctx, *dir)
+		return up(ctx, *dir, *node)
 	case "down":
 		return down(ctx, *dir)
 	default:
@@ -53,21 +59,31 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-func up(ctx context.Context, dir string) error {
+func up(ctx context.Context, dir, kind string) error {
 	tools, err := plane.Tools(ctx, os.Stderr)
 	if err != nil {
 		return err
+	}
+	programs := ""
+	if kind == "real" {
+		if err := plane.Isolates(); err != nil {
+			return err
+		}
+		if programs, err = plane.NodeTools(ctx, os.Stderr); err != nil {
+			return err
+		}
 	}
 	began := time.Now()
 	running, err := plane.Up(ctx, plane.Options{
 		Dir:      dir,
 		Tools:    tools,
+		Node:     programs,
 		Progress: func(line string) { say("%s", line) },
 	})
 	if err != nil {
 		return err
 	}
-	say("a Kubernetes control plane with one simulated node is ready at %s (%.1f s)", running.Config().Host, time.Since(began).Seconds())
+	say("a Kubernetes control plane with one %s node is ready at %s (%.1f s)", kind, running.Config().Host, time.Since(began).Seconds())
 	say("its own kubectl is %s; `make cluster-down` ends it", filepath.Join(tools, "kubectl"))
 	fmt.Printf("export KUBECONFIG=%s\n", quoted(running.Kubeconfig()))
 	return nil

@@ -30,6 +30,12 @@ func Workloads() Option {
 	return func(o *plane.Options) { o.Workloads = true }
 }
 
+// Node is Workloads with a real node, whose kubelet runs containers. The test is in namespaces of
+// its own: its TestMain uses plane.RunIsolated. tools is the folder that plane.NodeTools returns.
+func Node(tools string) Option {
+	return func(o *plane.Options) { o.Workloads, o.Node = true, tools }
+}
+
 // APIServerArgs appends arguments of kube-apiserver, for instance
 // "--emulated-version=1.34".
 func APIServerArgs(args ...string) Option {

@@ -18,6 +18,8 @@ import (
 type state struct {
 	Port  int    `json:"port"`
 	Tools string `json:"tools"`
+	// Node is the folder of the programs of a real node; empty is a simulated one.
+	Node string `json:"node,omitempty"`
 }
 
 const stateFile = "plane.json"
@@ -26,7 +28,7 @@ const stateFile = "plane.json"
 const stopTimeout = 20 * time.Second
 
 func (p *Plane) save() error {
-	content, err := json.Marshal(state{Port: p.port, Tools: p.tools})
+	content, err := json.Marshal(state{Port: p.port, Tools: p.tools, Node: p.options.Node})
 	if err != nil {
 		return fmt.Errorf("encoding the state of the control plane: %w", err)
 	}
@@ -51,12 +53,12 @@ func Up(ctx context.Context, opts Options) (*Plane, error) {
 		return nil, err
 	}
 	running, err := attach(ctx, dir)
-	if err == nil && running.tools == opts.Tools {
+	if err == nil && running.tools == opts.Tools && running.options.Node == opts.Node {
 		opts.say("already running")
 		return running, nil
 	}
 	if err == nil {
-		return nil, fmt.Errorf("a control plane of other programs (%s, asked for %s) runs in %s: end it first", running.tools, opts.Tools, dir)
+		return nil, fmt.Errorf("a control plane of %s runs in %s, asked for %s: end it first", Options{Tools: running.tools, Node: running.options.Node}.programs(), dir, opts.programs())
 	}
 	if !errors.Is(err, errNone) {
 		opts.say("removing the remains of an earlier control plane: %v", err)
@@ -65,7 +67,14 @@ func Up(ctx context.Context, opts Options) (*Plane, error) {
 		return nil, err
 	}
 	opts.Workloads, opts.Detached = true, true
-	return Start(ctx, opts)
+	if opts.Node == "" {
+		return Start(ctx, opts)
+	}
+	opts.Dir = dir
+	if err := hold(ctx, opts); err != nil {
+		return nil, errors.Join(err, remove(context.WithoutCancel(ctx), dir))
+	}
+	return attach(ctx, dir)
 }
 
 // Down ends every process of the plane in dir, whoever started it, and removes
@@ -97,12 +106,13 @@ func attach(ctx context.Context, dir string) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, program := range programs() {
+	for _, program := range programs(known.Node != "") {
 		if !slices.ContainsFunc(found, func(f foundProcess) bool { return f.program == program }) {
 			return nil, fmt.Errorf("%s does not run", program)
 		}
 	}
-	p := &Plane{dir: dir, tools: known.Tools, kubectl: &kubectls{dir: dir, tools: known.Tools}, port: known.Port}
+	p := &Plane{dir: dir, tools: known.Tools, kubectl: &kubectls{dir: dir, tools: known.Tools}, port: known.Port,
+		options: Options{Node: known.Node}}
 	if p.pki, err = loadPKI(filepath.Join(dir, "pki")); err != nil {
 		return nil, err
 	}
@@ -169,8 +179,19 @@ func remove(ctx context.Context, dir string) error {
 	if err := killAll(ctx, dir); err != nil {
 		return err
 	}
+	if err := removeCgroups(cgroupOf(dir)); err != nil {
+		return fmt.Errorf("removing the cgroups of the node: %w", err)
+	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("removing the folder of the control plane: %w", err)
 	}
 	return nil
+}
+
+// programs says what a plane consists of, for people.
+func (o Options) programs() string {
+	if o.Node == "" {
+		return o.Tools + " with a simulated node"
+	}
+	return o.Tools + " with the real node of " + o.Node
 }

@@ -48,8 +48,8 @@ func TestUpIsIdempotent(t *testing.T) {
 
 	first := up(t, dir)
 	before := running(t, dir)
-	if len(before) != len(programs()) {
-		t.Errorf("after Up: got %v, want %v", before, programs())
+	if len(before) != len(programs(false)) {
+		t.Errorf("after Up: got %v, want %v", before, programs(false))
 	}
 	second := up(t, dir)
 	if diff := cmp.Diff(before, running(t, dir)); diff != "" {
@@ -63,11 +63,11 @@ func TestUpIsIdempotent(t *testing.T) {
 	if err := syscall.Kill(before["kube-scheduler"], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the scheduler to end", func() bool { return len(running(t, dir)) == len(programs())-1 })
+	eventually(t, "the scheduler to end", func() bool { return len(running(t, dir)) == len(programs(false))-1 })
 	up(t, dir)
 	after := running(t, dir)
-	if len(after) != len(programs()) {
-		t.Errorf("after Up on a broken plane: got %v, want %v", after, programs())
+	if len(after) != len(programs(false)) {
+		t.Errorf("after Up on a broken plane: got %v, want %v", after, programs(false))
 	}
 	for program, pid := range after {
 		if before[program] == pid {
@@ -91,8 +91,8 @@ func TestUpSurvivesStaleState(t *testing.T) {
 				write(t, filepath.Join(dir, file), text)
 			}
 			up(t, dir)
-			if got := running(t, dir); len(got) != len(programs()) {
-				t.Errorf("after Up: got %v, want %v", got, programs())
+			if got := running(t, dir); len(got) != len(programs(false)) {
+				t.Errorf("after Up: got %v, want %v", got, programs(false))
 			}
 		})
 	}

@@ -11,10 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// programs are what a plane with workloads consists of.
-func programs() []string {
-	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
+// programs are what a plane with workloads consists of, with a simulated or a real node.
+func programs(real bool) []string {
+	control := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+	if real {
+		return append(control, append(nodePrograms(), holder)...)
+	}
+	return append(control, "kwok")
 }
+
+// nodePrograms are those of a real node, in the order in which they start.
+func nodePrograms() []string { return []string{"containerd", "kubelet", "kube-proxy"} }
+
+// holder is the first argument of the process that holds the namespaces of a detached plane.
+const holder = "penstock-node"
 
 // foundProcess is a program of a plane in the process table.
 type foundProcess struct {
@@ -62,7 +72,7 @@ func Running(dir string) ([]string, error) {
 func belongs(args []string, dir string) string {
 	program := filepath.Base(args[0])
 	below := func(arg string) bool { return strings.Contains(arg, dir+string(filepath.Separator)) }
-	if slices.Contains(programs(), program) && slices.ContainsFunc(args[1:], below) {
+	if slices.Contains(append(programs(false), programs(true)...), program) && slices.ContainsFunc(args[1:], below) {
 		return program
 	}
 	return ""

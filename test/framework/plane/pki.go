@@ -214,3 +214,17 @@ func sign(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (pa
 	}
 	return pair{certPEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM: keyPEM}, nil
 }
+
+// writeClient signs a client certificate into NAME.crt and NAME.key.
+func (p *pki) writeClient(name, user string, groups ...string) error {
+	signed, err := p.ca.client(user, groups...)
+	if err != nil {
+		return err
+	}
+	for ending, content := range map[string][]byte{".crt": signed.certPEM, ".key": signed.keyPEM} {
+		if err := os.WriteFile(p.file(name+ending), content, 0o600); err != nil {
+			return fmt.Errorf("writing the PKI: %w", err)
+		}
+	}
+	return nil
+}

@@ -40,6 +40,14 @@ type Options struct {
 	// so that Deployments become Available.
 	Workloads bool
 
+	// Node is the folder of a real node's programs, as NodeTools returns it. With it, and
+	// with Workloads, the node is real and not simulated: its kubelet runs containers. The
+	// caller is in namespaces of its own then: see RunIsolated.
+	Node string
+
+	// Port of kube-apiserver; 0 chooses one that is free.
+	Port int
+
 	// Detached lets the processes outlive the caller. Otherwise they die with
 	// it, however it ends.
 	Detached bool
@@ -77,6 +85,9 @@ type Plane struct {
 	audit     *Audit
 	options   Options
 
+	// hasNode is true once this process, the first in its namespaces, has a real node.
+	hasNode bool
+
 	choosePort func() (int, error)
 }
 
@@ -92,6 +103,9 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 		return nil, err
 	}
 	p := &Plane{dir: dir, tools: opts.Tools, kubectl: &kubectls{dir: dir, tools: opts.Tools, processors: opts.Processors}, choosePort: freePort, options: opts}
+	if opts.Port != 0 {
+		p.choosePort = func() (int, error) { return opts.Port, nil }
+	}
 	if err := p.start(ctx, opts); err != nil {
 		// Whatever ended by itself is the error already.
 		_ = p.Stop()
@@ -108,6 +122,11 @@ func (p *Plane) start(ctx context.Context, opts Options) (err error) {
 	if p.pki, err = newPKI(filepath.Join(p.dir, "pki")); err != nil {
 		return err
 	}
+	if opts.Node != "" {
+		if err := p.prepareNode(); err != nil {
+			return fmt.Errorf("preparing a real node: %w", err)
+		}
+	}
 	opts.say("starting etcd")
 	if err := p.startEtcd(ctx, opts.Detached); err != nil {
 		return err
@@ -122,8 +141,16 @@ func (p *Plane) start(ctx context.Context, opts Options) (err error) {
 	if !opts.Workloads {
 		return nil
 	}
-	opts.say("starting controller-manager, scheduler and kwok")
+	opts.say("starting controller-manager, scheduler and a node")
 	if err := p.startWorkloads(opts.Detached); err != nil {
+		return err
+	}
+	if opts.Node == "" {
+		err = p.startKwok(opts.Detached)
+	} else {
+		err = p.startNode(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	opts.say("waiting for a node that takes pods")
@@ -177,6 +204,9 @@ func (p *Plane) Stop() error {
 		}
 	}
 	p.processes = nil
+	if p.hasNode {
+		errs = append(errs, p.stopNode())
+	}
 	return errors.Join(errs...)
 }
 

@@ -28,6 +28,8 @@ type launch struct {
 	detached  bool
 	// processors is how many the program uses at the same time; 0 is all.
 	processors int
+	// env are more variables, as NAME=value.
+	env []string
 	// stdin and stdout are files for input and output, and the program runs in the folder
 	// of the caller. Without them there is no input, the output is in the log, and the
 	// program runs in dir.
@@ -69,7 +71,7 @@ func (l launch) start() (*Process, error) {
 	}
 	defer output.Close()
 	started.cmd.Dir = l.dir
-	started.cmd.Env = environment(l.processors)
+	started.cmd.Env = append(environment(l.processors), l.env...)
 	started.cmd.Stdout, started.cmd.Stderr = output, output
 	if l.stdin != nil {
 		started.cmd.Stdin, started.cmd.Stdout = l.stdin, l.stdout

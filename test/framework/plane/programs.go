@@ -111,12 +111,7 @@ func (p *Plane) tryAPIServer(ctx context.Context, opts Options) error {
 func (p *Plane) apiServerArgs(opts Options) []string {
 	args := []string{
 		"--etcd-servers=unix://etcd.sock",
-		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", p.port),
-		// The reconciler refuses loopback addresses; nothing here connects to
-		// the kubernetes Service.
-		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--allow-privileged=true",
 		"--authorization-mode=Node,RBAC",
@@ -137,6 +132,17 @@ func (p *Plane) apiServerArgs(opts Options) []string {
 		"--audit-log-path=" + p.auditLog(),
 		// In MB; rotation would take requests away from whoever counts them.
 		"--audit-log-maxsize=4096",
+	}
+	if opts.Node != "" {
+		args = append(args, p.nodeAPIServerArgs()...)
+	} else {
+		args = append(args,
+			"--bind-address=127.0.0.1",
+			"--advertise-address=127.0.0.1",
+			// The reconciler refuses loopback addresses; nothing here connects to
+			// the kubernetes Service.
+			"--endpoint-reconciler-type=none",
+		)
 	}
 	if !opts.Workloads {
 		// Without controllers no service account is ever created, and this

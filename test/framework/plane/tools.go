@@ -21,15 +21,26 @@ func Tools(ctx context.Context, progress io.Writer) (string, error) {
 		}
 		return dir, nil
 	}
+	return prints(ctx, progress, "build-tools.sh")
+}
+
+// NodeTools returns the folder of the programs of a real node, which hack/node-tools.sh makes:
+// kubelet, kube-proxy, containerd and what they need. The first run takes minutes.
+func NodeTools(ctx context.Context, progress io.Writer) (string, error) {
+	return prints(ctx, progress, "node-tools.sh")
+}
+
+// prints returns the folder that a script of hack prints.
+func prints(ctx context.Context, progress io.Writer, script string) (string, error) {
 	root, err := Root()
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "build-tools.sh"))
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", script))
 	cmd.Stderr = progress
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("building the control plane's programs by hack/build-tools.sh: %w", err)
+		return "", fmt.Errorf("making programs by hack/%s: %w", script, err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// nodeName is the one simulated Node of a plane with workloads.
+// nodeName is the one Node of a plane with workloads, simulated or real.
 const nodeName = "node-1"
 
 // startWorkloads runs what makes workloads move. None of these programs serves
@@ -46,16 +46,14 @@ func (p *Plane) startWorkloads(detached bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.spawn("kube-scheduler", detached,
+	_, err = p.spawn("kube-scheduler", detached,
 		"--kubeconfig="+scheduler.Kubeconfig(),
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--kube-api-qps=1000",
 		"--kube-api-burst=1000",
-	); err != nil {
-		return err
-	}
-	return p.startKwok(detached)
+	)
+	return err
 }
 
 // startKwok runs the simulator of nodes: it keeps the Node ready and plays the
@@ -96,8 +94,10 @@ func (p *Plane) waitForNode(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	if _, err := client.CoreV1().Nodes().Create(ctx, node(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating node %s: %w", nodeName, err)
+	if p.options.Node == "" {
+		if _, err := client.CoreV1().Nodes().Create(ctx, node(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating node %s: %w", nodeName, err)
+		}
 	}
 	return p.until(ctx, "a node that takes pods", func(ctx context.Context) error {
 		return takesPods(ctx, client)

@@ -1,0 +1,392 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/template"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"k8s.io/client-go/kubernetes"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Addresses of a real node. Its network namespace has no other network.
+const (
+	nodeIP     = "10.231.0.1"
+	nodeRouter = "10.231.0.254"
+	podRange   = "10.244.0.0/24"
+	// dnsIP answers nothing: a real node has no DNS.
+	dnsIP = "10.96.0.10"
+)
+
+// containerdSocket is below /run, which is a tmpfs of the namespace.
+const containerdSocket = "/run/containerd/containerd.sock"
+
+// pauseImage is the image of the first container of every Pod.
+const pauseImage = "penstock.local/pause:1"
+
+// nodeFiles are the configuration of the node's programs, by the names of the files.
+var nodeFiles = map[string]string{
+	"cni/10-bridge.conflist": `{"cniVersion":"1.0.0","name":"bridge","plugins":[{"type":"bridge","bridge":"cni0","isGateway":true,"hairpinMode":true,
+"ipam":{"type":"host-local","ranges":[[{"subnet":"{{.PodRange}}"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}
+`,
+	"resolv.conf": "nameserver {{.DNS}}\n",
+	"containerd.toml": `version = 2
+[grpc]
+  address = "{{.Socket}}"
+[plugins."io.containerd.grpc.v1.cri"]
+  # Without CAP_SYS_RESOURCE no process can get a score below ours.
+  restrict_oom_score_adj = true
+  sandbox_image = "{{.Pause}}"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{{.Root}}/usr/lib/cni"
+    conf_dir = "{{.Dir}}/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        BinaryName = "{{.Root}}/usr/sbin/runc"
+        SystemdCgroup = false
+`,
+	"kubelet.yaml": `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+cgroupDriver: cgroupfs
+cgroupRoot: /{{.Cgroup}}
+containerRuntimeEndpoint: unix://{{.Socket}}
+authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: "{{.CA}}"}}
+authorization: {mode: Webhook}
+clusterDNS: [{{.DNS}}]
+clusterDomain: cluster.local
+resolvConf: "{{.Dir}}/resolv.conf"
+failSwapOn: false
+makeIPTablesUtilChains: false
+evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
+imageGCHighThresholdPercent: 100
+maxPods: 200
+`,
+	"kube-proxy.yaml": `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: nftables
+hostnameOverride: {{.Node}}
+clusterCIDR: {{.PodRange}}
+clientConnection: {kubeconfig: "{{.Dir}}/kube-proxy.kubeconfig"}
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+metricsBindAddress: 127.0.0.1:10249
+`,
+}
+
+// kernelSettings are those of the whole machine that kubelet sets. In the namespace each is a
+// file of the plane.
+var kernelSettings = map[string]string{"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1"}
+
+// prepareNode makes network, mounts and files of a real node, in the namespaces of this process.
+func (p *Plane) prepareNode() error {
+	if os.Getpid() != 1 || os.Getenv(isolated) == "" {
+		return errors.New("the process is not in namespaces of its own (see plane.RunIsolated)")
+	}
+	p.hasNode = true
+	if err := p.pki.writeClient("apiserver-kubelet", "kube-apiserver-kubelet", "system:masters"); err != nil {
+		return err
+	}
+	for _, folder := range []string{"cni", "var/lib/kubelet", "var/lib/containerd", "var/log", "kernel"} {
+		if err := os.MkdirAll(filepath.Join(p.dir, folder), 0o755); err != nil {
+			return err
+		}
+	}
+	values := map[string]string{"Dir": p.dir, "Root": p.packages(), "Cgroup": os.Getenv(isolated), "CA": p.pki.file("ca.crt"),
+		"Socket": containerdSocket, "Pause": pauseImage, "PodRange": podRange, "DNS": dnsIP, "Node": nodeName}
+	for file, text := range nodeFiles {
+		var content bytes.Buffer
+		if err := template.Must(template.New(file).Parse(text)).Execute(&content, values); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(p.dir, file), content.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := p.network(); err != nil {
+		return err
+	}
+	return p.mounts()
+}
+
+// network gives the namespace one device with the node's address. Its other end leads nowhere:
+// kernels without dummy devices have veth, too.
+func (p *Plane) network() error {
+	for _, line := range []string{
+		"link add node0 type veth peer name node0-peer",
+		"link set node0-peer up",
+		"addr add " + nodeIP + "/24 dev node0",
+		"link set node0 up",
+		"route add default via " + nodeRouter + " dev node0",
+	} {
+		if err := ip(line); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
+		return err
+	}
+	err := os.WriteFile("/proc/sys/net/bridge/bridge-nf-call-iptables", []byte("1"), 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// mounts puts folders of the plane where the programs write.
+func (p *Plane) mounts() error {
+	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"); err != nil {
+		return fmt.Errorf("mounting /run: %w", err)
+	}
+	if err := os.MkdirAll("/run/netns", 0o755); err != nil {
+		return err
+	}
+	var pairs [][2]string
+	bind := func(from, to string) { pairs = append(pairs, [2]string{from, to}) }
+	bind(filepath.Join(p.dir, "var/lib"), "/var/lib")
+	bind(filepath.Join(p.dir, "var/log"), "/var/log")
+	bind("/var/lib/kubelet", "/var/lib/kubelet")
+	for setting, value := range kernelSettings {
+		file := filepath.Join(p.dir, "kernel", strings.ReplaceAll(setting, "/", "."))
+		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
+			return err
+		}
+		bind(file, "/proc/sys/"+setting)
+	}
+	// runc starts itself again without LD_LIBRARY_PATH: the loader's cache has to know its libraries.
+	known, err := os.ReadFile("/etc/ld.so.conf")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	conf, cache := filepath.Join(p.dir, "ld.so.conf"), filepath.Join(p.dir, "ld.so.cache")
+	if err := os.WriteFile(conf, []byte(string(known)+"\n"+strings.Join(p.libraries(), "\n")+"\n"), 0o644); err != nil {
+		return err
+	}
+	if out, err := exec.Command("ldconfig", "-X", "-f", conf, "-C", cache).CombinedOutput(); err != nil {
+		return fmt.Errorf("ldconfig: %w: %s", err, out)
+	}
+	bind(cache, "/etc/ld.so.cache")
+	for _, pair := range pairs {
+		if err := syscall.Mount(pair[0], pair[1], "", syscall.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mounting %s at %s: %w", pair[0], pair[1], err)
+		}
+	}
+	// Mounts that kubelet makes reach the namespaces of containers.
+	if err := syscall.Mount("", "/var/lib/kubelet", "", syscall.MS_SHARED|syscall.MS_REC, ""); err != nil {
+		return fmt.Errorf("sharing /var/lib/kubelet: %w", err)
+	}
+	return nil
+}
+
+// packages is the folder of the unpacked packages.
+func (p *Plane) packages() string { return filepath.Join(p.options.Node, "root") }
+
+func (p *Plane) libraries() []string {
+	folders, _ := filepath.Glob(filepath.Join(p.packages(), "usr/lib/*-linux-gnu*"))
+	more, _ := filepath.Glob(filepath.Join(p.packages(), "lib/*-linux-gnu*"))
+	return append(folders, more...)
+}
+
+// nodeAPIServerArgs are those of kube-apiserver that a real node needs.
+func (p *Plane) nodeAPIServerArgs() []string {
+	return []string{
+		"--bind-address=0.0.0.0",
+		"--advertise-address=" + nodeIP,
+		"--enable-admission-plugins=NodeRestriction",
+		"--kubelet-client-certificate=" + p.pki.file("apiserver-kubelet.crt"),
+		"--kubelet-client-key=" + p.pki.file("apiserver-kubelet.key"),
+		"--kubelet-preferred-address-types=InternalIP",
+	}
+}
+
+// nodeEnv lets programs find those of the packages, and their libraries.
+func (p *Plane) nodeEnv() []string {
+	return []string{"PATH=" + p.packages() + "/usr/bin:" + p.packages() + "/usr/sbin:" + os.Getenv("PATH"),
+		"LD_LIBRARY_PATH=" + strings.Join(p.libraries(), ":")}
+}
+
+// startNode starts the programs of a real node.
+func (p *Plane) startNode(ctx context.Context) error {
+	if _, err := p.newAccess(filepath.Join(p.dir, "kubelet.kubeconfig"), "system:node:"+nodeName, "system:nodes"); err != nil {
+		return err
+	}
+	if _, err := p.newAccess(filepath.Join(p.dir, "kube-proxy.kubeconfig"), "system:kube-proxy"); err != nil {
+		return err
+	}
+	if err := p.createForNode(ctx); err != nil {
+		return err
+	}
+	for _, program := range nodePrograms() {
+		started, err := p.launchNode(program)
+		if err != nil {
+			return err
+		}
+		p.processes = append(p.processes, started)
+		if program != "containerd" {
+			continue
+		}
+		err = p.until(ctx, "containerd to answer", func(ctx context.Context) error { return p.ctr(ctx, nil, "version") }, started)
+		if err != nil {
+			return err
+		}
+		pause, err := ProgramImage(filepath.Join(p.options.Node, "pause"))
+		if err != nil {
+			return err
+		}
+		if err := p.Import(ctx, pauseImage, pause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launchNode starts one of nodePrograms.
+func (p *Plane) launchNode(program string) (*Process, error) {
+	l := launch{dir: p.dir, name: program, path: filepath.Join(p.options.Node, program), detached: p.options.Detached, env: p.nodeEnv()}
+	switch program {
+	case "containerd":
+		l.path = filepath.Join(p.packages(), "usr/bin/containerd")
+		l.args = []string{"--config", filepath.Join(p.dir, "containerd.toml")}
+	case "kubelet":
+		l.args = []string{"--config=" + filepath.Join(p.dir, "kubelet.yaml"), "--kubeconfig=" + filepath.Join(p.dir, "kubelet.kubeconfig"),
+			"--hostname-override=" + nodeName, "--node-ip=" + nodeIP}
+	case "kube-proxy":
+		l.args = []string{"--config=" + filepath.Join(p.dir, "kube-proxy.yaml")}
+	}
+	return l.start()
+}
+
+// RestartNode kills a program of a real node and starts it again: kubelet, containerd or kube-proxy.
+func (p *Plane) RestartNode(program string) error {
+	for i, running := range p.processes {
+		if running.name != program {
+			continue
+		}
+		if err := running.Kill(); err != nil {
+			return err
+		}
+		started, err := p.launchNode(program)
+		if err != nil {
+			return err
+		}
+		p.processes[i] = started
+		return nil
+	}
+	return fmt.Errorf("no %s runs in %s", program, p.dir)
+}
+
+// volumes is how many volumes there are of each access mode.
+const volumes = 4
+
+// Volume is the folder of a volume of a real node.
+func (p *Plane) Volume(name string) string { return filepath.Join(p.dir, "volumes", name) }
+
+// createForNode creates what kube-proxy may do, a default StorageClass, and volumes of it, which
+// any user of a container may write.
+func (p *Plane) createForNode(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(p.Config())
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if _, err := client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-proxier"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-proxier"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:kube-proxy"}},
+	}, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("granting what kube-proxy needs: %w", err)
+	}
+	const class = "local"
+	if _, err := client.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
+		ObjectMeta:  metav1.ObjectMeta{Name: class, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+		Provisioner: "kubernetes.io/no-provisioner",
+	}, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating the StorageClass: %w", err)
+	}
+	for mode, prefix := range map[corev1.PersistentVolumeAccessMode]string{corev1.ReadWriteOnce: "shared", corev1.ReadWriteOncePod: "single"} {
+		for i := range volumes {
+			name := fmt.Sprintf("%s-%d", prefix, i+1)
+			if err := os.MkdirAll(p.Volume(name), 0o755); err != nil {
+				return fmt.Errorf("making a volume: %w", err)
+			}
+			if err := os.Chmod(p.Volume(name), 0o777); err != nil {
+				return fmt.Errorf("making a volume: %w", err)
+			}
+			if _, err := client.CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{Name: name},
+				Spec: corev1.PersistentVolumeSpec{
+					Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("20Gi")},
+					AccessModes:            []corev1.PersistentVolumeAccessMode{mode},
+					StorageClassName:       class,
+					PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: p.Volume(name), Type: ptr.To(corev1.HostPathDirectory)}},
+				},
+			}, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("creating volume %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Import gives a real node an image under a reference, as if it had been pulled.
+func (p *Plane) Import(ctx context.Context, reference string, image v1.Image) error {
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		return fmt.Errorf("naming an image: %w", err)
+	}
+	reader, writer := io.Pipe()
+	go func() { writer.CloseWithError(tarball.Write(tag, image, writer)) }()
+	defer reader.Close()
+	return p.ctr(ctx, reader, "images", "import", "-")
+}
+
+// ctr runs containerd's own client.
+func (p *Plane) ctr(ctx context.Context, stdin io.Reader, args ...string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(p.packages(), "usr/bin/ctr"), append([]string{"-a", containerdSocket, "-n", "k8s.io"}, args...)...)
+	cmd.Env, cmd.Stdin = append(os.Environ(), p.nodeEnv()...), stdin
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// stopNode ends what runs in the namespaces beside this process, and takes away what was mounted
+// there, so that the folder can be removed.
+func (p *Plane) stopNode() error {
+	// From the first process of a namespace it reaches all others there, and none outside. An
+	// error means that there are none.
+	_ = syscall.Kill(-1, syscall.SIGKILL)
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("reading the mounts: %w", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(table)), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		path := strings.Fields(lines[i])[4]
+		if strings.HasPrefix(path, p.dir+"/") || path == "/run" || strings.HasPrefix(path, "/var/lib") || strings.HasPrefix(path, "/run/") {
+			if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
+				return fmt.Errorf("unmounting %s: %w", path, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+//go:build integration
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/penstock-project/penstock/test/framework/plane"
+)
+
+// tools is the folder of the node's programs.
+var tools string
+
+func TestMain(m *testing.M) {
+	plane.Hold()
+	os.Exit(run(m))
+}
+
+// run runs the tests in namespaces of their own, which end with them.
+func run(m *testing.M) int {
+	if err := plane.Isolates(); err != nil {
+		if os.Getenv("PENSTOCK_NAMESPACES") == "required" {
+			return failed(err)
+		}
+		fmt.Printf("skipped: %v; PENSTOCK_NAMESPACES=required makes this a failure\n", err)
+		return 0
+	}
+	var err error
+	if tools, err = plane.NodeTools(context.Background(), os.Stderr); err != nil {
+		return failed(err)
+	}
+	status, err := plane.RunIsolated(m.Run)
+	if err != nil {
+		return failed(err)
+	}
+	return status
+}
+
+func failed(err error) int {
+	fmt.Fprintln(os.Stderr, "error:", err)
+	return 1
+}
