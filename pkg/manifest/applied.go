@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -22,10 +23,12 @@ import (
 //   - Webhook configurations, CustomResourceDefinition, APIService: a caBundle that is a
 //     placeholder belongs to the controller that injects it.
 //   - PersistentVolumeClaim: an empty volumeName belongs to the controller that binds it.
-//   - Deployment, DaemonSet: the annotation by which the controller counts templates.
+//   - Deployment, DaemonSet: the annotation by which the controller counts templates. The one by which
+//     a Deployment is told to go back to an earlier template: its controller obeys, so that another
+//     template runs than the one of the manifest, and removes it.
 func Applied(id ID, raw []byte) ([]byte, error) {
-	form, marker := formOf(id)
-	if form == nil || !bytes.Contains(raw, []byte(`"`+marker+`"`)) {
+	form, markers := formOf(id)
+	if form == nil || !slices.ContainsFunc(markers, func(marker string) bool { return bytes.Contains(raw, []byte(`"`+marker+`"`)) }) {
 		return raw, nil
 	}
 	var object map[string]any
@@ -39,25 +42,26 @@ func Applied(id ID, raw []byte) ([]byte, error) {
 }
 
 // formOf returns how objects of a kind are brought into the form in which they are applied,
-// and a field or key without which there is nothing to do. The function changes the object,
+// and fields or keys without which there is nothing to do. The function changes the object,
 // and is true when it did.
-func formOf(id ID) (form func(map[string]any) bool, marker string) {
+func formOf(id ID) (form func(map[string]any) bool, markers []string) {
+	annotations := func(keys ...string) (func(map[string]any) bool, []string) { return dropAnnotations(keys), keys }
 	switch id.GroupKind().String() {
 	case "Secret":
-		return foldStringData, "stringData"
+		return foldStringData, []string{"stringData"}
 	case "ClusterRole.rbac.authorization.k8s.io":
-		return dropAggregatedRules, "aggregationRule"
+		return dropAggregatedRules, []string{"aggregationRule"}
 	case "ValidatingWebhookConfiguration.admissionregistration.k8s.io", "MutatingWebhookConfiguration.admissionregistration.k8s.io",
 		"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io":
-		return dropPlaceholders, "caBundle"
+		return dropPlaceholders, []string{"caBundle"}
 	case "PersistentVolumeClaim":
-		return dropEmptyVolumeName, "volumeName"
+		return dropEmptyVolumeName, []string{"volumeName"}
 	case "Deployment.apps":
-		return dropAnnotation("deployment.kubernetes.io/revision"), "deployment.kubernetes.io/revision"
+		return annotations("deployment.kubernetes.io/revision", "deprecated.deployment.rollback.to")
 	case "DaemonSet.apps":
-		return dropAnnotation("deprecated.daemonset.template.generation"), "deprecated.daemonset.template.generation"
+		return annotations("deprecated.daemonset.template.generation")
 	}
-	return nil, ""
+	return nil, nil
 }
 
 // foldStringData does what the API server does with stringData: it wins over data. A Secret
@@ -185,14 +189,14 @@ func dropEmptyVolumeName(claim map[string]any) bool {
 
 // dropAnnotation leaves an annotation to the controller that counts by it. A manifest has one
 // when it was exported from a cluster.
-func dropAnnotation(key string) func(map[string]any) bool {
+func dropAnnotations(keys []string) func(map[string]any) bool {
 	return func(object map[string]any) bool {
 		metadata, _ := object["metadata"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
-		if _, has := annotations[key]; !has {
-			return false
+		before := len(annotations)
+		for _, key := range keys {
+			delete(annotations, key)
 		}
-		delete(annotations, key)
-		return true
+		return len(annotations) < before
 	}
 }

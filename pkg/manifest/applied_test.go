@@ -54,6 +54,10 @@ func TestApplied(t *testing.T) {
 		"a volume":   {"asked for", ID{Kind: "PersistentVolumeClaim"}, `{"spec":{"volumeName":"pv"}}`, `{"spec":{"volumeName":"pv"}}`},
 		"revision": {"exported", ID{Group: "apps", Kind: "Deployment"}, `{"metadata":{"annotations":{"a":"b","deployment.kubernetes.io/revision":"3"}}}`,
 			`{"metadata":{"annotations":{"a":"b"}}}`},
+		"rollback": {"its controller would run another template", ID{Group: "apps", Kind: "Deployment"}, `{"metadata":{"annotations":{"a":"b","deprecated.deployment.rollback.to":"1"}}}`,
+			`{"metadata":{"annotations":{"a":"b"}}}`},
+		"template": {"exported", ID{Group: "apps", Kind: "DaemonSet"}, `{"metadata":{"annotations":{"a":"b","deprecated.daemonset.template.generation":"3"}}}`,
+			`{"metadata":{"annotations":{"a":"b"}}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -37,6 +37,8 @@ func TestDoor(t *testing.T) {
 	})
 	t.Run("Manifests", func(t *testing.T) { d.in(t).manifests() })
 	t.Run("Governed", func(t *testing.T) { d.in(t).governed() })
+	t.Run("Deputy", func(t *testing.T) { d.in(t).deputy() })
+	t.Run("Owners", func(t *testing.T) { d.in(t).owners() })
 	t.Run("Subresources", func(t *testing.T) { d.in(t).subresources() })
 	t.Run("InstallLevels", func(t *testing.T) { d.in(t).installLevels() })
 	t.Run("Threats", func(t *testing.T) { d.in(t).threats() })
