@@ -151,7 +151,10 @@ func contentOf(file map[string]any) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unpacking a file: %w", err)
 		}
-		return io.ReadAll(io.LimitReader(unpacked, maxFileBytes))
+		// A larger file is known by its compressed content: two that begin alike are not the same.
+		if plain, err := io.ReadAll(io.LimitReader(unpacked, maxFileBytes+1)); err != nil || len(plain) <= maxFileBytes {
+			return plain, err
+		}
 	}
 	return content, nil
 }
