@@ -46,6 +46,7 @@ func TestPenstock(t *testing.T) {
 	all.Go(func() { w.run("OwnProfile", ownProfile) })
 	all.Go(func() { w.group("Kubectl", kubectlScenarios()) })
 	all.Go(func() { w.group("Rollout", rolloutScenarios()) })
+	all.Go(func() { w.group("Answers", answerScenarios()) })
 	all.Go(func() { w.group("Real", map[string]scenario{"CertManager": certManager}) })
 	all.Wait()
 	// Alone, after all that makes requests.

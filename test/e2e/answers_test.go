@@ -1,0 +1,277 @@
+//go:build integration
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/client/advice"
+	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/plugin"
+	"github.com/penstock-project/penstock/test/framework/poll"
+)
+
+// answerCase is an extension for which why gives a reason, and what the command of the reference does then.
+type answerCase struct {
+	// have brings the extension into the case.
+	have func(a *answers)
+	// example replaces the names of the example in the command.
+	example []string
+	// says is what a command prints that changes nothing.
+	says string
+	// solved waits until the case is over. Nil: the command shows it, and a person decides.
+	solved func(a *answers)
+}
+
+// answers is one case.
+type answers struct {
+	sharedPlane
+	// name is that of the extension and of its namespace.
+	name string
+	// revision is the one that why is about.
+	revision string
+	// folder has manifests that the cluster accepts.
+	folder string
+}
+
+func (a *answers) create(d draft) {
+	a.t.Helper()
+	a.revision = d.Name
+	a.MustKubectlInput(d.String(), "create", "-f", "-")
+}
+
+func (a *answers) rev(number int) draft { return revision(a.name, number) }
+
+func (a *answers) settings(data ...string) object { return configMap(a.name, "settings", data...) }
+
+// deployed waits for a revision.
+func deployed(number int) func(*answers) {
+	return func(a *answers) { a.succeeded(fmt.Sprintf("%s-%d", a.name, number)) }
+}
+
+// deletes deletes the revision of a case.
+func (a *answers) deletes() { a.MustKubectl("delete", "cer", a.revision, "--wait=false") }
+
+func (a *answers) isGone() { a.gone("cer/" + a.revision) }
+
+func answerCases() map[string]answerCase {
+	return map[string]answerCase{
+		"Paused": {
+			have: func(a *answers) {
+				a.create(a.rev(1).Phase("all", a.settings("x=1")))
+				a.succeeded(a.revision)
+				a.MustKubectl("patch", "cer", a.revision, "--type=merge", "-p", `{"spec":{"lifecycleState":"Paused"}}`)
+			},
+			solved: func(a *answers) {
+				a.condition(a.revision, "Available", "True")
+				a.value("Active", ".spec.lifecycleState", "cer/"+a.revision)
+			},
+		},
+		"Proposed": {
+			have: func(a *answers) {
+				a.roll(a.rev(1).Phase("all", a.settings("x=1")))
+				a.create(a.rev(2).Phase("all", a.settings("x=2")).With("lifecycleState", "Paused"))
+			},
+			solved: deployed(2),
+		},
+		"Collision": {
+			have: func(a *answers) {
+				a.MustKubectlInput(configMap(a.name, "taken", "x=theirs").String(), "create", "-f", "-")
+				a.create(a.rev(1).Phase("all", configMap(a.name, "taken", "x=1")))
+			},
+			solved: deployed(2),
+		},
+		"ApplyRejected": {
+			have: func(a *answers) {
+				service := manifest("v1", "Service", a.name, "web")
+				service["spec"] = map[string]any{"ports": []any{map[string]any{"port": 70000}}}
+				a.create(a.rev(1).Phase("all", service))
+			},
+			solved: deployed(2),
+		},
+		"KindDefinedLater": {
+			have: func(a *answers) {
+				a.create(a.rev(1).Phase("first", instance("Skiff", a.name, "one")).Phase("later", definition("Skiff")))
+			},
+			solved: deployed(2),
+		},
+		"KindNotServed": {
+			have: func(a *answers) { a.create(a.rev(1).Phase("all", instance("Shoal", a.name, "one"))) },
+			says: "configmaps",
+			solved: func(a *answers) {
+				a.MustKubectlInput(definition("Shoal").String(), "create", "-f", "-")
+				a.succeeded(a.revision)
+			},
+		},
+		"ProbeFailed": {
+			have: func(a *answers) {
+				server := deployment(a.name, "server", "example.com/server:v1")
+				a.roll(a.rev(1).Phase("all", server))
+				nowhere := deployment(a.name, "server", "example.com/server:v2")
+				nowhere["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"nowhere": "yes"}
+				a.create(a.rev(2).Phase("all", nowhere))
+			},
+			solved: deployed(3),
+		},
+		"BudgetExceeded": {
+			have: func(a *answers) {
+				a.roll(a.rev(1).Phase("all", a.settings("x=1"), configMap(a.name, "more", "x=1")))
+				a.create(a.rev(2).Phase("all"))
+				a.revision = a.name + "-1"
+			},
+			says:   "ConfigMap",
+			solved: func(a *answers) { a.gone("configmap/settings", "--namespace="+a.name) },
+		},
+		"InstancesExist": {
+			have: func(a *answers) {
+				a.create(a.rev(1).Phase("all", definition("Islet")))
+				a.succeeded(a.revision)
+				a.MustKubectlInput(instance("Islet", a.name, "theirs").String(), "create", "-f", "-")
+				a.deletes()
+			},
+			says:   "CustomResourceDefinition",
+			solved: (*answers).isGone,
+		},
+		"NotEmpty": {
+			have: func(a *answers) {
+				inside := a.name + "-inside"
+				a.create(a.rev(1).Phase("all", manifest("v1", "Namespace", "", inside)))
+				a.succeeded(a.revision)
+				a.MustKubectlInput(deployment(inside, "theirs", "example.com/theirs:v1").String(), "create", "-f", "-")
+				a.deletes()
+			},
+			says:   "Namespace",
+			solved: (*answers).isGone,
+		},
+		"Contested": {
+			have: func(a *answers) {
+				a.create(a.rev(1).Phase("all", a.settings("x=1")))
+				a.succeeded(a.revision)
+				for range 6 {
+					a.value("1", ".data.x", "configmap/settings", "--namespace="+a.name)
+					a.MustKubectl("patch", "configmap", "settings", "--namespace="+a.name, "--type=merge", "-p", `{"data":{"x":"theirs"}}`)
+				}
+			},
+			says: "ConfigMap",
+		},
+		"Terminating": {
+			have: func(a *answers) {
+				a.create(a.rev(1).Phase("all", a.settings("x=1")))
+				a.succeeded(a.revision)
+				in := "--namespace=" + a.name
+				a.MustKubectl("patch", "configmap", "settings", in, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+				a.MustKubectl("delete", "configmap", "settings", in, "--wait=false")
+			},
+			example: []string{"widget example", "configmap settings", "--namespace default", "--namespace answer-terminating"},
+			solved:  func(a *answers) { a.condition(a.revision, "Available", "True") },
+		},
+		"TargetUnavailable": {
+			have: func(a *answers) {
+				a.create(a.rev(1).Phase("all", a.settings("x=1")).With("targetRef", map[string]any{"name": "nowhere"}))
+			},
+		},
+	}
+}
+
+// answerScenarios are the reasons of the reference that are cheap to have: the command that it prints is
+// run against the case, as it stands there, and helps.
+func answerScenarios() map[string]scenario {
+	scenarios := map[string]scenario{}
+	for reason, one := range answerCases() {
+		scenarios[reason] = func(w sharedPlane) { w.answer(reason, one) }
+	}
+	return scenarios
+}
+
+func (w sharedPlane) answer(reason string, one answerCase) {
+	a := &answers{sharedPlane: w, name: w.namespace("answer-" + strings.ToLower(reason)), folder: w.t.TempDir()}
+	if err := os.WriteFile(filepath.Join(a.folder, "all.yaml"), []byte(configMap(a.name, "good", "x=1").String()), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	one.have(a)
+	given := a.why(reason)
+	documented := strings.NewReplacer(append(one.example, "argocd-2", a.revision, "argocd", a.name, "./manifests", a.folder)...).Replace(commandOf(w.t, reason))
+	w.says(a.line(documented), one.says)
+	if given.Command != "" && given.Command != documented {
+		a.line(given.Command) // of the message
+	}
+	if one.solved != nil {
+		one.solved(a)
+	}
+	for number := 3; number > 0; number-- {
+		w.MustKubectl("delete", "cer", fmt.Sprintf("%s-%d", a.name, number), "--ignore-not-found", poll.TimeoutFlag)
+	}
+}
+
+// why waits until the plugin gives a reason.
+func (a *answers) why(reason string) advice.Advice {
+	a.t.Helper()
+	var found advice.Advice
+	var last string
+	err := poll.Until(a.t.Context(), func(context.Context) bool {
+		out := plugin.User{Kubeconfig: a.Kubeconfig()}.Run(a.t, "kubectl penstock why "+a.name+" -o json")
+		var all []advice.Advice
+		last = out.String()
+		if err := json.Unmarshal([]byte(out.Stdout), &all); err != nil {
+			return false
+		}
+		for _, one := range all {
+			if one.Reason == reason {
+				found = one
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		a.t.Fatalf("why does not say %s: %v\n%s", reason, err, last)
+	}
+	return found
+}
+
+// line runs a line that is printed for people, and returns what it printed.
+func (a *answers) line(line string) string {
+	a.t.Helper()
+	if strings.HasPrefix(line, "kubectl penstock ") {
+		out := a.types(0, line)
+		return out.Stdout + out.Stderr
+	}
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 { // within quotes
+			words = append(words, part)
+			continue
+		}
+		words = append(words, strings.Fields(part)...)
+	}
+	return a.MustKubectl(words[1:]...)
+}
+
+// commandOf is the first command of a reason of revisions in the reference.
+func commandOf(t *testing.T, reason string) string {
+	t.Helper()
+	root, err := plane.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(root, "docs", "reference", "reasons.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(content), "## Of revisions\n\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) == 7 && strings.TrimSpace(cells[1]) == "`"+reason+"`" {
+			command, _, _ := strings.Cut(strings.TrimSpace(cells[5]), "<br>")
+			return strings.Trim(command, "`")
+		}
+	}
+	t.Fatalf("the reference does not have the reason %s", reason)
+	return ""
+}
