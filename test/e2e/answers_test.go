@@ -9,12 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"github.com/penstock-project/penstock/pkg/client/advice"
-	"github.com/penstock-project/penstock/test/framework/plane"
 	"github.com/penstock-project/penstock/test/framework/plugin"
 	"github.com/penstock-project/penstock/test/framework/poll"
+	"github.com/penstock-project/penstock/test/framework/reference"
 )
 
 // answerCase is an extension for which why gives a reason, and what the command of the reference does then.
@@ -196,7 +195,7 @@ func (w sharedPlane) answer(reason string, one answerCase) {
 	}
 	one.have(a)
 	given := a.why(reason)
-	documented := strings.NewReplacer(append(one.example, "argocd-2", a.revision, "argocd", a.name, "./manifests", a.folder)...).Replace(commandOf(w.t, reason))
+	documented := strings.NewReplacer(append(one.example, "argocd-2", a.revision, "argocd", a.name, "./manifests", a.folder)...).Replace(reference.Commands(w.t, "reasons.md", "Of revisions", reason)[0])
 	w.says(a.line(documented), one.says)
 	if given.Command != "" && given.Command != documented {
 		a.line(given.Command) // of the message
@@ -242,36 +241,5 @@ func (a *answers) line(line string) string {
 		out := a.types(0, line)
 		return out.Stdout + out.Stderr
 	}
-	var words []string
-	for i, part := range strings.Split(line, "'") {
-		if i%2 == 1 { // within quotes
-			words = append(words, part)
-			continue
-		}
-		words = append(words, strings.Fields(part)...)
-	}
-	return a.MustKubectl(words[1:]...)
-}
-
-// commandOf is the first command of a reason of revisions in the reference.
-func commandOf(t *testing.T, reason string) string {
-	t.Helper()
-	root, err := plane.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(filepath.Join(root, "docs", "reference", "reasons.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(content), "## Of revisions\n\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	for line := range strings.Lines(table) {
-		if cells := strings.Split(line, "|"); len(cells) == 7 && strings.TrimSpace(cells[1]) == "`"+reason+"`" {
-			command, _, _ := strings.Cut(strings.TrimSpace(cells[5]), "<br>")
-			return strings.Trim(command, "`")
-		}
-	}
-	t.Fatalf("the reference does not have the reason %s", reason)
-	return ""
+	return a.MustKubectl(reference.Words(line)[1:]...)
 }

@@ -23,6 +23,7 @@ func conformInstall() map[string]scenario {
 		"Restored":         restored,
 		"NamespaceAppears": namespaceAppears,
 		"ConflictRemoved":  conflictRemoved,
+		"ConflictAdopted":  conflictAdopted,
 		"CatalogDeleted":   catalogDeleted,
 		"AccessControl":    accessControl,
 		"Deprecation":      deprecation,
@@ -106,6 +107,7 @@ func samePriority(w shared) {
 	w.awaitExtension(w.name, "it is told that two have it", is(
 		fmt.Sprintf("Progressing=True/Retrying: found bundles for package %q in multiple catalogs with the same priority [%s-a %s-b]", w.name, w.name, w.name),
 		"Installed=False/Failed: No bundle installed", "Ready=False/Unresolved: give one of the catalogs a higher priority", "Stalled=True/Unresolved"))
+	w.says(w.answers(w.admin(), w.name, "Unresolved"), "give one of the catalogs a higher priority")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "selector: {matchLabels: {olm.operatorframework.io/metadata.name: "+w.name+"-b}}"))
 	w.awaitExtension(w.name, "it is installed from the one that is selected", installed("1.0.0"))
 }
@@ -124,6 +126,7 @@ func watchNamespace(w shared) {
 		w.t.Helper()
 		w.awaitExtension(pkg, why, is("Progressing=False/InvalidConfiguration: "+fmt.Sprintf("error for resolved bundle %q with version %q: invalid ClusterExtension configuration: invalid configuration: ", pkg+".v1.0.0", "1.0.0"),
 			"Progressing=False/InvalidConfiguration: "+why, "Installed=False/Failed", "Ready=False/InvalidConfiguration"))
+		w.says(w.answers(w.admin(), pkg, "InvalidConfiguration"), "no changes made")
 	}
 	w.apply(alice, single, w.extend(single, single))
 	w.apply(alice, own, w.extend(own, own))
@@ -242,6 +245,17 @@ func conflictRemoved(w shared) {
 	w.awaitExtension(w.name, "it collides", is("Progressing=True/Retrying: revision object collisions in phase", "Progressing=True/Retrying: Deployment "+w.name+"/"+w.name,
 		"Installed=False/Failed", "Ready=False/Collision", "Stalled=True/Collision"))
 	w.MustKubectl("-n", w.name, "delete", "deployment", w.name)
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+}
+
+// ConflictAdopted: or until the extension may take it over, by the command of the reference.
+func conflictAdopted(w shared) {
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
+	w.MustKubectl("-n", w.name, "create", "configmap", w.name+"-config", "--from-literal=text=theirs")
+	alice := w.installer()
+	w.apply(alice, w.name, w.extend(w.name, w.name))
+	w.awaitExtension(w.name, "it collides", is("Ready=False/Collision"))
+	w.says(w.answers(alice, w.name, "Collision"), "annotated")
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 }
 

@@ -114,6 +114,7 @@ func unsafeDefinition(w shared) {
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.1"))
 	w.awaitExtension(w.name, "1.0.1 is refused", is(fmt.Sprintf("Progressing=True/Retrying: error for resolved bundle %q with version %q", w.name+".v1.0.1", "1.0.1"),
 		"Progressing=True/Retrying: color", "Installed=True/Succeeded", "Ready=False/UnsafeDefinitions: color", "Stalled=True/UnsafeDefinitions"))
+	w.says(w.answers(w.admin(), w.name, "UnsafeDefinitions"), "1.0.1", "color")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.1", "install: {preflight: {crdUpgradeSafety: {enforcement: None}}}"))
 	w.awaitExtension(w.name, "1.0.1 is installed", installed("1.0.1"))
 }

@@ -66,6 +66,7 @@ func objectOfOthers(w shared) {
 	mallory := w.person("mallory", mayWrite+strings.Replace(mayInstall, everything, rest, 1))
 	w.apply(mallory, w.name, w.extend(w.name, w.name, "penstock.dev/collision-protection: None"))
 	w.awaitExtension(w.name, "mallory may not take it", all(is("Ready=False/Denied"), deniedTo(mallory.name, "patch configmaps "+w.name+"/"+object)))
+	w.says(w.answers(w.admin(), w.name, "Denied"), "patch configmaps "+w.name+"/"+object)
 	if after := shown(); after != before {
 		w.t.Errorf("the object is %s, want %s", after, before)
 	}
@@ -101,6 +102,7 @@ spec:
 	mallory := w.author("mallory")
 	w.apply(mallory, owned, w.extend(owned, w.name))
 	w.awaitExtension(owned, "it is another's", is("Ready=False/NameTaken: "+owned+"-1 has another owner"))
+	w.says(w.answers(w.admin(), owned, "NameTaken"), "Succeeded", "admin")
 	w.apply(mallory, w.name, w.extend(w.name, w.name, "penstock.dev/upgrade-approval: Manual"))
 	w.awaitExtension(w.name, "nothing is proposed", is("Ready=False/NameTaken: "+w.name+"-1 was not made for this ClusterExtension"))
 	w.apply(mallory, w.name, w.extend(w.name, w.name))

@@ -12,7 +12,7 @@ func freeze(s scenario) {
 	s.Is("configmap/settings", ".data.x", "1")
 	s.Says(s.types(3, `freeze --reason "me too"`), "by admin: the year ends")
 
-	s.types(0, "unfreeze")
+	s.types(0, s.command("Of revisions", "Frozen"))
 	s.succeeds("cer/freeze-2")
 	s.Is("configmap/settings", ".data.x", "2")
 }

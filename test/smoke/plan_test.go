@@ -38,7 +38,7 @@ func plan(s scenario) {
 	s.Says(s.runs(3, "plan approve rebalance --hash sha256:0"), "read it again")
 
 	// Execute, in the name of the profile.
-	s.Says(s.types(0, "plan approve rebalance --comment CHG-4711 --wait"), "Approve plan rebalance", "✓ configure-descheduler", "rebalance: Completed")
+	s.Says(s.types(0, s.command("Of plans", "ReviewRequired")+" --comment CHG-4711 --wait"), "Approve plan rebalance", "✓ configure-descheduler", "rebalance: Completed")
 	s.Is("configplan/rebalance", ".status.phase", "Completed")
 	interval("60")
 	s.Says(there.JSON(descheduler), "hco.kubevirt.io/governed-by")
@@ -49,6 +49,11 @@ func plan(s scenario) {
 	interval("900")
 	there.PatchAs("mallory", descheduler, `{"spec":{"deschedulingIntervalSeconds":60}}`)
 	s.Becomes("configplan/rebalance", ".status.phase", "Completed")
+
+	there.PatchAs("mallory", descheduler, `{"spec":{"deschedulingIntervalSeconds":900}}`)
+	s.Becomes("configplan/rebalance", ".status.phase", "Drifted")
+	s.Says(s.types(0, s.command("Of plans", "ConfigurationDrifted")), "✓ configure-descheduler", "rebalance: Completed")
+	interval("60")
 
 	// Undo is a plan to be read, too.
 	s.runs(0, "plan undo rebalance --run 1")

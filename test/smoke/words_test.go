@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/objects"
 	"github.com/penstock-project/penstock/test/framework/plugin"
 	"github.com/penstock-project/penstock/test/framework/poll"
+	"github.com/penstock-project/penstock/test/framework/reference"
 )
 
 // The words that scenarios are written in, beyond those of package client.
@@ -49,6 +50,12 @@ func (s scenario) succeeds(revision string) {
 func (s scenario) types(code int, line string) string {
 	s.t.Helper()
 	return s.typesAs(plugin.User{Input: plugin.Yes{}}, code, line)
+}
+
+// command is what the reference prints for a reason, without the name of the plugin.
+func (s scenario) command(heading, reason string) string {
+	s.t.Helper()
+	return strings.TrimPrefix(reference.Commands(s.t, "reasons.md", heading, reason)[0], "kubectl penstock ")
 }
 
 // runs is types without a terminal: nobody is asked.

@@ -98,3 +98,26 @@ func TestRights(t *testing.T) {
 		}
 	}
 }
+
+// TestTakesOver: an annotation for collision protection counts for a revision that is held up, when it
+// allows more. What is installed, and an adoption that may take everything, stay as they are.
+func TestTakesOver(t *testing.T) {
+	const prevent, ifNoController, none = olmv1alpha1.CollisionProtectionPrevent, olmv1alpha1.CollisionProtectionIfNoController, olmv1alpha1.CollisionProtectionNone
+	for _, tc := range []struct {
+		has, asked olmv1alpha1.CollisionProtection
+		succeeded  bool
+		want       bool
+	}{
+		{prevent, ifNoController, false, true}, {"", ifNoController, false, true}, {ifNoController, none, false, true},
+		{prevent, prevent, false, false}, {"", prevent, false, false}, {none, prevent, false, false}, {none, ifNoController, false, false},
+		{prevent, none, true, false},
+	} {
+		r := &olmv1alpha1.ClusterExtensionRevision{Spec: olmv1alpha1.ClusterExtensionRevisionSpec{CollisionProtection: tc.has}}
+		if tc.succeeded {
+			r.Status.Conditions = []metav1.Condition{{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue}}
+		}
+		if got := takesOver(r, &wish{Collision: tc.asked}); got != tc.want {
+			t.Errorf("%+v: got %t", tc, got)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -153,7 +155,7 @@ func (v *visit) leave(ctx context.Context) error {
 //  5. The newest revision is not made of the same.
 //  6. In whose name.
 //  7. The objects, judged.
-//  8. The newest revision has not the same content.
+//  8. The newest revision has not the same content, or may not take over what the wish takes over.
 //  9. The next revision, or a proposal; of the release, when Helm applies it.
 func (v *visit) advance(ctx context.Context) *halt {
 	if stopped := v.findRevisions(ctx); stopped != nil {
@@ -207,7 +209,7 @@ func (v *visit) make(ctx context.Context, wish *wish) *halt {
 	if stopped != nil {
 		return stopped
 	}
-	if newest := v.newest(); newest != nil && may && content.isIn(newest) {
+	if newest := v.newest(); newest != nil && may && content.isIn(newest) && !takesOver(newest, wish) {
 		v.rendered.forget(v.extension.Name)
 		return v.keep(ctx, newest, wish.of(content))
 	}
@@ -215,6 +217,15 @@ func (v *visit) make(ctx context.Context, wish *wish) *halt {
 		return v.apply(ctx, name, wish.of(content), content)
 	}
 	return v.create(ctx, name, wish.of(content), content)
+}
+
+// takesOver tells whether a wish may take over more objects than a revision that has not succeeded. So the
+// annotation for collision protection counts for a revision that is held up by a collision, and makes no
+// further revision of what is installed.
+func takesOver(revision *olmv1alpha1.ClusterExtensionRevision, wish *wish) bool {
+	strength := []olmv1alpha1.CollisionProtection{olmv1alpha1.CollisionProtectionPrevent, olmv1alpha1.CollisionProtectionIfNoController, olmv1alpha1.CollisionProtectionNone}
+	has := cmp.Or(revision.Spec.CollisionProtection, olmv1alpha1.CollisionProtectionPrevent)
+	return !hasSucceeded(revision) && slices.Index(strength, wish.Collision) > slices.Index(strength, has)
 }
 
 // findRevisions reads the revisions of the chain of this name. Those of somebody else are not

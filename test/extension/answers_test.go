@@ -1,0 +1,40 @@
+//go:build integration
+
+package extension_test
+
+import (
+	"strings"
+
+	"github.com/penstock-project/penstock/test/framework/plugin"
+	"github.com/penstock-project/penstock/test/framework/reference"
+)
+
+// admin may do everything.
+func (w shared) admin() person {
+	w.t.Helper()
+	return person{Access: w.User("admin", "system:masters"), name: "admin"}
+}
+
+// answers runs the last command that the reference has for a reason of an extension, as it stands there
+// with the name of the extension, and returns what it printed. An editor changes nothing.
+func (w shared) answers(who person, name, reason string) string {
+	w.t.Helper()
+	page, heading := "clusterextension-status.md", "Reasons of Ready"
+	if reason == "Collision" {
+		page, heading = "reasons.md", "Of revisions"
+	}
+	commands := reference.Commands(w.t, page, heading, reason)
+	command := strings.ReplaceAll(commands[len(commands)-1], "argocd", name)
+	if strings.HasPrefix(command, "kubectl penstock ") {
+		out := plugin.User{Kubeconfig: who.Kubeconfig()}.Run(w.t, command)
+		if out.ExitCode > 1 { // 1 says that somebody has to act
+			w.t.Errorf("reason %s: %s", reason, out)
+		}
+		return out.Stdout + out.Stderr
+	}
+	out := who.KubectlEnv([]string{"KUBE_EDITOR=true"}, "", reference.Words(command)[1:]...)
+	if out.ExitCode != 0 {
+		w.t.Errorf("reason %s: %s", reason, out)
+	}
+	return out.Stdout + out.Stderr
+}
