@@ -51,6 +51,7 @@ func TestGate(t *testing.T) {
 	revision := 1
 	for range trips {
 		w.toHelm(revision, before)
+		w.keepFromHelm()
 		revision++
 		w.fromHelm(revision, before)
 	}
@@ -173,6 +174,33 @@ func (w *shared) fromHelm(revision int, before map[string]string) {
 // else's.
 func takenBack(r *olmv1alpha1.ClusterExtensionRevision) bool {
 	return succeeded(r) && r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] != ""
+}
+
+// keepFromHelm: Helm takes nothing from an extension in a namespace that protects its objects, neither
+// without collision protection nor by the marks of Helm.
+func (w *shared) keepFromHelm() {
+	w.t.Helper()
+	name, kept := w.name+"-taker", w.name+"-kept"
+	w.MustKubectlInput(fmt.Sprintf(`{apiVersion: v1, kind: List, items: [
+{apiVersion: v1, kind: Namespace, metadata: {name: %[1]s, labels: {policy.penstock.dev/protect: "true"}}},
+{apiVersion: olm.operatorframework.io/v1alpha1, kind: ClusterExtensionRevision, metadata: {name: %[1]s-1}, spec: {revision: 1, phases: [{name: all, objects: [
+  {object: {apiVersion: v1, kind: ConfigMap, metadata: {name: %[2]s, namespace: %[1]s}, data: {of: keeper}}}]}]}}]}`, kept, name), "apply", "--server-side", "-f", "-")
+	w.awaitRevision(kept+"-1", "it was rolled out", succeeded)
+	w.MustKubectl("-n", kept, "annotate", "--overwrite", "configmap", name, "meta.helm.sh/release-name="+name, "meta.helm.sh/release-namespace="+w.name)
+	uid := w.MustKubectl("-n", kept, "get", "configmap", name, "-o", "jsonpath={.metadata.uid}")
+	ref := w.pushFiles("charts/"+name, map[string]string{
+		"Chart.yaml":          "apiVersion: v2\nname: taker\nversion: 1.0.0\n",
+		"templates/kept.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: " + kept + "}\ndata: {of: taker}\n",
+	})
+	root := w.person("root", "- {apiGroups: [\"\"], resources: [configmaps], verbs: [\"*\"]}\n- {apiGroups: [olm.operatorframework.io], resources: [\"*\"], verbs: [\"*\"]}\n")
+	w.apply(root, name, fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s, annotations: {penstock.dev/collision-protection: None}}, spec: {namespace: %s, source: {sourceType: Chart, chart: {ref: %q}}}}", name, w.name, ref))
+	w.awaitExtension(name, "the object is protected", func(e *extension.Extension) bool {
+		return strings.Contains(message(e, "Progressing"), "its namespace protects objects of extensions")
+	})
+	w.MustKubectl("delete", "clusterextension", name, "--wait=false")
+	if now := w.MustKubectl("-n", kept, "get", "configmap", name, "-o", "jsonpath={.metadata.uid} {.data.of}"); now != uid+" keeper" {
+		w.t.Errorf("the object is %s, not %s of keeper", now, uid)
+	}
 }
 
 // reopen restarts the server with other flags.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/kube"
@@ -12,14 +13,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
@@ -29,15 +33,24 @@ type cluster struct {
 	config    *rest.Config
 	discovery discovery.CachedDiscoveryInterface
 	mapper    meta.RESTMapper
+	// namespaces say which objects of other extensions are protected.
+	namespaces corev1client.NamespaceInterface
 }
+
+// managerPrefix begins the names of the field managers of chains.
+const managerPrefix = "penstock/"
 
 func newCluster(config *rest.Config) (*cluster, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting Helm to the cluster: %w", err)
 	}
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting Helm to the cluster: %w", err)
+	}
 	cached := memory.NewMemCacheClient(client)
-	return &cluster{config: config, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached)}, nil
+	return &cluster{config: config, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached), namespaces: core.Namespaces()}, nil
 }
 
 // getter leads Helm's client to the cluster for one action: its requests end with the context,
@@ -92,6 +105,7 @@ func bounded(ctx context.Context, next http.RoundTripper) roundTrip {
 type upgrade struct {
 	client          *kube.Client
 	current, target kube.ResourceList
+	namespaces      corev1client.NamespaceInterface
 }
 
 // prepare finds out what has to change, and reads only.
@@ -99,7 +113,7 @@ func (c *cluster) prepare(ctx context.Context, wanted Wanted, before, next *rspb
 	client := kube.New(c.getter(ctx))
 	client.Namespace = wanted.Namespace
 	client.SetLogger(slog.DiscardHandler)
-	u := &upgrade{client: client}
+	u := &upgrade{client: client, namespaces: c.namespaces}
 	var err error
 	if u.target, err = client.Build(strings.NewReader(next.Manifest), false); err != nil {
 		return nil, err
@@ -112,7 +126,7 @@ func (c *cluster) prepare(ctx context.Context, wanted Wanted, before, next *rspb
 			return nil, fmt.Errorf("revision %d: %w", before.Version, err)
 		}
 	}
-	return u, u.take(wanted)
+	return u, u.take(ctx, wanted)
 }
 
 // served are the objects of a manifest whose kinds are. Others are gone with their kinds.
@@ -163,7 +177,7 @@ func with(entries map[string]string, key, value string) map[string]string {
 
 // take finds the objects that are there and were not in the revision before. They must be the
 // release's, or may be taken over: then they are changed, and not made.
-func (u *upgrade) take(wanted Wanted) error {
+func (u *upgrade) take(ctx context.Context, wanted Wanted) error {
 	return u.target.Visit(func(info *resource.Info, err error) error {
 		if err != nil {
 			return err
@@ -183,6 +197,16 @@ func (u *upgrade) take(wanted Wanted) error {
 			return err
 		}
 		annotations := object.GetAnnotations()
+		if chain := rolledOutBy(object); chain != "" && chain != wanted.Name {
+			// Marks of Helm do not change that: whoever may patch an object may write them.
+			protected, err := u.isProtected(ctx, info)
+			if err != nil {
+				return fmt.Errorf("finding out whether the namespace of %s protects it: %w", title(info), err)
+			}
+			if protected {
+				return fmt.Errorf("%s exists already and belongs to the extension %q, and its namespace protects objects of extensions (label %s)", title(info), chain, olmv1alpha1.ProtectLabel)
+			}
+		}
 		ours := annotations[helm.NameAnnotation] == wanted.Name && annotations[helm.NamespaceAnnotation] == wanted.Namespace
 		if !ours && !wanted.Take {
 			return fmt.Errorf("%s exists already and is not of this release; collision protection leaves it alone", title(info))
@@ -190,6 +214,35 @@ func (u *upgrade) take(wanted Wanted) error {
 		u.current.Append(info)
 		return nil
 	})
+}
+
+// rolledOutBy is the chain whose revisions have applied an object, empty for none.
+func rolledOutBy(object metav1.Object) string {
+	chain := object.GetLabels()[olmv1alpha1.ChainLabel]
+	applied := slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == managerPrefix+chain && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
+	if !applied {
+		return ""
+	}
+	return chain
+}
+
+// isProtected is whether the namespace of an object keeps the objects of extensions from others. Helm
+// writes by the identity of the engine, which the webhook that protects them does not ask about.
+func (u *upgrade) isProtected(ctx context.Context, info *resource.Info) (bool, error) {
+	name := info.Namespace
+	if info.Mapping.GroupVersionKind.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+		name = info.Name
+	}
+	if name == "" {
+		return false, nil
+	}
+	namespace, err := u.namespaces.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && namespace.Labels[olmv1alpha1.ProtectLabel] == "true", err
 }
 
 func title(info *resource.Info) string {
