@@ -18,6 +18,7 @@ func TestConsole(t *testing.T) {
 	console := serve(t, anna.Kubeconfig(), asTyped)
 	t.Run("Overview", func(t *testing.T) { overview(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Review", func(t *testing.T) { review(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Fold", func(t *testing.T) { fold(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Hostile", func(t *testing.T) { hostileTexts(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Rollback", func(t *testing.T) { rollback(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Plan", func(t *testing.T) {
@@ -75,6 +76,35 @@ func overview(i *installation, p *page) {
 	p.sees("brief")
 	i.MustKubectl("delete", "cer", "brief-1", poll.TimeoutFlag)
 	p.unsees("brief")
+}
+
+// fold: objects that change only labels of the version are one row. It opens, and counts as looked at when
+// it is ticked, not before.
+func fold(i *installation, p *page) {
+	phases := func(version, color string) []phase {
+		objects := []object{configMap("shop", "tides", "color", color)}
+		for _, name := range []string{"tides-ebb", "tides-flow"} {
+			labelled := configMap("shop", name, "a", "b")
+			labelled["metadata"].(object)["labels"] = object{"app.kubernetes.io/version": version}
+			objects = append(objects, labelled)
+		}
+		return []phase{{"all", objects}}
+	}
+	i.roll("Succeeded", revision{extension: "tides", number: 1, version: "1", phases: phases("1.0", "blue")})
+	i.roll("", revision{extension: "tides", number: 2, version: "2", state: "Paused", phases: phases("2.0", "green")})
+	p.goTo("#/diff/tides-1..tides-2")
+	const row = "2 objects change only app.kubernetes.io/version 1.0 → 2.0"
+	p.sees(row, "shop/tides", "seen 0 of 3")
+	const fold = `[...document.querySelectorAll(".objects > li")].find((one) => one.querySelector(":scope > details > summary").innerText.includes("change only"))`
+	p.until("the fold opens", fold+".querySelector('summary').click() || true")
+	p.until("its objects are there", fold+".querySelectorAll('.objects > li').length === 2")
+	p.sees("seen 0 of 3")
+	p.until("its box is ticked", fold+".querySelector('input').click() || true")
+	p.sees("seen 2 of 3")
+	p.checks("fold")
+	for _, name := range []string{"tides-2", "tides-1"} {
+		i.MustKubectl("delete", "cer", name, poll.TimeoutFlag)
+	}
 }
 
 // review: with the keyboard alone, from the overview to the rollout of a proposal. It reads what
