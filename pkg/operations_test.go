@@ -8,16 +8,18 @@ import (
 	"testing"
 )
 
-// TestOperations: whoever follows a page of docs/operations in a hurry must be able to
-// rely on its commands. A fenced block "sh" is run by TestMonitoring. Every other block
-// has a comment before it that names the test that runs it, or what it is the output of
-// (run), or says why no test does (not run).
+// TestOperations checks that a test runs every command of README.md and of docs/operations.
+// TestReadme runs the blocks "sh" of README.md, and TestMonitoring those of the other pages.
+// Every other block has a comment before it that names the test that runs it, or what it is
+// the output of (run), or says why no test does (not run).
 func TestOperations(t *testing.T) {
 	root := ".."
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "operations", "*.md"))
 	if err != nil || len(pages) < 5 {
 		t.Fatalf("the pages are %v: %v", pages, err)
 	}
+	pages = append(pages, filepath.Join(root, "README.md"))
+	exists(t, root, "README.md", "test/server/readme_test.go", "TestReadme", "")
 	mark := regexp.MustCompile(`^<!-- (?:not run: .+|run: ([a-z0-9/_]+_test\.go):(Test[A-Za-z0-9]+)(?:/([^ ]+))?) -->$`)
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
@@ -34,6 +36,31 @@ func TestOperations(t *testing.T) {
 			case found[1] != "":
 				exists(t, root, name, found[1], found[2], found[3])
 			}
+		}
+	}
+}
+
+// TestFirstPage checks that README.md stays short, and that the Makefile has every target that
+// its sentences name. TestReference checks the commands of the plugin that they name.
+func TestFirstPage(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines > 120 {
+		t.Errorf("README.md has %d lines, and at most 120 are allowed", lines)
+	}
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := regexp.MustCompile("`make ([^` ]+)").FindAllStringSubmatch(string(text), -1)
+	if len(targets) < 3 {
+		t.Errorf("README.md names %d targets", len(targets))
+	}
+	for _, target := range targets {
+		if !strings.Contains(string(makefile), "\n"+target[1]+":") {
+			t.Errorf("README.md names make %s, which the Makefile does not have", target[1])
 		}
 	}
 }
