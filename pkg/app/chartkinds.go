@@ -68,6 +68,10 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 	if err != nil {
 		return chartkind.Options{}, fmt.Errorf("connecting to the target cluster for workloads of ChartKinds: %w", err)
 	}
+	var releases dynamic.Interface
+	if term.TargetName == "" {
+		releases = workloads // otherwise the engine is that of another cluster
+	}
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})
 	if err != nil {
 		return chartkind.Options{}, fmt.Errorf("watching revisions for ChartKinds: %w", err)
@@ -79,7 +83,7 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 	definitions.usual = own // those of the host, wherever is rolled out to
 	as := impersonation{component(term.Manager.GetConfig(), "chartkinds")}
 	return chartkind.Options{
-		Kinds: own, Metadata: names, Workloads: workloads, Definitions: definitions, Capabilities: definitions,
+		Kinds: own, Metadata: names, Workloads: workloads, Releases: releases, Definitions: definitions, Capabilities: definitions,
 		Account: func(account kinds.ServiceAccount) (out chartkind.Account, err error) {
 			config := component(term.Account(account.Namespace, account.Name), "chartkinds")
 			if out.Objects, err = dynamic.NewForConfig(config); err == nil {

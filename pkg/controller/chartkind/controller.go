@@ -93,7 +93,7 @@ type Account struct {
 	Metadata metadata.Interface
 }
 
-// Options of a Controller; all are required.
+// Options of a Controller; all but Releases are required.
 type Options struct {
 	// Kinds are for ChartKinds, and Metadata for CustomResourceDefinitions, in the name of this
 	// process.
@@ -101,6 +101,9 @@ type Options struct {
 	Metadata metadata.Interface
 	// Workloads are for those of the cluster that is rolled out into, in the name of the engine.
 	Workloads dynamic.Interface
+	// Releases removes the finalizer from custom resources that no ServiceAccount serves any more, in
+	// the name of the engine; nil, where the engine has no identity in the host, keeps it.
+	Releases dynamic.Interface
 	// Account is for custom resources and inputs, in the name of a ServiceAccount.
 	Account func(chartkind.ServiceAccount) (Account, error)
 	// Informer is that of revisions, and Reader reads them from it; Live reads past it.

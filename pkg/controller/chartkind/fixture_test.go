@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -65,6 +66,8 @@ type plane struct {
 	key      author.Key
 	archive  []byte
 
+	// account is what a ServiceAccount has in place of host.
+	account dynamic.Interface
 	// stop ends the controller that runs.
 	stop func()
 	// clock of the controller.
@@ -136,9 +139,9 @@ func chartOf(t *testing.T) []byte {
 // run runs a controller until the test ends, or what it returns is called.
 func (p *plane) run() (stop func()) {
 	c := New(Options{
-		Kinds: p.host, Metadata: p.metadata, Workloads: p.host, Informer: p, Reader: reader{p, false}, Live: reader{p, true}, Heads: p, Packs: p,
+		Kinds: p.host, Metadata: p.metadata, Workloads: p.host, Releases: p.host, Informer: p, Reader: reader{p, false}, Live: reader{p, true}, Heads: p, Packs: p,
 		Account: func(chartkind.ServiceAccount) (Account, error) {
-			return Account{Objects: p.host, Metadata: p.metadata}, nil
+			return Account{Objects: p.objects(), Metadata: p.metadata}, nil
 		},
 		As:  func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
 		Key: p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Pool: rendering.NewPool(), Clock: p.clock,
@@ -153,6 +156,14 @@ func (p *plane) run() (stop func()) {
 	stop = func() { cancel(); running.Wait() }
 	p.Cleanup(stop)
 	return stop
+}
+
+// objects is the host in the name of a ServiceAccount.
+func (p *plane) objects() dynamic.Interface {
+	if p.account != nil {
+		return p.account
+	}
+	return p.host
 }
 
 // apply is server-side apply, as far as it is used: each manager has fields of its own.

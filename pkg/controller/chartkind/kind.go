@@ -267,8 +267,7 @@ func (c *Controller) setFinalizers(ctx context.Context, object *unstructured.Uns
 }
 
 // leaveAfter is how long a ChartKind that is being deleted waits for the rights of its
-// ServiceAccount: without them nobody can release its custom resources, and it is deleted all the
-// same.
+// ServiceAccount. Then the engine releases its custom resources.
 const leaveAfter = 2 * time.Minute
 
 // leave lets the custom resources of a ChartKind go. What is installed stays, as a chain that
@@ -289,14 +288,30 @@ func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructure
 			refused := refuse(reasonDeleting, "removing the finalizer %s from its custom resources in the name of ServiceAccount %s: %s", chartkind.Finalizer, kind.Spec.ServiceAccount, err).retry()
 			return errors.Join(err, c.writeKindStatus(ctx, object, kind, "", refused))
 		}
-		klog.FromContext(ctx).Error(err, "A ChartKind is deleted, and its custom resources keep their finalizer: remove it from each of them, or create the ChartKind and its ServiceAccount again",
-			"chartkind", kind.Name, "serviceAccount", kind.Spec.ServiceAccount.String(), "resource", kind.Spec.Resource.GVR().GroupResource().String(), "finalizer", chartkind.Finalizer)
+		err = c.release(ctx, kind.Spec.Resource, err)
+		if err != nil && !isRefused(err) {
+			return err
+		}
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "A ChartKind is deleted, and its custom resources keep their finalizer: remove it from each of them, or create the ChartKind and its ServiceAccount again",
+				"chartkind", kind.Name, "serviceAccount", kind.Spec.ServiceAccount.String(), "resource", kind.Spec.Resource.GVR().GroupResource().String(), "finalizer", chartkind.Finalizer)
+		}
 	}
 	err = c.setFinalizers(ctx, object, slices.DeleteFunc(slices.Clone(kind.Finalizers), func(name string) bool { return name == chartkind.Finalizer }))
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
+}
+
+// release removes our finalizer from the custom resources of a kind whose ServiceAccount was refused:
+// the finalizer is ours, and nobody else could remove it with the rights that are left. Without the
+// engine the refusal stays.
+func (c *Controller) release(ctx context.Context, kind chartkind.ResourceKind, refused error) error {
+	if c.Releases == nil {
+		return refused
+	}
+	return letGo(ctx, Account{Objects: c.Releases}, kind)
 }
 
 // isRefused is true for an error that says that a ServiceAccount is gone, or lacks a right: a

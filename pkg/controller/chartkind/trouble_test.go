@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -258,12 +260,27 @@ func TestWholeNumbers(t *testing.T) {
 }
 
 // A ChartKind whose ServiceAccount is gone says that nobody serves its kind, names the account, and
-// can be deleted: its custom resources keep their finalizer then.
+// can be deleted: the engine releases its custom resources then.
 func TestAccountGone(t *testing.T) {
 	for name, since := range map[string]time.Duration{"served": 0, "just deleted": time.Second, "deleted": leaveAfter + time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t)
-			p.host.PrependReactor("list", lamps.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			account := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{lamps: "LampList"})
+			p.account = account
+			p.lamp("hall", 1)
+			hall := func() *unstructured.Unstructured {
+				found, err := p.host.Tracker().Get(lamps, "house", "hall")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return found.(*unstructured.Unstructured)
+			}
+			served := hall().DeepCopy()
+			served.SetFinalizers([]string{chartkind.Finalizer})
+			if err := p.host.Tracker().Update(lamps, served, "house"); err != nil {
+				t.Fatal(err)
+			}
+			account.PrependReactor("list", lamps.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, apierrors.NewServiceUnavailable("there is no ServiceAccount lights/operator")
 			})
 			p.kindOf("lamps", time.Now().Add(-time.Hour), nil)
@@ -298,7 +315,7 @@ func TestAccountGone(t *testing.T) {
 			want := map[string]string{"served": "nobody serves lamps.lights.example.com", "just deleted": "removing the finalizer " + chartkind.Finalizer}[name]
 			p.until(name, func() bool {
 				if name == "deleted" {
-					return len(stored().GetFinalizers()) == 0
+					return len(stored().GetFinalizers()) == 0 && len(hall().GetFinalizers()) == 0
 				}
 				return strings.Contains(message(), want) && strings.Contains(message(), "ServiceAccount lights/operator")
 			}, func() any { return stored().Object })
