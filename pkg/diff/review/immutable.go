@@ -1,7 +1,10 @@
 package review
 
 import (
+	"reflect"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // immutableFields are those that an API server refuses to change, so that a
@@ -40,10 +43,32 @@ func immutablesOf(groupKind string) immutableFields {
 		return immutableFields{always: []string{"handler"}}
 	case "IngressClass.networking.k8s.io":
 		return immutableFields{always: []string{"spec.controller"}}
+	case "PersistentVolume":
+		return immutableFields{always: volumeSources(), setOnce: []string{"spec.volumeMode"}}
+	case "VolumeAttributesClass.storage.k8s.io":
+		return immutableFields{always: []string{"driverName", "parameters"}}
+	case "EndpointSlice.discovery.k8s.io":
+		return immutableFields{always: []string{"addressType"}}
+	case "ControllerRevision.apps":
+		return immutableFields{always: []string{"data"}}
+	case "ResourceQuota":
+		return immutableFields{always: []string{"spec.scopes"}}
 	case "CustomResourceDefinition.apiextensions.k8s.io":
 		return immutableFields{always: []string{"spec.group", "spec.scope", "spec.names.plural"}}
 	}
 	return immutableFields{}
+}
+
+// volumeSources are the fields of a PersistentVolume that name where its data is. The API server
+// compares all of them as one value.
+func volumeSources() []string {
+	var out []string
+	source := reflect.TypeFor[corev1.PersistentVolumeSource]()
+	for i := range source.NumField() {
+		name, _, _ := strings.Cut(source.Field(i).Tag.Get("json"), ",")
+		out = append(out, "spec."+name)
+	}
+	return out
 }
 
 // immutable says what the API server will refuse.

@@ -205,6 +205,41 @@ func TestNotes(t *testing.T) {
 				"Critical Immutable: spec.volumeClaimTemplates changes, which the API server refuses: the object has to be deleted and created",
 			},
 		},
+		"VolumeSource": {
+			reason: "where the data is",
+			old:    "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: x}\nspec: {hostPath: {path: /a}}",
+			new:    "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: x}\nspec: {hostPath: {path: /b}}",
+			want:   []string{"Critical Immutable: spec.hostPath changes, which the API server refuses: the object has to be deleted and created"},
+		},
+		"VolumeDriver": {
+			reason: "every source, also that of a driver",
+			old:    "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: x}\nspec: {csi: {driver: a, volumeHandle: v}}",
+			new:    "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: x}\nspec: {csi: {driver: a, volumeHandle: w}}",
+			want:   []string{"Critical Immutable: spec.csi changes, which the API server refuses: the object has to be deleted and created"},
+		},
+		"VolumeCapacity": {
+			reason: "what is no source may change, and a default may be written out",
+			old:    "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: x}\nspec: {hostPath: {path: /a}, capacity: {storage: 1Gi}}",
+			new:    "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: x}\nspec: {hostPath: {path: /a}, capacity: {storage: 2Gi}, volumeMode: Filesystem}",
+		},
+		"VolumeAttributesClass": {
+			reason: "volumes have them already",
+			old:    "apiVersion: storage.k8s.io/v1\nkind: VolumeAttributesClass\nmetadata: {name: x}\ndriverName: a\nparameters: {iops: '1'}",
+			new:    "apiVersion: storage.k8s.io/v1\nkind: VolumeAttributesClass\nmetadata: {name: x}\ndriverName: a\nparameters: {iops: '2'}",
+			want:   []string{"Critical Immutable: parameters changes, which the API server refuses: the object has to be deleted and created"},
+		},
+		"EndpointSlice": {
+			reason: "its addresses are of one type",
+			old:    "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: x}\naddressType: IPv4\nendpoints: [{addresses: [192.0.2.1]}]",
+			new:    "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: x}\naddressType: IPv6\nendpoints: [{addresses: [192.0.2.1]}]",
+			want:   []string{"Critical Immutable: addressType changes, which the API server refuses: the object has to be deleted and created"},
+		},
+		"QuotaScopes": {
+			reason: "what it counts",
+			old:    "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: x}\nspec: {scopes: [BestEffort]}",
+			new:    "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: x}\nspec: {scopes: [NotBestEffort]}",
+			want:   []string{"Critical Immutable: spec.scopes changes, which the API server refuses: the object has to be deleted and created"},
+		},
 		"ClusterIP": {
 			reason: "it may be allocated, not changed",
 			old:    plain("Service", "spec: {clusterIP: 10.0.0.1}"),
