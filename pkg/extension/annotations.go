@@ -26,6 +26,9 @@ const (
 	// AcceptRequirementsAnnotation is "true" when the packages and kinds that a bundle requires
 	// are there, so that it is installed without a look at them, or "false", the default.
 	AcceptRequirementsAnnotation = "penstock.dev/accept-requirements"
+	// YieldAnnotation lists fields that are left to other field managers, as YAML or JSON of
+	// spec.yield of revisions.
+	YieldAnnotation = "penstock.dev/yield"
 	// TargetAnnotation names the Secret with the kubeconfig of another cluster, in the
 	// namespace of Penstock. It is for new extensions: it does not change.
 	TargetAnnotation = "penstock.dev/target"

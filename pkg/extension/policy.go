@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,6 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // Values of ApprovalAnnotation.
@@ -41,6 +45,8 @@ type Policy struct {
 	TeardownPolicy string
 	// AcceptRequirements installs bundles that require others.
 	AcceptRequirements bool
+	// Yield are the fields that revisions leave to other field managers.
+	Yield []v1alpha1.YieldRule
 	// Target is the name of a Secret, empty for the cluster that Penstock is in.
 	Target string
 }
@@ -121,6 +127,13 @@ func (p *Policy) set(name, value string) *field.Error {
 		seconds, err := number(path, value, MaxSuccessDelay, "seconds")
 		p.SuccessDelaySeconds = seconds
 		return err
+	case YieldAnnotation:
+		rules, err := ParseYield(value)
+		if err != nil {
+			return field.Invalid(path, value, err.Error())
+		}
+		p.Yield = rules
+		return nil
 	case TargetAnnotation:
 		if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
 			return field.Invalid(path, value, "it must be the name of a Secret: "+strings.Join(problems, "; "))
@@ -133,6 +146,21 @@ func (p *Policy) set(name, value string) *field.Error {
 	}
 	return nil
 }
+
+// ParseYield reads YieldAnnotation: a list of yield rules, without unknown fields. Validation of
+// revisions knows which rules are allowed.
+func ParseYield(value string) ([]v1alpha1.YieldRule, error) {
+	var rules []v1alpha1.YieldRule
+	if err := yaml.UnmarshalStrict([]byte(value), &rules); err != nil {
+		return nil, fmt.Errorf("it must be a list as spec.yield of a revision, such as %s: %w", yieldExample, err)
+	}
+	if len(rules) == 0 {
+		return nil, fmt.Errorf("it has no rule: remove the annotation, or list rules, such as %s", yieldExample)
+	}
+	return rules, nil
+}
+
+const yieldExample = "[{selector: {groupKind: {group: apps, kind: Deployment}}, fields: [spec.replicas]}]"
 
 // decimal is how numbers are written.
 var decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
@@ -149,5 +177,5 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 // annotationNames are those that people set.
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
-		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, TargetAnnotation}
+		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation}
 }

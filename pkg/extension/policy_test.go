@@ -5,18 +5,23 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 func TestParsePolicy(t *testing.T) {
 	all := map[string]string{
 		ApprovalAnnotation: "Manual", ProgressDeadlineAnnotation: "30", SuccessDelayAnnotation: "60", OnFailureAnnotation: "Rollback",
 		CollisionProtectionAnnotation: "IfNoController", TeardownPolicyAnnotation: "Orphan", TargetAnnotation: "edge-1", AcceptRequirementsAnnotation: "true",
+		YieldAnnotation:  `[{selector: {groupKind: {group: apps, kind: Deployment}, name: lamp}, fields: ["spec.template.spec.containers[*].resources"]}]`,
 		AuthorAnnotation: "me", "example.com/other": "x",
 	}
 	got, errs := ParsePolicy(all)
 	want := Policy{Approval: "Manual", ProgressDeadlineMinutes: ptr.To[int32](30), SuccessDelaySeconds: 60, OnFailure: "Rollback",
-		CollisionProtection: "IfNoController", TeardownPolicy: "Orphan", Target: "edge-1", AcceptRequirements: true}
+		CollisionProtection: "IfNoController", TeardownPolicy: "Orphan", Target: "edge-1", AcceptRequirements: true,
+		Yield: []v1alpha1.YieldRule{{Selector: v1alpha1.YieldSelector{GroupKind: metav1.GroupKind{Group: "apps", Kind: "Deployment"}, Name: "lamp"}, Fields: []string{"spec.template.spec.containers[*].resources"}}}}
 	if len(errs) > 0 || !cmp.Equal(got, want) {
 		t.Errorf("%v %s", errs, cmp.Diff(want, got))
 	}
@@ -49,6 +54,12 @@ func TestValidateAnnotations(t *testing.T) {
 		"Collision":     {reason: "not allowed", key: CollisionProtectionAnnotation, value: "Force", wants: `supported values: "Prevent", "IfNoController", "None"`},
 		"Teardown":      {reason: "not allowed", key: TeardownPolicyAnnotation, value: "Keep", wants: `supported values: "Delete", "Orphan"`},
 		"Requirements":  {reason: "not allowed", key: AcceptRequirementsAnnotation, value: "yes", wants: `supported values: "true", "false"`},
+		"Yield":         {reason: "allowed, also as JSON", key: YieldAnnotation, value: `[{"selector":{"groupKind":{"group":"apps","kind":"Deployment"}},"fields":["spec.replicas"]}]`},
+		"YieldNoList":   {reason: "no list", key: YieldAnnotation, value: "spec.replicas", wants: "metadata.annotations[penstock.dev/yield]: Invalid value: \"spec.replicas\": it must be a list as spec.yield of a revision, such as [{selector:"},
+		"YieldUnknown":  {reason: "a misspelt field has no effect", key: YieldAnnotation, value: "[{selector: {groupKind: {kind: Service}}, field: [spec.ports]}]", wants: `unknown field "field"`},
+		"YieldTwice":    {reason: "one of the two would have no effect", key: YieldAnnotation, value: "[{fields: [a], fields: [b]}]", wants: `key "fields" already set`},
+		"YieldEmpty":    {reason: "it would have no effect", key: YieldAnnotation, value: "[]", wants: "it has no rule: remove the annotation"},
+		"YieldBlank":    {reason: "it would have no effect", key: YieldAnnotation, value: "", wants: "it has no rule"},
 		"Target":        {reason: "no name", key: TargetAnnotation, value: "Edge 1", wants: "the name of a Secret"},
 		"NewTarget":     {reason: "it does not change", key: TargetAnnotation, value: "edge-2", old: map[string]string{TargetAnnotation: "edge-1"}, updated: true, wants: `it was "edge-1"`},
 		"LateTarget":    {reason: "it does not change", key: TargetAnnotation, value: "edge-2", updated: true, wants: `it was ""`},

@@ -101,7 +101,7 @@ func (v *visit) next(number int64, name name, wish *wish, made *content) *olmv1a
 			OwnerReferences: []metav1.OwnerReference{v.owner()},
 		},
 		Spec: olmv1alpha1.ClusterExtensionRevisionSpec{
-			LifecycleState: olmv1alpha1.LifecycleStateActive, Revision: number, CollisionProtection: wish.Collision,
+			LifecycleState: olmv1alpha1.LifecycleStateActive, Revision: number, CollisionProtection: wish.Collision, Yield: wish.Yield,
 		},
 	}
 	settingsOf(e).into(&revision.Spec)

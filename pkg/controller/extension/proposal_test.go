@@ -1,11 +1,15 @@
 package extension
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -179,4 +183,60 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("the annotation is %q", got)
 	}
 	p.await("the condition has it", func() bool { return strings.Contains(p.message("Ready"), want) })
+}
+
+// TestYield: the annotation becomes spec.yield of revisions; a change of it makes a revision of the same
+// content, and what cannot be read makes none.
+func TestYield(t *testing.T) {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.apply(nil)
+	p.process()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	yields := func(value string) {
+		p.clock.Step(time.Second) // another stamp
+		p.apply(func(e *unstructured.Unstructured) {
+			if value == "" {
+				e.SetAnnotations(nil)
+				return
+			}
+			e.SetAnnotations(map[string]string{extension.YieldAnnotation: value})
+		})
+	}
+	of := func(name string) []olmv1alpha1.YieldRule {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.revisions[name].Spec.Yield
+	}
+	yields("[{selector: {groupKind: {group: apps, kind: Deployment}}, fields: [spec.replicas]}]")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.0.0 alice")
+	want := []olmv1alpha1.YieldRule{{Selector: olmv1alpha1.YieldSelector{GroupKind: metav1.GroupKind{Group: "apps", Kind: "Deployment"}}, Fields: []string{"spec.replicas"}}}
+	if got := of("lamp-2"); !cmp.Equal(got, want) || of("lamp-1") != nil {
+		t.Errorf("spec.yield is %s", cmp.Diff(want, got))
+	}
+	p.succeed("lamp-2")
+	yields("spec.replicas")
+	p.await("it is refused", func() bool { return strings.Contains(p.message("Progressing"), extension.YieldAnnotation) })
+	p.awaitRevisions("2 Active 1.0.0 alice")
+	yields("")
+	p.awaitRevisions("2 Active 1.0.0 alice, 3 Active 1.0.0 alice")
+	if got := of("lamp-3"); got != nil {
+		t.Errorf("spec.yield stays: %v", got)
+	}
+}
+
+// TestDigestWithoutYield: extensions of before have the same digest, so that an upgrade of Penstock
+// makes no revision.
+func TestDigestWithoutYield(t *testing.T) {
+	const before = `{"Version":1,"Ref":"r","Name":"n","Namespace":"s","Target":"","Collision":"Prevent","Config":null,"Certificates":""}`
+	sum := sha256.Sum256([]byte(before))
+	w := wish{ref: "r", Name: "n", Namespace: "s", Collision: olmv1alpha1.CollisionProtectionPrevent}
+	if got, want := w.digest(), "sha256:"+hex.EncodeToString(sum[:]); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	w.Yield = []olmv1alpha1.YieldRule{{Fields: []string{"spec.replicas"}}}
+	if w.digest() == "sha256:"+hex.EncodeToString(sum[:]) {
+		t.Error("the rules are not part of it")
+	}
 }

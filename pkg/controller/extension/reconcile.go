@@ -209,7 +209,7 @@ func (v *visit) make(ctx context.Context, wish *wish) *halt {
 	if stopped != nil {
 		return stopped
 	}
-	if newest := v.newest(); newest != nil && may && content.isIn(newest) && !takesOver(newest, wish) {
+	if newest := v.newest(); newest != nil && may && content.isIn(newest) && !takesOver(newest, wish) && (v.byHelm || yieldsAs(newest, wish)) {
 		v.rendered.forget(v.extension.Name)
 		return v.keep(ctx, newest, wish.of(content))
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -245,6 +247,12 @@ func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 			return ref.ID.Kind == entry.Kind && ref.ID.Namespace == entry.Namespace && ref.ID.Name == entry.Name && string(ref.Digest) == entry.Digest
 		})
 	})
+}
+
+// yieldsAs is whether a revision leaves the fields to other managers that are asked for. That of a
+// revision does not change.
+func yieldsAs(revision *olmv1alpha1.ClusterExtensionRevision, wish *wish) bool {
+	return apiequality.Semantic.DeepEqual(revision.Spec.Yield, wish.Yield)
 }
 
 // renderings are what was made last for some extensions: those whose revision is refused again

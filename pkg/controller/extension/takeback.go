@@ -122,6 +122,9 @@ func (v *visit) adopted(number int64, one *helmapplier.Revision, phases []source
 		},
 	}
 	settingsOf(v.extension).into(&revision.Spec)
+	if value := v.extension.Annotations[extension.YieldAnnotation]; value != "" {
+		revision.Spec.Yield, _ = extension.ParseYield(value) // the next pass reports what cannot be read
+	}
 	for _, phase := range phases {
 		rendered := olmv1alpha1.RevisionPhase{Name: phase.Name}
 		for _, object := range phase.Objects {

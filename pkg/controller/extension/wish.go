@@ -48,6 +48,8 @@ type wish struct {
 	Certificates    bundle.CertificateProvider
 	// Accept is whether the bundle may require what others provide.
 	Accept bool
+	// Yield are the fields that are left to other field managers.
+	Yield []olmv1alpha1.YieldRule
 }
 
 // digest is the same as long as the content of the revision would be.
@@ -59,8 +61,10 @@ func (w *wish) digest() string {
 		Collision               olmv1alpha1.CollisionProtection
 		Config                  json.RawMessage
 		Certificates            bundle.CertificateProvider
-		Accept                  bool `json:",omitempty"` // revisions of before have no word of it
-	}{madeOfVersion, w.ref, w.Name, w.Namespace, w.Target, w.Collision, w.Config, w.Certificates, w.Accept})
+		// Revisions of before have no word of these.
+		Accept bool                    `json:",omitempty"`
+		Yield  []olmv1alpha1.YieldRule `json:",omitempty"`
+	}{madeOfVersion, w.ref, w.Name, w.Namespace, w.Target, w.Collision, w.Config, w.Certificates, w.Accept, w.Yield})
 	if err != nil {
 		return "" // no JSON in the spec: rendering says so
 	}
@@ -87,6 +91,13 @@ func (v *visit) choose() (*wish, *halt) {
 		Name: e.Name, Namespace: e.Spec.Namespace, Target: e.Annotations[extension.TargetAnnotation],
 		Collision:    olmv1alpha1.CollisionProtection(cmp.Or(e.Annotations[extension.CollisionProtectionAnnotation], string(olmv1alpha1.CollisionProtectionPrevent))),
 		Certificates: v.Certificates, Accept: e.Annotations[extension.AcceptRequirementsAnnotation] == "true",
+	}
+	if value := e.Annotations[extension.YieldAnnotation]; value != "" {
+		// A mistake in the annotation must not take fields from other managers.
+		var err error
+		if w.Yield, err = extension.ParseYield(value); err != nil {
+			return nil, stop(status.Invalid, fmt.Sprintf("annotation %s: %s", extension.YieldAnnotation, err), "")
+		}
 	}
 	if e.Spec.Config != nil {
 		w.Config = e.Spec.Config.Inline

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
@@ -71,5 +72,13 @@ func validate(w *authored.Write) field.ErrorList {
 	if w.Old != nil {
 		old = w.Old.GetAnnotations()
 	}
-	return extension.ValidateAnnotations(w.Object.GetAnnotations(), old, w.Old == nil)
+	annotations := w.Object.GetAnnotations()
+	errs := extension.ValidateAnnotations(annotations, old, w.Old == nil)
+	if value := annotations[extension.YieldAnnotation]; value != "" && value != old[extension.YieldAnnotation] {
+		// What cannot be read is among the errors already.
+		if rules, err := extension.ParseYield(value); err == nil {
+			errs = append(errs, validation.Yield(rules, field.NewPath("metadata", "annotations").Key(extension.YieldAnnotation))...)
+		}
+	}
+	return errs
 }

@@ -234,3 +234,22 @@ func FuzzStamp(f *testing.F) {
 		}
 	})
 }
+
+// TestYield: the rules of the annotation are those of spec.yield. A value that was there before stays.
+func TestYield(t *testing.T) {
+	const wrong = "[{selector: {groupKind: {group: apps}}, fields: ['spec.containers[0]']}]"
+	object := written("1.0.0", map[string]string{extension.YieldAnnotation: wrong})
+	got := validate(&authored.Write{Object: object}).ToAggregate()
+	for _, want := range []string{"metadata.annotations[penstock.dev/yield][0].selector.groupKind.kind: Required value", "metadata.annotations[penstock.dev/yield][0].fields[0]: Invalid value"} {
+		if got == nil || !strings.Contains(got.Error(), want) {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	if errs := validate(&authored.Write{Object: object, Old: object}); len(errs) > 0 {
+		t.Errorf("nobody can write it any more: %v", errs)
+	}
+	right := written("1.0.0", map[string]string{extension.YieldAnnotation: "[{selector: {groupKind: {group: apps, kind: Deployment}}, fields: [spec.replicas]}]"})
+	if errs := validate(&authored.Write{Object: right}); len(errs) > 0 {
+		t.Errorf("the rules are allowed: %v", errs)
+	}
+}

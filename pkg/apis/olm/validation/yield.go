@@ -10,6 +10,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
+// Yield says what is wrong with yield rules, wherever users write them.
+func Yield(rules []v1alpha1.YieldRule, path *field.Path) field.ErrorList {
+	internal := make([]olm.YieldRule, len(rules))
+	for i := range rules {
+		if err := v1alpha1.Convert_v1alpha1_YieldRule_To_olm_YieldRule(&rules[i], &internal[i], nil); err != nil {
+			return field.ErrorList{field.InternalError(path, err)}
+		}
+	}
+	return validateYield(internal, path)
+}
+
 func validateYield(rules []olm.YieldRule, path *field.Path) field.ErrorList {
 	if len(rules) > v1alpha1.MaxYieldRules {
 		return field.ErrorList{tooMany(path, len(rules), fmt.Sprintf("a revision has at most %d yield rules", v1alpha1.MaxYieldRules))}
