@@ -14,12 +14,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/command"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
 var version string
 
-func main() { os.Exit(run()) }
+func main() {
+	if template.IsProcess(os.Args) {
+		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(run())
+}
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -51,7 +51,7 @@ func newExportCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	options.Add(flags)
-	flags.StringSliceVar(&options.extensions, extensionFlag, nil, "Extension to export; may be given several times. Without it, all extensions that have revisions.")
+	flags.StringSliceVar(&options.extensions, "extension", nil, "Extension to export; may be given several times. Without it, all extensions that have revisions.")
 	flags.StringVarP(&options.output, "output", "o", "", "File to write, replaced when it exists; - is standard output.")
 	if err := command.MarkFlagRequired("output"); err != nil {
 		panic(err) // The flag is not defined above.

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 	"github.com/penstock-project/penstock/pkg/store/gc"
 	"github.com/penstock-project/penstock/pkg/text"
+	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
 // Exit codes of fsck, besides 1 for a check that could not be made, and wrongInput.
@@ -50,10 +51,10 @@ func newFsckCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			byAPI := command.Flags().Changed("kubeconfig") || command.Flags().Changed("context")
 			if err := oneStore(check, byAPI); err != nil {
-				return unusable(err)
+				return verbs.Unusable(err)
 			}
 			if output != "" && output != "json" && output != "wide" {
-				return unusable(fmt.Errorf("--output %q: want json or wide", output))
+				return verbs.Unusable(fmt.Errorf("--output %q: want json or wide", output))
 			}
 			if byAPI {
 				return fsckByAPI(command, api, output)
@@ -103,9 +104,9 @@ func oneStore(check database.Fsck, byAPI bool) error {
 func outcome(report fsck.Report) error {
 	switch {
 	case report.Damaged():
-		return &exitError{fmt.Errorf("the store is damaged: %s", text.Count(len(report.Problems)+report.Omitted, "problem")), exitDamaged}
+		return verbs.Exit(fmt.Errorf("the store is damaged: %s", text.Count(len(report.Problems)+report.Omitted, "problem")), exitDamaged)
 	case len(report.Problems) > 0:
-		return &exitError{fmt.Errorf("%s left over", text.Count(len(report.Problems)+report.Omitted, "record")), exitLeftOver}
+		return verbs.Exit(fmt.Errorf("%s left over", text.Count(len(report.Problems)+report.Omitted, "record")), exitLeftOver)
 	default:
 		return nil
 	}

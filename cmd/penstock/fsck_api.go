@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 	"github.com/penstock-project/penstock/pkg/text"
+	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
 // apiReport is what a check through the API found.
@@ -240,7 +241,7 @@ func (c *apiCheck) problem(kind fsck.Kind, key, message string) {
 func (r apiReport) outcome() error {
 	switch {
 	case len(r.Problems) > 0:
-		return &exitError{fmt.Errorf("the store is damaged: %s", text.Count(len(r.Problems), "problem")), exitDamaged}
+		return verbs.Exit(fmt.Errorf("the store is damaged: %s", text.Count(len(r.Problems), "problem")), exitDamaged)
 	case len(r.Unchecked) > 0:
 		return errors.New("not everything was checked: you lack rights")
 	default:

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 	"github.com/penstock-project/penstock/pkg/store/pack"
+	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
 // TestFsck: a store is checked while it is served and when it is not, what is left over is
@@ -37,7 +38,7 @@ func TestFsck(t *testing.T) {
 		err := command.ExecuteContext(t.Context())
 		got := 0
 		if err != nil {
-			got = exitStatus(err)
+			got = verbs.ExitStatus(err)
 			out.WriteString(err.Error())
 		}
 		if got != code || !strings.Contains(out.String(), says) {

@@ -50,7 +50,7 @@ func newImportCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	options.Add(flags)
-	flags.StringSliceVar(&options.extensions, extensionFlag, nil, "Extension to import; may be given several times. Without it, all extensions of the archive.")
+	flags.StringSliceVar(&options.extensions, "extension", nil, "Extension to import; may be given several times. Without it, all extensions of the archive.")
 	flags.BoolVar(&options.paused, "paused", false, "Import active revisions as paused ones: nothing is written to the cluster until their lifecycleState is Active again.")
 	flags.BoolVar(&options.check, "check", false, "Check whether the import would be accepted, and write nothing.")
 	return command

@@ -13,17 +13,16 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/penstock-project/penstock/pkg/app"
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/server/memory"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
+	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
 var version string
-
-// extensionFlag says of which extension a command speaks.
-const extensionFlag = "extension"
 
 func main() {
 	app.WithholdBodies()
@@ -44,7 +43,7 @@ func main() {
 	if err := cli.RunNoErrOutput(newCommand()); err != nil {
 		// Catalogs, charts and clusters are quoted in errors.
 		fmt.Fprintln(os.Stderr, screen.SafeLines("Error: "+err.Error()))
-		os.Exit(exitStatus(err))
+		os.Exit(verbs.ExitStatus(err))
 	}
 }
 
@@ -55,9 +54,10 @@ func newCommand() *cobra.Command {
 		Long: "Penstock turns every change to a cluster into an immutable, phased, reviewable revision.\n" +
 			"It is an aggregated API server with its own store, and the controllers that roll revisions out.",
 	}
-	command.AddCommand(newServeCommand(), newRenderCommand(), newExportCommand(), newImportCommand(),
-		newRestoreCommand(), newAdoptHelmCommand(), newAdoptOLMv1Command(), newAdoptOLMv0Command(),
-		newFsckCommand(), newUnregisterCommand(), newConsoleCommand(), newCatalogCommand(), newTemplateCommand(), newVersionCommand())
+	program := verbs.Program{Name: "penstock", Cluster: &client.Flags{UserAgent: userAgent()}}
+	command.AddCommand(newServeCommand(), verbs.NewRender(program), newExportCommand(), newImportCommand(),
+		newRestoreCommand(), verbs.NewAdopt(program),
+		newFsckCommand(), verbs.NewUnregister(program), newConsoleCommand(), verbs.NewCatalog(program), newTemplateCommand(), newVersionCommand())
 	return command
 }
 

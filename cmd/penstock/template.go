@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
+	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
 // templateOptions are the flags of penstock template.
@@ -58,8 +59,8 @@ type templateVariable struct {
 }
 
 func resolveTemplate(command *cobra.Command, options templateOptions, text string) error {
-	if err := checkOutput(options.output); err != nil {
-		return unusable(err)
+	if err := verbs.CheckOutput(options.output); err != nil {
+		return verbs.Unusable(err)
 	}
 	parsed := imagetemplate.Parse(text)
 	result := templateResult{Variables: []templateVariable{}}

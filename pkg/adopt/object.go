@@ -19,7 +19,6 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/source/helm"
@@ -156,7 +155,7 @@ func (a *Adopter) compareLive(ctx context.Context, taken *Taken, wanted manifest
 	return Differs, named, nil
 }
 
-func managerOf(extension string) string { return revision.Names().ManagerPrefix + extension }
+func managerOf(extension string) string { return v1alpha1.FieldManagerPrefix + extension }
 
 // owner says whose an object is, if that is known not to be who installed it.
 func (t *Taken) owner(live *unstructured.Unstructured) (State, string) {

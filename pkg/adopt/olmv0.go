@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	olmrevision "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 )
 
 // OLMv0Request says which Subscriptions of OLM v0 are adopted.
@@ -192,7 +192,7 @@ func (a *Adopter) knownBefore(ctx context.Context, plan *OLMv0Plan) error {
 		return fmt.Errorf("extension %s has revisions already, and none of them comes from this Subscription: choose another name with --extension", plan.Extension)
 	}
 	plan.Known = true
-	plan.refs = olmrevision.Refs(&revisions[at])
+	plan.refs = references.Of(&revisions[at])
 	plan.Revisions = []Revision{{Name: revisions[at].Name, State: revisions[at].Spec.LifecycleState, Objects: len(plan.refs), number: 1}}
 	for _, ref := range plan.refs {
 		plan.Objects = append(plan.Objects, Object{ID: ref.ID, State: Ours})

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/follow"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	olmrevision "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
@@ -71,7 +71,7 @@ func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string)
 		if one.Spec.LifecycleState == v1alpha1.LifecycleStateArchived {
 			continue
 		}
-		for _, ref := range olmrevision.Refs(one) {
+		for _, ref := range references.Of(one) {
 			if !listed[ref.ID] {
 				listed[ref.ID] = true
 				back.refs, back.Objects = append(back.refs, ref), append(back.Objects, ref.ID)

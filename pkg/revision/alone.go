@@ -7,9 +7,6 @@ import (
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
-// fieldManagerPrefix begins the field manager of every chain.
-const fieldManagerPrefix = "penstock/"
-
 // Names are the marks by which the objects of chains are known.
 func Names() observe.Names {
 	return observe.Names{
@@ -18,7 +15,7 @@ func Names() observe.Names {
 		TeardownAnnotation: olmv1alpha1.TeardownAnnotation,
 		ProtectLabel:       olmv1alpha1.ProtectLabel,
 		TakeOverAnnotation: olmv1alpha1.TakeOverFromAnnotation,
-		ManagerPrefix:      fieldManagerPrefix,
+		ManagerPrefix:      olmv1alpha1.FieldManagerPrefix,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
@@ -42,7 +43,7 @@ func phases(revision *olmv1alpha1.ClusterExtensionRevision) []stage.Phase {
 		for _, object := range phase.Objects {
 			protection := cmp.Or(object.CollisionProtection, phase.CollisionProtection, revision.Spec.CollisionProtection)
 			mark := Mark(object)
-			steps = append(steps, stage.Step{Ref: Ref(object), Level: mark.Level, Policy: stage.Policy{
+			steps = append(steps, stage.Step{Ref: references.To(object), Level: mark.Level, Policy: stage.Policy{
 				Adopt: adoption(protection), CreateOnly: mark.CreateOnly, Yield: yield(revision.Spec.Yield, object),
 			}})
 		}
@@ -54,7 +55,7 @@ func phases(revision *olmv1alpha1.ClusterExtensionRevision) []stage.Phase {
 // yield are the fields of an object that rules leave to others.
 func yield(rules []olmv1alpha1.YieldRule, object olmv1alpha1.RevisionObject) []manifest.FieldPath {
 	var out []manifest.FieldPath
-	id := Ref(object).ID
+	id := references.To(object).ID
 	for _, rule := range rules {
 		s := rule.Selector
 		if s.GroupKind.Group != id.Group || s.GroupKind.Kind != id.Kind ||

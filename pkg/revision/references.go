@@ -3,11 +3,9 @@ package revision
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
@@ -27,32 +25,9 @@ func LeavesObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return IsHanded(revision) || !revision.DeletionTimestamp.IsZero() && revision.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
 }
 
-// Refs lists what a revision refers to, in its order.
-func Refs(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
-	var out []manifest.Ref
-	for _, phase := range revision.Spec.Phases {
-		for _, object := range phase.Objects {
-			out = append(out, Ref(object))
-		}
-	}
-	return out
-}
-
 // PackRoot names the pack of a revision: it follows from what the revision refers to.
 func PackRoot(revision *olmv1alpha1.ClusterExtensionRevision) string {
-	return pack.Root(Refs(revision))
-}
-
-// Ref is the reference that an entry of a revision makes.
-func Ref(object olmv1alpha1.RevisionObject) manifest.Ref {
-	// The API accepts only well-formed versions; what does not parse has no
-	// group, and no kind will be found for it.
-	version, _ := schema.ParseGroupVersion(object.APIVersion)
-	return manifest.Ref{
-		ID:      manifest.ID{Group: version.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name},
-		Version: version.Version,
-		Digest:  manifest.Digest(object.Digest),
-	}
+	return pack.Root(references.Of(revision))
 }
 
 // Mark is what a revision shows of the way in which an object is rolled out.

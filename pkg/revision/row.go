@@ -7,6 +7,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	store "github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -61,9 +62,9 @@ func Result(revision *olmv1alpha1.ClusterExtensionRevision) string {
 
 // Counts are those of the first of some revisions against the one behind it.
 func Counts(revisions []olmv1alpha1.ClusterExtensionRevision) *store.Counts {
-	own, others := Refs(&revisions[0]), []manifest.Ref(nil)
+	own, others := references.Of(&revisions[0]), []manifest.Ref(nil)
 	if len(revisions) > 1 {
-		others = Refs(&revisions[1])
+		others = references.Of(&revisions[1])
 	}
 	changes := diff.Count(others, own)
 	return &store.Counts{Objects: len(own), Added: changes.Added, Changed: changes.Changed, Removed: changes.Removed}

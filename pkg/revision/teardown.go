@@ -7,6 +7,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -40,7 +41,7 @@ func TeardownOf(revision *olmv1alpha1.ClusterExtensionRevision, orphans bool, al
 		if other.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused {
 			found.Paused = other.Name
 		}
-		for _, ref := range Refs(other) {
+		for _, ref := range references.Of(other) {
 			if known := listing[ref.ID]; known == nil || known.Spec.Revision < other.Spec.Revision {
 				listing[ref.ID] = other
 			}
@@ -48,7 +49,7 @@ func TeardownOf(revision *olmv1alpha1.ClusterExtensionRevision, orphans bool, al
 	}
 	own := map[manifest.ID]bool{}
 	if IsLayer(revision) {
-		for _, ref := range Refs(revision) {
+		for _, ref := range references.Of(revision) {
 			own[ref.ID] = true
 		}
 	}

@@ -21,13 +21,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/server/initializers"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
+	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/snapshots"
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
 )
 
 const (
 	// DefaultNamespace is where everything of this process lives in the host.
-	DefaultNamespace = "penstock-system"
+	DefaultNamespace = registration.DefaultNamespace
 	defaultPort      = 8443
 	minQuota         = "64Mi"
 
@@ -128,7 +129,7 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() (*Options, error) {
 	_, codecs := newScheme()
-	recommended := options.NewRecommendedOptions(database.Prefix, codecs.LegacyCodec(Versions()...))
+	recommended := options.NewRecommendedOptions(database.Prefix, codecs.LegacyCodec(registration.Versions()...))
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.Etcd.DeleteCollectionWorkers = deletionWorkers
 	// What these would do is done here: the host's client has its own

@@ -38,7 +38,7 @@ func (s *Server) addRegistration() error {
 		wanted := registration.Options{
 			Core: core, Aggregator: services, Dynamic: objects, Accounts: s.accounts, Jobs: s.target.HostJobs(), Namespace: o.Namespace,
 			Host: o.RegisterHost, Port: o.Recommended.SecureServing.BindPort,
-			Trust: s.trust, Versions: Versions(), Webhooks: s.webhooks,
+			Trust: s.trust, Versions: registration.Versions(), Webhooks: s.webhooks,
 		}
 		if o.RegisterServicePort != 0 {
 			wanted.ExternalService, wanted.Port = true, o.RegisterServicePort

@@ -8,21 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	cataloginstall "github.com/penstock-project/penstock/pkg/apis/catalog/install"
-	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcoinstall "github.com/penstock-project/penstock/pkg/apis/hco/install"
-	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
-	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/server/registration"
 )
-
-// Versions are the group versions that this process serves and registers.
-func Versions() []schema.GroupVersion {
-	return []schema.GroupVersion{v1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion, catalogv1alpha1.SchemeGroupVersion}
-}
 
 func servedGroups() sets.Set[string] {
 	groups := sets.New[string]()
-	for _, version := range Versions() {
+	for _, version := range registration.Versions() {
 		groups.Insert(version.Group)
 	}
 	return groups

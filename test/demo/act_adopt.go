@@ -39,10 +39,10 @@ func adoptHelm(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.show(ctx, "penstock adopt-helm "+buoy+" -n "+buoy+" --dry-run"); err != nil {
+	if _, err := d.show(ctx, "penstock adopt helm "+buoy+" -n "+buoy+" --dry-run"); err != nil {
 		return err
 	}
-	if _, err := d.show(ctx, "penstock adopt-helm "+buoy+" -n "+buoy); err != nil {
+	if _, err := d.show(ctx, "penstock adopt helm "+buoy+" -n "+buoy); err != nil {
 		return err
 	}
 	after, err := d.cluster.deployment(ctx, id)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
@@ -125,7 +126,7 @@ func TestRestart(t *testing.T) {
 	// What was registered goes, roles of users among it, but for the one that is theirs.
 	p.halt(t)
 	var removed []string
-	err := server.Unregister(t.Context(), c.Config(), server.DefaultNamespace, time.Now(), func(what string) { removed = append(removed, what) })
+	err := registration.Unregister(t.Context(), c.Config(), registration.DefaultNamespace, registration.Versions(), time.Now(), func(what string) { removed = append(removed, what) })
 	if err != nil {
 		t.Fatal(err)
 	}

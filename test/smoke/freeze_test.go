@@ -12,7 +12,8 @@ func freeze(s scenario) {
 	s.Is("configmap/settings", ".data.x", "1")
 	s.Says(s.types(3, `freeze --reason "me too"`), "by admin: the year ends")
 
-	s.types(0, s.command("Of revisions", "Frozen"))
+	s.Says(s.command("Of revisions", "Frozen"), "unfreeze")
+	s.types(0, "unfreeze")
 	s.succeeds("cer/freeze-2")
 	s.Is("configmap/settings", ".data.x", "2")
 }

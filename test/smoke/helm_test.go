@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	releases "github.com/penstock-project/penstock/pkg/source/helm"
@@ -20,11 +21,7 @@ func helm(s scenario) {
 	uid := s.Field("configmap/settings", ".metadata.uid")
 	adopt := func(flags ...string) string {
 		s.t.Helper()
-		out := s.program.Run(s.t, "", append([]string{"adopt-helm", s.name, "-n", s.name, "--kubeconfig", s.cluster.Kubeconfig()}, flags...)...)
-		if out.ExitCode != 0 {
-			s.t.Fatal(out)
-		}
-		return out.Stdout + out.Stderr
+		return s.types(0, strings.Join(append([]string{"adopt helm", s.name, "-n", s.name}, flags...), " "))
 	}
 	s.Says(adopt("--dry-run"), "helm-2     Active     deployed     web-1.2.0", "helm-1     Archived   superseded   web-1.1.0", "nothing was written")
 	s.Absent("cer/helm-2")

@@ -104,8 +104,8 @@ func TestExtension(t *testing.T) {
 		},
 		"ContestedByHelm": {
 			reason:    "of several ways none is told as the only one",
-			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Failing=True/Contested: Helm has revision 7. Adopt the newer one (penstock adopt-helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c)", "Progressing=True/Repairing: it is repaired")},
-			want:      []string{"argocd-1 fails: Helm has revision 7. Adopt the newer one (penstock adopt-helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c). The author of the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, nil, "Failing=True/Contested: Helm has revision 7. Adopt the newer one (kubectl penstock adopt helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c)", "Progressing=True/Repairing: it is repaired")},
+			want:      []string{"argocd-1 fails: Helm has revision 7. Adopt the newer one (kubectl penstock adopt helm a -n a), or keep what Penstock has (kubectl annotate --overwrite cer a-1 b=c). The author of the revisions must choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision."},
 		},
 		"Crashing": {
 			reason:    "a cause that is known does not go away by waiting",

@@ -9,7 +9,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 )
 
 // Packs reads the manifests of a revision.
@@ -93,7 +93,7 @@ func (s *manifestCache) root(digest manifest.Digest) (string, bool) {
 		s.roots = map[manifest.Digest]string{}
 		for i := range s.revisions {
 			revision := &s.revisions[i]
-			for _, r := range rev.Refs(revision) {
+			for _, r := range references.Of(revision) {
 				s.roots[r.Digest] = s.known[revision.UID].root
 			}
 		}

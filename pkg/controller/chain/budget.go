@@ -8,6 +8,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -44,7 +45,7 @@ func acknowledged(revision *olmv1alpha1.ClusterExtensionRevision) []string {
 func (v *visit) listed(number int64) ([]manifest.ID, bool) {
 	for i := range v.revisions {
 		if v.revisions[i].Spec.Revision == number {
-			return rev.IDs(rev.Refs(&v.revisions[i])), true
+			return rev.IDs(references.Of(&v.revisions[i])), true
 		}
 	}
 	return nil, false
@@ -61,7 +62,7 @@ func (v *visit) undone() func(manifest.ID, int64) bool {
 			for i := range v.revisions {
 				if revision := &v.revisions[i]; meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) {
 					succeeded[revision.Spec.Revision] = true
-					for _, known := range rev.Refs(revision) {
+					for _, known := range references.Of(revision) {
 						established[known.ID] = true
 					}
 				}
@@ -115,13 +116,13 @@ func (v *visit) namedBy(newest *olmv1alpha1.ClusterExtensionRevision) map[manife
 	if len(answers) == 0 {
 		return named
 	}
-	own := rev.Refs(newest)
+	own := references.Of(newest)
 	for i := range v.revisions {
 		earlier := &v.revisions[i]
 		if earlier.Spec.Revision >= newest.Spec.Revision {
 			continue
 		}
-		removed := rev.Removed(rev.Refs(earlier), own)
+		removed := rev.Removed(references.Of(earlier), own)
 		if !answers[rev.RemovedDigest(removed, newest.UID)] {
 			continue
 		}

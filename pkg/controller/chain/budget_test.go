@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -122,14 +123,14 @@ func TestBudgetOfAChain(t *testing.T) {
 	archived := state(olmv1alpha1.LifecycleStateArchived)
 	one := numbered(1, archived, succeeded, configMaps("a", "b", "c"))
 	failed := numbered(2, archived, configMaps("a", "b", "new"))
-	digest := rev.RemovedDigest(rev.Removed(rev.Refs(one), rev.Refs(numbered(3, configMaps("a")))), types.UID("uid-3"))
+	digest := rev.RemovedDigest(rev.Removed(references.Of(one), references.Of(numbered(3, configMaps("a")))), types.UID("uid-3"))
 	three := numbered(3, configMaps("a"), func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.UID = "uid-3"
 		r.Annotations = map[string]string{olmv1alpha1.AcknowledgeDeletionAnnotation: "9-other, " + digest}
 	})
 	id := func(name string) manifest.ID {
 		for _, revision := range []*olmv1alpha1.ClusterExtensionRevision{one, failed} {
-			for _, ref := range rev.Refs(revision) {
+			for _, ref := range references.Of(revision) {
 				if ref.Name == name {
 					return ref.ID
 				}

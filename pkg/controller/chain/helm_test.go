@@ -27,14 +27,14 @@ func TestClaims(t *testing.T) {
 	}{
 		"Nothing newer": {"shop-6", "helm", "deployed", "6", nil},
 		"Newer": {"shop-6", "helm", "deployed", "7", []string{
-			"Helm has revision 7 of release ns/shop (deployed), and 6 was adopted", "(penstock adopt-helm shop -n ns)",
+			"Helm has revision 7 of release ns/shop (deployed), and 6 was adopted", "(kubectl penstock adopt helm shop -n ns)",
 			"(kubectl annotate --overwrite cer shop-6 penstock.dev/helm-release=ns/shop:7)",
 		}},
 		"Another name": {"store-6", "helm", "failed", "7", []string{
-			"(penstock adopt-helm shop -n ns --extension store)", "(kubectl annotate --overwrite cer store-6 penstock.dev/helm-release=ns/shop:7)",
+			"(kubectl penstock adopt helm shop -n ns --extension store)", "(kubectl annotate --overwrite cer store-6 penstock.dev/helm-release=ns/shop:7)",
 		}},
 		"OLM": {"shop-6", chunked.Owner, "deployed", "7", []string{
-			"(penstock adopt-olmv1 shop --undo)", "(kubectl annotate --overwrite cer shop-6 penstock.dev/helm-release=ns/shop:7)",
+			"(kubectl penstock adopt olmv1 shop --undo)", "(kubectl annotate --overwrite cer shop-6 penstock.dev/helm-release=ns/shop:7)",
 		}},
 		"Uninstalled": {"shop-6", "helm", "uninstalled", "6", []string{"keep the extension: kubectl delete secret -n ns -l owner=helm,name=shop"}},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -88,7 +89,7 @@ func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.O
 // contents are the manifests of a revision, in its order.
 func (v *visit) contents(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
 	root := v.known[revision.UID].root
-	wanted := rev.Refs(revision)
+	wanted := references.Of(revision)
 	if len(wanted) == 0 {
 		return nil, nil
 	}

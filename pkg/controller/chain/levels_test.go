@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/manifest/release"
 	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -43,7 +44,7 @@ func marked(annotations map[string]string) (func(*olmv1alpha1.ClusterExtensionRe
 			continue
 		}
 		entry := olmv1alpha1.RevisionObject{APIVersion: "v1", Kind: "ConfigMap", Namespace: "argocd", Name: name, Digest: "sha256:" + name}
-		object := manifest.Object{Ref: rev.Ref(entry), JSON: fmt.Appendf(nil, `{"metadata":{"annotations":%s}}`, given)}
+		object := manifest.Object{Ref: references.To(entry), JSON: fmt.Appendf(nil, `{"metadata":{"annotations":%s}}`, given)}
 		mark, _ := release.MarkOf(object)
 		if !strings.HasSuffix(name, "-unsaid") {
 			entry.CreateOnly, entry.InstallLevel = mark.CreateOnly, int32(mark.Level)
@@ -127,7 +128,7 @@ func TestUnvettedManifestsAreNotRead(t *testing.T) {
 		t.Fatalf("the engine is to report it, as of any manifest: %v", err)
 	}
 	packs.broken = nil
-	if _, err := s.visit.manifests.Body(t.Context(), rev.Refs(&s.revisions[0])[0]); err == nil {
+	if _, err := s.visit.manifests.Body(t.Context(), references.Of(&s.revisions[0])[0]); err == nil {
 		t.Error("the manifest was read in the same pass")
 	}
 	if err := s.vet(t.Context(), &s.revisions[0]); err == nil {

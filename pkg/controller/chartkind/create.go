@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/source"
 	chartsource "github.com/penstock-project/penstock/pkg/source/chart"
 )
@@ -94,7 +95,7 @@ func (v *visit) generated(ctx context.Context) ([]chartsource.GeneratedSecret, e
 		wanted := manifest.ID{Kind: "Secret", Namespace: namespace, Name: name}
 		for j := range v.revisions {
 			one := &v.revisions[j]
-			if !slices.ContainsFunc(revision.Refs(one), func(ref manifest.Ref) bool { return ref.ID == wanted }) {
+			if !slices.ContainsFunc(references.Of(one), func(ref manifest.Ref) bool { return ref.ID == wanted }) {
 				continue
 			}
 			objects, err := v.Packs.Objects(ctx, revision.PackRoot(one))

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
@@ -293,7 +293,7 @@ func (v *visit) discard(ctx context.Context, one, newest *olmv1alpha1.ClusterExt
 
 // disown removes the extension from the owners of the objects of a revision.
 func (v *visit) disown(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) *halt {
-	for _, ref := range rev.Refs(revision) {
+	for _, ref := range references.Of(revision) {
 		live, _, err := v.Objects.Metadata(ctx, ref)
 		if err == nil && live != nil {
 			err = v.Objects.Disown(ctx, ref, live, v.owner())

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/plans"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
+	"github.com/penstock-project/penstock/pkg/verbs"
 )
 
 // completer is how kubectl calls a plugin for completions: the name of the plugin, with
@@ -91,9 +92,10 @@ func New(s *session.Session) (*cobra.Command, error) {
 		return nil, fmt.Errorf("defining flags: %w", err)
 	}
 	root.AddGroup(&cobra.Group{ID: reading, Title: "Look:"}, &cobra.Group{ID: changing, Title: "Change:"}, &cobra.Group{ID: helping, Title: "Help yourself:"})
+	program := verbs.Program{Name: "kubectl penstock", Cluster: s.Flags(), HasClusterFlags: true}
 	for group, commands := range map[string][]*cobra.Command{
-		reading:  {newConsole(s), newStatus(s), newDiff(s), newHistory(s), newTree(s), newWhy(s), extensions.NewSearch(s), extensions.NewUpgrades(s)},
-		changing: {extensions.NewInstall(s), extensions.NewUpgrade(s), extensions.NewUninstall(s), newDeploy(s), newRollback(s), plans.New(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s)},
+		reading:  {newConsole(s), newStatus(s), newDiff(s), newHistory(s), newTree(s), newWhy(s), extensions.NewSearch(s), extensions.NewUpgrades(s), verbs.NewRender(program)},
+		changing: {extensions.NewInstall(s), extensions.NewUpgrade(s), extensions.NewUninstall(s), newDeploy(s), newRollback(s), plans.New(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s), verbs.NewAdopt(program), verbs.NewUnregister(program)},
 		helping:  {newCheck(s), newVersion(s), newCompletion(s)},
 	} {
 		for _, command := range commands {

@@ -36,7 +36,7 @@ type deployOptions struct {
 func newDeploy(s *session.Session) *cobra.Command {
 	var options deployOptions
 	command := &cobra.Command{
-		Use:   "deploy [DIRECTORY|FILE|-] --name EXTENSION [-- ARGUMENTS OF penstock render]",
+		Use:   "deploy [DIRECTORY|FILE|-] --name EXTENSION [-- ARGUMENTS OF render]",
 		Short: "Install or upgrade: read what changes, then roll it out",
 		Long: "Show what the manifests would change as the next revision of the extension, and ask. If you agree, the revision is\n" +
 			"stored and rolled out, and the command shows its progress until it has succeeded or says why it has not. Otherwise\n" +
@@ -45,7 +45,7 @@ func newDeploy(s *session.Session) *cobra.Command {
 			"--yes refuses critical notes unless --accept names them. With --save-plan the command only writes what it has shown to\n" +
 			"a file. The same command with --plan rolls out exactly that without asking, and nothing when anything has changed\n" +
 			"meanwhile (exit code 3). The file has digests and no content, so the manifests are needed again.\n\n" +
-			"The program penstock on PATH renders charts, bundles and other layouts, and everything when there are arguments\n" +
+			"kubectl penstock render renders charts, bundles and other layouts, and everything when there are arguments\n" +
 			"after --. DIRECTORY is not needed when these arguments say what to render, as --catalog with --package does.",
 		Example: "  # Install, and later upgrade\n  kubectl penstock deploy ./manifests --name lighthouse --version v1.0.0\n" +
 			"  # In a pipeline: what would change (exit 1 when something does), then do it\n" +
@@ -58,7 +58,7 @@ func newDeploy(s *session.Session) *cobra.Command {
 			"  kubectl penstock deploy ./manifests --name lighthouse --dry-run -o markdown",
 		Args: func(command *cobra.Command, args []string) error {
 			if before := positional(command, args); len(args) == 0 || before > 1 {
-				return errors.New("want one directory, file or -, or the arguments of penstock render after --, or both")
+				return errors.New("want one directory, file or -, or the arguments of render after --, or both")
 			}
 			return nil
 		},
@@ -169,7 +169,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 		return err
 	}
 	rendered, err := rendering.Input{
-		From: from, Stdin: d.Stdin, Arguments: arguments, Cluster: d.ClusterArguments(), Extension: d.name, Number: number,
+		From: from, Stdin: d.Stdin, Arguments: arguments, Cluster: d.ClusterArguments(), Program: rendering.Process(d.Executable), Extension: d.name, Number: number,
 		Warn: func(warning string) { d.Err.Para(screen.Yellow, screen.Notice, warning) },
 	}.Revision(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package rendering makes a revision of files. Plain manifests are sorted into phases
-// here; everything else is rendered by the program penstock.
+// here; everything else is rendered by the command render, in a process of its own.
 package rendering
 
 import (
@@ -36,8 +36,8 @@ type Input struct {
 	Number    int64
 	// Warn is told what was mended.
 	Warn func(string)
-	// Program runs penstock with arguments and returns what it prints to standard output and
-	// to standard error; nil runs the one on PATH.
+	// Program runs the program with arguments and returns what it prints to standard output and
+	// to standard error (Process).
 	Program func(context.Context, io.Reader, ...string) (stdout, stderr []byte, err error)
 }
 
@@ -131,7 +131,7 @@ func (in Input) phases(ctx context.Context) ([]source.Phase, error) {
 	return directory.Render(ctx, root.FS(), options)
 }
 
-// byProgram has the program penstock render.
+// byProgram has the command render do it.
 func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevision, error) {
 	args := []string{"render"}
 	if in.From != "" {
@@ -140,11 +140,7 @@ func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevisi
 	args = append(args, "--extension", in.Extension, "--revision", strconv.FormatInt(in.Number, 10), "--paused", "--output", "json")
 	args = append(args, in.Cluster...)
 	args = append(args, in.Arguments...)
-	run := in.Program
-	if run == nil {
-		run = onPath
-	}
-	out, said, err := run(ctx, in.Stdin, args...)
+	out, said, err := in.Program(ctx, in.Stdin, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -155,22 +151,24 @@ func (in Input) byProgram(ctx context.Context) (*v1alpha1.ClusterExtensionRevisi
 	}
 	revision := &v1alpha1.ClusterExtensionRevision{}
 	if err := json.Unmarshal(out, revision); err != nil {
-		return nil, fmt.Errorf("reading what penstock render printed: %w", err)
+		return nil, fmt.Errorf("reading the rendered revision: %w", err)
 	}
 	return revision, nil
 }
 
-// onPath runs the program penstock.
-func onPath(ctx context.Context, stdin io.Reader, args ...string) (_, said []byte, err error) {
-	path, err := exec.LookPath("penstock")
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s is neither a directory nor a file of plain manifests; the program penstock renders charts, bundles and other layouts, and is not on PATH", args[1])
+// Process runs a program in a process of its own.
+func Process(executable func() (string, error)) func(context.Context, io.Reader, ...string) (stdout, stderr []byte, err error) {
+	return func(ctx context.Context, stdin io.Reader, args ...string) (_, said []byte, err error) {
+		path, err := executable()
+		if err != nil {
+			return nil, nil, fmt.Errorf("looking for this program: %w", err)
+		}
+		var stdout, stderr bytes.Buffer
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+		if err := cmd.Run(); err != nil {
+			return nil, nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+		}
+		return stdout.Bytes(), stderr.Bytes(), nil
 	}
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, nil, fmt.Errorf("penstock render: %w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return stdout.Bytes(), stderr.Bytes(), nil
 }

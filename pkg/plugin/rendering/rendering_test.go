@@ -2,7 +2,9 @@ package rendering
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,9 +79,9 @@ func TestRevision(t *testing.T) {
 }
 
 func TestMissingProgram(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	_, err := Input{From: "example.com/nothing:v1", Extension: "a", Number: 1}.Revision(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "example.com/nothing:v1 is neither a directory nor a file of plain manifests") {
+	program := Process(func() (string, error) { return filepath.Join(t.TempDir(), "kubectl-penstock"), nil })
+	_, err := Input{From: "example.com/nothing:v1", Extension: "a", Number: 1, Program: program}.Revision(t.Context())
+	if !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -75,6 +75,9 @@ func (s *Session) AddFlags(flags *pflag.FlagSet) error {
 	return nil
 }
 
+// Flags lead to the cluster.
+func (s *Session) Flags() *client.Flags { return &s.flags }
+
 // Begin is called when flags are parsed.
 func (s *Session) Begin() error {
 	allowed := []string{string(screen.ColourAuto), string(screen.ColourAlways), string(screen.ColourNever)}

@@ -31,7 +31,7 @@ func TestDeploy(t *testing.T) {
 	}
 	for name, write := range map[string]func(io.Writer, string) error{
 		"base/rbac.yaml": func(w io.Writer, namespace string) error {
-			return deployment.WriteServerRights(w, namespace, server.Versions())
+			return deployment.WriteServerRights(w, namespace, registration.Versions())
 		},
 		"base/rbac-engine.yaml": deployment.WriteJobRights,
 		"webhooks.yaml": func(w io.Writer, namespace string) error {

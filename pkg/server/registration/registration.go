@@ -25,6 +25,9 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -137,6 +140,14 @@ func (r *Registration) register(ctx context.Context) error {
 	}
 	// Last: the host reaches us.
 	return r.applyWebhooks(ctx)
+}
+
+// DefaultNamespace is where everything of Penstock lives in the host.
+const DefaultNamespace = "penstock-system"
+
+// Versions are the group versions that are served and registered.
+func Versions() []schema.GroupVersion {
+	return []schema.GroupVersion{olmv1alpha1.SchemeGroupVersion, hcov1alpha1.SchemeGroupVersion, catalogv1alpha1.SchemeGroupVersion}
 }
 
 // APIServiceName is the name of the APIService of a group version.

@@ -144,7 +144,7 @@ func (s *site) helms(versions ...int) {
 // adopt runs the command.
 func (s *site) adopt(flags ...string) penstock.Output {
 	s.t.Helper()
-	return s.program.Run(s.t, "", append([]string{"adopt-helm", "--kubeconfig", s.Kubeconfig(), s.release, "-n", s.namespace}, flags...)...)
+	return s.program.Run(s.t, "", append([]string{"adopt", "helm", "--kubeconfig", s.Kubeconfig(), s.release, "-n", s.namespace}, flags...)...)
 }
 
 func (s *site) mustAdopt(flags ...string) string {

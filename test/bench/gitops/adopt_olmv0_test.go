@@ -191,7 +191,7 @@ spec:
 // adoptOLM runs the command.
 func (o *olmv0) adoptOLM(flags ...string) penstock.Output {
 	o.t.Helper()
-	return o.program.Run(o.t, "", append([]string{"adopt-olmv0", "--kubeconfig", o.Kubeconfig(), "-n", o.namespace}, flags...)...)
+	return o.program.Run(o.t, "", append([]string{"adopt", "olmv0", "--kubeconfig", o.Kubeconfig(), "-n", o.namespace}, flags...)...)
 }
 
 func (o *olmv0) mustAdoptOLM(flags ...string) string {
@@ -235,7 +235,7 @@ func (o *olmv0) refusals(s *site) {
 	patch("clusterserviceversions", many.csv, fmt.Sprintf(`{"spec":{"install":null,"customresourcedefinitions":{"owned":[{"name":"carts.%s.example.com","kind":"Cart","version":"v1"}]}}}`, many.namespace))
 	patch("clusterserviceversions", "database.v3.0.0", fmt.Sprintf(`{"spec":{"replaces":%q}}`, many.csv))
 	refuses(many.csv + " is being replaced by database.v3.0.0")
-	out := many.program.Run(s.t, "", "adopt-olmv0", "--kubeconfig", s.Kubeconfig(), "--dry-run")
+	out := many.program.Run(s.t, "", "adopt", "olmv0", "--kubeconfig", s.Kubeconfig(), "--dry-run")
 	s.says(out.Stdout, "olm-many/olm-zero", "olm-zero/olm-zero", "refused", "can be adopted")
 	s.MustKubectl("delete", "namespace", s.namespace, "--wait=false")
 }

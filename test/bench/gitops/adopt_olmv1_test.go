@@ -274,7 +274,7 @@ func (o *olmv1) writesRelease(version int, status string) {
 // adoptOLM runs the command.
 func (o *olmv1) adoptOLM(flags ...string) penstock.Output {
 	o.t.Helper()
-	return o.program.Run(o.t, "", append([]string{"adopt-olmv1", "--kubeconfig", o.Kubeconfig(), o.release}, flags...)...)
+	return o.program.Run(o.t, "", append([]string{"adopt", "olmv1", "--kubeconfig", o.Kubeconfig(), o.release}, flags...)...)
 }
 
 func (o *olmv1) mustAdoptOLM(flags ...string) string {
@@ -474,5 +474,5 @@ func (o *olmv1) isUpgradedByOLM() {
 	o.mustAdoptOLM()
 	o.writesRelease(3, "deployed")
 	o.MustKubectl("patch", "-n", o.namespace, "configmap/settings", "--type=merge", "-p", `{"data":{"version":"3"}}`)
-	o.isContested(o.release+"-2", "OLM's operator-controller has revision 3 of release olmv1-system/"+o.release, "penstock adopt-olmv1 "+o.release+" --undo")
+	o.isContested(o.release+"-2", "OLM's operator-controller has revision 3 of release olmv1-system/"+o.release, "kubectl penstock adopt olmv1 "+o.release+" --undo")
 }

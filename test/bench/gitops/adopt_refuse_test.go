@@ -83,7 +83,7 @@ func (s *site) limited() {
 	name := s.namespace
 	user := s.User(name+"-user", name)
 	run := func(flags ...string) penstock.Output {
-		return s.program.Run(s.t, "", append([]string{"adopt-helm", "--kubeconfig", user.Kubeconfig(), s.release, "-n", s.namespace, "--overwrite"}, flags...)...)
+		return s.program.Run(s.t, "", append([]string{"adopt", "helm", "--kubeconfig", user.Kubeconfig(), s.release, "-n", s.namespace, "--overwrite"}, flags...)...)
 	}
 	s.says(run().Stderr, `cannot list resource "secrets"`)
 	s.MustKubectl("create", "role", "reader", "-n", name, "--verb=get,list,patch", "--resource=secrets,configmaps,services,deployments.apps")

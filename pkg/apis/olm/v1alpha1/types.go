@@ -60,6 +60,8 @@ const (
 const (
 	// ChainLabel names the extension that a revision or a managed object belongs to.
 	ChainLabel = "penstock.dev/chain"
+	// FieldManagerPrefix begins the field manager of every extension; its name follows.
+	FieldManagerPrefix = "penstock/"
 	// AppliedAnnotation holds, on a managed object, the digest of the manifest
 	// that was applied last.
 	AppliedAnnotation = "penstock.dev/applied"

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	rev "github.com/penstock-project/penstock/pkg/revision"
+	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 )
 
@@ -35,7 +35,7 @@ type contents struct {
 
 // ref is the entry as the store of manifests knows it.
 func (k entryKey) ref() manifest.Ref {
-	return rev.Ref(v1alpha1.RevisionObject{APIVersion: k.apiVersion, Kind: k.kind, Namespace: k.namespace, Name: k.name, Digest: k.digest})
+	return references.To(v1alpha1.RevisionObject{APIVersion: k.apiVersion, Kind: k.kind, Namespace: k.namespace, Name: k.name, Digest: k.digest})
 }
 
 // Refs returns what a revision refers to, in rollout order.

@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"context"
@@ -17,25 +17,25 @@ import (
 
 // adoptFlags are those that all commands have that adopt.
 type adoptFlags struct {
-	client.Flags
+	program Program
 	dryRun  bool
 	timeout time.Duration
 }
 
 // addTo adds them; forWhat says what the timeout is for.
 func (f *adoptFlags) addTo(flags *pflag.FlagSet, forWhat string) {
-	f.Add(flags)
+	f.program.addCluster(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Print what would be done, and write nothing.")
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, forWhat)
 }
 
 // begin returns a run of a command.
 func (f *adoptFlags) begin(command *cobra.Command) (adoption, error) {
-	config, err := f.Config()
+	config, err := f.program.Cluster.Config()
 	if err != nil {
 		return adoption{}, err
 	}
-	clients, heard, err := f.Client()
+	clients, heard, err := f.program.Cluster.Client()
 	if err != nil {
 		return adoption{}, err
 	}

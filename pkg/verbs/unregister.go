@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"cmp"
@@ -16,9 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/client"
 	olmclient "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/server"
+	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -26,15 +25,15 @@ import (
 const releasePoll = 500 * time.Millisecond
 
 type unregisterOptions struct {
-	client.Flags
+	program   Program
 	namespace string
 	release   bool
 	timeout   time.Duration
 }
 
-// newUnregisterCommand is the way out.
-func newUnregisterCommand() *cobra.Command {
-	options := unregisterOptions{Flags: client.Flags{UserAgent: userAgent()}}
+// NewUnregister is the way out.
+func NewUnregister(p Program) *cobra.Command {
+	options := unregisterOptions{program: p}
 	command := &cobra.Command{
 		Use:   "unregister",
 		Short: "Remove Penstock from a cluster, and leave everything running that it rolled out",
@@ -48,25 +47,27 @@ func newUnregisterCommand() *cobra.Command {
 			"Plans stay in the store, and their changes stay in the cluster; to remove the changes, undo the plans first.\n\n" +
 			"Without --release-finalizers the revisions stay in the store. The namespace is marked, and no process registers again until\n" +
 			"the mark is removed; then penstock serve --register continues where it was.",
-		Example: "  penstock unregister --release-finalizers    # for good\n" +
-			"  penstock unregister                         # for a while",
+		Example: p.examples(
+			"% unregister --release-finalizers    # for good",
+			"% unregister                         # for a while",
+		),
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return unregister(command, options) },
 	}
 	flags := command.Flags()
-	options.Add(flags)
-	flags.StringVar(&options.namespace, "namespace", server.DefaultNamespace, "Namespace of Penstock in the cluster.")
+	p.addCluster(flags)
+	flags.StringVar(&options.namespace, "namespace", registration.DefaultNamespace, "Namespace of Penstock in the cluster.")
 	flags.BoolVar(&options.release, "release-finalizers", false, "Release all revisions first; their objects stay.")
 	flags.DurationVar(&options.timeout, "timeout", 2*time.Minute, "How long revisions may take to release their objects, with --release-finalizers.")
 	return command
 }
 
 func unregister(command *cobra.Command, options unregisterOptions) error {
-	config, err := options.Config()
+	config, err := options.program.Cluster.Config()
 	if err != nil {
 		return err
 	}
-	clients, _, err := options.Client()
+	clients, _, err := options.program.Cluster.Client()
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func unregister(command *cobra.Command, options unregisterOptions) error {
 			return err
 		}
 	}
-	err = server.Unregister(ctx, config, options.namespace, time.Now(), func(what string) {
+	err = registration.Unregister(ctx, config, options.namespace, registration.Versions(), time.Now(), func(what string) {
 		fmt.Fprintf(out, "%s deleted\n", what)
 	})
 	if err != nil {

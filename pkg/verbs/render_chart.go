@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func (o *renderOptions) chartOptions(command *cobra.Command) (chart.Options, err
 		fmt.Fprintf(command.ErrOrStderr(), "warning: the cluster of --target is not asked what it serves: %s\n", advice)
 		return made, nil
 	}
-	config, err := o.cluster.Config()
+	config, err := o.program.Cluster.Config()
 	if errors.Is(err, client.ErrNoKubeconfig) {
 		fmt.Fprintf(command.ErrOrStderr(), "warning: no kubeconfig leads to a cluster, so it is not asked what it serves: %s\n", advice)
 		return made, nil

@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"bufio"
@@ -16,13 +16,13 @@ import (
 // runCatalog runs the command as a shell would, and returns its exit status.
 func runCatalog(args ...string) (stdout string, status int, err error) {
 	var out bytes.Buffer
-	command := newCatalogCommand()
+	command := NewCatalog(program())
 	command.SetArgs(args)
 	command.SetOut(&out)
 	command.SetErr(&bytes.Buffer{})
 	command.SilenceErrors, command.SilenceUsage = true, true
 	if err = command.Execute(); err != nil {
-		status = exitStatus(err)
+		status = ExitStatus(err)
 	}
 	return out.String(), status, err
 }
@@ -61,7 +61,7 @@ func TestCatalogCommands(t *testing.T) {
 		"nothing":                        {status: 2, err: "say what to do with the catalog: resolve, lint, graph or diff"},
 		"lint":                           {args: []string{"lint", catalogBefore, "-o", "json"}, stdout: "[]\n"},
 		"lint twice the same":            {args: []string{"lint", catalogBefore, catalogBefore}, status: 1, stdout: "error: package lamp: there are 2 documents olm.package of this name\nerror: package lamp, bundle lamp.v1.0.0: the package has two bundles of this name\nerror: package lamp, bundle lamp.v1.1.0: the package has two bundles of this name\nerror: package lamp, bundle lamp.v1.2.0: the package has two bundles of this name\nerror: package lamp, channel stable: the package has two channels of this name\n", err: "the catalog has 5 errors"},
-		"lint what is no catalog":        {args: []string{"lint", "main.go"}, status: 2, err: "reading catalog main.go: main.go:"},
+		"lint what is no catalog":        {args: []string{"lint", "verbs.go"}, status: 2, err: "reading catalog verbs.go: verbs.go:"},
 		"lint nothing":                   {args: []string{"lint"}, status: 2, err: "requires at least 1 arg(s), only received 0"},
 		"graph":                          {args: []string{"graph", catalogAfter, "--package", "lamp", "--installed", "lamp.v1.0.0=1.0.0", "--to", "1.3.0"}, stdout: "channel stable (default): 4 bundles\n  1.3.0  replaces 1.2.0; skips the range >=1.1.0 <1.3.0\n  1.2.0  replaces 1.1.0; skips lamp.v1.1.1\n  1.1.0  replaces 1.0.0\n* 1.0.0  deprecated: lamp 1.0.0 gets no fixes any more\n\nfrom 1.0.0: 1.1.0, 1.3.0\n"},
 		"graph without a way":            {args: []string{"graph", catalogBefore, "--package", "lamp", "--channel", "none", "--installed", "lamp.v1.0.0=1.0.0", "--to", "1.1.0"}, status: 1, err: "no upgrade path leads from lamp.v1.0.0 to lamp.v1.1.0"},

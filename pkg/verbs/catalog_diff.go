@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/compare"
 )
 
-func newCatalogDiffCommand() *cobra.Command {
+func newCatalogDiff(p Program) *cobra.Command {
 	output, images := "", registryFlags{}
 	command := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
@@ -17,10 +17,12 @@ func newCatalogDiffCommand() *cobra.Command {
 		Long: "Compare two catalogs: packages, channels and versions that are added or removed, what becomes deprecated, and\n" +
 			"for every version that may be installed, the version to which an extension without a range of versions would upgrade.\n\n" +
 			"The command does not judge the changes: the exit status is 0 whenever both catalogs can be read.",
-		Example: "  penstock catalog diff ./catalog-of-today ./catalog-of-tomorrow",
-		Args:    cobra.ExactArgs(2),
+		Example: p.examples(
+			"% catalog diff ./catalog-of-today ./catalog-of-tomorrow",
+		),
+		Args: cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := CheckOutput(output); err != nil {
 				return err
 			}
 			before, err := loadCatalogs(command.Context(), &images, args[:1])

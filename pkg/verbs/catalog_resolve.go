@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type catalogResolveOptions struct {
 	images     registryFlags
 }
 
-func newCatalogResolveCommand() *cobra.Command {
+func newCatalogResolve(p Program) *cobra.Command {
 	var options catalogResolveOptions
 	command := &cobra.Command{
 		Use:   "resolve --catalog [NAME=]FILE|DIR|oci://IMAGE --package NAME",
@@ -35,8 +35,10 @@ func newCatalogResolveCommand() *cobra.Command {
 		Long: "Choose the bundle of a package as the controller would, by the rules of OLM v1.\n\n" +
 			"With -o json it prints {\"bundle\", \"version\", \"channel\", \"reason\"}. When there is no bundle, only reason is set,\n" +
 			"and the exit status is 1.",
-		Example: "  penstock catalog resolve --catalog ./catalog --package argocd-operator --version '>=0.14 <0.16'\n" +
-			"  penstock catalog resolve --catalog ./catalog --package argocd-operator --version 0.16.0 --installed argocd-operator.v0.14.0=0.14.0",
+		Example: p.examples(
+			"% catalog resolve --catalog ./catalog --package argocd-operator --version '>=0.14 <0.16'",
+			"% catalog resolve --catalog ./catalog --package argocd-operator --version 0.16.0 --installed argocd-operator.v0.14.0=0.14.0",
+		),
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return catalogResolve(command, options) },
 	}
@@ -73,11 +75,11 @@ type resolved struct {
 }
 
 func catalogResolve(command *cobra.Command, options catalogResolveOptions) error {
-	if err := checkOutput(options.output); err != nil {
-		return unusable(err)
+	if err := CheckOutput(options.output); err != nil {
+		return Unusable(err)
 	}
 	if err := options.complete(); err != nil {
-		return unusable(err)
+		return Unusable(err)
 	}
 	catalogs, _, err := options.load(command.Context())
 	if err != nil {
@@ -136,7 +138,7 @@ func (o *catalogResolveOptions) complete() error {
 func (o *catalogResolveOptions) load(ctx context.Context) ([]resolve.Catalog, []*fbc.Config, error) {
 	priorities, err := o.priorityOf()
 	if err != nil {
-		return nil, nil, unusable(err)
+		return nil, nil, Unusable(err)
 	}
 	seen := map[string]bool{}
 	var out []resolve.Catalog
@@ -144,7 +146,7 @@ func (o *catalogResolveOptions) load(ctx context.Context) ([]resolve.Catalog, []
 	for _, given := range o.catalogs {
 		name, path := catalogName(given)
 		if seen[name] {
-			return nil, nil, unusable(fmt.Errorf("--catalog %s: there are two catalogs named %s: write NAME=%s", given, name, path))
+			return nil, nil, Unusable(fmt.Errorf("--catalog %s: there are two catalogs named %s: write NAME=%s", given, name, path))
 		}
 		seen[name] = true
 		config, err := loadCatalogs(ctx, &o.images, []string{path})
@@ -156,7 +158,7 @@ func (o *catalogResolveOptions) load(ctx context.Context) ([]resolve.Catalog, []
 		delete(priorities, name)
 	}
 	for name := range priorities {
-		return nil, nil, unusable(fmt.Errorf("--priority %s: there is no catalog of that name", name))
+		return nil, nil, Unusable(fmt.Errorf("--priority %s: there is no catalog of that name", name))
 	}
 	return out, whole, nil
 }

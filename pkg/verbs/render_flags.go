@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/source/release"
 )
 
@@ -23,7 +22,7 @@ const nextRevision = "next"
 
 // renderOptions are the flags of penstock render.
 type renderOptions struct {
-	cluster             client.Flags
+	program             Program
 	extension           string
 	revision            string
 	collisionProtection string
@@ -71,9 +70,11 @@ func (o *renderOptions) add(flags *pflag.FlagSet) {
 	o.catalog.add(flags)
 	o.images.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "yaml", "Format: yaml or json.")
-	o.cluster.Add(flags)
+	o.program.addCluster(flags)
 	for _, name := range []string{"kubeconfig", "context"} {
-		flags.Lookup(name).Usage += " Used by --revision next, and by --chart without --kube-version."
+		if flag := flags.Lookup(name); flag != nil {
+			flag.Usage += " Used by --revision next, and by --chart without --kube-version."
+		}
 	}
 }
 
@@ -137,7 +138,7 @@ func values[T ~string](all ...T) []string {
 // askNext asks the server for the number behind the highest one. It is not reserved:
 // when somebody else creates that revision first, the server refuses ours.
 func (o *renderOptions) askNext(ctx context.Context) error {
-	clients, _, err := o.cluster.Client()
+	clients, _, err := o.program.Cluster.Client()
 	if err != nil {
 		return fmt.Errorf("--revision next: %w", err)
 	}

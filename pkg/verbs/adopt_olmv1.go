@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"context"
@@ -10,23 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/adopt"
-	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// olmv1Options are the flags of penstock adopt-olmv1.
+// olmv1Options are the flags of adopt olmv1.
 type olmv1Options struct {
 	adoptFlags
 	request adopt.OLMv1Request
 	undo    bool
 }
 
-// newAdoptOLMv1Command makes extensions of what OLM v1 has installed, or leaves them to it
+// newAdoptOLMv1 makes extensions of what OLM v1 has installed, or leaves them to it
 // again.
-func newAdoptOLMv1Command() *cobra.Command {
-	options := olmv1Options{adoptFlags: adoptFlags{Flags: client.Flags{UserAgent: userAgent()}}}
+func newAdoptOLMv1(p Program) *cobra.Command {
+	options := olmv1Options{adoptFlags: adoptFlags{program: p}}
 	command := &cobra.Command{
-		Use:   "adopt-olmv1 [CLUSTEREXTENSION...]",
+		Use:   "olmv1 [CLUSTEREXTENSION...]",
 		Short: "Take over what OLM v1 has installed, without touching what it runs",
 		Long: "Take over what OLM v1's operator-controller has installed: the newest five revisions of each ClusterExtension become\n" +
 			"revisions with the same numbers, the newest Active, the older ones Archived. Their content comes from ClusterObjectSets,\n" +
@@ -38,9 +37,11 @@ func newAdoptOLMv1Command() *cobra.Command {
 			"You need the rights to list ClusterExtensions, OLM's revisions and Deployments, to read the Secrets in the namespace of\n" +
 			"operator-controller, to create revisionhistories/import and clusterextensionrevisions, and to get, create, patch and\n" +
 			"delete the objects. To finish an interrupted adoption, run the command again.",
-		Example: "  penstock adopt-olmv1 --dry-run\n" +
-			"  penstock adopt-olmv1 argocd\n" +
-			"  penstock adopt-olmv1 argocd --undo",
+		Example: p.examples(
+			"% adopt olmv1 --dry-run",
+			"% adopt olmv1 argocd",
+			"% adopt olmv1 argocd --undo",
+		),
 		RunE: func(command *cobra.Command, args []string) error {
 			options.request.Extensions = args
 			return adoptOLMv1(command, options)

@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"context"
@@ -11,22 +11,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/adopt"
-	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// olmv0Options are the flags of penstock adopt-olmv0.
+// olmv0Options are the flags of adopt olmv0.
 type olmv0Options struct {
 	adoptFlags
 	request adopt.OLMv0Request
 }
 
-// newAdoptOLMv0Command makes extensions of what OLM v0 has installed.
-func newAdoptOLMv0Command() *cobra.Command {
-	options := olmv0Options{adoptFlags: adoptFlags{Flags: client.Flags{UserAgent: userAgent()}}}
+// newAdoptOLMv0 makes extensions of what OLM v0 has installed.
+func newAdoptOLMv0(p Program) *cobra.Command {
+	options := olmv0Options{adoptFlags: adoptFlags{program: p}}
 	command := &cobra.Command{
-		Use:   "adopt-olmv0 [SUBSCRIPTION...]",
+		Use:   "olmv0 [SUBSCRIPTION...]",
 		Short: "Take over what OLM v0 has installed, without touching what it runs",
 		Long: "Take over what OLM v0 has installed. A Subscription with its ClusterServiceVersion becomes a ClusterExtension with\n" +
 			"manual approval at the installed version, and a revision with the objects that OLM created from the bundle.\n" +
@@ -38,8 +37,10 @@ func newAdoptOLMv0Command() *cobra.Command {
 			"You need the rights to list OLM's objects, Deployments and objects of the kinds that bundles have, to create\n" +
 			"revisionhistories/import, clusterextensionrevisions and clusterextensions, to patch clusterextensionrevisions, and to\n" +
 			"get, create, patch and delete the objects. To finish an interrupted adoption, run the command again.",
-		Example: "  penstock adopt-olmv0 --dry-run\n" +
-			"  penstock adopt-olmv0 argocd-operator -n operators",
+		Example: p.examples(
+			"% adopt olmv0 --dry-run",
+			"% adopt olmv0 argocd-operator -n operators",
+		),
 		RunE: func(command *cobra.Command, args []string) error {
 			options.request.Subscriptions = args
 			return adoptOLMv0(command, options)

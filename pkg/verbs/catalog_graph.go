@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"errors"
@@ -21,15 +21,17 @@ type catalogGraphOptions struct {
 	images    registryFlags
 }
 
-func newCatalogGraphCommand() *cobra.Command {
+func newCatalogGraph(p Program) *cobra.Command {
 	var options catalogGraphOptions
 	command := &cobra.Command{
 		Use:   "graph FILE|DIR|oci://IMAGE... --package NAME",
 		Short: "Print the upgrade graph of a package",
 		Long: "Print the channels of a package with their bundles, the highest first, and what each bundle upgrades.\n\n" +
 			"With --installed and --to it also prints the shortest upgrade path; the exit status is 1 when there is none.",
-		Example: "  penstock catalog graph ./catalog --package argocd-operator --installed argocd-operator.v0.14.0=0.14.0 --to 0.17.0",
-		Args:    cobra.MinimumNArgs(1),
+		Example: p.examples(
+			"% catalog graph ./catalog --package argocd-operator --installed argocd-operator.v0.14.0=0.14.0 --to 0.17.0",
+		),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return catalogGraph(command, args, options)
 		},
@@ -45,14 +47,14 @@ func newCatalogGraphCommand() *cobra.Command {
 }
 
 func catalogGraph(command *cobra.Command, args []string, options catalogGraphOptions) error {
-	if err := checkOutput(options.output); err != nil {
+	if err := CheckOutput(options.output); err != nil {
 		return err
 	}
 	if options.name == "" {
-		return unusable(errors.New("--package is required"))
+		return Unusable(errors.New("--package is required"))
 	}
 	if (options.to == "") != (options.installed == "") && options.to != "" {
-		return unusable(errors.New("--to needs --installed: the bundle where the path begins"))
+		return Unusable(errors.New("--to needs --installed: the bundle where the path begins"))
 	}
 	catalog, err := loadCatalogs(command.Context(), &options.images, args)
 	if err != nil {
@@ -65,14 +67,14 @@ func catalogGraph(command *cobra.Command, args []string, options catalogGraphOpt
 	drawn := graph.New(own, options.channels)
 	from, err := options.from()
 	if err != nil {
-		return unusable(err)
+		return Unusable(err)
 	}
 	if options.to == "" {
 		return options.print(command, drawn, from, nil)
 	}
 	to, err := bundleNamed(drawn, options.to)
 	if err != nil {
-		return unusable(err)
+		return Unusable(err)
 	}
 	path := drawn.Path(from, to)
 	if path == nil {

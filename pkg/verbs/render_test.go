@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 // runRender runs the command as a shell would.
 func runRender(stdin string, args ...string) (stdout, stderr string, err error) {
 	var out, errOut bytes.Buffer
-	command := newRenderCommand()
+	command := NewRender(program())
 	command.SetArgs(args)
 	command.SetIn(strings.NewReader(stdin))
 	command.SetOut(&out)

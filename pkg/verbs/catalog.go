@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"context"
@@ -28,8 +28,8 @@ func (e *exitError) Unwrap() error { return e.error }
 // script must tell that from the answer no.
 const wrongInput = 2
 
-// exitStatus is 1 unless the error says otherwise.
-func exitStatus(err error) int {
+// ExitStatus is 1 unless the error says otherwise.
+func ExitStatus(err error) int {
 	var exit *exitError
 	if errors.As(err, &exit) {
 		return exit.status
@@ -37,11 +37,15 @@ func exitStatus(err error) int {
 	return 1
 }
 
-func unusable(err error) error { return &exitError{err, wrongInput} }
+// Exit gives an error a status to exit with.
+func Exit(err error, status int) error { return &exitError{err, status} }
 
-// newCatalogCommand has the verbs for those who write catalogs, or wonder what one of them
+// Unusable gives an error the status for input that cannot be used.
+func Unusable(err error) error { return Exit(err, wrongInput) }
+
+// NewCatalog has the verbs for those who write catalogs, or wonder what one of them
 // says. None of them needs a cluster.
-func newCatalogCommand() *cobra.Command {
+func NewCatalog(p Program) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "catalog",
 		Short: "Read file-based catalogs: resolve, check and compare them",
@@ -50,16 +54,16 @@ func newCatalogCommand() *cobra.Command {
 			"Exit status: 0 when the answer is yes, 1 when it is no, 2 when the input cannot be used.",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return unusable(errors.New("say what to do with the catalog: resolve, lint, graph or diff"))
+			return Unusable(errors.New("say what to do with the catalog: resolve, lint, graph or diff"))
 		},
 	}
-	command.AddCommand(newCatalogResolveCommand(), newCatalogLintCommand(), newCatalogGraphCommand(), newCatalogDiffCommand())
+	command.AddCommand(newCatalogResolve(p), newCatalogLint(p), newCatalogGraph(p), newCatalogDiff(p))
 	for _, verb := range command.Commands() {
-		verb.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return unusable(err) })
+		verb.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Unusable(err) })
 		count := verb.Args
 		verb.Args = func(command *cobra.Command, args []string) error {
 			if err := count(command, args); err != nil {
-				return unusable(err)
+				return Unusable(err)
 			}
 			return nil
 		}
@@ -72,11 +76,11 @@ func loadCatalogs(ctx context.Context, images *registryFlags, paths []string) (*
 	config := &fbc.Config{}
 	for _, path := range paths {
 		if err := loadCatalog(ctx, images, path, config); err != nil {
-			return nil, unusable(fmt.Errorf("reading catalog %s: %w", path, err))
+			return nil, Unusable(fmt.Errorf("reading catalog %s: %w", path, err))
 		}
 	}
 	if config.Empty() {
-		return nil, unusable(fmt.Errorf("reading catalog %s: there is no document in it", strings.Join(paths, ", ")))
+		return nil, Unusable(fmt.Errorf("reading catalog %s: there is no document in it", strings.Join(paths, ", ")))
 	}
 	return config, nil
 }
@@ -123,7 +127,7 @@ func packageOf(config *fbc.Config, name string) (*fbc.Config, error) {
 	if own := config.Package(name); own != nil {
 		return own, nil
 	}
-	return nil, unusable(fmt.Errorf("the catalog has no package %q", name))
+	return nil, Unusable(fmt.Errorf("the catalog has no package %q", name))
 }
 
 // printText prints what quotes a catalog, which somebody else wrote.
@@ -132,10 +136,10 @@ func printText(to io.Writer, text string) error {
 	return err
 }
 
-// checkOutput is for commands that print text for a person, or JSON.
-func checkOutput(format string) error {
+// CheckOutput is for commands that print text for a person, or JSON.
+func CheckOutput(format string) error {
 	if format != "text" && format != "json" {
-		return unusable(fmt.Errorf("--output %q: want text or json", format))
+		return Unusable(fmt.Errorf("--output %q: want text or json", format))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"context"
@@ -10,11 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/adopt"
-	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// helmOptions are the flags of penstock adopt-helm.
+// helmOptions are the flags of adopt helm.
 type helmOptions struct {
 	adoptFlags
 	request adopt.Request
@@ -22,11 +21,11 @@ type helmOptions struct {
 	manager string
 }
 
-// newAdoptHelmCommand makes an extension of a release of Helm, or a release of it again.
-func newAdoptHelmCommand() *cobra.Command {
-	options := helmOptions{adoptFlags: adoptFlags{Flags: client.Flags{UserAgent: userAgent()}}}
+// newAdoptHelm makes an extension of a release of Helm, or a release of it again.
+func newAdoptHelm(p Program) *cobra.Command {
+	options := helmOptions{adoptFlags: adoptFlags{program: p}}
 	command := &cobra.Command{
-		Use:   "adopt-helm RELEASE -n NAMESPACE",
+		Use:   "helm RELEASE -n NAMESPACE",
 		Short: "Turn a Helm release into an extension, without touching what it runs",
 		Long: "Turn a release that Helm 3 or Helm 4 installed into an extension. Helm's newest five revisions become revisions\n" +
 			"with the same numbers, the deployed one Active, the older ones Archived, so that diffs and rollbacks work from\n" +
@@ -38,9 +37,11 @@ func newAdoptHelmCommand() *cobra.Command {
 			"You need the rights to read the Secrets of the release and to annotate the Secret of its deployed revision, to create\n" +
 			"revisionhistories/import and clusterextensionrevisions, and to get, create and patch the objects. To finish an\n" +
 			"interrupted adoption, run the command again.",
-		Example: "  penstock adopt-helm shop -n shop --dry-run\n" +
-			"  penstock adopt-helm shop -n shop\n" +
-			"  penstock adopt-helm shop -n shop --undo",
+		Example: p.examples(
+			"% adopt helm shop -n shop --dry-run",
+			"% adopt helm shop -n shop",
+			"% adopt helm shop -n shop --undo",
+		),
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			options.request.Release = args[0]

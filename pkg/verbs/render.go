@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	manifestrelease "github.com/penstock-project/penstock/pkg/manifest/release"
 	"github.com/penstock-project/penstock/pkg/source"
@@ -25,10 +24,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// newRenderCommand makes a revision of plain manifests. It asks a cluster for
+// NewRender makes a revision of plain manifests. It asks a cluster for
 // --revision next, and what it serves for a chart.
-func newRenderCommand() *cobra.Command {
-	options := renderOptions{cluster: client.Flags{UserAgent: userAgent()}}
+func NewRender(p Program) *cobra.Command {
+	options := renderOptions{program: p}
 	command := &cobra.Command{
 		Use:   "render DIR|FILE|-|oci://IMAGE --extension NAME --revision N|next",
 		Short: "Turn manifests, a bundle or a chart into a ClusterExtensionRevision",
@@ -45,18 +44,20 @@ func newRenderCommand() *cobra.Command {
 			"names, which has to exist. With --chart they come from a Helm chart; hooks become phases.\n\n" +
 			"An image, oci://REGISTRY/REPOSITORY with a tag or a digest, has a bundle, a chart or plain manifests; its labels and\n" +
 			"media types say which. With --catalog and --package the image is the bundle that an extension would get.",
-		Example: "  penstock render ./manifests --extension cert-manager --revision 1 | kubectl create -f -\n" +
-			"  penstock render ./manifests --extension cert-manager --revision 2 --paused | kubectl create -f -\n" +
-			"  penstock render ./manifests --extension cert-manager --revision next --on-failure Rollback --progress-deadline-minutes 10 |\n" +
-			"    kubectl create -f -\n" +
-			"  penstock render ./release --layout release --profile self-managed-high-availability --extension cluster --revision 1\n" +
-			"  penstock render --bundle ./bundle --install-namespace lighthouse-system --certificates cert-manager --extension lighthouse --revision 1\n" +
-			"  penstock render --chart ./chart.tgz --values values.yaml --install-namespace shop --extension shop --revision 1\n" +
-			"  penstock render oci://registry.example.com/lighthouse/bundle:v1.1.0 --install-namespace lighthouse-system --certificates cert-manager\n" +
-			"    --extension lighthouse --revision 1\n" +
-			"  penstock render --catalog oci://registry.example.com/catalog:latest --package lighthouse --version '>=1.0 <2'\n" +
-			"    --install-namespace lighthouse-system --certificates cert-manager --extension lighthouse --revision next\n" +
-			"  kustomize build ./overlay | penstock render - --extension lighthouse --revision 2 | kubectl create -f -",
+		Example: p.examples(
+			"% render ./manifests --extension cert-manager --revision 1 | kubectl create -f -",
+			"% render ./manifests --extension cert-manager --revision 2 --paused | kubectl create -f -",
+			"% render ./manifests --extension cert-manager --revision next --on-failure Rollback --progress-deadline-minutes 10 |",
+			"  kubectl create -f -",
+			"% render ./release --layout release --profile self-managed-high-availability --extension cluster --revision 1",
+			"% render --bundle ./bundle --install-namespace lighthouse-system --certificates cert-manager --extension lighthouse --revision 1",
+			"% render --chart ./chart.tgz --values values.yaml --install-namespace shop --extension shop --revision 1",
+			"% render oci://registry.example.com/lighthouse/bundle:v1.1.0 --install-namespace lighthouse-system --certificates cert-manager",
+			"  --extension lighthouse --revision 1",
+			"% render --catalog oci://registry.example.com/catalog:latest --package lighthouse --version '>=1.0 <2'",
+			"  --install-namespace lighthouse-system --certificates cert-manager --extension lighthouse --revision next",
+			"kustomize build ./overlay | % render - --extension lighthouse --revision 2 | kubectl create -f -",
+		),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := options.validate(); err != nil {

@@ -1,4 +1,4 @@
-package main
+package verbs
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-func newCatalogLintCommand() *cobra.Command {
+func newCatalogLint(p Program) *cobra.Command {
 	output, images := "", registryFlags{}
 	command := &cobra.Command{
 		Use:   "lint FILE|DIR|oci://IMAGE...",
@@ -18,10 +18,12 @@ func newCatalogLintCommand() *cobra.Command {
 		Long: "Check a catalog by opm's rules, and for what OLM v1 cannot use. Several files are parts of one catalog.\n\n" +
 			"An error is something that opm refuses; a server that reads the catalog may still accept it. A warning is something\n" +
 			"that OLM v1 does not use as intended. Exit status: 0 without errors, 1 with errors, 2 when the catalog cannot be read.",
-		Example: "  penstock catalog lint ./catalog",
-		Args:    cobra.MinimumNArgs(1),
+		Example: p.examples(
+			"% catalog lint ./catalog",
+		),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := CheckOutput(output); err != nil {
 				return err
 			}
 			catalog, err := loadCatalogs(command.Context(), &images, args)

@@ -1,0 +1,33 @@
+// Package references reads what revisions refer to. It needs neither the engine nor the store, so
+// that programs without them can use it.
+package references
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// Of lists what a revision refers to, in its order.
+func Of(revision *olmv1alpha1.ClusterExtensionRevision) []manifest.Ref {
+	var out []manifest.Ref
+	for _, phase := range revision.Spec.Phases {
+		for _, object := range phase.Objects {
+			out = append(out, To(object))
+		}
+	}
+	return out
+}
+
+// To is the reference that an entry of a revision makes.
+func To(object olmv1alpha1.RevisionObject) manifest.Ref {
+	// The API accepts only well-formed versions; what does not parse has no
+	// group, and no kind will be found for it.
+	version, _ := schema.ParseGroupVersion(object.APIVersion)
+	return manifest.Ref{
+		ID:      manifest.ID{Group: version.Group, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name},
+		Version: version.Version,
+		Digest:  manifest.Digest(object.Digest),
+	}
+}

@@ -1,0 +1,6 @@
+package verbs
+
+import "github.com/penstock-project/penstock/pkg/client"
+
+// program has the commands in tests.
+func program() Program { return Program{Name: "penstock", Cluster: &client.Flags{}} }
