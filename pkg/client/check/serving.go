@@ -22,8 +22,8 @@ import (
 func (in *installation) stores(ctx context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {
-		_, err := in.client.Get().AbsPath("/apis/"+resource.GroupVersion().String()+"/"+resource.Resource).Param("limit", "1").SetHeader("Accept", "application/json").Do(ctx).Raw()
-		result := judgeRead(err)
+		// Error decodes the Status that the server sent; Raw has generic words in its place.
+		result := judgeRead(in.client.Get().AbsPath("/apis/"+resource.GroupVersion().String()+"/"+resource.Resource).Param("limit", "1").SetHeader("Accept", "application/json").Do(ctx).Error())
 		result.Name = "store of " + resource.Resource
 		results = append(results, result)
 	}
