@@ -7,7 +7,7 @@ SHELL := /bin/bash
 # information takes its place.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # What is built has these, and what is tested, too.
-export GOFLAGS := $(GOFLAGS) -tags=$(shell cat hack/tags)
+export GOFLAGS := $(GOFLAGS) -trimpath -tags=$(shell cat hack/tags)
 export CGO_ENABLED ?= 0
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 
@@ -34,7 +34,7 @@ cluster-down: ## Stop it and remove its files
 
 .PHONY: build
 build: ## Build bin/penstock and the plugin, bin/kubectl-penstock
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: image
 image: ## Build the image into bin/image; PLATFORMS=linux/amd64 for one platform

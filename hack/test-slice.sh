@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . hack/tags.sh
-export GOFLAGS="${GOFLAGS} -trimpath" CGO_ENABLED="${CGO_ENABLED:-0}"
+export CGO_ENABLED="${CGO_ENABLED:-0}"
 
 slices='race      unit tests with the race detector; needs a C compiler
 busy      unit tests, smoke and suites beside two busy loops: no test may fail because the machine is slow

@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root="${PWD}"
 . hack/tags.sh
 # Paths of the checkout are no input of a build: every clone shares the cache of builds.
-export GOFLAGS="${GOFLAGS} -trimpath" CGO_ENABLED="${CGO_ENABLED:-0}"
+export CGO_ENABLED="${CGO_ENABLED:-0}"
 
 suite_tags="$(cat hack/tags),integration"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}"

@@ -19,7 +19,7 @@ if [ ! -x "${lint}" ]; then
 	mv "${lint}.$$" "${lint}"
 fi
 # Packages share their types in memory: 6 GB without a limit.
-export GOFLAGS="${GOFLAGS} -trimpath" GOWORK=off CGO_ENABLED=0 GOGC=50 GOMEMLIMIT=3GiB
+export GOWORK=off CGO_ENABLED=0 GOGC=50 GOMEMLIMIT=3GiB
 config="${PWD}/.golangci.yml" tags="$(cat hack/tags),integration"
 for module in . $(git ls-files -- 'test/go.mod' 'test/*/go.mod' | xargs -r -n 1 dirname); do
 	if [ "${1:-}" = fmt ]; then
