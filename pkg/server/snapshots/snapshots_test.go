@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +20,8 @@ import (
 type snapshotDir struct {
 	t     *testing.T
 	dir   string
-	saved int
-	err   error
+	saved atomic.Int32
+	full  atomic.Bool
 	gauge *gauges
 }
 
@@ -44,9 +45,9 @@ func (s *snapshotDir) file(name string) {
 // start takes snapshots from now on.
 func (s *snapshotDir) start(ctx context.Context) {
 	taker := &Snapshots{dir: s.dir, interval: time.Hour, keep: 3, metrics: s.gauge, save: func(_ context.Context, path string) error {
-		s.saved++
-		if s.err != nil {
-			return s.err
+		s.saved.Add(1)
+		if s.full.Load() {
+			return errors.New("no space left on device")
 		}
 		return os.WriteFile(path, nil, 0o600)
 	}}
@@ -59,8 +60,8 @@ func (s *snapshotDir) after(wait time.Duration, saved int, names ...string) {
 	s.t.Helper()
 	time.Sleep(wait)
 	synctest.Wait()
-	if s.saved != saved {
-		s.t.Errorf("%s: %d snapshots were tried, want %d", time.Now().UTC().Format(time.TimeOnly), s.saved, saved)
+	if int(s.saved.Load()) != saved {
+		s.t.Errorf("%s: %d snapshots were tried, want %d", time.Now().UTC().Format(time.TimeOnly), s.saved.Load(), saved)
 	}
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -123,8 +124,8 @@ func TestSnapshotsGoOn(t *testing.T) {
 				if tc.first > 0 {
 					time.Sleep(tc.first - time.Second)
 					synctest.Wait()
-					if s.saved != 0 {
-						t.Errorf("%s: %d snapshots too early", tc.reason, s.saved)
+					if s.saved.Load() != 0 {
+						t.Errorf("%s: %d snapshots too early", tc.reason, s.saved.Load())
 					}
 					if at, _ := takenAt(tc.newest); !s.newest().Equal(at) {
 						t.Errorf("%s: the newest is of %s, says the metric", tc.reason, s.newest())
@@ -132,8 +133,8 @@ func TestSnapshotsGoOn(t *testing.T) {
 					time.Sleep(2 * time.Second)
 				}
 				synctest.Wait()
-				if s.saved != 1 {
-					t.Errorf("%s: %d snapshots, want 1", tc.reason, s.saved)
+				if s.saved.Load() != 1 {
+					t.Errorf("%s: %d snapshots, want 1", tc.reason, s.saved.Load())
 				}
 			})
 		})
@@ -149,7 +150,7 @@ func TestSnapshotsFail(t *testing.T) {
 		for _, name := range old {
 			s.file(name)
 		}
-		s.err = errors.New("no space left on device")
+		s.full.Store(true)
 		s.start(t.Context())
 		s.after(time.Second, 1, old...)
 		s.after(time.Minute, 2, old...)
@@ -157,7 +158,7 @@ func TestSnapshotsFail(t *testing.T) {
 		if err != nil || failures != 2 {
 			t.Errorf("%v failures were counted, error %v", failures, err)
 		}
-		s.err = nil
+		s.full.Store(false)
 		s.after(time.Minute, 3, old[1], old[2], "penstock-20000101T000200Z.db")
 	})
 }
