@@ -120,13 +120,11 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 	}
 	r := revision.DeepCopy()
 	w.mu.Lock()
-	if w.revisions[r.Name] != nil || r.Spec.Revision <= w.head.Highest {
-		w.mu.Unlock()
+	known := w.revisions[r.Name] != nil || r.Spec.Revision <= w.head.Highest
+	w.mu.Unlock()
+	if known {
 		return nil, apierrors.NewAlreadyExists(resource, r.Name)
 	}
-	w.head.Highest, w.head.Confirmed = r.Spec.Revision, true
-	w.made[r.Name] = w.who
-	w.mu.Unlock()
 	r.UID, r.Generation, r.Labels[olmv1alpha1.ChainLabel] = types.UID(r.Name), 1, "lamp"
 	for i, phase := range r.Spec.Phases {
 		for j := range phase.Objects {
@@ -141,6 +139,11 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 			*entry = olmv1alpha1.RevisionObject{APIVersion: "v1", Kind: sealed.ID.Kind, Namespace: sealed.ID.Namespace, Name: sealed.ID.Name, Digest: string(sealed.Digest)}
 		}
 	}
+	w.mu.Lock()
+	// The number counts from when the revision can be found.
+	w.head.Highest, w.head.Confirmed, w.revisions[r.Name] = r.Spec.Revision, true, r
+	w.made[r.Name] = w.who
+	w.mu.Unlock()
 	w.put(r)
 	return r, nil
 }
