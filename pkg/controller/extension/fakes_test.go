@@ -57,7 +57,7 @@ func (p *plane) May(_ context.Context, who user.Info, asked right.Right) (bool, 
 func (p *plane) Pull(_ context.Context, _, reference string) (*Pulled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pulls++
+	p.pulls.Add(1)
 	if p.pullErr != nil {
 		return nil, p.pullErr
 	}

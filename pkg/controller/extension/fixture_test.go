@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -70,8 +71,9 @@ type plane struct {
 	lacks  map[string]bool
 	images map[string]fs.FS
 	// pulls and reviews count images and questions about rights.
-	pulls, reviews int
-	pullErr        error
+	pulls   counter
+	reviews int
+	pullErr error
 	// live is the definition that the cluster has; nil for none.
 	live *apiextensionsv1.CustomResourceDefinition
 	// left is how many writes the process has before it dies; negative for as many as it likes.
@@ -357,6 +359,11 @@ func (p *plane) succeed(name string) {
 		}
 	}
 }
+
+// counter counts what a controller does while a test reads it.
+type counter struct{ atomic.Int64 }
+
+func (c *counter) n() int { return int(c.Load()) }
 
 // change changes a revision as others do.
 func (p *plane) change(name string, change func(*olmv1alpha1.ClusterExtensionRevision)) {

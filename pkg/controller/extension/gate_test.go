@@ -30,9 +30,10 @@ type releases struct {
 	unserved map[string]bool
 	// applied counts what Helm wrote, and last is what it was asked for last; superseded counts the
 	// revisions that were labelled last, and asked how often the release was asked for.
-	applied, superseded, asked int
-	last                       helmapplier.Wanted
-	err                        error
+	applied, superseded counter
+	asked               int
+	last                helmapplier.Wanted
+	err                 error
 	// failing is why Helm cannot apply.
 	failing error
 	frozen  *rollout.Freeze
@@ -72,7 +73,7 @@ func (r *releases) History(context.Context, string) ([]helmapplier.Revision, err
 	r.asked++
 	all := append([]helmapplier.Revision(nil), r.all...)
 	for i := range all {
-		all[i].TakenOver = i >= len(all)-r.superseded
+		all[i].TakenOver = i >= len(all)-r.superseded.n()
 	}
 	return all, r.err
 }
@@ -90,7 +91,7 @@ func (r *releases) Releases() (map[string]bool, error) {
 	if len(r.all) == 0 {
 		return nil, r.err
 	}
-	return map[string]bool{"lamp": r.superseded < len(r.all)}, r.err
+	return map[string]bool{"lamp": r.superseded.n() < len(r.all)}, r.err
 }
 
 func (r *releases) add(wanted helmapplier.Wanted) int {
@@ -120,7 +121,7 @@ func (r *releases) Apply(_ context.Context, wanted helmapplier.Wanted) error {
 	if r.failing != nil {
 		return r.failing
 	}
-	r.applied++
+	r.applied.Add(1)
 	r.last = wanted
 	r.add(wanted)
 	return nil
@@ -155,7 +156,7 @@ func (r *releases) Supersede(context.Context, string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.superseded = len(r.all)
+	r.superseded.Store(int64(len(r.all)))
 	return nil
 }
 
@@ -233,8 +234,8 @@ func TestThereAndBack(t *testing.T) {
 		p.mu.Lock()
 		died := p.left < 0
 		p.mu.Unlock()
-		if got := p.releases.deployed(); got != "1 1.0.0" || p.releases.applied > 0 {
-			t.Errorf("killed after %d writes: the release is %q, and Helm applied %d", dies, got, p.releases.applied)
+		if got := p.releases.deployed(); got != "1 1.0.0" || p.releases.applied.n() > 0 {
+			t.Errorf("killed after %d writes: the release is %q, and Helm applied %d", dies, got, p.releases.applied.n())
 		}
 		if !died {
 			return
@@ -312,8 +313,8 @@ func TestSecretsKept(t *testing.T) {
 				})
 				last = next
 			}
-			if got := p.releases.deployed(); got != "2 1.0.0" || p.releases.superseded != 2 || p.releases.applied > 0 {
-				t.Errorf("after two trips the release is %q, of which %d are labelled; Helm applied %d", got, p.releases.superseded, p.releases.applied)
+			if got := p.releases.deployed(); got != "2 1.0.0" || p.releases.superseded.n() != 2 || p.releases.applied.n() > 0 {
+				t.Errorf("after two trips the release is %q, of which %d are labelled; Helm applied %d", got, p.releases.superseded.n(), p.releases.applied.n())
 			}
 			p.apply(version("1.1.0"))
 			p.publish("1.0.0", "1.1.0")
@@ -357,8 +358,8 @@ func TestOtherGate(t *testing.T) {
 				(r.Name == "lamp-1" || r.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == "kept")
 		})
 		p.leads(true, -1, func() bool { return p.isHelms() && p.condition("Progressing") == "True/Succeeded" })
-		if got := p.releases.deployed(); !strings.HasSuffix(got, " 1.0.0") || p.releases.applied > 0 {
-			t.Errorf("died behind %d writes: the release is %q, and Helm applied %d", dies, got, p.releases.applied)
+		if got := p.releases.deployed(); !strings.HasSuffix(got, " 1.0.0") || p.releases.applied.n() > 0 {
+			t.Errorf("died behind %d writes: the release is %q, and Helm applied %d", dies, got, p.releases.applied.n())
 		}
 		if !died {
 			return
@@ -571,8 +572,8 @@ func TestRollbackByHelm(t *testing.T) {
 	p.await("the rollback still holds", func() bool {
 		return holds() && p.revisions["lamp-4"].Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == "kept"
 	})
-	if got := p.releases.deployed(); got != "1 1.0.0" || p.releases.applied > 0 {
-		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied)
+	if got := p.releases.deployed(); got != "1 1.0.0" || p.releases.applied.n() > 0 {
+		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied.n())
 	}
 	p.apply(version(">=1.1.0"))
 	p.await("what is asked for comes", func() bool { return p.revisions["lamp-5"] != nil })
@@ -587,7 +588,7 @@ func TestDeniedByHelm(t *testing.T) {
 	p.apply(nil)
 	p.process()
 	p.await("status says so", func() bool { return p.condition("Ready") == "False/Denied" })
-	if p.releases.applied > 0 {
+	if p.releases.applied.n() > 0 {
 		t.Error("Helm applied it")
 	}
 }
@@ -627,7 +628,7 @@ func TestFrozenForHelm(t *testing.T) {
 	p.process()
 	p.await("status says so", func() bool { return p.condition("Ready") == "False/Frozen" })
 	p.releases.mu.Lock()
-	applied := p.releases.applied
+	applied := p.releases.applied.n()
 	p.releases.frozen = nil
 	p.releases.mu.Unlock()
 	if applied > 0 {

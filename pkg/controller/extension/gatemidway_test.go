@@ -74,8 +74,8 @@ func TestBackMidway(t *testing.T) {
 	p.leads(true, -1, p.isHelms)
 	p.leads(false, -1, func() bool { return p.revisions["lamp-2"] != nil })
 	p.leads(true, -1, p.settledByHelm)
-	if got := p.releases.deployed(); got != "1 1.0.0" || p.releases.applied > 0 {
-		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied)
+	if got := p.releases.deployed(); got != "1 1.0.0" || p.releases.applied.n() > 0 {
+		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied.n())
 	}
 }
 
@@ -99,8 +99,8 @@ func TestFirstByHelm(t *testing.T) {
 	p.releases.failing = nil
 	p.releases.mu.Unlock()
 	p.leads(true, -1, p.settledByHelm)
-	if got := p.releases.deployed(); got != "2 1.0.0" || p.releases.applied != 1 {
-		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied)
+	if got := p.releases.deployed(); got != "2 1.0.0" || p.releases.applied.n() != 1 {
+		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied.n())
 	}
 }
 
@@ -113,8 +113,8 @@ func TestUnfinishedEdited(t *testing.T) {
 	p.releases.object("lamp-2", "begun")
 	p.apply(version("1.0.0"))
 	p.leads(true, -1, p.settledByHelm)
-	if got := p.releases.deployed(); got != "2 1.0.0" || p.releases.applied != 1 || p.releases.has("begun") {
-		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied)
+	if got := p.releases.deployed(); got != "2 1.0.0" || p.releases.applied.n() != 1 || p.releases.has("begun") {
+		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied.n())
 	}
 }
 
@@ -133,7 +133,7 @@ func TestRollbackWhileByHelm(t *testing.T) {
 	p.releases.mu.Unlock()
 	back := p.rollBack("lamp-1")
 	p.leads(true, -1, func() bool {
-		return p.isHanded(back) && p.condition("Ready") == "False/Held" && p.releases.applied == 2
+		return p.isHanded(back) && p.condition("Ready") == "False/Held" && p.releases.applied.n() == 2
 	})
 	if got := p.releases.deployed(); !strings.HasSuffix(got, " 1.0.0") || p.releases.has("newer") {
 		t.Errorf("after the rollback the release is %q", got)
@@ -160,13 +160,13 @@ func TestPausedByHelm(t *testing.T) {
 	p.leads(true, -1, func() bool {
 		return p.isHanded("lamp-2") && p.condition("Ready") == "False/Held" && strings.Contains(p.message("Ready"), "lamp-2 is paused")
 	})
-	if p.releases.applied > 0 {
+	if p.releases.applied.n() > 0 {
 		t.Error("Helm went on with it")
 	}
 	state(olmv1alpha1.LifecycleStateActive)
 	p.leads(true, -1, p.settledByHelm)
-	if got := p.releases.deployed(); !strings.HasSuffix(got, " 1.1.0") || p.releases.applied != 1 {
-		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied)
+	if got := p.releases.deployed(); !strings.HasSuffix(got, " 1.1.0") || p.releases.applied.n() != 1 {
+		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied.n())
 	}
 }
 
@@ -184,14 +184,14 @@ func TestOrphanByHelm(t *testing.T) {
 			})
 			p.lacks["delete"], p.lacks["bypass"] = false, false
 		}
-		p.leads(true, -1, func() bool { return p.settledByHelm() && p.releases.applied == i+1 })
+		p.leads(true, -1, func() bool { return p.settledByHelm() && p.releases.applied.n() == i+1 })
 		if p.releases.last.Keep != (policy == "Orphan") || !strings.HasSuffix(p.releases.deployed(), " 1.0.0") {
 			t.Errorf("with %s Helm was asked for %+v", policy, p.releases.last)
 		}
 	}
 	p.leads(true, -1, p.settledByHelm)
-	if p.releases.applied != 2 {
-		t.Errorf("Helm applied %d times", p.releases.applied)
+	if p.releases.applied.n() != 2 {
+		t.Errorf("Helm applied %d times", p.releases.applied.n())
 	}
 }
 
@@ -212,7 +212,7 @@ func TestReleaseLeft(t *testing.T) {
 			p.leads(false, -1, func() bool { return p.revisions["lamp-2"] != nil })
 			p.succeed("lamp-2")
 			p.leads(false, -1, func() bool {
-				return p.condition("Progressing") == "True/Succeeded" && (len(p.releases.all) == 0 || keep && p.releases.superseded > 0)
+				return p.condition("Progressing") == "True/Succeeded" && (len(p.releases.all) == 0 || keep && p.releases.superseded.n() > 0)
 			})
 			// Somebody deletes all revisions: what is asked for comes, and not what was there once.
 			p.mu.Lock()
@@ -233,15 +233,15 @@ func TestReleaseLeftAgain(t *testing.T) {
 	p := installedByEngine(t)
 	p.keepReleases = true
 	p.leads(true, 1, func() bool { return false })
-	p.leads(false, -1, func() bool { return p.releases.superseded == 1 })
+	p.leads(false, -1, func() bool { return p.releases.superseded.n() == 1 })
 	p.leads(true, -1, p.settledByHelm)
 	p.leads(false, -1, func() bool { return p.revisions["lamp-2"] != nil })
 	p.succeed("lamp-2")
 	p.leads(false, -1, func() bool {
 		return p.condition("Ready") == "True/Succeeded" && p.revisions["lamp-2"].Annotations[olmv1alpha1.ReleaseSecretsAnnotation] == "kept"
 	})
-	if got := p.releases.deployed(); got != "2 1.0.0" || p.releases.applied > 0 {
-		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied)
+	if got := p.releases.deployed(); got != "2 1.0.0" || p.releases.applied.n() > 0 {
+		t.Errorf("the release is %q, and Helm applied %d", got, p.releases.applied.n())
 	}
 }
 

@@ -102,7 +102,7 @@ func TestRestart(t *testing.T) {
 	p.await("it is installed", func() bool { return p.condition("Progressing") == "True/Succeeded" })
 	stop()
 	p.mu.Lock()
-	before, pulls := p.version, p.pulls
+	before, pulls := p.version, p.pulls.n()
 	p.left = 0 // any write fails the next process
 	p.mu.Unlock()
 	p.process()
@@ -116,8 +116,8 @@ func TestRestart(t *testing.T) {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.version != before+1 || p.pulls != pulls {
-		t.Errorf("%d writes and %d pulls", p.version-before, p.pulls-pulls)
+	if p.version != before+1 || p.pulls.n() != pulls {
+		t.Errorf("%d writes and %d pulls", p.version-before, p.pulls.n()-pulls)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestOutage(t *testing.T) {
 	p.pullErr = errors.New("the registry is down")
 	p.apply(nil)
 	p.process()
-	p.await("status says so", func() bool { return p.condition("Ready") == "False/PullFailed" && p.pulls > 2 })
+	p.await("status says so", func() bool { return p.condition("Ready") == "False/PullFailed" && p.pulls.n() > 2 })
 	p.mu.Lock()
 	p.pullErr = nil
 	p.mu.Unlock()

@@ -115,7 +115,7 @@ func TestOtherError(t *testing.T) {
 		}
 	}
 	// Lamp gets a pass when the extensions are known, which may be a moment after others get one.
-	for p.pulls == 0 {
+	for p.pulls.n() == 0 {
 		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
 		c.next(t.Context())
 	}
@@ -133,17 +133,17 @@ func TestOtherError(t *testing.T) {
 			_, told = object.Object["status"]
 		}
 	}
-	if p.pulls > 2 {
-		t.Errorf("%d attempts, and no time has passed", p.pulls)
+	if p.pulls.n() > 2 {
+		t.Errorf("%d attempts, and no time has passed", p.pulls.n())
 	}
 	p.apply(version("1.0.0"))
-	before := p.pulls
-	for p.pulls == before || c.queue.Len() > 0 {
+	before := p.pulls.n()
+	for p.pulls.n() == before || c.queue.Len() > 0 {
 		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
 		c.next(t.Context())
 	}
-	if p.pulls != before+1 {
-		t.Errorf("an edit brings %d attempts, want 1 at once", p.pulls-before)
+	if p.pulls.n() != before+1 {
+		t.Errorf("an edit brings %d attempts, want 1 at once", p.pulls.n()-before)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestAtRest(t *testing.T) {
 		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
 		p.host.ClearActions()
 		p.mu.Lock()
-		version, pulls, reviews := p.version, p.pulls, p.reviews
+		version, pulls, reviews := p.version, p.pulls.n(), p.reviews
 		p.pullErr = errors.New("the registry is down")
 		p.mu.Unlock()
 		for range 3 {
@@ -186,8 +186,8 @@ func TestAtRest(t *testing.T) {
 				actions = append(actions, verb)
 			}
 		}
-		if len(actions) > 0 || p.version != version || p.pulls != pulls || p.reviews != reviews || len(c.rendered.kept) > 0 {
-			t.Errorf("%s: requests %v, %d writes of revisions, %d pulls, %d questions, %d renderings kept", state, actions, p.version-version, p.pulls-pulls, p.reviews-reviews, len(c.rendered.kept))
+		if len(actions) > 0 || p.version != version || p.pulls.n() != pulls || p.reviews != reviews || len(c.rendered.kept) > 0 {
+			t.Errorf("%s: requests %v, %d writes of revisions, %d pulls, %d questions, %d renderings kept", state, actions, p.version-version, p.pulls.n()-pulls, p.reviews-reviews, len(c.rendered.kept))
 		}
 		p.mu.Lock()
 		p.pullErr = nil

@@ -127,7 +127,7 @@ func TestAskedBeforeThePull(t *testing.T) {
 			strings.Contains(p.message("Ready"), `"kind":"ClusterRoleBinding","metadata":{"name":"install-lamp"}`)
 	})
 	p.mu.Lock()
-	pulls := p.pulls
+	pulls := p.pulls.n()
 	clear(p.lacks)
 	p.mu.Unlock()
 	if pulls != 0 {
