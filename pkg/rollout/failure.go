@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,11 +32,11 @@ func (e *bodyError) Unwrap() error { return e.err }
 
 // conclude merges what a task found into the pass: the error becomes a failure,
 // and a failure gets its time for the next try.
-func (p *pass) conclude(t task, result *taskResult) {
+func (p *pass) conclude(ctx context.Context, t task, result *taskResult) {
 	id := t.step.ID
 	if result.err != nil {
 		result.outcome = outcome{failure: Classify(t.step.Ref, result.err)}
-		p.definedLater(t, result.failure)
+		p.definedLater(ctx, t, result.failure)
 	}
 	if targetclient.IsOvertaken(result.err) {
 		p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
@@ -77,17 +78,23 @@ func (p *pass) conclude(t task, result *taskResult) {
 }
 
 // definedLater says of an object whose kind is not served that its own revision has the definition
-// in a later stage, which waits for this one. Definitions are found by their names, as kinds are
-// written in the plural.
-func (p *pass) definedLater(t task, failure *Failure) {
+// in a later stage, which waits for this one. The manifest of the definition names the kind; its
+// name has the plural, which does not follow from the kind.
+func (p *pass) definedLater(ctx context.Context, t task, failure *Failure) {
 	if failure.Reason != ReasonNotServed {
 		return
 	}
-	plural, _ := meta.UnsafeGuessKindToResource(t.step.GroupVersionKind())
 	stages := p.Layers[t.layer].Stages
 	for _, later := range stages[min(t.stage+1, len(stages)):] {
 		for _, step := range later.Steps {
-			if step.IsDefinition() && step.Name == plural.GroupResource().String() {
+			if !step.DefinesKindsOf(t.step.Group) {
+				continue
+			}
+			raw, err := p.Bodies.Body(ctx, step.Ref)
+			if err != nil {
+				continue // the failure of the object itself is reported in any case
+			}
+			if kind, err := (manifest.Object{JSON: raw}).DefinedKind(); err == nil && kind == t.step.GroupVersionKind().GroupKind() {
 				failure.Reason, failure.NeedsPerson = ReasonDefinedLater, true
 				failure.Message += fmt.Sprintf("; its definition, %s, is in the later phase %q of this revision, which waits for this object", step.ID, later.Phase)
 				return

@@ -42,7 +42,7 @@ func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 	}
 	refused := refusals{}
 	for i, t := range tasks {
-		p.conclude(t, &results[i])
+		p.conclude(ctx, t, &results[i])
 		if results[i].passed != nil {
 			p.memory.passed[t.step.Ref] = check{*results[i].passed, p.engine.Clock.Now().Add(settledFor)}
 		}

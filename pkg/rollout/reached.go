@@ -69,7 +69,7 @@ func (p *pass) holdStage(ctx context.Context, at place) ([]found, error) {
 		return objects, err
 	}
 	for i, t := range tasks {
-		p.conclude(t, &results[i])
+		p.conclude(ctx, t, &results[i])
 		objects = append(objects, found{t.step.ID, results[i].outcome})
 	}
 	// What was found is stored with what the next stage is about to do, or behind

@@ -198,24 +198,34 @@ func TestRefusedRepairIsNoFight(t *testing.T) {
 }
 
 // TestDefinedLater: an object whose definition is in a later phase of its own revision says so,
-// and needs a person.
+// and needs a person. The definition says which kind it defines, also with an irregular plural.
 func TestDefinedLater(t *testing.T) {
-	for definition, want := range map[string]string{"widgets.example.com": ReasonDefinedLater, "gadgets.example.com": ReasonNotServed} {
-		s := newSaga()
-		s.refuse = func(verb string, ref manifest.Ref) error {
-			if ref.Kind == "Widget" {
-				return &targetclient.KindUnknownError{}
+	for name, c := range map[string]struct{ definition, kind, want string }{
+		"regular plural":              {"widgets.example.com", "Widget", ReasonDefinedLater},
+		"irregular plural":            {"widgeten.example.com", "Widget", ReasonDefinedLater},
+		"another kind":                {"gadgets.example.com", "Gadget", ReasonNotServed},
+		"another kind of that plural": {"widgets.example.com", "WidgetSet", ReasonNotServed},
+		"another group":               {"widgets.other.example.com", "Widget", ReasonNotServed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSaga()
+			s.refuse = func(verb string, ref manifest.Ref) error {
+				if ref.Kind == "Widget" {
+					return &targetclient.KindUnknownError{}
+				}
+				return nil
 			}
-			return nil
-		}
-		s.become(s.revision(1).phase("objects", "Widget.example.com a/x=1").phase("definitions", "CustomResourceDefinition.apiextensions.k8s.io "+definition+"=1"))
-		if _, err := s.pass(); err != nil {
-			t.Fatal(err)
-		}
-		found := s.last.Layers[0].Phases[0].Failures
-		if len(found) != 1 || found[0].Reason != want || found[0].NeedsPerson != (want == ReasonDefinedLater) || strings.Contains(found[0].Message, `later phase "definitions"`) != (want == ReasonDefinedLater) {
-			t.Errorf("%s: failures are %+v", definition, found)
-		}
+			s.become(s.revision(1).phase("objects", "Widget.example.com a/x=1").phase("definitions", "CustomResourceDefinition.apiextensions.k8s.io "+c.definition+"=1"))
+			_, group, _ := strings.Cut(c.definition, ".")
+			s.bodies[s.layers[0].Stages[1].Steps[0].Digest] = fmt.Appendf(nil, `{"spec": {"group": %q, "scope": "Namespaced", "names": {"kind": %q}, "versions": [{"name": "v1", "served": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}`, group, c.kind)
+			if _, err := s.pass(); err != nil {
+				t.Fatal(err)
+			}
+			found := s.last.Layers[0].Phases[0].Failures
+			if len(found) != 1 || found[0].Reason != c.want || found[0].NeedsPerson != (c.want == ReasonDefinedLater) || strings.Contains(found[0].Message, `later phase "definitions"`) != (c.want == ReasonDefinedLater) {
+				t.Errorf("failures are %#v", found)
+			}
+		})
 	}
 }
 
