@@ -21,7 +21,11 @@ import (
 // anything is written.
 func (v *visit) begin(ctx context.Context) error {
 	status := &v.plan.Status
-	if err := v.move(governance.EventApproved, "", "executing"); err != nil {
+	message := "executing"
+	if status.Approval.Mode == v1alpha1.ApprovalStanding {
+		message = fmt.Sprintf("executing without a review: action: Apply of %s approved the first plan in advance", status.Approval.Username)
+	}
+	if err := v.move(governance.EventApproved, "", governance.Clip(message)); err != nil {
 		return err
 	}
 	status.Run++

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -115,6 +116,8 @@ type lab struct {
 	fuse     *fuse
 	profiles []profile.Profile
 	version  string
+	// prefix of all keys in the store.
+	prefix string
 	// lacks are rights that somebody has lost; poor is who, empty is everybody.
 	lacks []string
 	poor  string
@@ -129,8 +132,10 @@ type lab struct {
 	loop   *reconciler
 	// moves are the transitions so far; poked that all plans are to be looked at.
 	moves []string
-	poked bool
-	again time.Duration
+	// events are those that the loop has recorded, as "reason: message".
+	events []string
+	poked  bool
+	again  time.Duration
 }
 
 // newStore is an etcd for some labs, which is most of what they take.
@@ -156,7 +161,7 @@ func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 	config := storagebackend.NewDefaultConfig(prefix, serializer.NewCodecFactory(s.scheme).LegacyCodec(v1alpha1.SchemeGroupVersion))
 	config.Transport.ServerList = s.etcd.Endpoints()
 	l := &lab{
-		t: t, scheme: s.scheme, fuse: &fuse{}, profiles: profiles, version: "v1",
+		t: t, scheme: s.scheme, fuse: &fuse{}, profiles: profiles, version: "v1", prefix: prefix,
 		packs: pack.New(s.etcd, prefix, manifest.Digester{SecretKey: []byte("0123456789abcdef0123456789abcdef")}), claims: claim.New(s.etcd, prefix), runs: run.New(s.etcd, prefix),
 		clock:  testingclock.NewFakePassiveClock(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)),
 		stored: func(*v1alpha1.ConfigurationPlan) {},
@@ -188,6 +193,28 @@ type storeOf struct {
 	labs int
 }
 
+// snapshot are all records of a lab.
+func (s *storeOf) snapshot(l *lab) map[string]string {
+	found, err := s.etcd.Get(context.Background(), l.prefix+"/", clientv3.WithPrefix())
+	l.must(err)
+	records := map[string]string{}
+	for _, kv := range found.Kvs {
+		records[string(kv.Key)] = string(kv.Value)
+	}
+	return records
+}
+
+// restore has the store of a lab go back to a snapshot, for another process.
+func (s *storeOf) restore(l *lab, snapshot map[string]string) {
+	_, err := s.etcd.Delete(context.Background(), l.prefix+"/", clientv3.WithPrefix())
+	l.must(err)
+	for key, value := range snapshot {
+		_, err := s.etcd.Put(context.Background(), key, value)
+		l.must(err)
+	}
+	l.restart()
+}
+
 // restart is another process, or another leader: it remembers nothing.
 func (l *lab) restart() {
 	l.fuse.mend()
@@ -200,7 +227,7 @@ func (l *lab) restart() {
 			Writer: l.cluster, Reader: l.cluster, Observer: l.cluster, Trier: l.cluster, Names: planwork.Names(), Clock: l.clock,
 		}),
 		Watched: l.cluster, Profiles: l.profiles, Packs: mortalPacks{mortal{l}}, Claims: mortalClaims{mortal{l}}, Runs: mortalRuns{mortal{l}}, Rights: rights{l},
-		Events: silent{}, Clock: l.clock, Skew: func() time.Duration { return l.skew }, Version: l.version, Poke: func() { l.poked = true },
+		Events: recorder{l}, Clock: l.clock, Skew: func() time.Duration { return l.skew }, Version: l.version, Poke: func() { l.poked = true },
 		Identities: labIdentities{l},
 	})
 }
@@ -215,12 +242,20 @@ func (r rights) Lacks(_ context.Context, who v1alpha1.PlanApproval, _ []right.Ri
 	return r.lacks, nil
 }
 
-// silent records no events.
-type silent struct{}
+// recorder keeps the events of plans.
+type recorder struct{ lab *lab }
 
-func (silent) Event(runtime.Object, string, string, string)                                      {}
-func (silent) Eventf(runtime.Object, string, string, string, ...any)                             {}
-func (silent) AnnotatedEventf(runtime.Object, map[string]string, string, string, string, ...any) {}
+func (r recorder) Event(_ runtime.Object, _, reason, message string) {
+	r.lab.events = append(r.lab.events, reason+": "+message)
+}
+
+func (r recorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (r recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
+	r.Eventf(object, kind, reason, format, args...)
+}
 
 // mortal is the store as the loop has it: it ends with the process, and is away
 // while etcd is.

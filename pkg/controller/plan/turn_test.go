@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,6 +248,28 @@ func TestApprovals(t *testing.T) {
 	}
 	if err := l.edit("a", people(1)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "must not be lowered from 2 to 1") {
 		t.Errorf("one person makes two into one: %v", err)
+	}
+}
+
+// An event says of a run that it has an approval in advance, and says nothing of a reviewed one.
+func TestEventOfAnApprovalInAdvance(t *testing.T) {
+	store := newStore(t)
+	for name, c := range map[string]struct {
+		action   hco.Action
+		reviewed bool
+	}{"in advance": {hco.ActionApply, false}, "reviewed": {hco.ActionDryRun, true}} {
+		t.Run(name, func(t *testing.T) {
+			l := store.newLab(t).usual()
+			l.must(l.create("a", take, action(c.action)))
+			if c.reviewed {
+				l.approved()
+			}
+			l.is("a", v1alpha1.PhaseInProgress)
+			const inAdvance = "InProgress: executing without a review: action: Apply of alice approved the first plan in advance"
+			if slices.Contains(l.events, inAdvance) == c.reviewed || slices.Contains(l.events, "InProgress: executing") != c.reviewed {
+				t.Errorf("events: %q", l.events)
+			}
+		})
 	}
 }
 

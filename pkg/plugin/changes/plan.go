@@ -35,7 +35,11 @@ func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha
 			// The hash of the plan that is shown follows: it is not that of this approval.
 			s.Para(screen.Dim, screen.Waiting, before(approval))
 		}
-		printApprover(s, approval.Username, approval.Time, approval.Comment)
+		comment := approval.Comment
+		if approval.Mode == v1alpha1.ApprovalStanding {
+			comment = standing
+		}
+		printApprover(s, approval.Username, approval.Time, comment)
 		for i := range approval.Others {
 			other := &approval.Others[i]
 			printApprover(s, other.Username, other.Time, other.Comment)
@@ -101,6 +105,9 @@ func worked(status *v1alpha1.ConfigurationPlanStatus) map[string]bool {
 	}
 	return items
 }
+
+// standing explains an approval that was given before there was a plan to review.
+const standing = "its spec had action: Apply when the plan was created, which approves the first plan that is computed without a review"
 
 func printApprover(s *screen.Screen, name string, at metav1.Time, comment string) {
 	s.Indented(0, screen.Plain, strings.TrimSuffix(fmt.Sprintf("approved by %s at %s: %s", name, at.UTC().Format("2006-01-02 15:04:05Z"), comment), ": "))

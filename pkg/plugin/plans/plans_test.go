@@ -49,6 +49,23 @@ func TestShowsTerms(t *testing.T) {
 	}
 }
 
+// TestShowsStandingApproval: an approval that came with the creation of the plan reviewed nothing,
+// and one by its hash did.
+func TestShowsStandingApproval(t *testing.T) {
+	for mode, want := range map[v1alpha1.ApprovalMode]string{
+		v1alpha1.ApprovalStanding: "approved by bob at 2026-11-23 04:00:00Z: its spec had action: Apply when the plan was created, which approves the first plan that is computed without a review\n",
+		v1alpha1.ApprovalExplicit: "approved by bob at 2026-11-23 04:00:00Z\n",
+	} {
+		plan := weekly()
+		plan.Status.Approval.Mode, plan.Status.Approval.Comment = mode, ""
+		var out strings.Builder
+		changes.PrintPlan(screen.New(&out, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourNever, func(string) string { return "" }), &plan, nil)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: it does not show %q:\n%s", mode, want, out.String())
+		}
+	}
+}
+
 // TestShowsDone: what the plan has changed itself is no mistake, and an approval of another plan
 // is none of this one.
 func TestShowsDone(t *testing.T) {
