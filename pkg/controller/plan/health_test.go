@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -152,4 +153,58 @@ func TestImpactOfWhatIsRendered(t *testing.T) {
 	l.approved()
 	l.cluster.render("worker")
 	l.is("a", v1alpha1.PhaseFailed, "MachineConfig 99-worker-tuning sets kernel argument psi to something else")
+}
+
+// A store that goes back to a snapshot has plans go on from there: one that waited keeps waiting, and
+// one that was executed since, or is in effect, writes nothing. An approval of the snapshot counts,
+// also one that was withdrawn since.
+func TestRestoredStore(t *testing.T) {
+	completed := func(l *lab) {
+		l.settle()
+		l.cluster.roll("worker", 4)
+		l.is("a", v1alpha1.PhaseCompleted)
+	}
+	store := newStore(t)
+	for name, c := range map[string]struct {
+		snapshot, want v1alpha1.Phase
+		// since is what happens between the snapshot and the restore.
+		since func(l *lab)
+		runs  int
+	}{
+		"before the approval": {v1alpha1.PhaseReviewRequired, v1alpha1.PhaseReviewRequired, func(l *lab) {
+			l.approved()
+			completed(l)
+		}, 0},
+		"approved, and withdrawn since": {v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, func(l *lab) {
+			l.must(l.edit("a", action(hco.ActionDryRun)))
+			l.is("a", v1alpha1.PhaseReviewRequired)
+		}, 0},
+		"in a run":      {v1alpha1.PhaseInProgress, v1alpha1.PhaseCompleted, completed, 1},
+		"after the run": {v1alpha1.PhaseCompleted, v1alpha1.PhaseCompleted, completed, 1},
+		"drifted since": {v1alpha1.PhaseCompleted, v1alpha1.PhaseDrifted, (*lab).mallory, 1},
+		"another run since": {v1alpha1.PhaseCompleted, v1alpha1.PhaseDrifted, func(l *lab) {
+			l.must(l.edit("a", interval(600)))
+			l.approved()
+			completed(l)
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := store.newLab(t)
+			l.reach(c.snapshot)
+			snapshot := store.snapshot(l)
+			c.since(l)
+			l.settle()
+			l.cluster.spent()
+			store.restore(l, snapshot)
+			l.is("a", c.want)
+			for _, request := range l.cluster.spent() {
+				if !strings.HasPrefix(request, "try ") && !strings.HasPrefix(request, "get ") {
+					t.Errorf("a restored store writes: %s", request)
+				}
+			}
+			if runs := len(l.history("a")); runs != c.runs {
+				t.Errorf("%d runs, want %d", runs, c.runs)
+			}
+		})
+	}
 }
