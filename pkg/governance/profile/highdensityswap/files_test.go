@@ -152,6 +152,8 @@ type node struct {
 	total, free string
 	// fails are commands that fail.
 	fails []string
+	// active are the files that the node swaps to already.
+	active []string
 }
 
 func newNode(t *testing.T, total, free string) *node {
@@ -173,7 +175,7 @@ func (n *node) boot() []string {
 	body := map[string]string{
 		"df":        `echo "1M-blocks Avail"; echo "` + n.total + ` ` + n.free + `"; exit`,
 		"fallocate": `truncate --size "${2%iB}" "$3"; exit`,
-		"mkswap":    "exit", "swapoff": "exit", "swapon": `[ "$1" = --show=NAME ] && exit 0; exit`,
+		"mkswap":    "exit", "swapoff": "exit", "swapon": `[ "$1" = --show=NAME ] && printf '%s\n' ` + strings.Join(n.active, " ") + `; exit 0`,
 	}
 	for name, does := range body {
 		if slices.Contains(n.fails, name) {
@@ -195,6 +197,25 @@ func (n *node) boot() []string {
 	}
 	raw, _ := os.ReadFile(log)
 	return slices.DeleteFunc(strings.Fields(string(raw)), func(name string) bool { return name == "df" })
+}
+
+// TestScriptWithSwapOn: the script leaves swap alone that is on already, and uses its file beside
+// swap of another name.
+func TestScriptWithSwapOn(t *testing.T) {
+	n := newNode(t, "1000", "900")
+	n.boot()
+	ours := filepath.Join(n.dir, "swap", "swapfile")
+	for name, c := range map[string]struct{ active, want []string }{
+		"the file":           {[]string{"/dev/zram0", ours}, nil},
+		"a partition":        {[]string{"/dev/sda3"}, []string{"swapon"}},
+		"a file beside it":   {[]string{ours + ".old"}, []string{"swapon"}},
+		"a folder behind it": {[]string{"/mnt" + ours}, []string{"swapon"}},
+	} {
+		n.active = c.active
+		if got := n.boot(); !slices.Equal(got, c.want) {
+			t.Errorf("with %s in use the script does %v, want %v", name, got, c.want)
+		}
+	}
 }
 
 // The script makes the file once and uses it at each boot, leaves it where there is no room,
