@@ -63,7 +63,7 @@ host() {
 
 run() {
 	case "$1" in
-	# What these two measure is the memory of the detector.
+	# These two measure memory, most of which is the detector's.
 	race) CGO_ENABLED=1 TESTFLAGS="-race -skip ^(TestIdlePassMakesLittleGarbage|TestBombs)\$ ${TESTFLAGS:-}" hack/test.sh unit ;;
 	busy) busy ;;
 	full) FULL=1 hack/test.sh verify unit ;;

@@ -102,7 +102,7 @@ func (d door) deputy() {
 	d.tries("an owner by way of a StatefulSet", "", "", "giving an owner to PersistentVolumeClaim kept-by-estate/data-db-0", append([]string{"patch", "pvc", "data-db-0", in, "--type=merge", "-p", owner}, controller...)...)
 	same("a StatefulSet asked for it")
 
-	// 5. Who may bypass for keeper takes it over, and then deletes it.
+	// 5. A user who may bypass for keeper takes it over, and then deletes it.
 	d.MustKubectlInput(revision("barbaras-1", taking, annotation, kept), "create", "-f", "-", "--as=barbara")
 	d.MustKubectl("wait", "--for=condition=Succeeded", "cer/barbaras-1", poll.TimeoutFlag)
 	if chain := d.MustKubectl("get", in, "configmap", "kept", "-o", `jsonpath={.metadata.labels.penstock\.dev/chain}`); chain != "barbaras" {

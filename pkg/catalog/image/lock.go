@@ -16,15 +16,15 @@ import (
 // Processes that share a folder agree by locks of the kernel (flock), which end with the
 // process that holds them: one that crashed blocks nobody.
 //
-// Whoever looks for, adds or removes an image holds the lock of its digest exclusively, and never
+// A process that looks for, adds or removes an image holds the lock of its digest exclusively, and never
 // while a registry is asked: its owner may answer as slowly as they like. There are 256 of these
 // files, by the first byte of the digest, so that none has to be removed.
 //
-// Whoever pulls an image holds a lock for the digest, the repository and the user, so that others
+// A process that pulls an image holds a lock for the digest, the repository and the user, so that others
 // who want the same from there wait for it, and nobody waits for the registry of another user. Its
 // file is removed with the pull.
 //
-// Whoever reads an image shares a lock of its own.
+// A reader of an image shares a lock of its own.
 const (
 	lockPrefix = "lock-"
 	// pullingPrefix begins the names of locks for pulls.
@@ -77,7 +77,7 @@ func (s *Store) lockPull(ctx context.Context, digest, check, user string) (*pull
 		return nil, err
 	}
 	p.free = func() {
-		// Whoever has opened it meanwhile sees that it is another file (see flocked).
+		// A process that has opened it meanwhile sees that it is another file (see flocked).
 		_ = os.Remove(file.Name())
 		_ = file.Close()
 		freeHere()

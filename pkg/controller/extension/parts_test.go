@@ -100,7 +100,7 @@ func TestRights(t *testing.T) {
 }
 
 // TestTakesOver: an annotation for collision protection counts for a revision that is held up, when it
-// allows more. What is installed, and an adoption that may take everything, stay as they are.
+// allows more. An installed revision, and an adoption that may take everything, stay as they are.
 func TestTakesOver(t *testing.T) {
 	const prevent, ifNoController, none = olmv1alpha1.CollisionProtectionPrevent, olmv1alpha1.CollisionProtectionIfNoController, olmv1alpha1.CollisionProtectionNone
 	for _, tc := range []struct {

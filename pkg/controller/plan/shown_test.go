@@ -156,7 +156,7 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
-// Whoever may read the targets sees what a run has changed in them, with the values that there were, also
+// TestFinishedPlanShowsValues: readers of the targets see what a run has changed in them, with the values that there were, also
 // when it is finished; nothing that others change is among it.
 func TestFinishedPlanShowsValues(t *testing.T) {
 	const former, foreign = "former-mode", "set-by-others"

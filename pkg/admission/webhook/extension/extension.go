@@ -75,7 +75,7 @@ func validate(w *authored.Write) field.ErrorList {
 	annotations := w.Object.GetAnnotations()
 	errs := extension.ValidateAnnotations(annotations, old, w.Old == nil)
 	if value := annotations[extension.YieldAnnotation]; value != "" && value != old[extension.YieldAnnotation] {
-		// What cannot be read is among the errors already.
+		// An unreadable value is among the errors already.
 		if rules, err := extension.ParseYield(value); err == nil {
 			errs = append(errs, validation.Yield(rules, field.NewPath("metadata", "annotations").Key(extension.YieldAnnotation))...)
 		}

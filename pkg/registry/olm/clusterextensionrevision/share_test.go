@@ -59,7 +59,7 @@ func TestSharesLeaveRoom(t *testing.T) {
 	}
 }
 
-// What a user and a chain have counts each pack once, is read once for each revision, and is forgotten
+// TestUsed: the share of a user and of a chain counts each pack once, is read once for each revision, and is forgotten
 // with it. A pack whose size cannot be read is not taken for none.
 func TestUsed(t *testing.T) {
 	revision := func(name, user string, objects ...string) olm.ClusterExtensionRevision {

@@ -133,7 +133,7 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 const asItShouldBe = "it is as it should be"
 
 // showChanged fills in what the run has changed in a target: as it was found, and as it is, as far as the
-// intent says something about it. What others have changed since is not the
+// intent says something about it. Later changes of others are not the
 // doing of the run. Without an intent, all that changed is shown.
 func (d *Differ) showChanged(ctx context.Context, out *hco.PlanDiffItem, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) error {
 	ref := planwork.Ref(v1alpha1.TargetRef(item.TargetRef), item.Digest)
