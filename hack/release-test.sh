@@ -71,7 +71,7 @@ kubectl penstock deploy "${examples}/lighthouse/v1.0.0" --name lighthouse --vers
 kubectl penstock deploy "${examples}/lighthouse/v1.1.0" --name lighthouse --version v1.1.0 --yes
 kubectl penstock status lighthouse
 kubectl penstock diff lighthouse --live
-kubectl penstock rollback lighthouse --yes --cause "trying it"
+kubectl penstock rollback lighthouse --yes --accept=critical --cause "trying it"
 kubectl penstock status lighthouse | grep -F 'v1.0.0: Active' || fail "the rollback did not bring v1.0.0 back"
 cd "${examples}/rebalancing"
 kubectl apply -f definitions.yaml
