@@ -33,6 +33,7 @@
 //	test/e2e        the program as a user runs it, by kubectl
 //	test/console    the console in a browser, a module of its own
 //	test/soak       minutes of trouble (make test-slice N=soak)
+//	test/node       real Pods: kubelet, containerd and kube-proxy (make node-test)
 //	test/bench      measurements (make bench SUITE=reads and others), a module of its own
 //	test/demo       the demonstration (make demo)
 //

@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// ready is the last line of a holder, when its plane is ready.
+// readyLine is the last line of a holder, when its plane is ready.
 const readyLine = "ready"
 
 // cgroupOf is the name of the cgroups of a detached plane.
