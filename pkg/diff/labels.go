@@ -18,19 +18,18 @@ import (
 // every version.
 func versionLabels() []string { return []string{"app.kubernetes.io/version", "helm.sh/chart"} }
 
-// templates are the paths of metadata of the pods, and of the Jobs, that a workload makes.
-func templates() map[schema.GroupKind][]string {
-	pods := []string{".spec.template"}
-	return map[schema.GroupKind][]string{
-		{Group: "apps", Kind: "Deployment"}:  pods,
-		{Group: "apps", Kind: "StatefulSet"}: pods,
-		{Group: "apps", Kind: "DaemonSet"}:   pods,
-		{Group: "apps", Kind: "ReplicaSet"}:  pods,
-		{Group: "batch", Kind: "Job"}:        pods,
-		{Group: "batch", Kind: "CronJob"}:    {".spec.jobTemplate", ".spec.jobTemplate.spec.template"},
-		{Kind: "ReplicationController"}:      pods,
-		{Kind: "PodTemplate"}:                {".template"},
+// isTemplate tells whether a path leads to a pod or a Job that an object makes.
+func isTemplate(id manifest.ID, path string) bool {
+	switch id.GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "CronJob"}:
+		if path == ".spec.jobTemplate" {
+			return true
+		}
+	case schema.GroupKind{Kind: "PodTemplate"}:
+		return path == ".template"
 	}
+	template := review.TemplatePath(id)
+	return len(template) > 0 && path == "."+strings.Join(template, ".")
 }
 
 // maxLabelBytes is how long a value of a label may be to be shown in one line with others.
@@ -76,7 +75,7 @@ func warned(notes []review.Note) bool {
 func labelAt(id manifest.ID, path string, labels []string) string {
 	for _, label := range labels {
 		at, found := strings.CutSuffix(path, ".metadata.labels["+printable.Quote(label)+"]")
-		if found && (at == "" || slices.Contains(templates()[id.GroupKind()], at)) {
+		if found && (at == "" || isTemplate(id, at)) {
 			return label
 		}
 	}

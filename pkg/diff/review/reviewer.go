@@ -46,8 +46,8 @@ func (r Reviewer) Notes(change Change) []Note {
 	w.apiVersion()
 	w.immutable()
 	switch id := change.ID; {
-	case templatePath(id) != nil:
-		w.workload(templatePath(id))
+	case TemplatePath(id) != nil:
+		w.workload(TemplatePath(id))
 	case isRole(id):
 		w.role()
 	case isBinding(id):

@@ -24,8 +24,8 @@ func (w *writer) workload(template []string) {
 	}
 }
 
-// templatePath leads from a workload to its pod template; nil for what is none.
-func templatePath(id manifest.ID) []string {
+// TemplatePath leads from a workload to its pod template; nil for what is none.
+func TemplatePath(id manifest.ID) []string {
 	switch id.GroupKind().String() {
 	case "Pod":
 		return []string{}
