@@ -91,6 +91,18 @@ type plane struct {
 	writing sync.Mutex
 }
 
+// installed is a plane with a process and lamp-1, which has succeeded.
+func installed(t *testing.T) *plane {
+	t.Helper()
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.apply(nil)
+	p.process()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	return p
+}
+
 func newPlane(t *testing.T) *plane {
 	scheme := runtime.NewScheme()
 	lists := map[schema.GroupVersionResource]string{extension.Resource: "ClusterExtensionList"}

@@ -137,12 +137,7 @@ func TestOutage(t *testing.T) {
 
 // TestFlapping: a catalog that comes and goes makes no revision twice.
 func TestFlapping(t *testing.T) {
-	p := newPlane(t)
-	p.publish("1.0.0")
-	p.apply(nil)
-	p.process()
-	p.awaitRevisions("1 Active 1.0.0 alice")
-	p.succeed("lamp-1")
+	p := installed(t)
 	for range 20 {
 		p.inventory.Remove("hub")
 		p.publish("1.0.0")
@@ -220,12 +215,7 @@ func TestCrash(t *testing.T) {
 
 // TestHold: a rollback holds from when its revision is there, until the generation is newer.
 func TestHold(t *testing.T) {
-	p := newPlane(t)
-	p.publish("1.0.0")
-	p.apply(nil)
-	p.process()
-	p.awaitRevisions("1 Active 1.0.0 alice")
-	p.succeed("lamp-1")
+	p := installed(t)
 	p.apply(version("1.1.0"))
 	p.publish("1.0.0", "1.1.0")
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 alice")

@@ -198,12 +198,7 @@ func TestAtRest(t *testing.T) {
 // TestDeleting: while an extension is being deleted, its status says what is left, and nothing
 // is made.
 func TestDeleting(t *testing.T) {
-	p := newPlane(t)
-	p.publish("1.0.0")
-	p.apply(nil)
-	p.process()
-	p.awaitRevisions("1 Active 1.0.0 alice")
-	p.succeed("lamp-1")
+	p := installed(t)
 	p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
 	p.apply(func(object *unstructured.Unstructured) {
 		now := metav1.Now()
@@ -278,12 +273,7 @@ func TestOrphaning(t *testing.T) {
 // TestNoCatalog: without a catalog, an edit that the installed version satisfies is done, with
 // its settings; one that it does not is told.
 func TestNoCatalog(t *testing.T) {
-	p := newPlane(t)
-	p.publish("1.0.0")
-	p.apply(nil)
-	p.process()
-	p.awaitRevisions("1 Active 1.0.0 alice")
-	p.succeed("lamp-1")
+	p := installed(t)
 	p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
 	p.inventory.Remove("hub")
 	p.await("it is told", func() bool { return strings.Contains(p.message("Ready"), "NoCatalog") })

@@ -19,12 +19,7 @@ import (
 
 // proposed is a plane whose package is installed, and whose next version waits for approval.
 func proposed(t *testing.T) *plane {
-	p := newPlane(t)
-	p.publish("1.0.0")
-	p.apply(nil)
-	p.process()
-	p.awaitRevisions("1 Active 1.0.0 alice")
-	p.succeed("lamp-1")
+	p := installed(t)
 	p.publish("1.0.0", "1.1.0")
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
 	return p
@@ -188,12 +183,7 @@ func TestWarnings(t *testing.T) {
 // TestYield: the annotation becomes spec.yield of revisions; a change of it makes a revision of the same
 // content, and what cannot be read makes none.
 func TestYield(t *testing.T) {
-	p := newPlane(t)
-	p.publish("1.0.0")
-	p.apply(nil)
-	p.process()
-	p.awaitRevisions("1 Active 1.0.0 alice")
-	p.succeed("lamp-1")
+	p := installed(t)
 	yields := func(value string) {
 		p.clock.Step(time.Second) // another stamp
 		p.apply(func(e *unstructured.Unstructured) {
