@@ -1,5 +1,6 @@
 // Package verbs has the commands that the program of the server and the plugin both have: they
-// render, adopt what other tools installed, read catalogs, and take Penstock out of a cluster.
+// render, adopt what other tools installed, and take Penstock out of a cluster. Those that read
+// catalogs, which only the server's program has, share its flags and files.
 package verbs
 
 import (
