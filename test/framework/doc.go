@@ -15,6 +15,7 @@
 //	widgets    a kind that somebody else owns, and a profile of it that a user defines
 //	registry   a registry for images, with a certificate and a password
 //	promtool   expressions of alerts and of the dashboard, on series of a run
+//	port       ports for programs that are told theirs
 //	poll       waiting for what no watch tells
 //	pools      what the Machine Config Operator does, without machines
 //	replicas   several replicas of the program on a shared etcd, faults between them,

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/test/framework/poll"
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // TestMain does what the program does once, before it serves.
@@ -76,9 +78,13 @@ func newOptions(t *testing.T, host user, dir string, more ...string) *server.Opt
 	for _, set := range options.Flags().FlagSets {
 		flags.AddFlagSet(set)
 	}
+	own, err := port.Free() // the next program of a test may come back on it
+	if err != nil {
+		t.Fatal(err)
+	}
 	args := append([]string{
 		"--kubeconfig", host.Kubeconfig(), "--data-dir=" + dir,
-		"--bind-address", "127.0.0.1", "--secure-port", "0", "--register",
+		"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(own), "--register",
 	}, more...)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)

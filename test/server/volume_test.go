@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/poll"
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // kept is a server whose store is on a small volume, or in trouble, and which must
@@ -46,12 +46,11 @@ func (k *kept) in(t *testing.T) *kept {
 func (k *kept) starts() {
 	k.t.Helper()
 	if k.port == 0 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		free, err := port.Free()
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		k.port = listener.Addr().(*net.TCPAddr).Port
-		_ = listener.Close()
+		k.port = free
 	}
 	k.server = penstock.Build(k.t).Serve(k.whole, k.Cluster.In(k.whole), k.dir, fmt.Sprint("--secure-port=", k.port))
 }

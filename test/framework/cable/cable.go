@@ -7,11 +7,14 @@
 package cable
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // Cable takes connections at an address of its own, and carries them to a server. It is safe
@@ -29,7 +32,11 @@ type Cable struct {
 // New makes a way to a host:port until the test ends.
 func New(t testing.TB, to string) *Cable {
 	t.Helper()
-	c := &Cable{to: to, address: "127.0.0.1:0"}
+	free, err := port.Free()
+	if err != nil {
+		t.Fatalf("cable: %v", err)
+	}
+	c := &Cable{to: to, address: fmt.Sprint("127.0.0.1:", free)}
 	c.Mend(t)
 	t.Cleanup(c.Cut)
 	return c
@@ -59,7 +66,7 @@ func (c *Cable) Mend(t testing.TB) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.listener, c.address, c.open = listener, listener.Addr().String(), map[net.Conn]bool{}
+	c.listener, c.open = listener, map[net.Conn]bool{}
 	go func() {
 		for {
 			here, err := listener.Accept()

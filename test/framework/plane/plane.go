@@ -87,8 +87,6 @@ type Plane struct {
 
 	// hasNode is true once this process, the first in its namespaces, has a real node.
 	hasNode bool
-
-	choosePort func() (int, error)
 }
 
 // Start runs a control plane and returns when it is ready: /readyz answers,
@@ -102,10 +100,7 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{dir: dir, tools: opts.Tools, kubectl: &kubectls{dir: dir, tools: opts.Tools, processors: opts.Processors}, choosePort: freePort, options: opts}
-	if opts.Port != 0 {
-		p.choosePort = func() (int, error) { return opts.Port, nil }
-	}
+	p := &Plane{dir: dir, tools: opts.Tools, kubectl: &kubectls{dir: dir, tools: opts.Tools, processors: opts.Processors}, options: opts}
 	if err := p.start(ctx, opts); err != nil {
 		// Whatever ended by itself is the error already.
 		_ = p.Stop()

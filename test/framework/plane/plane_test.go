@@ -5,7 +5,6 @@ package plane
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,46 +126,6 @@ func TestKilledOwnerLeavesNoProcess(t *testing.T) {
 	}
 	_ = owner.Wait() // it was killed
 	eventually(t, "the plane to end with its owner", func() bool { return len(running(t, dir)) == 0 })
-}
-
-func TestPortTakenMeanwhile(t *testing.T) {
-	t.Parallel()
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	taken := other.Addr().(*net.TCPAddr).Port
-
-	dir, err := prepare(folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said []string
-	ports := []int{taken}
-	p := &Plane{dir: dir, tools: tools(t), kubectl: &kubectls{}, choosePort: func() (int, error) {
-		if len(ports) == 0 {
-			return freePort()
-		}
-		port := ports[0]
-		ports = ports[1:]
-		return port, nil
-	}}
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	opts := Options{Progress: func(line string) { said = append(said, line) }}
-	if err := p.start(t.Context(), opts); err != nil {
-		t.Fatal(err)
-	}
-	if p.port == taken {
-		t.Errorf("kube-apiserver claims port %d, which the test holds", taken)
-	}
-	if want := fmt.Sprintf("port %d was taken meanwhile", taken); !strings.Contains(strings.Join(said, "\n"), want) {
-		t.Errorf("progress: got %q, want a line with %q", said, want)
-	}
 }
 
 func TestStartRefusesUsedFolder(t *testing.T) {

@@ -2,27 +2,22 @@ package plane
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // poll is how often a starting program is asked whether it is ready. Foreign
 // programs announce nothing, so asking is the only way. On a machine under load a
 // start takes half a minute, and to answer keeps it from that.
 const poll = 75 * time.Millisecond
-
-// portAttempts bounds how many ports are tried: between choosing a free port
-// and kube-apiserver listening on it, anyone else may take it.
-const portAttempts = 5
 
 // auditPolicy records who asked for what, once per request when it is answered
 // (and when a watch begins), but no bodies.
@@ -69,25 +64,13 @@ func (p *Plane) startAPIServer(ctx context.Context, opts Options) error {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return fmt.Errorf("writing the audit policy: %w", err)
 	}
-	for attempt := 1; ; attempt++ {
-		err := p.tryAPIServer(ctx, opts)
-		if attempt == portAttempts || !errors.Is(err, errPortTaken) {
+	if p.port = opts.Port; p.port == 0 {
+		free, err := port.Free()
+		if err != nil {
 			return err
 		}
-		opts.say("port %d was taken meanwhile, trying another one", p.port)
+		p.port = free
 	}
-}
-
-// errPortTaken means that somebody else listens on the port that was free a
-// moment ago.
-var errPortTaken = errors.New("the port is in use")
-
-func (p *Plane) tryAPIServer(ctx context.Context, opts Options) error {
-	port, err := p.choosePort()
-	if err != nil {
-		return err
-	}
-	p.port = port
 	admin, err := p.newAccess(p.adminFile(), "admin", "system:masters")
 	if err != nil {
 		return err
@@ -99,13 +82,7 @@ func (p *Plane) tryAPIServer(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	err = p.until(ctx, "kube-apiserver to become ready", p.ready, apiserver)
-	if err != nil && strings.Contains(tail(apiserver.log, 15), "address already in use") {
-		<-apiserver.exited
-		p.processes = p.processes[:len(p.processes)-1]
-		return fmt.Errorf("%w: %d", errPortTaken, port)
-	}
-	return err
+	return p.until(ctx, "kube-apiserver to become ready", p.ready, apiserver)
 }
 
 func (p *Plane) apiServerArgs(opts Options) []string {
@@ -196,14 +173,4 @@ func (p *Plane) until(ctx context.Context, what string, condition func(context.C
 	default:
 		return fmt.Errorf("waiting for %s: %w", what, err)
 	}
-}
-
-// freePort asks the kernel for a port that nobody listens on.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }

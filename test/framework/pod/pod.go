@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +30,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
+
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // accountPath is where a container finds the token of its ServiceAccount.
@@ -185,32 +186,23 @@ func serviceAccount(ctx context.Context, client kubernetes.Interface, config *re
 // freePorts replaces the ports of a container in its arguments.
 func freePorts(container corev1.Container) (map[string]int32, []string, error) {
 	args, ports := slices.Clone(container.Args), map[string]int32{}
-	for _, port := range container.Ports {
-		free, err := freePort()
+	for _, named := range container.Ports {
+		free, err := port.Free()
 		if err != nil {
 			return nil, nil, err
 		}
-		ports[port.Name] = free
-		old, said := strconv.Itoa(int(port.ContainerPort)), false
+		ports[named.Name] = int32(free) // #nosec G115 -- a port
+		old, said := strconv.Itoa(int(named.ContainerPort)), false
 		for i, arg := range args {
 			if flag, value, ok := strings.Cut(arg, "="); ok && (value == old || value == ":"+old) {
-				args[i], said = flag+"="+strings.TrimSuffix(value, old)+strconv.Itoa(int(free)), true
+				args[i], said = flag+"="+strings.TrimSuffix(value, old)+strconv.Itoa(free), true
 			}
 		}
 		if !said {
-			return nil, nil, fmt.Errorf("no argument says that port %s is %s: %v", port.Name, old, args)
+			return nil, nil, fmt.Errorf("no argument says that port %s is %s: %v", named.Name, old, args)
 		}
 	}
 	return ports, args, nil
-}
-
-func freePort() (int32, error) {
-	listener, err := net.Listen("tcp", ":0")
-	if err != nil {
-		return 0, err
-	}
-	// #nosec G115 -- a port
-	return int32(listener.Addr().(*net.TCPAddr).Port), listener.Close()
 }
 
 // plain runs the program beside us, with a kubeconfig in place of the environment of a Pod.

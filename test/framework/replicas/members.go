@@ -3,7 +3,6 @@ package replicas
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
 	"github.com/penstock-project/penstock/test/framework/poll"
+	"github.com/penstock-project/penstock/test/framework/port"
 )
 
 // member is one etcd of a cluster of them. Clients reach it over TLS, and need a
@@ -119,13 +119,12 @@ func (m *member) wait(t testing.TB) {
 	}
 }
 
-// freeAddress asks the kernel for a port that nobody listens on.
+// freeAddress is one on which no program listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := port.Free()
 	if err != nil {
 		t.Fatalf("replicas: %v", err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return fmt.Sprint("127.0.0.1:", free)
 }

@@ -1,0 +1,45 @@
+// Package port chooses TCP ports for programs that are told theirs before they begin, or that
+// have to come back on the same one.
+package port
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// The kernel gives ports from 32768 on (Linux; 49152 elsewhere) to whoever asks for any, and to
+// connections that leave. A port below them is free until somebody names it.
+const first, last = 20000, 29999
+
+var claims struct {
+	sync.Mutex
+	next int
+	held []net.PacketConn
+}
+
+// Free is a port on which no program listens. It belongs to this process as long as that lives:
+// a UDP socket of the same number tells other tests.
+func Free() (int, error) {
+	claims.Lock()
+	defer claims.Unlock()
+	for range last - first + 1 {
+		candidate := first + claims.next%(last-first+1)
+		claims.next++
+		claim, err := net.ListenPacket("udp", ":"+strconv.Itoa(candidate))
+		if err != nil {
+			continue // another test has it
+		}
+		if listener, err := net.Listen("tcp", ":"+strconv.Itoa(candidate)); err != nil {
+			_ = claim.Close()
+			continue
+		} else if err := listener.Close(); err != nil {
+			return 0, fmt.Errorf("trying port %d: %w", candidate, err)
+		}
+		claims.held = append(claims.held, claim)
+		return candidate, nil
+	}
+	return 0, errors.New("no port from " + strconv.Itoa(first) + " to " + strconv.Itoa(last) + " is free")
+}
