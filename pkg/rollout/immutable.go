@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
@@ -26,17 +30,17 @@ func (e *UnchangeableError) Error() string { return e.refusal.Error() }
 // Unwrap returns the refusal.
 func (e *UnchangeableError) Unwrap() error { return e.refusal }
 
-// Retrial is how a refused update can be looked into.
-type Retrial struct {
+// Trial asks the API server by dry-runs about the update of an object that exists.
+type Trial struct {
 	// Manager that the fields belong to.
 	Manager string
-	// Anew asks, by a dry-run, what the server would say to a body if the object did not exist.
+	// Anew asks what the server would say to a manifest if the object did not exist.
 	// AlreadyExists says that it would create it.
 	Anew func(ctx context.Context, body []byte) error
 	// Live reads the object.
 	Live func(ctx context.Context) (*unstructured.Unstructured, error)
-	// Again sends the update again, without leftovers of an earlier manifest.
-	Again func(ctx context.Context, leftovers *managedfields.Leftovers) error
+	// Merge asks about a JSON merge patch of the object.
+	Merge func(ctx context.Context, patch []byte) error
 }
 
 // Retry looks into the refusal of an update as invalid, whatever the server says: the words
@@ -44,34 +48,79 @@ type Retrial struct {
 //
 //  1. A manifest that the server would not accept for a new object either is wrong in itself: the
 //     refusal is returned.
-//  2. Defaults of an earlier manifest may be in the way: the update is sent again and removes
-//     them. When that is accepted, the result is nil.
-//  3. Otherwise the object cannot be changed in this way: the result is an *UnchangeableError.
-func Retry(ctx context.Context, ref manifest.Ref, body []byte, refusal error, r Retrial) error {
+//  2. Defaults of an earlier manifest may be in the way (see managedfields.WithLeftovers). When the
+//     server accepts the update without them, there is no error, and the result is what managedFields
+//     have to become so that the update removes them.
+//  3. Otherwise the object cannot be changed in this way: the error is an *UnchangeableError.
+func (t Trial) Retry(ctx context.Context, ref manifest.Ref, body []byte, refusal error) ([]metav1.ManagedFieldsEntry, error) {
 	if !apierrors.IsInvalid(refusal) {
-		return refusal
+		return nil, refusal
 	}
 	wanted, err := decode(ref, body)
 	if err != nil {
-		return refusal
+		return nil, refusal
 	}
 	anew, err := json.Marshal(withoutAllocations(ref.ID, wanted))
-	if err != nil || !apierrors.IsAlreadyExists(r.Anew(ctx, anew)) {
-		return refusal
+	if err != nil || !apierrors.IsAlreadyExists(t.Anew(ctx, anew)) {
+		return nil, refusal
 	}
-	live, err := r.Live(ctx)
+	live, err := t.Live(ctx)
 	if err != nil {
-		return &UnchangeableError{refusal}
+		return nil, &UnchangeableError{refusal}
 	}
-	if leftovers := managedfields.FindLeftovers(wanted, live, r.Manager); leftovers != nil {
-		switch err := r.Again(ctx, leftovers); {
+	if fields := managedfields.WithLeftovers(wanted, live, t.Manager); fields != nil {
+		switch err := t.update(ctx, wanted, live, fields); {
 		case err == nil:
-			return nil
+			return fields, nil
 		case targetclient.IsOvertaken(err):
-			return err
+			return nil, err
 		}
 	}
-	return &UnchangeableError{refusal}
+	return nil, &UnchangeableError{refusal}
+}
+
+// Adopt asks about the adoption of a live object by a manifest, as it is carried out: who kept the object
+// loses it (see managedfields.TakeOver), defaults of the manifest before may go, and the fields that are
+// to be left to others stay. Tried is false when no takeover is to be tried, or when the server refuses it
+// as invalid: then the manifest is applied to the object as it is.
+func (t Trial) Adopt(ctx context.Context, step stage.Step, wanted map[string]any, live *unstructured.Unstructured) (tried bool, err error) {
+	plan := managedfields.TakeOver(wanted, live.GetManagedFields(), t.Manager, step.APIVersion())
+	if plan == nil {
+		return false, nil
+	}
+	taken := live.DeepCopy()
+	taken.SetManagedFields(plan.Fields)
+	_, yielded := managedfields.LeftTo(wanted, taken, t.Manager, step.Policy.Yield, nil)
+	wanted = runtime.DeepCopyJSON(wanted)
+	managedfields.Cut(wanted, yielded)
+	err = t.update(ctx, wanted, taken, plan.Fields)
+	if fields := managedfields.WithLeftovers(wanted, taken, t.Manager); apierrors.IsInvalid(err) && fields != nil {
+		err = t.update(ctx, wanted, taken, fields)
+	}
+	return !apierrors.IsInvalid(err), err
+}
+
+// update asks about an apply of wanted to the object as it would be with other managedFields.
+func (t Trial) update(ctx context.Context, wanted map[string]any, live *unstructured.Unstructured, fields []metav1.ManagedFieldsEntry) error {
+	assigned := &unstructured.Unstructured{Object: maps.Clone(live.Object)}
+	assigned.SetManagedFields(fields)
+	applied, err := managedfields.Applied(wanted, assigned, t.Manager)
+	if err != nil {
+		return err
+	}
+	before, err := json.Marshal(assigned.Object)
+	if err != nil {
+		return err
+	}
+	after, err := json.Marshal(applied)
+	if err != nil {
+		return err
+	}
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(before, after, before)
+	if err != nil {
+		return err
+	}
+	return t.Merge(ctx, patch)
 }
 
 // withoutAllocations leaves out of a Service what the existing one holds: addresses and ports
@@ -96,37 +145,37 @@ func withoutAllocations(id manifest.ID, wanted map[string]any) map[string]any {
 	return out
 }
 
-// retry is Retry for a write of a pass.
-func (p *pass) retry(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions, refusal error) (*metav1.PartialObjectMetadata, error) {
-	var applied *metav1.PartialObjectMetadata
-	err := Retry(ctx, ref, body, refusal, Retrial{
+// trial asks about an update of an object as it was judged.
+func (p *pass) trial(ref manifest.Ref, options targetclient.ApplyOptions) Trial {
+	try := func(ctx context.Context, body []byte, options targetclient.ApplyOptions) error {
+		options.FieldManager, options.DryRun = p.who.Manager, true
+		_, err := p.engine.Writer.Apply(ctx, ref, body, options)
+		return err
+	}
+	return Trial{
 		Manager: p.who.Manager,
 		Anew: func(ctx context.Context, body []byte) error {
-			_, err := p.engine.Writer.Apply(ctx, ref, body, targetclient.ApplyOptions{FieldManager: p.who.Manager, CreateOnly: true, DryRun: true, Anew: true})
-			return err
+			return try(ctx, body, targetclient.ApplyOptions{CreateOnly: true, Anew: true})
 		},
 		Live: func(ctx context.Context) (*unstructured.Unstructured, error) { return p.engine.Reader.Read(ctx, ref) },
-		Again: func(ctx context.Context, leftovers *managedfields.Leftovers) error {
-			cleared, err := json.Marshal(leftovers.Cleared)
-			if err != nil {
-				return err
-			}
-			tried := options
-			tried.DryRun, tried.Strategic = true, true
-			if applied, err = p.engine.Writer.Apply(ctx, ref, cleared, tried); err != nil || options.DryRun {
-				return err
-			}
-			live, err := p.engine.Writer.Reassign(ctx, ref, targetclient.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion}, leftovers.Fields)
-			if err != nil {
-				return err
-			}
-			final := options
-			final.ResourceVersion = live.ResourceVersion
-			applied, err = p.engine.Writer.Apply(ctx, ref, body, final)
-			return err
+		Merge: func(ctx context.Context, patch []byte) error {
+			return try(ctx, patch, targetclient.ApplyOptions{UID: options.UID, ResourceVersion: options.ResourceVersion, Merge: true})
 		},
-	})
-	return applied, err
+	}
+}
+
+// retry is Retry for a write of a pass: it sends a refused update again where that helps.
+func (p *pass) retry(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions, refusal error) (*metav1.PartialObjectMetadata, error) {
+	fields, err := p.trial(ref, options).Retry(ctx, ref, body, refusal)
+	if err != nil || options.DryRun {
+		return nil, err
+	}
+	live, err := p.engine.Writer.Reassign(ctx, ref, targetclient.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion}, fields)
+	if err != nil {
+		return nil, err
+	}
+	options.ResourceVersion = live.ResourceVersion
+	return p.engine.Writer.Apply(ctx, ref, body, options)
 }
 
 // remedy says what a person can do about an object that cannot be changed.

@@ -3,11 +3,11 @@ package rollout
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 func invalid(words string) error {
@@ -45,8 +45,8 @@ func TestRefusedUpdate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var found *managedfields.Leftovers
-			got := Retry(t.Context(), manifest.Ref{}, []byte(`{"kind":"X","spec":{"strategy":{"type":"Recreate"}}}`), tc.refusal, Retrial{
+			var patch string
+			fields, got := Trial{
 				Manager: "us",
 				Anew:    func(context.Context, []byte) error { return tc.anew },
 				Live: func(context.Context) (*unstructured.Unstructured, error) {
@@ -54,22 +54,61 @@ func TestRefusedUpdate(t *testing.T) {
 					live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "us", Operation: "Apply", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:strategy":{"f:type":{}}}}`)}})
 					return live, nil
 				},
-				Again: func(_ context.Context, leftovers *managedfields.Leftovers) error {
-					found = leftovers
+				Merge: func(_ context.Context, sent []byte) error {
+					patch = string(sent)
 					return tc.again
 				},
-			})
+			}.Retry(t.Context(), manifest.Ref{}, []byte(`{"kind":"X","spec":{"strategy":{"type":"Recreate"}}}`), tc.refusal)
 			if (got == nil) != tc.mend || isUnchangeable(got) != tc.unchangeable || got != nil && !errors.Is(got, tc.refusal) {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 			if !tc.mend {
 				return
 			}
-			if cleared := fmt.Sprint(found.Cleared); !strings.Contains(cleared, "rollingUpdate:<nil>") {
-				t.Errorf("the default is not removed: %s", cleared)
+			if patch != `{"kind":"X","spec":{"strategy":{"rollingUpdate":null,"type":"Recreate"}}}` {
+				t.Errorf("the default is not removed: %s", patch)
 			}
-			if claimed := found.Fields[0].FieldsV1.GetRawString(); claimed != `{"f:spec":{"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}},"f:type":{}}}}` {
+			if claimed := fields[0].FieldsV1.GetRawString(); claimed != `{"f:spec":{"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}},"f:type":{}}}}` {
 				t.Errorf("the default is not claimed: %s", claimed)
+			}
+		})
+	}
+}
+
+// TestTrialOfAdoption: what the manager before had set is removed, and defaults where that helps.
+func TestTrialOfAdoption(t *testing.T) {
+	const replaced = `{"spec":{"env":[{"name":"A","valueFrom":"x"}],"old":null}}`
+	theirs := `{"f:spec":{"f:old":{},"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}}}}}`
+	cases := map[string]struct {
+		reason string
+		fields string
+		// answers of the server to one merge patch after the other.
+		answers []error
+		tried   bool
+		patches []string
+	}{
+		"accepted":  {"one update", theirs, []error{nil}, true, []string{replaced}},
+		"denied":    {"no other way would be taken", theirs, []error{apierrors.NewForbidden(schema.GroupResource{}, "x", nil)}, true, []string{replaced}},
+		"leftover":  {"a default is in the way", theirs, []error{invalid("x"), nil}, true, []string{replaced, `{"spec":{"env":[{"name":"A","valueFrom":"x"}],"filled":{"default":null},"old":null}}`}},
+		"refused":   {"the removal is what is refused", theirs, []error{invalid("x"), invalid("x")}, false, []string{replaced, `{"spec":{"env":[{"name":"A","valueFrom":"x"}],"filled":{"default":null},"old":null}}`}},
+		"of nobody": {"there is nothing to take over", `{}`, nil, false, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			live := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+				"old": "x", "env": []any{map[string]any{"name": "A", "value": "x"}}, "filled": map[string]any{"b": int64(1), "default": map[string]any{"a": int64(1)}}}}}
+			live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "them", Operation: "Apply", APIVersion: "v1", FieldsV1: metav1.NewFieldsV1(tc.fields)}})
+			wanted := map[string]any{"spec": map[string]any{"env": []any{map[string]any{"name": "A", "valueFrom": "x"}}, "filled": map[string]any{"b": int64(1)}}}
+			var patches []string
+			tried, err := Trial{Manager: "us", Merge: func(_ context.Context, patch []byte) error {
+				patches = append(patches, string(patch))
+				return tc.answers[len(patches)-1]
+			}}.Adopt(t.Context(), stage.Step{Ref: manifest.Ref{Version: "v1"}}, wanted, live)
+			if tried != tc.tried || len(tc.answers) > 0 && !errors.Is(err, tc.answers[len(patches)-1]) {
+				t.Errorf("%s: tried %t, %v", tc.reason, tried, err)
+			}
+			if diff := cmp.Diff(tc.patches, patches); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

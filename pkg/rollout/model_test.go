@@ -389,7 +389,13 @@ func (m *model) apply(ref manifest.Ref, body []byte, o targetclient.ApplyOptions
 			now.fields[path] = owned{field.value, []string{managedfields.BeforeFirstApply}}
 		}
 	}
-	changed := now.takes(fields, o.FieldManager)
+	changed := false
+	if o.Merge {
+		now.merges(body, fields, "patch")
+		changed = true
+	} else {
+		changed = now.takes(fields, o.FieldManager)
+	}
 	changed = now.writtenIn(ref.Version, o.FieldManager) || changed
 	if have != nil && !changed {
 		return have.partial(), nil
@@ -472,6 +478,21 @@ func (t *thing) takes(fields map[string]string, manager string) (changed bool) {
 		changed = true
 	}
 	return changed
+}
+
+// merges sets fields as a JSON merge patch does, and removes those of data that are null in it.
+func (t *thing) merges(patch []byte, fields map[string]string, manager string) {
+	var nulls struct{ Data map[string]*string }
+	if err := json.Unmarshal(patch, &nulls); err != nil {
+		panic(err) // it was flattened before
+	}
+	for path, value := range fields {
+		if key, isData := strings.CutPrefix(path, "data:"); isData && nulls.Data[key] == nil {
+			delete(t.fields, path)
+			continue
+		}
+		t.set(path, value, manager)
+	}
 }
 
 func valuesOf(t *thing, prefix string) map[string]string {

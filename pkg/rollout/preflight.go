@@ -122,16 +122,7 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 	if (passed.attempt == what || passed.attempt == passing) && p.engine.Clock.Now().Before(passed.until) {
 		return taskResult{seen: seen}
 	}
-	yielded, err := p.triedWithout(ctx, t, decision, seen)
-	if err != nil {
-		return taskResult{seen: seen, err: err}
-	}
-	body, err := p.manifests.Without(ctx, t.step, yielded)
-	if err != nil {
-		return taskResult{seen: seen, err: err}
-	}
-	options.DryRun = true
-	_, corrected, err := p.send(ctx, t, t.step.Ref, body, options)
+	corrected, err := p.try(ctx, t, decision, seen, options)
 	if err == nil {
 		return taskResult{seen: seen, passed: &what, events: corrected}
 	}
@@ -139,6 +130,42 @@ func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen,
 		return taskResult{seen: seen, passed: &passing, events: corrected}
 	}
 	return taskResult{seen: seen, err: err, events: corrected}
+}
+
+// try asks the server about the write of a decision.
+func (p *pass) try(ctx context.Context, t task, decision Decision, seen Seen, options targetclient.ApplyOptions) ([]Event, error) {
+	if decision.Action == Adopt {
+		if tried, err := p.tryTakeover(ctx, t, options); tried || err != nil && !apierrors.IsInvalid(err) {
+			return nil, err
+		}
+	}
+	yielded, err := p.triedWithout(ctx, t, decision, seen)
+	if err != nil {
+		return nil, err
+	}
+	body, err := p.manifests.Without(ctx, t.step, yielded)
+	if err != nil {
+		return nil, err
+	}
+	options.DryRun = true
+	_, corrected, err := p.send(ctx, t, t.step.Ref, body, options)
+	return corrected, err
+}
+
+// tryTakeover is Trial.Adopt for an object as it was judged.
+func (p *pass) tryTakeover(ctx context.Context, t task, options targetclient.ApplyOptions) (bool, error) {
+	wanted, err := p.manifests.Decoded(ctx, t.step.Ref)
+	if err != nil {
+		return false, err
+	}
+	live, err := p.engine.Reader.Read(ctx, t.step.Ref)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			err = nil // an apply says that it is another object by now
+		}
+		return false, err
+	}
+	return p.trial(t.step.Ref, options).Adopt(ctx, t.step, wanted, live)
 }
 
 // triedWithout returns the fields that a write of a decision leaves to others, as far as that

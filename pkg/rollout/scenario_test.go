@@ -111,6 +111,10 @@ func (m *model) Try(_ context.Context, ref manifest.Ref, body []byte, o targetcl
 		}
 		now = have.clone()
 	}
-	now.takes(fields, o.FieldManager)
+	if o.Merge {
+		now.merges(body, fields, "patch")
+	} else {
+		now.takes(fields, o.FieldManager)
+	}
 	return now.whole(), nil
 }

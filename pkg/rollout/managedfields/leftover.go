@@ -5,26 +5,18 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Leftovers is what the API server filled into a live object for an earlier manifest, and what is
-// in the way of the next one: spec.strategy.rollingUpdate of a Deployment that is to become
-// Recreate. Server-side apply keeps such defaults, because nobody has them.
+// WithLeftovers returns managedFields with the leftovers among those of manager, so that its next apply
+// removes them. The result is nil when there are none, and for an object that manager did not apply.
 //
-// A leftover is a structure that the manifest does not have, in one that it has, and of which no
-// other manager has a field. The API server fills in again what it would fill in today.
-type Leftovers struct {
-	// Cleared is the manifest as a strategic merge patch: each leftover is null in it.
-	Cleared map[string]any
-	// Fields are managedFields with the leftovers among those of the manager, so that its next
-	// apply removes them.
-	Fields []metav1.ManagedFieldsEntry
-}
-
-// FindLeftovers is nil when there are none, and for an object that manager did not apply.
-func FindLeftovers(wanted map[string]any, live *unstructured.Unstructured, manager string) *Leftovers {
+// Leftovers are what the API server filled into a live object for an earlier manifest, and what is in
+// the way of the next one: spec.strategy.rollingUpdate of a Deployment that is to become Recreate.
+// Server-side apply keeps such defaults, because no manager has them. A leftover is a structure that the
+// manifest does not have, in one that it has, and of which no other manager has a field. The API server
+// fills in again what it would fill in today.
+func WithLeftovers(wanted map[string]any, live *unstructured.Unstructured, manager string) []metav1.ManagedFieldsEntry {
 	all, theirs := &fieldpath.Set{}, &fieldpath.Set{}
 	entries := live.GetManagedFields()
 	mine := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return IsApplyOf(e, manager) })
@@ -42,8 +34,7 @@ func FindLeftovers(wanted map[string]any, live *unstructured.Unstructured, manag
 		}
 	}
 	search := leftoverSearch{claimed: &fieldpath.Set{}}
-	cleared := runtime.DeepCopyJSON(wanted)
-	for name, value := range cleared {
+	for name, value := range wanted {
 		below, isMap := value.(map[string]any)
 		have, _ := live.Object[name].(map[string]any)
 		if isMap && have != nil && name != "metadata" && name != "status" {
@@ -61,13 +52,13 @@ func FindLeftovers(wanted map[string]any, live *unstructured.Unstructured, manag
 	}
 	fields := slices.Clone(entries)
 	fields[mine].FieldsV1 = metav1.NewFieldsV1(string(raw))
-	return &Leftovers{Cleared: cleared, Fields: fields}
+	return fields
 }
 
 // leftoverSearch collects the leaves of leftovers.
 type leftoverSearch struct{ claimed *fieldpath.Set }
 
-// in sets leftovers of a structure to null. All and theirs are the fields below it that
+// in finds leftovers in a structure. All and theirs are the fields below it that
 // anybody, and that others have.
 func (s leftoverSearch) in(wanted, live map[string]any, path fieldpath.Path, all, theirs *fieldpath.Set) {
 	for name, value := range live {
@@ -79,7 +70,6 @@ func (s leftoverSearch) in(wanted, live map[string]any, path fieldpath.Path, all
 			below, isMap := want.(map[string]any)
 			switch {
 			case !wants && !has(theirs, element):
-				wanted[name] = nil
 				s.claim(here, value)
 			case isMap:
 				s.in(below, value, here, all.WithPrefix(element), theirs.WithPrefix(element))

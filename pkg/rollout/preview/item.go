@@ -169,44 +169,8 @@ func (j *judge) read(ctx context.Context, ref manifest.Ref) (*unstructured.Unstr
 // try asks the server what it would make of an object that exists as live, or
 // does not exist.
 func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unstructured.Unstructured) error {
-	var yielded []string
-	if live != nil && !step.Policy.CreateOnly {
-		wanted, err := j.manifests.Decoded(ctx, step.Ref)
-		if err != nil {
-			return err
-		}
-		_, yielded = managedfields.LeftTo(wanted, live, j.who.Manager, step.Policy.Yield, j.work.Inventory.Entries[item.ID].Yielded)
-	}
-	body, err := j.manifests.Without(ctx, step, yielded)
-	if err != nil {
-		return err
-	}
-	options := targetclient.TryOptions{FieldManager: j.who.Manager}
-	if live != nil {
-		options.Precondition = targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}
-	}
 	item.Tried = true
-	tried, err := j.options.Trier.Try(ctx, item.Ref, body, options)
-	if live != nil && apierrors.IsInvalid(err) {
-		err = rollout.Retry(ctx, item.Ref, body, err, rollout.Retrial{
-			Manager: j.who.Manager,
-			Anew: func(ctx context.Context, body []byte) error {
-				_, err := j.options.Trier.Try(ctx, item.Ref, body, targetclient.TryOptions{FieldManager: j.who.Manager, Anew: true})
-				return err
-			},
-			Live: func(context.Context) (*unstructured.Unstructured, error) { return live, nil },
-			Again: func(ctx context.Context, leftovers *managedfields.Leftovers) error {
-				cleared, err := json.Marshal(leftovers.Cleared)
-				if err != nil {
-					return err
-				}
-				strategic := options
-				strategic.Strategic = true
-				tried, err = j.options.Trier.Try(ctx, item.Ref, cleared, strategic)
-				return err
-			},
-		})
-	}
+	tried, err := j.ask(ctx, item.Action, step, live)
 	if err != nil {
 		return j.refused(item, item.Action, err)
 	}
@@ -224,6 +188,49 @@ func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unst
 	}
 	item.Taken = managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), j.who.Manager)
 	return nil
+}
+
+// ask returns an object as a write of an action would make it.
+func (j *judge) ask(ctx context.Context, action rollout.Action, step stage.Step, live *unstructured.Unstructured) (tried *unstructured.Unstructured, err error) {
+	options := targetclient.TryOptions{FieldManager: j.who.Manager}
+	send := func(ctx context.Context, body []byte, options targetclient.TryOptions) error {
+		tried, err = j.options.Trier.Try(ctx, step.Ref, body, options)
+		return err
+	}
+	var yielded []string
+	trial := rollout.Trial{
+		Manager: j.who.Manager,
+		Anew: func(ctx context.Context, body []byte) error {
+			return send(ctx, body, targetclient.TryOptions{FieldManager: j.who.Manager, Anew: true})
+		},
+		Live: func(context.Context) (*unstructured.Unstructured, error) { return live, nil },
+		Merge: func(ctx context.Context, patch []byte) error {
+			merge := options
+			merge.Merge = true
+			return send(ctx, patch, merge)
+		},
+	}
+	if live != nil {
+		options.Precondition = targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()}
+		wanted, err := j.manifests.Decoded(ctx, step.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if action == rollout.Adopt {
+			if done, err := trial.Adopt(ctx, step, wanted, live); done || err != nil && !apierrors.IsInvalid(err) {
+				return tried, err
+			}
+		}
+		_, yielded = managedfields.LeftTo(wanted, live, j.who.Manager, step.Policy.Yield, j.work.Inventory.Entries[step.ID].Yielded)
+	}
+	body, err := j.manifests.Without(ctx, step, yielded)
+	if err != nil {
+		return nil, err
+	}
+	if err = send(ctx, body, options); err != nil && live != nil {
+		_, err = trial.Retry(ctx, step.Ref, body, err)
+	}
+	return tried, err
 }
 
 // refused notes what an error says about an object, or returns it when it says

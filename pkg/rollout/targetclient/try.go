@@ -19,8 +19,8 @@ type TryOptions struct {
 	Precondition
 	// Anew asks for a create, as that of ApplyOptions does.
 	Anew bool
-	// Strategic sends a strategic merge patch, as that of ApplyOptions does.
-	Strategic bool
+	// Merge sends a JSON merge patch, as that of ApplyOptions does.
+	Merge bool
 }
 
 // Try asks the server what an apply would make of an object, and stores nothing.
@@ -60,7 +60,7 @@ func (c *Client) try(ctx context.Context, ref manifest.Ref, body []byte, options
 	if err != nil {
 		return nil, err
 	}
-	patchType, patchOptions := patchOf(options.FieldManager, options.Strategic, true, true)
+	patchType, patchOptions := patchOf(options.FieldManager, options.Merge, true, true)
 	tried, err := c.dynamic.Resource(resource).Namespace(ref.Namespace).Patch(about(ctx, ref), ref.Name, patchType, guarded, patchOptions)
 	if err != nil {
 		return nil, c.judge(ref.GroupVersionKind(), err)

@@ -43,9 +43,9 @@ type ApplyOptions struct {
 	// manifest before it finds an object of that name. AlreadyExists says that it would create
 	// the object if that did not exist.
 	Anew bool
-	// Strategic sends a strategic merge patch, with DryRun: a field that is null in the body is
-	// removed, whoever has it. Only kinds of Kubernetes itself take one.
-	Strategic bool
+	// Merge sends the body as a JSON merge patch, always with DryRun: a field that is null in it is
+	// removed, whoever has it.
+	Merge bool
 }
 
 // Precondition of a write to an object that exists: the object as it was judged.
@@ -115,7 +115,7 @@ func (c *Client) patch(ctx context.Context, ref manifest.Ref, body []byte, optio
 	if err != nil {
 		return nil, err
 	}
-	patchType, patchOptions := patchOf(options.FieldManager, options.Strategic, !options.Unforced, options.DryRun || options.Strategic)
+	patchType, patchOptions := patchOf(options.FieldManager, options.Merge, !options.Unforced, options.DryRun)
 	applied, err := c.metadata.Resource(resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, patchType, guarded, patchOptions)
 	if err != nil {
 		return nil, c.judge(ref.GroupVersionKind(), err)
@@ -123,10 +123,10 @@ func (c *Client) patch(ctx context.Context, ref manifest.Ref, body []byte, optio
 	return named(ref, applied), nil
 }
 
-// patchOf is how a server-side apply, or a strategic merge patch, is sent.
-func patchOf(manager string, strategic, force, dry bool) (types.PatchType, metav1.PatchOptions) {
-	if strategic {
-		return types.StrategicMergePatchType, metav1.PatchOptions{FieldManager: manager, DryRun: dryRun(dry)}
+// patchOf is how a server-side apply, or the dry-run of a merge patch, is sent.
+func patchOf(manager string, merge, force, dry bool) (types.PatchType, metav1.PatchOptions) {
+	if merge {
+		return types.MergePatchType, metav1.PatchOptions{FieldManager: manager, DryRun: dryRun(true)}
 	}
 	return types.ApplyPatchType, metav1.PatchOptions{FieldManager: manager, Force: ptr.To(force), DryRun: dryRun(dry)}
 }

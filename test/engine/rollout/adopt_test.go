@@ -5,6 +5,9 @@ package rollout_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +16,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 	"github.com/penstock-project/penstock/test/framework/objects"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
 // with adds to the metadata of a manifest.
@@ -87,8 +94,8 @@ func adoptsFromOthers(t *testing.T, c *chain) {
 			chain.until("adopted", func(r rollout.Report) bool {
 				return strings.Contains(strings.Join(chain.events, "\n"), "took over")
 			})
-			if diff := cmp.Diff(map[string]int{"get": 1, "patch": 1, "apply": 1}, writesOf(chain.spent(mark))); diff != "" {
-				t.Errorf("an object that no watch shows costs a read, one patch and one apply, next to the dry-runs (-want +got):\n%s\n%s", diff, chain.requests(mark))
+			if diff := cmp.Diff(map[string]int{"get": 2, "patch": 1, "apply": 1}, writesOf(chain.spent(mark))); diff != "" {
+				t.Errorf("an object that no watch shows costs two reads, one patch and one apply, next to the dry-runs (-want +got):\n%s\n%s", diff, chain.requests(mark))
 			}
 			live := c.get(id(app))
 			if live.GetUID() != uid {
@@ -132,6 +139,92 @@ func adoptsFromOthers(t *testing.T, c *chain) {
 			c.patch(id(app), "somebody", `{"metadata":{"finalizers":null}}`)
 			chain.roll()
 		})
+	}
+}
+
+// adoptsAsItWasTried: the dry-run of an adoption takes the way of the adoption. A plain apply of these
+// manifests is refused, and the preview says what the adoption makes of the object.
+func adoptsAsItWasTried(t *testing.T, c *chain) {
+	ns := c.home()
+	const definition, ports = "tried.example.com", "spec: {ports: [{name: http, port: %s, protocol: TCP}], selector: {app: x}}"
+	c.create(widgets(definition, "Gadget", "gadgets"))
+	poll.Eventually(t, "the kind to be served", func() (bool, string) { return c.serves(id(widget(definition, "Gadget", ns, "g", ""))), "" })
+	head := func(version, kind string) string {
+		return "apiVersion: " + version + "\nkind: " + kind + "\nmetadata: {namespace: " + ns + ", name: " + strings.ToLower(kind) + "-%s}\n"
+	}
+	deployment := head("apps/v1", "Deployment") + "spec:\n  selector: {matchLabels: {app: x}}\n  template: {metadata: {labels: {app: x}}, spec: {containers: %s}}\n"
+	cases := map[string]struct{ format, old, new string }{
+		"items":    {deployment, "[{name: c, image: a, env: [{name: A, value: x}], ports: [{name: http, containerPort: 80}]}]", "[{name: c, image: a, env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}], ports: [{name: http, containerPort: 81}]}]"},
+		"sidecar":  {deployment, "[{name: c, image: a, ports: [{name: http, containerPort: 80}]}, {name: s, image: s}]", "[{name: d, image: a, ports: [{name: http, containerPort: 80}]}, {name: c, image: a}]"},
+		"strategy": {deployment + "  strategy: %s\n", "[{name: c, image: a}]|{type: RollingUpdate, rollingUpdate: {maxSurge: 1}}", "[{name: c, image: a}]|{type: Recreate}"},
+		"default":  {deployment + "  %s\n", "[{name: c, image: a}]|minReadySeconds: 1", "[{name: c, image: a}]|strategy: {type: Recreate}"},
+		"port":     {head("v1", "Service") + ports, "80", "81"},
+		"custom":   {head(definition+"/v1", "Gadget") + "spec: %s", "{a: x, more: {b: [1, 2]}}", "{a: z, c: {d: 1}}"},
+	}
+	const fieldCase = "../../../../shared/data/field-cases/apply/06-takeover-and-change"
+	files, _ := filepath.Glob(fieldCase + "/new/*")
+	if len(files) == 0 {
+		t.Logf("%s is absent", fieldCase)
+	} else {
+		here := func(file string) string {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.ReplaceAll(string(raw), "namespace: fb", "namespace: "+ns)
+		}
+		cases["field"] = struct{ format, old, new string }{"# %s\n%s", here(fieldCase + "/old.yaml"), here(files[0])}
+	}
+	for name, tc := range cases {
+		for by, args := range map[string][]string{"client": nil, "server": {"--server-side"}} {
+			t.Run(name+"-"+by, func(t *testing.T) {
+				manifest := func(values string) string {
+					args := []any{name + "-" + by}
+					for _, value := range strings.Split(values, "|") {
+						args = append(args, value)
+					}
+					return fmt.Sprintf(tc.format, args...)
+				}
+				var wanted map[string]any
+				decode(t, manifest(tc.new), &wanted)
+				c.MustKubectlInput(manifest(tc.old), append([]string{"apply", "-f", "-"}, args...)...)
+				chain := c.targetCluster.in(t).chain("tried-" + name + "-" + by)
+				chain.run()
+				chain.become(rev(1).adopting(stage.AdoptUncontrolled).phase("base", wanted))
+				found, err := preview.New(preview.Options{Reader: chain.process.client, Trier: chain.process.client, Names: names()}).
+					Preview(t.Context(), rollout.Work{Owner: chain.name, Layers: chain.layers, Bodies: chain}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if found.Items[0].Action != rollout.Adopt || found.Items[0].Failure != nil {
+					t.Fatalf("the preview says %+v", found.Items[0])
+				}
+				chain.until("adopted", func(rollout.Report) bool { return strings.Contains(strings.Join(chain.events, "\n"), "took over") })
+				after := &unstructured.Unstructured{}
+				if err := after.UnmarshalJSON(found.Items[0].After); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(after.Object["spec"], c.get(id(wanted)).Object["spec"]); diff != "" {
+					t.Errorf("the object is another one than was previewed (-preview +live):\n%s", diff)
+				}
+				if strings.Contains(strings.Join(chain.events, "\n"), "refuses their removal") {
+					t.Errorf("fields were kept: %v", chain.events)
+				}
+				// The process ends with the subtest, the object with the next case of the same name.
+				c.remove(id(wanted))
+			})
+		}
+	}
+}
+
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = utiljson.Unmarshal(raw, into)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -209,8 +302,8 @@ func adoptsRestored(t *testing.T, c *chain) {
 	c.settled(t)
 }
 
-// adoptsWhatIsWatched: an object that a watch by name shows costs one patch and one
-// apply.
+// adoptsWhatIsWatched: an object that a watch by name shows costs one read for the dry-run, one patch
+// and one apply.
 func adoptsWhatIsWatched(t *testing.T, c *chain) {
 	ns := c.home()
 	theirs := configMap(ns, "x", "theirs")
@@ -225,7 +318,7 @@ func adoptsWhatIsWatched(t *testing.T, c *chain) {
 	})
 	mark := c.Audit().Mark()
 	c.roll(rev(2).adopting(stage.AdoptUncontrolled).phase("base", x))
-	if diff := cmp.Diff(map[string]int{"patch": 1, "apply": 1}, writesOf(c.spent(mark))); diff != "" {
+	if diff := cmp.Diff(map[string]int{"get": 1, "patch": 1, "apply": 1}, writesOf(c.spent(mark))); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%s", diff, c.requests(mark))
 	}
 	if data := c.get(id(x)).Object["data"]; !cmp.Equal(data, map[string]any{"value": "1"}) {

@@ -93,6 +93,7 @@ func (l *ledger) store(inventory rollout.Inventory, version int) error {
 type process struct {
 	engine  *rollout.Engine
 	watches *observe.Cache
+	client  targetclient.Accounted
 	// heard has an element when a pass is due.
 	heard chan struct{}
 	stop  func()
@@ -133,7 +134,7 @@ func (c *chain) run(with ...interference) {
 		c.t.Fatal(err)
 	}
 	targetClient := targetclient.Accounted{Client: target}
-	p := &process{heard: make(chan struct{}, 1)}
+	p := &process{heard: make(chan struct{}, 1), client: targetClient}
 	p.watches, err = observe.New(observe.Options{Config: config("watch", targetclient.Watch), Mapping: targetClient.Discover, Names: names(), Notify: func(string) { p.wake() }})
 	if err != nil {
 		c.t.Fatal(err)

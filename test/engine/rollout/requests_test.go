@@ -303,7 +303,7 @@ func countsRequestsOfAdoption(t *testing.T, c *chain) {
 	ns := c.home()
 	x := configMap(ns, "x", "1")
 	c.create(configMap(ns, "x", "theirs"))
-	c.cost(t, "an adoption", map[string]int{"try": 2, "get": 1, "patch": 1, "apply": 1}, func() {
+	c.cost(t, "an adoption", map[string]int{"try": 2, "get": 2, "patch": 1, "apply": 1}, func() {
 		c.roll(rev(1).adopting(stage.AdoptUncontrolled).phase("all", x))
 	})
 	c.settled(t, x)

@@ -36,6 +36,7 @@ func TestRollout(t *testing.T) {
 		"adopt-others":       adoptsFromOthers,
 		"adopt-watched":      adoptsWhatIsWatched,
 		"adopt-restored":     adoptsRestored,
+		"adopt-tried":        adoptsAsItWasTried,
 		"adopt-unremovable":  adoptsWithWhatCannotGo,
 		"yield":              yieldsToAutoscalers,
 		"wiped":              survivesWipedManagedFields,
