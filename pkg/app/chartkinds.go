@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -16,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	kinds "github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/controller/chartkind"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
@@ -81,7 +81,6 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 		return chartkind.Options{}, err
 	}
 	definitions.usual = own // those of the host, wherever is rolled out to
-	as := impersonation{component(term.Manager.GetConfig(), "chartkinds")}
 	return chartkind.Options{
 		Kinds: own, Metadata: names, Workloads: workloads, Releases: releases, Definitions: definitions, Capabilities: definitions,
 		Account: func(account kinds.ServiceAccount) (out chartkind.Account, err error) {
@@ -94,9 +93,9 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 			}
 			return out, nil
 		},
-		Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, Packs: term.Packs,
-		As:  func(who user.Info) (chartkind.Revisions, error) { return as.as(who) },
-		Key: author.NewKey(term.Digester.SecretKey), Charts: charts{catalogImages{s.Catalogs}}, Pool: s.pool, Clock: clock.RealClock{},
+		Informer: informer, Packs: term.Packs,
+		Store: maker.Store{Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, As: impersonation{component(term.Manager.GetConfig(), "chartkinds")}.as},
+		Key:   author.NewKey(term.Digester.SecretKey), Charts: charts{catalogImages{s.Catalogs}}, Pool: s.pool, Clock: clock.RealClock{},
 	}, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/controller/extension"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/crdsafety"
 	ext "github.com/penstock-project/penstock/pkg/extension"
@@ -79,9 +80,9 @@ func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (
 		Events: events, Metrics: func(all func() []*unstructured.Unstructured) (extension.Metrics, error) {
 			return metrics.AddExtensions(term.Metrics, all)
 		},
-		Clients: clients, Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads,
-		Own: own.OlmV1alpha1().ClusterExtensionRevisions(), As: impersonation{loopback}.as,
-		Key: author.NewKey(term.Digester.SecretKey), Rights: hostRights{clients.Leases}, RecentRights: newRecentRights(hostRights{clients.Leases}, clock.RealClock{}),
+		Clients: clients, Informer: informer,
+		Store: maker.Store{Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, Own: own.OlmV1alpha1().ClusterExtensionRevisions(), As: impersonation{loopback}.as},
+		Key:   author.NewKey(term.Digester.SecretKey), Rights: hostRights{clients.Leases}, RecentRights: newRecentRights(hostRights{clients.Leases}, clock.RealClock{}),
 		OperatorControllerNamespaces: s.OperatorControllerNamespaces, Target: term.TargetName, Inventory: s.Catalogs.Inventory, Images: catalogImages{s.Catalogs}, Pool: s.pool,
 		Definitions: definitions, Capabilities: definitions, Safety: safety, Digester: term.Digester, Certificates: bundle.CertManager, Clock: clock.RealClock{},
 		Manifests: manifestsOf(own),
@@ -104,7 +105,7 @@ func extensionClients(config *rest.Config) (clients extension.Clients, err error
 // impersonate there: in the host, no identity of ours may.
 type impersonation struct{ loopback *rest.Config }
 
-func (i impersonation) as(who user.Info) (extension.Revisions, error) {
+func (i impersonation) as(who user.Info) (maker.Revisions, error) {
 	if who.GetName() == "" {
 		return nil, errors.New("connecting to our own API in the name of a user without a name: the requests would be made in the name of this process")
 	}

@@ -2,33 +2,26 @@ package chartkind
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
-	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
 // Managers of the fields that the two loops write.
@@ -39,25 +32,9 @@ const (
 	StatusManager = "penstock-chartkinds-status"
 )
 
-const (
-	// kindWorkers, passWorkers and statusWorkers are how many ChartKinds and custom resources
-	// are looked at at a time.
-	kindWorkers, passWorkers, statusWorkers = 2, 4, 4
-	// retryFirst and retryMost bound the time between two attempts.
-	retryFirst = 500 * time.Millisecond
-	retryMost  = 5 * time.Minute
-)
-
-// Revisions writes revisions in somebody's name; the generated client does.
-type Revisions interface {
-	Create(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error)
-	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
-}
-
-// Heads reads the memories of chains.
-type Heads interface {
-	Get(ctx context.Context, name string) (head chain.Head, found bool, err error)
-}
+// kindWorkers, passWorkers and statusWorkers are how many ChartKinds and custom resources
+// are looked at at a time.
+const kindWorkers, passWorkers, statusWorkers = 2, 4, 4
 
 // Packs reads the manifests of a revision.
 type Packs interface {
@@ -106,15 +83,13 @@ type Options struct {
 	Releases dynamic.Interface
 	// Account is for custom resources and inputs, in the name of a ServiceAccount.
 	Account func(chartkind.ServiceAccount) (Account, error)
-	// Informer is that of revisions, and Reader reads them from it; Live reads past it.
+	// Informer is that of revisions.
 	Informer interface {
 		AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 	}
-	Reader, Live client.Reader
-	Heads        Heads
-	Packs        Packs
-	// As writes revisions in the name of somebody.
-	As func(user.Info) (Revisions, error)
+	// Store writes revisions in the name of ServiceAccounts, and none in that of this process.
+	maker.Store
+	Packs Packs
 	// Key verifies the stamps of authors.
 	Key         author.Key
 	Rights      Rights
@@ -132,7 +107,7 @@ type Options struct {
 // Controller is safe for concurrent use.
 type Controller struct {
 	Options
-	queue     workqueue.TypedRateLimitingInterface[string]
+	queue     maker.Queue
 	workloads *workloads
 
 	mu sync.Mutex
@@ -146,14 +121,9 @@ type Controller struct {
 
 // New returns a controller that sends no request before Run.
 func New(o Options) *Controller {
-	c := &Controller{Options: o, running: map[string]*served{}, renders: map[string]int{}, queue: newQueue[string](o.Clock)}
+	c := &Controller{Options: o, running: map[string]*served{}, renders: map[string]int{}, queue: maker.NewQueue(o.Clock)}
 	c.workloads = newWorkloads(o.Workloads, c.lookByChain)
 	return c
-}
-
-func newQueue[K comparable](clock clock.WithTicker) workqueue.TypedRateLimitingInterface[K] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[K](retryFirst, retryMost), workqueue.TypedRateLimitingQueueConfig[K]{Clock: clock})
 }
 
 // Run serves ChartKinds until ctx ends.
@@ -170,41 +140,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	})
 	running.Go(func() { c.workloads.run(ctx) })
 	for range kindWorkers {
-		running.Go(func() { work(ctx, c.queue, c.reconcileKind, "A ChartKind could not be served; trying again") })
+		running.Go(func() { maker.Work(ctx, c.queue, c.reconcileKind, "A ChartKind could not be served; trying again") })
 	}
 	<-ctx.Done()
 	c.stopAll()
 	return nil
-}
-
-// errAgain asks for another pass, a while later. What is wrong is in status already.
-var errAgain = errors.New("to be tried again")
-
-// errRendering says that a pass ended because a chart is rendered: the result brings the next one.
-var errRendering = errors.New("being rendered")
-
-// work does what a queue asks for until it is shut down.
-func work[K comparable](ctx context.Context, queue workqueue.TypedRateLimitingInterface[K], do func(context.Context, K) error, complaint string) {
-	for {
-		key, shutdown := queue.Get()
-		if shutdown {
-			return
-		}
-		err := do(ctx, key)
-		switch {
-		case ctx.Err() != nil:
-		case errors.Is(err, errRendering):
-			// That nothing has failed yet ends no back-off.
-		case errors.Is(err, errAgain), apierrors.IsConflict(err):
-			queue.AddRateLimited(key)
-		case err != nil:
-			klog.FromContext(ctx).Error(err, complaint, "key", key)
-			queue.AddRateLimited(key)
-		default:
-			queue.Forget(key)
-		}
-		queue.Done(key)
-	}
 }
 
 func (c *Controller) setKinds(informer cache.SharedIndexInformer) {

@@ -36,6 +36,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
@@ -139,12 +140,12 @@ func chartOf(t *testing.T) []byte {
 // run runs a controller until the test ends, or what it returns is called.
 func (p *plane) run() (stop func()) {
 	c := New(Options{
-		Kinds: p.host, Metadata: p.metadata, Workloads: p.host, Releases: p.host, Informer: p, Reader: reader{p, false}, Live: reader{p, true}, Heads: p, Packs: p,
+		Kinds: p.host, Metadata: p.metadata, Workloads: p.host, Releases: p.host, Informer: p, Packs: p,
 		Account: func(chartkind.ServiceAccount) (Account, error) {
 			return Account{Objects: p.objects(), Metadata: p.metadata}, nil
 		},
-		As:  func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
-		Key: p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Pool: rendering.NewPool(), Clock: p.clock,
+		Store: maker.Store{Reader: reader{p, false}, Live: reader{p, true}, Heads: p, As: func(who user.Info) (maker.Revisions, error) { return writer{plane: p, who: who.GetName()}, nil }},
+		Key:   p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Pool: rendering.NewPool(), Clock: p.clock,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -305,6 +306,7 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 // writer writes revisions in somebody's name, as our API does.
 type writer struct {
 	*plane
+	maker.Revisions
 	who string
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/right"
@@ -92,7 +93,7 @@ func (c *Controller) reconcileKind(ctx context.Context, name string) error {
 		return err
 	}
 	if refused != nil && refused.again {
-		return errAgain
+		return maker.ErrAgain
 	}
 	return nil
 }
@@ -375,7 +376,7 @@ func (c *Controller) begin(ctx context.Context, s *served) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	s.jobs = rendering.NewJobs[made]()
-	s.passes, s.looks, s.begun = newQueue[string](c.Clock), newQueue[string](c.Clock), c.Clock.Now()
+	s.passes, s.looks, s.begun = maker.NewQueue(c.Clock), maker.NewQueue(c.Clock), c.Clock.Now()
 	s.prepare()
 	s.stop = func() {
 		cancel()
@@ -390,11 +391,13 @@ func (c *Controller) begin(ctx context.Context, s *served) {
 	c.workloads.begin()
 	running.Go(func() { s.watch(ctx) })
 	for range passWorkers {
-		running.Go(func() { work(ctx, s.passes, s.pass, "A custom resource could not be brought up to date; trying again") })
+		running.Go(func() {
+			maker.Work(ctx, s.passes, s.pass, "A custom resource could not be brought up to date; trying again")
+		})
 	}
 	for range statusWorkers {
 		running.Go(func() {
-			work(ctx, s.looks, s.look, "The status of a custom resource could not be written; trying again")
+			maker.Work(ctx, s.looks, s.look, "The status of a custom resource could not be written; trying again")
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/revision"
 )
 
@@ -58,7 +59,7 @@ func (s *served) look(ctx context.Context, key string) error {
 		}
 	}
 	if err != nil {
-		return errAgain
+		return maker.ErrAgain
 	}
 	return nil
 }
@@ -134,7 +135,9 @@ func (s *served) workloadsOf(ctx context.Context, key string, object *unstructur
 	if err != nil {
 		return report.Workloads{}, err
 	}
-	newest := newestOf(all)
+	of := s.chainOf()
+	of.Revisions = all
+	newest := of.Newest()
 	if newest == nil || !s.isOf(all, object) {
 		return report.Workloads{}, nil
 	}

@@ -2,7 +2,6 @@ package chartkind
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,50 +12,36 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
-	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 )
 
-// visit is one pass over one custom resource. Its generation is that of the object as it was
+// scope is one pass over one custom resource. Its generation is that of the object as it was
 // when the pass began.
-type visit struct {
+type scope struct {
 	*served
+	maker.Chain
 	key    string
 	object *unstructured.Unstructured
-	// extension is the chain, and revisions are those in it, newest first.
-	extension string
-	revisions []olmv1alpha1.ClusterExtensionRevision
-	// wanted is what the newest revision should be made of, and values are those of the chart.
-	wanted string
+	// paused is whether the custom resource asks for no revisions.
+	paused bool
+	// values are those of the chart.
 	values map[string]any
+	// digest is that of what the newest revision should be made of.
+	digest string
 }
 
-// halt is why a pass made no revision.
-type halt struct {
-	// irreconcilable says why there can be none until something changes, and waiting for what
-	// the next one waits; both are empty when the newest one is what is asked for.
-	irreconcilable, waiting string
-	// again asks for another pass although nothing has changed.
-	again bool
-	// quiet leaves the status as it is: a watch brings the next pass.
-	quiet bool
-	// rendering is true while the chart is rendered: the result brings the next pass.
-	rendering bool
-	// err is told in the log.
-	err error
+// irreconcilable ends a pass until something changes: no revision can be made.
+func irreconcilable(format string, args ...any) *maker.Outcome {
+	return maker.Stop("Irreconcilable", fmt.Sprintf(format, args...), "")
 }
 
-func irreconcilable(format string, args ...any) *halt {
-	return &halt{irreconcilable: fmt.Sprintf(format, args...)}
-}
-
-func retry(err error) *halt { return &halt{quiet: true, again: true, err: err} }
+func retry(err error) *maker.Outcome { return maker.Retry(maker.Failed, err) }
 
 // pass brings one custom resource up to date:
 //
@@ -74,120 +59,89 @@ func (s *served) pass(ctx context.Context, key string) error {
 		s.forget(key)
 		return nil
 	}
-	v := &visit{served: s, key: key, object: object}
+	p := &scope{served: s, Chain: s.chainOf(), key: key, object: object, paused: object.GetAnnotations()[chartkind.PausedAnnotation] == "true"}
 	if object.GetDeletionTimestamp() != nil {
-		return v.leave(ctx)
+		return p.leave(ctx)
 	}
-	paused := object.GetAnnotations()[chartkind.PausedAnnotation] == "true"
-	if !paused && !slices.Contains(object.GetFinalizers(), chartkind.Finalizer) {
+	if !p.paused && !slices.Contains(object.GetFinalizers(), chartkind.Finalizer) {
 		if err := applyFinalizers(ctx, s.account, s.spec.Resource, object, []string{chartkind.Finalizer}); err != nil {
 			s.noteRefusal(err)
-			return fmt.Errorf("keeping %s until what is installed for it is gone: %w", v, err)
+			return fmt.Errorf("keeping %s until what is installed for it is gone: %w", p, err)
 		}
 		return nil // the watch brings it
 	}
-	outcome := v.advance(ctx, paused)
-	if ctx.Err() != nil {
-		return nil
-	}
-	if outcome.err != nil {
-		klog.FromContext(ctx).Error(outcome.err, "No revision was made", "resource", v.String())
-	}
-	if !outcome.quiet {
-		if err := v.writeStatus(ctx, v.came(outcome, paused)); err != nil {
-			return err
+	outcome := p.advance(ctx)
+	return outcome.End(ctx, p.String(), func() error {
+		if outcome.Reason == maker.Failed {
+			return nil // the next attempt says what there is to say
 		}
-	}
-	switch {
-	case outcome.again:
-		return errAgain
-	case outcome.rendering:
-		return errRendering
-	}
-	return nil
+		return p.writeStatus(ctx, p.came(outcome))
+	})
 }
 
-func (v *visit) String() string { return v.spec.Resource.Kind + " " + v.key }
+// chainOf is a chain of the ChartKind. Its ServiceAccount writes the revisions, proposals too.
+func (s *served) chainOf() maker.Chain {
+	return maker.Chain{Store: s.Store, Proposer: s.as(), Rules: maker.Rules{FieldManager: FieldManager, MadeOf: chartkind.MadeOfAnnotation, NeverApproved: isProposal}}
+}
+
+func (s *scope) String() string { return s.spec.Resource.Kind + " " + s.key }
 
 // advance makes the next revision, or says why it does not:
 //
 //  1. The extension that the custom resource is, and its revisions.
 //  2. What the newest one should be made of: as long as it is, nothing is rendered.
-//  3. No rollback holds the extension.
-//  4. The objects.
-//  5. The next revision.
-func (v *visit) advance(ctx context.Context, paused bool) *halt {
+//  3. The next revision, or a proposal: package maker has the steps.
+func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	var err error
-	if v.extension, err = v.mapping.Extension(ctx, v.object); err != nil {
+	if s.Name, err = s.mapping.Extension(ctx, s.object); err != nil {
 		return irreconcilable("%s", err)
 	}
-	if stopped := v.findRevisions(ctx); stopped != nil {
+	if stopped := s.findRevisions(ctx); stopped != nil {
 		return stopped
 	}
-	v.remember()
-	if paused {
-		return &halt{}
+	s.remember()
+	if s.paused {
+		return maker.Stop(maker.Current, "", "")
 	}
-	inputs := v.known(v.object)
-	if v.values, err = v.mapping.Values(ctx, v.object, inputs); err != nil {
+	inputs := s.known(s.object)
+	if s.values, err = s.mapping.Values(ctx, s.object, inputs); err != nil {
 		return irreconcilable("%s", err)
 	}
-	made := mapping.MadeOf{Chart: v.chart.pinned, Release: v.object.GetName(), Namespace: v.namespaceOf(v.object), Values: v.values, Inputs: inputs, GeneratedSecrets: v.spec.GeneratedSecrets}
-	if v.wanted, err = made.Digest(); err != nil {
+	made := mapping.MadeOf{Chart: s.chart.pinned, Release: s.object.GetName(), Namespace: s.namespaceOf(s.object), Values: s.values, Inputs: inputs, GeneratedSecrets: s.spec.GeneratedSecrets}
+	if s.digest, err = made.Digest(); err != nil {
 		return irreconcilable("%s", err)
 	}
-	if newest := v.newest(); newest != nil && newest.Annotations[chartkind.MadeOfAnnotation] == v.wanted {
-		return v.withdraw(ctx)
-	}
-	if proposed := v.proposal(); proposed != nil && proposed.Annotations[chartkind.MadeOfAnnotation] == v.wanted {
-		return waiting(proposed.Name)
-	}
-	if stopped := v.held(ctx); stopped != nil {
-		return stopped
-	}
-	rendered, stopped := v.render(ctx)
-	if stopped != nil {
-		return stopped
-	}
-	return v.create(ctx, rendered)
-}
-
-func waiting(revision string) *halt {
-	return &halt{waiting: fmt.Sprintf("%s waits for approval: kubectl get cer %[1]s --subresource=diff, then kubectl penstock resume %[1]s", revision)}
+	return maker.Make(ctx, &s.Chain, maker.Desired{Digest: s.digest}, s, s)
 }
 
 // findRevisions reads the revisions of the extension. Those of somebody else are not touched.
-func (v *visit) findRevisions(ctx context.Context) *halt {
-	extension, revisions, err := v.named(ctx, v.extension, v.object)
+func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
+	name, revisions, err := s.named(ctx, s.Name, s.object)
 	if err != nil {
-		var unreadable *bychain.UnreadableError
-		if errors.As(err, &unreadable) {
-			return irreconcilable("%s", err)
-		}
-		return retry(err)
+		return maker.Unread(err)
 	}
-	v.extension = extension
+	s.Name = name
 	ours, others := false, false
 	for i := range revisions {
 		uid := revisions[i].Annotations[chartkind.UIDAnnotation]
-		mine := v.isOurs(&revisions[i], v.object)
+		mine := s.isOurs(&revisions[i], s.object)
 		ours = ours || mine
-		if !mine && (uid != "" || !isRollback(&revisions[i])) {
+		if !mine && (uid != "" || !maker.IsRollback(&revisions[i])) {
 			others = true
 		}
 	}
 	switch {
 	case others && !ours:
 		// Whose it is is not said: that may be in a namespace of another tenant.
-		return irreconcilable("extension %s has revisions of another owner: wait until they are gone, or let spec.extension of ChartKind %s make another name", v.extension, v.name)
+		return irreconcilable("extension %s has revisions of another owner: wait until they are gone, or let spec.extension of ChartKind %s make another name", s.Name, s.name)
 	case !ours:
-		if stopped := v.isElsewhere(ctx); stopped != nil {
+		if stopped := s.isElsewhere(ctx); stopped != nil {
 			return stopped
 		}
 	case others:
-		return irreconcilable("extension %s has a revision of another owner: delete that revision", v.extension)
+		return irreconcilable("extension %s has a revision of another owner: delete that revision", s.Name)
 	}
-	v.revisions = revisions
+	s.Revisions = revisions
 	return nil
 }
 
@@ -208,15 +162,15 @@ func (s *served) isOf(revisions []olmv1alpha1.ClusterExtensionRevision, object *
 
 // isElsewhere says that a custom resource is installed already, by another name: as two extensions
 // it would fight with itself, and the first one would be left behind.
-func (v *visit) isElsewhere(ctx context.Context) *halt {
-	others, err := v.elsewhere(ctx, v.object, v.extension)
+func (s *scope) isElsewhere(ctx context.Context) *maker.Outcome {
+	others, err := s.elsewhere(ctx, s.object, s.Name)
 	if err != nil {
 		return retry(err)
 	}
 	if len(others) == 0 {
 		return nil
 	}
-	return irreconcilable("it is installed as extension %s, but its extension would be %s now: restore the fields that spec.extension of ChartKind %s reads, or delete the custom resource and create it again", others[0], v.extension, v.name)
+	return irreconcilable("it is installed as extension %s, but its extension would be %s now: restore the fields that spec.extension of ChartKind %s reads, or delete the custom resource and create it again", others[0], s.Name, s.name)
 }
 
 // elsewhere are the extensions that a custom resource is installed as, but one. They are read from
@@ -244,12 +198,12 @@ func (s *served) as() user.Info {
 
 // remember notes of which custom resource the extension is. What happened to its workloads before
 // that was known has woken nobody.
-func (v *visit) remember() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.chains[v.extension] != v.key {
-		v.chains[v.extension] = v.key
-		v.looks.Add(v.key)
+func (s *scope) remember() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chains[s.Name] != s.key {
+		s.chains[s.Name] = s.key
+		s.looks.Add(s.key)
 	}
 }
 
@@ -268,51 +222,15 @@ func (s *served) forget(key string) {
 	}
 }
 
-// newest is the newest revision that is to be rolled out, or was: proposals, and what was given
-// up, are none. It is nil when there is none.
-func (v *visit) newest() *olmv1alpha1.ClusterExtensionRevision { return newestOf(v.revisions) }
-
-func newestOf(revisions []olmv1alpha1.ClusterExtensionRevision) *olmv1alpha1.ClusterExtensionRevision {
-	for i := range revisions {
-		one := &revisions[i]
-		if isProposal(one) {
-			continue
-		}
-		if one.DeletionTimestamp != nil || one.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived {
-			return nil
-		}
-		return one
-	}
-	return nil
-}
-
-// proposal is the revision that waits for approval, or nil.
-func (v *visit) proposal() *olmv1alpha1.ClusterExtensionRevision {
-	for i := range v.revisions {
-		if one := &v.revisions[i]; isProposal(one) && one.DeletionTimestamp == nil {
-			return one
-		}
-	}
-	return nil
-}
-
 // isProposal is whether a revision was made Paused, by us, and nobody has let it go on ever:
 // that would be a change of its spec.
 func isProposal(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return revision.Annotations[chartkind.MadeOfAnnotation] != "" && revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused && revision.Generation <= 1
 }
 
-func isRollback(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return revision.Annotations[olmv1alpha1.RollbackOfAnnotation] != ""
-}
-
-func hasSucceeded(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded)
-}
-
 // failureOf says why a rollout does not go on; empty when it does, or has succeeded.
 func failureOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
-	if hasSucceeded(revision) {
+	if maker.HasSucceeded(revision) {
 		return ""
 	}
 	for _, kind := range []string{olmv1alpha1.ConditionStalled, olmv1alpha1.ConditionFailing} {
@@ -323,46 +241,34 @@ func failureOf(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	return ""
 }
 
-// held is a rollback that keeps the next revision from being made.
-func (v *visit) held(ctx context.Context) *halt {
-	newest := v.newest()
-	if newest == nil || !isRollback(newest) {
-		return nil
-	}
-	head, found, err := v.Heads.Get(ctx, v.extension)
-	if err != nil {
-		return retry(fmt.Errorf("finding out whether a rollback holds %s: %w", v.extension, err))
-	}
-	if found && (head.Hold != nil || head.PendingHold != nil) {
-		return &halt{waiting: fmt.Sprintf("%s is a rollback: no revision is made until the hold is released: kubectl annotate cer %[1]s %s=%[1]s", newest.Name, olmv1alpha1.ReleaseHoldAnnotation)}
-	}
-	return nil
-}
-
 // came is what the status is told of a pass.
-func (v *visit) came(outcome *halt, paused bool) report.Pass {
-	p := report.Pass{
-		Kind: v.spec.Resource.Kind, Name: v.object.GetName(), Generation: v.object.GetGeneration(),
-		Paused: paused, Irreconcilable: outcome.irreconcilable, Waiting: outcome.waiting,
+func (s *scope) came(outcome *maker.Outcome) report.Pass {
+	p := report.Pass{Kind: s.spec.Resource.Kind, Name: s.object.GetName(), Generation: s.object.GetGeneration(), Paused: s.paused}
+	switch outcome.Reason {
+	case maker.Current:
+	case maker.Held, maker.Proposed:
+		p.Waiting = outcome.Message
+	default:
+		p.Irreconcilable = outcome.Message
 	}
-	newest := v.newest()
+	newest := s.Newest()
 	if newest == nil {
 		return p
 	}
 	p.Rollout = &report.Rollout{
 		Revision: newest.Name, Version: newest.Annotations[olmv1alpha1.VersionAnnotation], Notes: newest.Annotations[chartkind.NotesAnnotation],
-		First: (newest.Spec.Revision == 1 || len(v.revisions) > 1) && !slices.ContainsFunc(v.revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool {
-			return one.Spec.Revision < newest.Spec.Revision && hasSucceeded(&one)
+		First: (newest.Spec.Revision == 1 || len(s.Revisions) > 1) && !slices.ContainsFunc(s.Revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool {
+			return one.Spec.Revision < newest.Spec.Revision && maker.HasSucceeded(&one)
 		}),
-		Succeeded: hasSucceeded(newest), Failure: failureOf(newest),
+		Succeeded: maker.HasSucceeded(newest), Failure: failureOf(newest),
 	}
 	return p
 }
 
 // writeStatus writes our part of the status when it is not what is stored.
-func (v *visit) writeStatus(ctx context.Context, p report.Pass) error {
-	stored := report.StatusOf(v.object)
-	next := report.Reconciled(p, stored, metav1.NewTime(v.Clock.Now()))
+func (s *scope) writeStatus(ctx context.Context, p report.Pass) error {
+	stored := report.StatusOf(s.object)
+	next := report.Reconciled(p, stored, metav1.NewTime(s.Clock.Now()))
 	if next.ObservedGeneration == stored.ObservedGeneration && next.ReconciledVersion == stored.ReconciledVersion && report.Same(stored, next.Conditions) {
 		return nil
 	}
@@ -373,7 +279,7 @@ func (v *visit) writeStatus(ctx context.Context, p report.Pass) error {
 	if next.ReconciledVersion != "" {
 		fields["reconciledVersion"] = next.ReconciledVersion
 	}
-	_, err := v.applyStatus(ctx, v.object, FieldManager, fields)
+	_, err := s.applyStatus(ctx, s.object, FieldManager, fields)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

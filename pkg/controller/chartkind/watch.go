@@ -18,12 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
@@ -56,7 +56,7 @@ type served struct {
 
 	// passes are the custom resources of which a revision is to be made, and looks those whose
 	// Ready and Progressing are to be told, as namespace/name.
-	passes, looks workqueue.TypedRateLimitingInterface[string]
+	passes, looks maker.Queue
 	// jobs render.
 	jobs      *rendering.Jobs[made]
 	resources cache.SharedIndexInformer
@@ -354,7 +354,7 @@ type standing struct {
 func standingOf(revision *olmv1alpha1.ClusterExtensionRevision) standing {
 	return standing{
 		uid: revision.UID, lifecycle: revision.Spec.LifecycleState, deleting: revision.DeletionTimestamp != nil,
-		succeeded: hasSucceeded(revision), failure: failureOf(revision),
+		succeeded: maker.HasSucceeded(revision), failure: failureOf(revision),
 	}
 }
 

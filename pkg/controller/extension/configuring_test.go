@@ -29,7 +29,7 @@ func TestConfiguring(t *testing.T) {
 		if !errors.As(err, &wrong) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		said, command, found := strings.Cut(configuring(&wish{Name: "oadp", Namespace: "home"}, wrong), ": kubectl patch clusterextension oadp --type=merge -p '")
+		said, command, found := strings.Cut(configuring(&desired{Name: "oadp", Namespace: "home"}, wrong), ": kubectl patch clusterextension oadp --type=merge -p '")
 		if said == "" || found != tc.command {
 			t.Errorf("%s: %q, %q", name, said, command)
 		}

@@ -2,15 +2,12 @@ package extension
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -19,14 +16,12 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/crdsafety"
 	"github.com/penstock-project/penstock/pkg/extension/author"
@@ -35,35 +30,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
-	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
 // FieldManager writes revisions and the status of ClusterExtensions.
 const FieldManager = "penstock-extensions"
 
-const (
-	// workers is how many extensions are looked at at a time; how many images are unpacked is
-	// for the store of images to bound.
-	workers = 8
-	// retryFirst and retryMost bound the time between two attempts.
-	retryFirst = 500 * time.Millisecond
-	retryMost  = 5 * time.Minute
-)
-
-// Revisions writes revisions in somebody's name; the generated client does.
-type Revisions interface {
-	Create(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error)
-	Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*olmv1alpha1.ClusterExtensionRevision, error)
-	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
-}
+// workers is how many extensions are looked at at a time; how many images are unpacked is
+// for the store of images to bound.
+const workers = 8
 
 // Manifests reads the manifests of a revision, in the order of rollout.
 type Manifests func(ctx context.Context, revision string) ([][]byte, error)
-
-// Heads reads the memories of chains.
-type Heads interface {
-	Get(ctx context.Context, name string) (head chain.Head, found bool, err error)
-}
 
 // Images pulls what is installed. An error of type *image.Refused will be the same next time.
 type Images interface {
@@ -115,15 +92,11 @@ type Clients struct {
 // the extensions that a function returns.
 type Options struct {
 	Clients
-	// Informer is that of revisions, and Reader reads them from it; Live reads past it.
+	// Informer is that of revisions.
 	Informer interface {
 		AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 	}
-	Reader, Live client.Reader
-	Heads        Heads
-	// Own writes in the name of this process, and As in that of somebody.
-	Own Revisions
-	As  func(user.Info) (Revisions, error)
+	maker.Store
 	// Manifests reads in the name of this process.
 	Manifests Manifests
 	// Key verifies the stamps of authors.
@@ -169,7 +142,7 @@ type Options struct {
 // Controller is safe for concurrent use.
 type Controller struct {
 	Options
-	queue    workqueue.TypedRateLimitingInterface[string]
+	queue    maker.Queue
 	rendered renderings
 	// jobs pull and render.
 	jobs     *rendering.Jobs[made]
@@ -192,9 +165,7 @@ type Controller struct {
 func New(o Options) *Controller {
 	return &Controller{
 		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryMost),
-			workqueue.TypedRateLimitingQueueConfig[string]{Clock: o.Clock}),
+		queue: maker.NewQueue(o.Clock),
 	}
 }
 
@@ -226,39 +197,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	running.Go(func() { c.watchCatalogs(ctx) })
 	for range workers {
 		running.Go(func() {
-			for c.next(ctx) {
-			}
+			maker.Work(ctx, c.queue, c.reconcile, "A ClusterExtension could not be brought up to date; trying again")
 		})
 	}
 	<-ctx.Done()
 	return nil
 }
-
-// next looks at one extension.
-func (c *Controller) next(ctx context.Context) bool {
-	name, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(name)
-	err := c.reconcile(ctx, name)
-	switch {
-	case ctx.Err() != nil:
-	case errors.Is(err, errRendering):
-		// The result brings the next pass. That nothing has failed yet ends no back-off.
-	case errors.Is(err, errAgain), apierrors.IsConflict(err):
-		c.queue.AddRateLimited(name)
-	case err != nil:
-		klog.FromContext(ctx).Error(err, "A ClusterExtension could not be brought up to date; trying again", "extension", name)
-		c.queue.AddRateLimited(name)
-	default:
-		c.queue.Forget(name)
-	}
-	return true
-}
-
-// errAgain asks for another pass, a while later. What is wrong is in status already.
-var errAgain = errors.New("to be tried again")
-
-// errRendering says that a pass ended because something is pulled or rendered.
-var errRendering = errors.New("being pulled or rendered")

@@ -1,22 +1,18 @@
 package extension
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
-	"github.com/penstock-project/penstock/pkg/extension/status"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -32,162 +28,101 @@ const eventRenderWarning = "RenderWarning"
 // longestNote is what the API takes for the note of an event, in bytes.
 const longestNote = 1024
 
-// create makes the next revision:
+// engineWriter writes revisions that the engine rolls out.
+type engineWriter struct{ making }
+
+// Write makes the next revision:
 //
-//  1. The revisions are as the cache has them: the cache may be behind.
-//  2. The revision, in the name of somebody, or Paused in our own.
+//  1. The revisions are as the informer has them.
+//  2. The revision, in the name of its identity, or Paused in our own.
 //  3. Proposals that nobody has approved make room for it, now that it is there: one that is
 //     refused takes nothing away.
-func (v *visit) create(ctx context.Context, name name, wish *wish, made *content) *halt {
-	if stopped := v.isCurrent(ctx); stopped != nil {
+func (w engineWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
+	if stopped := w.Unchanged(ctx); stopped != nil {
 		return stopped
 	}
-	head, _, err := v.Heads.Get(ctx, v.extension.Name)
-	if err != nil {
-		return retry(status.Failed, fmt.Errorf("reading which number the next revision of %s has: %w", v.extension.Name, err))
-	}
-	writer := v.Own
-	if name.as != nil {
-		if writer, err = v.As(name.as); err != nil {
-			return retry(status.Failed, fmt.Errorf("making a client in the name of %s: %w", name.as.GetName(), err))
-		}
-	}
-	revision := v.next(head.Next(), name, wish, made)
-	_, err = writer.Create(ctx, revision, metav1.CreateOptions{FieldManager: FieldManager})
-	if err != nil {
-		stopped := v.refused(revision.Name, name, err)
-		// A policy may have said it to this process, in words like those of a right.
-		if stopped.Result == status.Denied && wish.Target == "" && name.as != nil {
-			stopped.Why = grant(v.extension.Name, name.as.GetName(), made.Phases)
-		}
+	revision, stopped := w.create(ctx, identity, made)
+	if stopped != nil {
 		return stopped
 	}
 	for _, warning := range made.warnings() {
-		v.Events.Event(v.object, corev1.EventTypeWarning, eventRenderWarning, text.Clip(revision.Name+": "+warning, longestNote))
+		w.Events.Event(w.object, corev1.EventTypeWarning, eventRenderWarning, text.Clip(revision.Name+": "+warning, longestNote))
 	}
-	v.rendered.forget(v.extension.Name)
-	if stopped := v.withdraw(ctx, nil); stopped.Result != status.Settled {
+	w.rendered.forget(w.Name)
+	if stopped := w.Withdraw(ctx, nil); stopped != nil {
 		return stopped
 	}
-	return &halt{Outcome: status.Outcome{Result: status.Pending}, quiet: true} // the watch brings it
+	return awaited()
 }
 
-// isCurrent is whether the cache has all revisions that there are.
-func (v *visit) isCurrent(ctx context.Context) *halt {
-	now, err := bychain.List(ctx, v.Live, v.extension.Name)
-	if err != nil {
-		return retry(status.Failed, fmt.Errorf("reading the revisions of %s: %w", v.extension.Name, err))
+// create writes the next revision of some content; with a dry run it is only admitted.
+func (m making) create(ctx context.Context, identity maker.Identity, made *content, dryRun ...string) (*olmv1alpha1.ClusterExtensionRevision, *maker.Outcome) {
+	revision, stopped := m.Next(ctx, made.Phases)
+	if stopped != nil {
+		return nil, stopped
 	}
-	same := len(now) == len(v.revisions)
-	for i := range now {
-		same = same && now[i].UID == v.revisions[i].UID && now[i].Generation == v.revisions[i].Generation &&
-			// A stamp that was used up by the same content changes no spec.
-			now[i].Annotations[extension.StampAnnotation] == v.revisions[i].Annotations[extension.StampAnnotation]
+	m.describe(revision, identity, m.desired.of(made), made.warnings())
+	stopped = m.Create(ctx, identity.As, revision, dryRun...)
+	// A policy may have denied it to this process, in words like those of a right.
+	if stopped != nil && stopped.Reason == maker.Denied && m.desired.Target == "" && identity.As != nil {
+		stopped.Why = grant(m.Name, identity.As.GetName(), made.Phases)
 	}
-	if !same {
-		return outdated()
-	}
-	return nil
+	return revision, stopped
 }
 
-// next is the next revision.
-func (v *visit) next(number int64, name name, wish *wish, made *content) *olmv1alpha1.ClusterExtensionRevision {
-	e := v.extension
-	revision := &olmv1alpha1.ClusterExtensionRevision{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:            olm.RevisionName(e.Name, number),
-			Labels:          map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: e.Name},
-			Annotations:     v.annotations(name.stamp, wish),
-			OwnerReferences: []metav1.OwnerReference{v.owner()},
-		},
-		Spec: olmv1alpha1.ClusterExtensionRevisionSpec{
-			LifecycleState: olmv1alpha1.LifecycleStateActive, Revision: number, CollisionProtection: wish.Collision, Yield: wish.Yield,
-		},
+// describe says in the next revision what it is made of, and how it is rolled out.
+func (s *scope) describe(revision *olmv1alpha1.ClusterExtensionRevision, identity maker.Identity, desired *desired, warnings []string) {
+	s.own(revision)
+	revision.Annotations = s.annotations(identity.Stamp, desired)
+	revision.Spec.CollisionProtection, revision.Spec.Yield = desired.Collision, desired.Yield
+	if desired.Target != "" {
+		revision.Spec.TargetRef = &olmv1alpha1.TargetReference{Name: desired.Target}
 	}
-	settingsOf(e).into(&revision.Spec)
-	if wish.Target != "" {
-		revision.Spec.TargetRef = &olmv1alpha1.TargetReference{Name: wish.Target}
-	}
-	for _, phase := range made.Phases {
-		rendered := olmv1alpha1.RevisionPhase{Name: phase.Name}
-		for _, object := range phase.Objects {
-			rendered.Objects = append(rendered.Objects, olmv1alpha1.RevisionObject{Object: &olmv1alpha1.Manifest{Raw: object.JSON}})
-		}
-		revision.Spec.Phases = append(revision.Spec.Phases, rendered)
-	}
-	if warnings := made.warnings(); len(warnings) > 0 {
+	if len(warnings) > 0 {
 		revision.Annotations[extension.WarningsAnnotation] = text.Clip(strings.Join(warnings, "\n"), extension.MaxWarnings)
 	}
-	what := strings.TrimSpace(wish.bundle.Version)
-	if what == "" {
-		what = wish.pinned
-	}
-	from := ""
-	if wish.bundle.Channel != "" {
-		from = ", from channel " + wish.bundle.Channel
-	}
-	cause := what + " installed" + from
-	if name.as == nil {
+	done := "installed"
+	if identity.Approval != "" {
 		revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 		revision.Annotations[extension.ProposedAnnotation] = "true"
-		revision.Annotations[olmv1alpha1.LifecycleReasonAnnotation] = name.why
-		cause = what + " proposed" + from
+		revision.Annotations[olmv1alpha1.LifecycleReasonAnnotation] = identity.Approval
+		done = "proposed"
+	}
+	cause := cmp.Or(strings.TrimSpace(desired.bundle.Version), desired.pinned) + " " + done
+	if desired.bundle.Channel != "" {
+		cause += ", from channel " + desired.bundle.Channel
 	}
 	revision.Annotations[olmv1alpha1.ChangeCauseAnnotation] = cause
-	return revision
+}
+
+// own makes a revision one of the extension, with its settings.
+func (s *scope) own(revision *olmv1alpha1.ClusterExtensionRevision) {
+	revision.Labels = map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: s.Name}
+	revision.OwnerReferences = []metav1.OwnerReference{s.owner()}
+	settingsOf(s.extension).into(&revision.Spec)
 }
 
 // owner is the extension. Its deletion does not wait for the revisions.
-func (v *visit) owner() metav1.OwnerReference {
+func (s *scope) owner() metav1.OwnerReference {
 	return metav1.OwnerReference{
-		APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind, Name: v.extension.Name, UID: v.extension.UID, Controller: ptr.To(true),
+		APIVersion: extension.Kind.GroupVersion().String(), Kind: extension.Kind.Kind, Name: s.extension.Name, UID: s.extension.UID, Controller: ptr.To(true),
 	}
 }
 
 // annotations say in a revision what it was made of.
-func (v *visit) annotations(stamp string, wish *wish) map[string]string {
+func (s *scope) annotations(stamp string, desired *desired) map[string]string {
 	out := map[string]string{
-		extension.GenerationAnnotation: strconv.FormatInt(v.extension.Generation, 10),
-		extension.MadeOfAnnotation:     wish.digest(),
+		extension.GenerationAnnotation: strconv.FormatInt(s.extension.Generation, 10),
+		extension.MadeOfAnnotation:     desired.digest(),
 		extension.StampAnnotation:      stamp,
 	}
 	for key, value := range map[string]string{
-		olmv1alpha1.PackageAnnotation: wish.pkg, olmv1alpha1.BundleAnnotation: wish.bundle.Name, olmv1alpha1.VersionAnnotation: wish.bundle.Version,
-		olmv1alpha1.ReferenceAnnotation: wish.pinned, extension.ChannelAnnotation: wish.bundle.Channel, extension.CatalogAnnotation: wish.bundle.Catalog,
+		olmv1alpha1.PackageAnnotation: desired.pkg, olmv1alpha1.BundleAnnotation: desired.bundle.Name, olmv1alpha1.VersionAnnotation: desired.bundle.Version,
+		olmv1alpha1.ReferenceAnnotation: desired.pinned, extension.ChannelAnnotation: desired.bundle.Channel, extension.CatalogAnnotation: desired.bundle.Catalog,
 	} {
 		if value != "" {
 			out[key] = value
 		}
 	}
 	return out
-}
-
-// refused says why a revision was not made. What somebody may do changes without a word to us,
-// and so do quotas and policies: those are tried again.
-func (v *visit) refused(revision string, name name, err error) *halt {
-	who := "Penstock"
-	if name.as != nil {
-		who = name.as.GetName()
-	}
-	switch {
-	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
-		return outdated()
-	case apierrors.IsForbidden(err) && isAboutRights(err):
-		stopped := retry(status.Denied, fmt.Errorf("%s in the name of %s: %w", revision, who, err))
-		stopped.err = nil // that somebody may not is no fault of this process
-		return stopped
-	case apierrors.IsForbidden(err):
-		return retry(status.Refused, fmt.Errorf("%s in the name of %s: %w", revision, who, err))
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return stop(status.InvalidManifests, err.Error(), "")
-	}
-	return retry(status.Failed, fmt.Errorf("writing revision %s in the name of %s: %w", revision, who, err))
-}
-
-// isAboutRights is whether a refusal is for what somebody may not do: what admission says of
-// the objects, and authorization of revisions. Quotas and policies are none.
-func isAboutRights(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, right.Refusal) ||
-		strings.Contains(text, "cannot create resource") || strings.Contains(text, "cannot patch resource")
 }

@@ -34,6 +34,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory/inventorytest"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/crdsafety"
 	"github.com/penstock-project/penstock/pkg/extension"
@@ -130,8 +131,8 @@ func (p *plane) controller() *Controller {
 	host := &dyingHost{p.host, p}
 	options := Options{
 		Clients:  Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
-		Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
-		As:                           func(who user.Info) (Revisions, error) { return writer{p, who.GetName()}, nil },
+		Informer: p, Store: maker.Store{Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
+			As: func(who user.Info) (maker.Revisions, error) { return writer{p, who.GetName()}, nil }},
 		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock,
 		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -16,22 +17,22 @@ import (
 // settleGate brings an extension to where the feature gate says that it is applied, and is nil
 // when it is there. An extension for another cluster than the host has no releases: it is rolled
 // out by the engine whatever the gate says.
-func (v *visit) settleGate(ctx context.Context) *halt {
-	if v.Releases == nil || v.target() != "" {
+func (s *scope) settleGate(ctx context.Context) *maker.Outcome {
+	if s.Releases == nil || s.target() != "" {
 		return nil
 	}
-	if v.ByHelm {
-		return v.hand(ctx)
+	if s.ByHelm {
+		return s.hand(ctx)
 	}
-	return v.takeBack(ctx)
+	return s.takeBack(ctx)
 }
 
 // live are the revisions that have objects, or may have: neither archived nor being deleted,
 // newest first.
-func (v *visit) live() []*olmv1alpha1.ClusterExtensionRevision {
+func (s *scope) live() []*olmv1alpha1.ClusterExtensionRevision {
 	var live []*olmv1alpha1.ClusterExtensionRevision
-	for i := range v.revisions {
-		one := &v.revisions[i]
+	for i := range s.Revisions {
+		one := &s.Revisions[i]
 		if one.DeletionTimestamp == nil && one.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived && !neverApproved(one) {
 			live = append(live, one)
 		}
@@ -44,8 +45,8 @@ func isHanded(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 }
 
 // releaseName names a revision of the release of an extension.
-func (v *visit) releaseName(version int) string {
-	return fmt.Sprintf("%s/%s:%d", v.Releases.Namespace(), v.extension.Name, version)
+func (s *scope) releaseName(version int) string {
+	return fmt.Sprintf("%s/%s:%d", s.Releases.Namespace(), s.extension.Name, version)
 }
 
 // hand gives what the engine has rolled out to Helm. Each step is found done after a crash:
@@ -55,82 +56,78 @@ func (v *visit) releaseName(version int) string {
 //  3. The revisions say that they were handed to it. From then on the engine rolls nothing of
 //     them out, and gives their objects to Helm's field manager.
 //  4. That is done. Until then Helm applies nothing.
-//  5. The revisions of this visit are those of the release.
+//  5. The revisions of this scope are those of the release.
 //  6. What the engine had begun Helm finishes.
-func (v *visit) hand(ctx context.Context) *halt {
-	if stopped := v.withdraw(ctx, nil); stopped.Result != status.Settled {
+func (s *scope) hand(ctx context.Context) *maker.Outcome {
+	if stopped := s.Withdraw(ctx, nil); stopped != nil {
 		return stopped
 	}
-	live := v.live()
+	live := s.live()
 	if len(live) > 0 && !isHanded(live[0]) {
-		if stopped := v.mayWrite(); stopped != nil {
+		if stopped := s.mayWrite(); stopped != nil {
 			return stopped
 		}
-		if stopped := v.isCurrent(ctx); stopped != nil {
+		if stopped := s.Unchanged(ctx); stopped != nil {
 			return stopped
 		}
-		version, stopped := v.record(ctx, live)
+		version, stopped := s.record(ctx, live)
 		if stopped != nil {
 			return stopped
 		}
-		return v.mark(ctx, live, v.releaseName(version))
+		return s.mark(ctx, live, s.releaseName(version))
 	}
 	for _, one := range live {
 		if !isHanded(one) {
-			return v.mark(ctx, live, live[0].Annotations[olmv1alpha1.HandedToHelmAnnotation])
+			return s.mark(ctx, live, live[0].Annotations[olmv1alpha1.HandedToHelmAnnotation])
 		}
 	}
 	for _, one := range live {
 		if held := meta.FindStatusCondition(one.Status.Conditions, olmv1alpha1.ConditionHeld); held == nil || held.Reason != status.ReasonHandedToHelm {
-			return &halt{Outcome: status.Outcome{Result: status.Pending}, quiet: true} // the watch brings it
+			return awaited()
 		}
 	}
-	if stopped := v.findReleases(ctx); stopped != nil || len(live) == 0 {
+	if stopped := s.findReleases(ctx); stopped != nil || len(live) == 0 {
 		return stopped
 	}
-	return v.complete(ctx, live[0])
+	return s.complete(ctx, live[0])
 }
 
 // mark says on revisions that they were handed to Helm, on the newest one first: as long as
 // that is not, the chain is the engine's.
-func (v *visit) mark(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, release string) *halt {
+func (s *scope) mark(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, release string) *maker.Outcome {
 	for _, one := range live {
 		if isHanded(one) {
 			continue
 		}
-		if stopped := v.annotate(ctx, one, map[string]any{olmv1alpha1.HandedToHelmAnnotation: release}); stopped != nil {
+		if stopped := s.annotate(ctx, one, map[string]any{olmv1alpha1.HandedToHelmAnnotation: release}); stopped != nil {
 			return stopped
 		}
 	}
-	return &halt{Outcome: status.Outcome{Result: status.Pending}, quiet: true} // the watch brings it
+	return awaited()
 }
 
 // annotate writes annotations of a revision in our own name; nil removes one.
-func (v *visit) annotate(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, annotations map[string]any) *halt {
-	err := patch(ctx, v.Own, revision, map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	if err != nil {
-		return v.refused(revision.Name, name{}, err)
-	}
-	return nil
+func (s *scope) annotate(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, annotations map[string]any) *maker.Outcome {
+	return s.Patch(ctx, nil, revision, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
 // wanted is what Helm is asked for, without objects.
-func (v *visit) wanted(labels map[string]string) helmapplier.Wanted {
+func (s *scope) wanted(labels map[string]string) helmapplier.Wanted {
 	return helmapplier.Wanted{
-		Name: v.extension.Name, Namespace: v.extension.Spec.Namespace, Owner: v.owner(), Labels: labels,
-		Keep: settingsOf(v.extension).Teardown == olmv1alpha1.TeardownPolicyOrphan,
+		Name: s.extension.Name, Namespace: s.extension.Spec.Namespace, Owner: s.owner(), Labels: labels,
+		Keep: settingsOf(s.extension).Teardown == olmv1alpha1.TeardownPolicyOrphan,
 	}
 }
 
 // ownerLabels are those by which operator-controller knows the objects of its releases.
-func (v *visit) ownerLabels() map[string]string {
-	return map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: v.extension.Name}
+func (s *scope) ownerLabels() map[string]string {
+	return map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: s.extension.Name}
 }
 
 // add has Helm asked for more objects, with the labels of OLM's owner.
-func (v *visit) add(wanted *helmapplier.Wanted, objects ...manifest.Object) error {
+func (s *scope) add(wanted *helmapplier.Wanted, objects ...manifest.Object) error {
 	for _, object := range objects {
-		labelled, err := withLabels(object, v.ownerLabels())
+		labelled, err := withLabels(object, s.ownerLabels())
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -63,14 +64,14 @@ func deployed(history []helmapplier.Revision) *helmapplier.Revision {
 // history reads the release. One of another extension of the name, which is gone or was another
 // one, is nobody's to go on with: who may write this extension has no right to its objects by
 // that.
-func (v *visit) history(ctx context.Context) ([]helmapplier.Revision, *halt) {
-	history, err := v.Releases.History(ctx, v.extension.Name)
+func (s *scope) history(ctx context.Context) ([]helmapplier.Revision, *maker.Outcome) {
+	history, err := s.Releases.History(ctx, s.extension.Name)
 	if err != nil {
 		return nil, retry(status.Failed, err)
 	}
 	for _, one := range history {
-		if one.Owner != v.extension.UID {
-			stopped := blocked(fmt.Sprintf("revision %d of the Helm release %s/%s does not belong to this ClusterExtension: its Secret has another owner", one.Version, v.Releases.Namespace(), v.extension.Name),
+		if one.Owner != s.extension.UID {
+			stopped := blocked(fmt.Sprintf("revision %d of the Helm release %s/%s does not belong to this ClusterExtension: its Secret has another owner", one.Version, s.Releases.Namespace(), s.extension.Name),
 				"wait until garbage collection deletes it; or delete its Secrets, after you have decided what happens to its objects")
 			return nil, stopped
 		}
@@ -78,40 +79,40 @@ func (v *visit) history(ctx context.Context) ([]helmapplier.Revision, *halt) {
 	return history, nil
 }
 
-// findReleases reads the release. From then on the revisions of the visit are what was deployed
+// findReleases reads the release. From then on the revisions of the scope are what was deployed
 // of it.
-func (v *visit) findReleases(ctx context.Context) *halt {
-	history, stopped := v.history(ctx)
+func (s *scope) findReleases(ctx context.Context) *maker.Outcome {
+	history, stopped := s.history(ctx)
 	if stopped != nil {
 		return stopped
 	}
-	v.byHelm, v.release, v.revisions = true, history, nil
+	s.byHelm, s.release, s.Revisions = true, history, nil
 	newest := deployed(history)
 	switch {
 	case newest == nil:
 	case newest.Err != nil:
 		return unreadable(newest)
 	default:
-		v.revisions = []olmv1alpha1.ClusterExtensionRevision{v.asRevision(newest)}
+		s.Revisions = []olmv1alpha1.ClusterExtensionRevision{s.asRevision(newest)}
 	}
 	return nil
 }
 
 // blocked says why a release cannot be taken on. Its Secrets, and the objects, are not watched:
 // that is tried again.
-func blocked(message, why string) *halt {
-	return &halt{Outcome: status.Outcome{Result: status.ReleaseBlocked, Message: message, Why: why}, again: true}
+func blocked(message, why string) *maker.Outcome {
+	return &maker.Outcome{Reason: maker.Reason(status.ReleaseBlocked), Message: message, Why: why, Again: true}
 }
 
 // unreadable says that a revision of a release is there and cannot be read: nobody knows what it
 // has.
-func unreadable(one *helmapplier.Revision) *halt {
+func unreadable(one *helmapplier.Revision) *maker.Outcome {
 	return blocked(fmt.Sprintf("revision %d of its Helm release (%s) cannot be read: %s", one.Version, one.Status, one.Err), "restore its Secrets from a backup")
 }
 
 // asRevision is a revision of a release as status, and the passes, know revisions. Helm does not
 // watch what it has applied: whether that is available nobody knows.
-func (v *visit) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensionRevision {
+func (s *scope) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensionRevision {
 	finished := metav1.Condition{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue, Reason: "Deployed", Message: one.Description}
 	if isBeginning(one) {
 		finished.Status, finished.Reason = metav1.ConditionFalse, "Unfinished"
@@ -121,20 +122,22 @@ func (v *visit) asRevision(one *helmapplier.Revision) olmv1alpha1.ClusterExtensi
 		{Type: olmv1alpha1.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: status.ReasonHandedToHelm, Message: "Helm does not watch what it has applied"},
 	}
 	return olmv1alpha1.ClusterExtensionRevision{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("revision %d of its Helm release", one.Version), Annotations: one.Labels, OwnerReferences: []metav1.OwnerReference{v.owner()}},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("revision %d of its Helm release", one.Version), Annotations: one.Labels, OwnerReferences: []metav1.OwnerReference{s.owner()}},
 		Spec:       olmv1alpha1.ClusterExtensionRevisionSpec{LifecycleState: olmv1alpha1.LifecycleStateActive, Revision: int64(one.Version)},
 		Status:     olmv1alpha1.ClusterExtensionRevisionStatus{Conditions: conditions},
 	}
 }
 
-// notProposed says that nobody decides a revision: a proposal is a revision, which the engine
-// rolls out.
-func notProposed(name name) *halt {
-	return stop(status.Denied, "nothing can be proposed while Helm applies extensions (feature gate BoxcutterRuntime is off): "+name.why,
+// helmWriter has Helm apply content.
+type helmWriter struct{ making }
+
+// Propose implements maker.Writer: a proposal is a revision, which the engine rolls out.
+func (w helmWriter) Propose(_ context.Context, identity maker.Identity) *maker.Outcome {
+	return stop(status.Denied, "nothing can be proposed while Helm applies extensions (feature gate BoxcutterRuntime is off): "+identity.Approval,
 		"write the extension again in your own name, with automatic approval")
 }
 
-// apply has Helm apply content:
+// Write has Helm apply content:
 //
 //  1. The same is admitted as the next revision of the chain, in the name of whoever it is
 //     made for, by dry-run: with every right, policy and quota that a revision is judged by.
@@ -142,61 +145,49 @@ func notProposed(name name) *halt {
 //     of it. So is all of it, when it is to go with the extension and was to stay.
 //  3. The cluster is not frozen.
 //  4. Helm writes it, by the identity of the engine.
-func (v *visit) apply(ctx context.Context, name name, wish *wish, made *content) *halt {
-	head, _, err := v.Heads.Get(ctx, v.extension.Name)
-	if err != nil {
-		return retry(status.Failed, fmt.Errorf("reading which number the next revision of %s has: %w", v.extension.Name, err))
-	}
-	writer, err := v.As(name.as)
-	if err != nil {
-		return retry(status.Failed, fmt.Errorf("making a client in the name of %s: %w", name.as.GetName(), err))
-	}
-	revision := v.next(head.Next(), name, wish, made)
-	if _, err := writer.Create(ctx, revision, metav1.CreateOptions{FieldManager: FieldManager, DryRun: []string{metav1.DryRunAll}}); err != nil {
-		stopped := v.refused(revision.Name, name, err)
-		if stopped.Result == status.Denied {
-			stopped.Why = grant(v.extension.Name, name.as.GetName(), made.Phases)
-		}
+func (w helmWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
+	revision, stopped := w.create(ctx, identity, made, metav1.DryRunAll)
+	if stopped != nil {
 		return stopped
 	}
-	if stopped := v.mayRemove(ctx, name, made); stopped != nil {
+	if stopped := w.mayRemove(ctx, identity, made); stopped != nil {
 		return stopped
 	}
-	if stopped := v.mayWrite(); stopped != nil {
+	if stopped := w.mayWrite(); stopped != nil {
 		return stopped
 	}
-	wanted := v.wanted(releaseLabels(revision))
-	wanted.Take = wish.Collision == olmv1alpha1.CollisionProtectionNone
+	wanted := w.wanted(releaseLabels(revision))
+	wanted.Take = w.desired.Collision == olmv1alpha1.CollisionProtectionNone
 	var objects []manifest.Object
 	for _, phase := range made.Phases {
 		objects = append(objects, phase.Objects...)
 	}
-	if stopped := v.applied(ctx, wanted, objects); stopped != nil {
+	if stopped := w.applied(ctx, wanted, objects); stopped != nil {
 		return stopped
 	}
-	v.rendered.forget(v.extension.Name)
+	w.rendered.forget(w.Name)
 	return settled()
 }
 
 // applied has Helm apply objects, and is nil when it has.
-func (v *visit) applied(ctx context.Context, wanted helmapplier.Wanted, objects []manifest.Object) *halt {
-	if err := v.add(&wanted, objects...); err != nil {
+func (s *scope) applied(ctx context.Context, wanted helmapplier.Wanted, objects []manifest.Object) *maker.Outcome {
+	if err := s.add(&wanted, objects...); err != nil {
 		return stop(status.InvalidManifests, err.Error(), "")
 	}
-	if err := v.Releases.Apply(ctx, wanted); err != nil {
+	if err := s.Releases.Apply(ctx, wanted); err != nil {
 		return retry(status.Failed, err)
 	}
-	return v.findReleases(ctx)
+	return s.findReleases(ctx)
 }
 
 // mayRemove says why somebody may not have the objects deleted that the release has, and will
 // not have any more.
-func (v *visit) mayRemove(ctx context.Context, name name, made *content) *halt {
-	current := deployed(v.release)
+func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
+	current := deployed(s.release)
 	if current == nil {
 		return nil
 	}
-	if may, err := v.mayHaveAnything(ctx, name.as); err != nil || may {
+	if may, err := s.mayHaveAnything(ctx, identity.As); err != nil || may {
 		if err != nil {
 			return retry(status.Failed, err)
 		}
@@ -206,7 +197,7 @@ func (v *visit) mayRemove(ctx context.Context, name name, made *content) *halt {
 	for _, phase := range made.Phases {
 		for _, object := range phase.Objects {
 			kept[object.ID.String()] = current.Labels[teardownNote] != string(olmv1alpha1.TeardownPolicyOrphan) ||
-				settingsOf(v.extension).Teardown == olmv1alpha1.TeardownPolicyOrphan
+				settingsOf(s.extension).Teardown == olmv1alpha1.TeardownPolicyOrphan
 		}
 	}
 	objects, err := objectsOf(current)
@@ -217,43 +208,46 @@ func (v *visit) mayRemove(ctx context.Context, name name, made *content) *halt {
 		if kept[object.ID.String()] {
 			continue
 		}
-		resource, served, err := v.Objects.Resource(ctx, object.GroupVersionKind())
+		resource, served, err := s.Objects.Resource(ctx, object.GroupVersionKind())
 		if err == nil && served {
 			var may bool
-			if may, err = v.Rights.May(ctx, name.as, right.On(resource, "delete", object.Namespace, object.Name)); err == nil && !may {
-				return denied("%s may not delete %s, which is in the release and would be removed", name.as.GetName(), object.ID)
+			if may, err = s.Rights.May(ctx, identity.As, right.On(resource, "delete", object.Namespace, object.Name)); err == nil && !may {
+				return denied("%s may not delete %s, which is in the release and would be removed", identity.As.GetName(), object.ID)
 			}
 		}
 		if err != nil {
-			return retry(status.Failed, fmt.Errorf("finding out whether %s may delete %s: %w", name.as.GetName(), object.ID, err))
+			return retry(status.Failed, fmt.Errorf("finding out whether %s may delete %s: %w", identity.As.GetName(), object.ID, err))
 		}
 	}
 	return nil
 }
 
 // mayWrite says why nothing is written to the cluster.
-func (v *visit) mayWrite() *halt {
-	if v.Freezes == nil {
+func (s *scope) mayWrite() *maker.Outcome {
+	if s.Freezes == nil {
 		return nil
 	}
-	freeze, err := v.Freezes.Frozen()
+	freeze, err := s.Freezes.Frozen()
 	switch {
 	case err != nil:
 		return retry(status.Failed, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
 	case freeze != nil:
-		return &halt{Outcome: status.Outcome{Result: status.Frozen, Message: freeze.String() + "; Helm applies nothing"}, again: true}
+		return &maker.Outcome{Reason: maker.Reason(status.Frozen), Message: freeze.String() + "; Helm applies nothing", Again: true}
 	}
 	return nil
 }
 
-// keepRelease notes on a release that it is what is asked for.
-func (v *visit) keepRelease(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, wish *wish) *halt {
+// Keep notes on a release that it is what is asked for.
+func (w helmWriter) Keep(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, made *content) *maker.Outcome {
+	if made != nil {
+		w.rendered.forget(w.Name)
+	}
 	stamp := revision.Annotations[extension.StampAnnotation]
-	if made, isNew, err := v.newStamp(revision); err == nil && isNew {
-		stamp = v.stampName(made)
+	if made, isNew, err := w.newStamp(revision); err == nil && isNew {
+		stamp = w.stampName(made)
 	}
 	labels := maps.Clone(revision.Annotations)
-	maps.Copy(labels, v.annotations(stamp, wish.asIn(revision)))
+	maps.Copy(labels, w.annotations(stamp, w.desired.of(made).asIn(revision)))
 	if stamp == revision.Annotations[extension.StampAnnotation] {
 		labels[extension.GenerationAnnotation] = revision.Annotations[extension.GenerationAnnotation]
 	}
@@ -261,8 +255,8 @@ func (v *visit) keepRelease(ctx context.Context, revision *olmv1alpha1.ClusterEx
 	if maps.Equal(labels, revision.Annotations) {
 		return settled()
 	}
-	if err := v.Releases.Relabel(ctx, v.extension.Name, int(revision.Spec.Revision), labels); err != nil {
-		return retry(status.Failed, fmt.Errorf("noting on revision %d of release %s what it was made of: %w", revision.Spec.Revision, v.extension.Name, err))
+	if err := w.Releases.Relabel(ctx, w.extension.Name, int(revision.Spec.Revision), labels); err != nil {
+		return retry(status.Failed, fmt.Errorf("noting on revision %d of release %s what it was made of: %w", revision.Spec.Revision, w.extension.Name, err))
 	}
 	return settled()
 }

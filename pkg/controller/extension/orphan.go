@@ -1,17 +1,18 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 )
 
 // Whoever deletes an extension with --cascade=orphan leaves it to the garbage collector of the
@@ -69,9 +70,10 @@ func (c *Controller) disown(ctx context.Context, revision *olmv1alpha1.ClusterEx
 	if len(left) == len(revision.OwnerReferences) {
 		return nil
 	}
-	err := patch(ctx, c.Own, revision, map[string]any{"metadata": map[string]any{"ownerReferences": left, "resourceVersion": revision.ResourceVersion}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("leaving %s without its owner, which is deleted: %w", revision.Name, err)
+	chain := maker.Chain{Store: c.Store, Rules: rules()}
+	stopped := chain.Patch(ctx, nil, revision, map[string]any{"metadata": map[string]any{"ownerReferences": left, "resourceVersion": revision.ResourceVersion}})
+	if stopped != nil {
+		return fmt.Errorf("leaving %s without its owner, which is deleted: %w", revision.Name, cmp.Or(stopped.Err, maker.ErrAgain))
 	}
 	return nil
 }

@@ -2,9 +2,7 @@ package extension
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source"
-	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
 // TestUnsafe: what is not safe is judged again: the definition in the cluster may be another one.
@@ -28,37 +25,13 @@ func TestUnsafe(t *testing.T) {
 	if err := json.Unmarshal([]byte(content("Cluster")), p.live); err != nil {
 		t.Fatal(err)
 	}
-	v := &visit{Controller: p.controller()}
-	stopped := v.judgeDefinition(t.Context(), "", "lamps.example.com", []byte(content("Namespaced")))
-	if stopped == nil || stopped.Result != status.UnsafeDefinitions || !stopped.again || stopped.err != nil {
+	s := &scope{Controller: p.controller()}
+	stopped := s.judgeDefinition(t.Context(), "", "lamps.example.com", []byte(content("Namespaced")))
+	if stopped == nil || resultOf(stopped) != status.UnsafeDefinitions || !stopped.Again || stopped.Err != nil {
 		t.Errorf("another scope is %+v", stopped)
 	}
-	if stopped := v.judgeDefinition(t.Context(), "", "lamps.example.com", []byte(content("Cluster"))); stopped != nil {
+	if stopped := s.judgeDefinition(t.Context(), "", "lamps.example.com", []byte(content("Cluster"))); stopped != nil {
 		t.Errorf("the same is %+v", stopped)
-	}
-}
-
-// TestHoldBy: the hold of the newest rollback counts, also before it is confirmed, and not that
-// of an older one; what was never written holds nobody.
-func TestHoldBy(t *testing.T) {
-	rollback := &olmv1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "lamp-5", UID: "five"}}
-	older, newer := &chain.Hold{Revision: 3, UID: "three", OwnerGeneration: 2}, &chain.Hold{Revision: 5, UID: "five", OwnerGeneration: 7}
-	for name, tc := range map[string]struct {
-		head chain.Head
-		want *chain.Hold
-	}{
-		"None":         {},
-		"Counts":       {chain.Head{Hold: newer}, newer},
-		"Pending":      {chain.Head{PendingHold: newer}, newer},
-		"AfterAnother": {chain.Head{Hold: older, PendingHold: newer}, newer},
-		"NeverWritten": {chain.Head{PendingHold: &chain.Hold{Revision: 6, UID: "six"}}, nil},
-	} {
-		if got := holdBy(tc.head, rollback); got != tc.want {
-			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
-		}
-	}
-	if said := held("lamp-5", 0); strings.Contains(said, "generation") || !strings.Contains(said, "kubectl annotate cer lamp-5") {
-		t.Errorf("a hold that ends by release alone says %q", said)
 	}
 }
 
@@ -85,20 +58,6 @@ func TestRenderingsBound(t *testing.T) {
 	}
 }
 
-// TestRights: who may not write a revision is told so, whichever write it was.
-func TestRights(t *testing.T) {
-	for text, want := range map[string]bool{
-		`clusterextensionrevisions.olm.operatorframework.io "lamp-1" is forbidden: User "alice" cannot create resource "clusterextensionrevisions"`: true,
-		`clusterextensionrevisions.olm.operatorframework.io "lamp-1" is forbidden: User "alice" cannot patch resource "clusterextensionrevisions"`:  true,
-		"a revision may only do what its requester may do: alice may not create configmaps":                                                         true,
-		"exceeded quota: requested: count/clusterextensionrevisions=1":                                                                              false,
-	} {
-		if got := isAboutRights(errors.New(text)); got != want {
-			t.Errorf("%s: %t", text, got)
-		}
-	}
-}
-
 // TestTakesOver: an annotation for collision protection counts for a revision that is held up, when it
 // allows more. An installed revision, and an adoption that may take everything, stay as they are.
 func TestTakesOver(t *testing.T) {
@@ -116,7 +75,7 @@ func TestTakesOver(t *testing.T) {
 		if tc.succeeded {
 			r.Status.Conditions = []metav1.Condition{{Type: olmv1alpha1.ConditionSucceeded, Status: metav1.ConditionTrue}}
 		}
-		if got := takesOver(r, &wish{Collision: tc.asked}); got != tc.want {
+		if got := takesOver(r, &desired{Collision: tc.asked}); got != tc.want {
 			t.Errorf("%+v: got %t", tc, got)
 		}
 	}

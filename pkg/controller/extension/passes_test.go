@@ -13,6 +13,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
@@ -37,13 +38,13 @@ func (p *plane) pass(c *Controller) bool {
 	p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
 	name, _ := c.queue.Get()
 	err := c.reconcile(p.Context(), name)
-	for errors.Is(err, errRendering) {
+	for errors.Is(err, maker.ErrRendering) {
 		c.queue.Done(name)
 		p.await("it is rendered", func() bool { return c.queue.Len() > 0 })
 		name, _ = c.queue.Get()
 		err = c.reconcile(p.Context(), name)
 	}
-	if err != nil && !errors.Is(err, errAgain) {
+	if err != nil && !errors.Is(err, maker.ErrAgain) {
 		p.Error(err)
 	}
 	c.queue.Done(name)
@@ -117,7 +118,7 @@ func TestOtherError(t *testing.T) {
 	// Lamp gets a pass when the extensions are known, which may be a moment after others get one.
 	for p.pulls.n() == 0 {
 		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
-		c.next(t.Context())
+		maker.Next(t.Context(), c.queue, c.reconcile, "")
 	}
 	for i := range 6 {
 		// Events come in order: what happened to lamp was told before this one.
@@ -125,7 +126,7 @@ func TestOtherError(t *testing.T) {
 		create(marker)
 		for told := false; !told; {
 			p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
-			c.next(t.Context())
+			maker.Next(t.Context(), c.queue, c.reconcile, "")
 			object, err := p.host.Resource(extension.Resource).Get(t.Context(), marker, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -140,7 +141,7 @@ func TestOtherError(t *testing.T) {
 	before := p.pulls.n()
 	for p.pulls.n() == before || c.queue.Len() > 0 {
 		p.await("a pass is asked for", func() bool { return c.queue.Len() > 0 })
-		c.next(t.Context())
+		maker.Next(t.Context(), c.queue, c.reconcile, "")
 	}
 	if p.pulls.n() != before+1 {
 		t.Errorf("an edit brings %d attempts, want 1 at once", p.pulls.n()-before)

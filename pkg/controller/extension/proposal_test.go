@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
@@ -141,13 +142,13 @@ func TestAskedBeforeThePull(t *testing.T) {
 func TestMayPull(t *testing.T) {
 	p := newPlane(t)
 	p.lacks["create"] = true
-	alice := name{author: &user.DefaultInfo{Name: "alice"}}
+	alice := maker.Identity{Author: &user.DefaultInfo{Name: "alice"}}
 	for source, want := range map[string]bool{extension.SourceCatalog: true, extension.SourceImage: false, extension.SourceChart: false} {
-		v := &visit{Controller: p.controller(), extension: &extension.Extension{Spec: extension.Spec{Source: extension.Source{SourceType: source}}}}
-		if stopped := v.mayPull(t.Context(), alice); (stopped == nil) != want {
+		s := &scope{Controller: p.controller(), extension: &extension.Extension{Spec: extension.Spec{Source: extension.Source{SourceType: source}}}}
+		if stopped := s.mayPull(t.Context(), alice); (stopped == nil) != want {
 			t.Errorf("a proposal from a %s: %+v", source, stopped)
 		}
-		if stopped := v.mayPull(t.Context(), name{author: &user.DefaultInfo{Name: "alice"}, as: &user.DefaultInfo{Name: "alice"}}); stopped == nil {
+		if stopped := s.mayPull(t.Context(), maker.Identity{Author: &user.DefaultInfo{Name: "alice"}, As: &user.DefaultInfo{Name: "alice"}}); stopped == nil {
 			t.Errorf("a revision from a %s: an image is pulled", source)
 		}
 	}
@@ -221,7 +222,7 @@ func TestYield(t *testing.T) {
 func TestDigestWithoutYield(t *testing.T) {
 	const before = `{"Version":1,"Ref":"r","Name":"n","Namespace":"s","Target":"","Collision":"Prevent","Config":null,"Certificates":""}`
 	sum := sha256.Sum256([]byte(before))
-	w := wish{ref: "r", Name: "n", Namespace: "s", Collision: olmv1alpha1.CollisionProtectionPrevent}
+	w := desired{ref: "r", Name: "n", Namespace: "s", Collision: olmv1alpha1.CollisionProtectionPrevent}
 	if got, want := w.digest(), "sha256:"+hex.EncodeToString(sum[:]); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -39,9 +40,9 @@ func isBeginning(one *helmapplier.Revision) bool {
 //
 // When it has had the objects before, and somebody has made another revision since, what it has
 // comes first. What came back from it and has not succeeded yet is still its.
-func (v *visit) record(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision) (version int, stopped *halt) {
+func (s *scope) record(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision) (version int, stopped *maker.Outcome) {
 	newest := live[0]
-	history, stopped := v.history(ctx)
+	history, stopped := s.history(ctx)
 	if stopped != nil {
 		return 0, stopped
 	}
@@ -50,28 +51,28 @@ func (v *visit) record(ctx context.Context, live []*olmv1alpha1.ClusterExtension
 		current = nil
 	}
 	adopted := newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation]
-	if current != nil && adopted == v.releaseName(current.Version) && !hasSucceeded(newest) {
+	if current != nil && adopted == s.releaseName(current.Version) && !maker.HasSucceeded(newest) {
 		return current.Version, nil
 	}
-	labels, objects, err := v.base(ctx, live, current)
+	labels, objects, err := s.base(ctx, live, current)
 	if err != nil {
 		return 0, retry(status.Failed, err)
 	}
 	if current != nil && current.Labels[ofNote] == labels[ofNote] && current.Labels[unfinishedNote] == labels[unfinishedNote] {
 		return current.Version, nil
 	}
-	wanted := v.wanted(labels)
-	if err := v.add(&wanted, objects...); err != nil {
+	wanted := s.wanted(labels)
+	if err := s.add(&wanted, objects...); err != nil {
 		return 0, retry(status.Failed, err)
 	}
-	if version, err = v.Releases.Record(ctx, wanted, "Handed over by "+newest.Name); err != nil {
+	if version, err = s.Releases.Record(ctx, wanted, "Handed over by "+newest.Name); err != nil {
 		return 0, retry(status.Failed, err)
 	}
 	return version, nil
 }
 
 // base are the labels and the objects of the release that record stores.
-func (v *visit) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, current *helmapplier.Revision) (labels map[string]string, objects []manifest.Object, err error) {
+func (s *scope) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, current *helmapplier.Revision) (labels map[string]string, objects []manifest.Object, err error) {
 	newest := live[0]
 	var newer []*olmv1alpha1.ClusterExtensionRevision
 	if handed := slices.IndexFunc(live, isHanded); handed > 0 && current != nil && newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" {
@@ -81,13 +82,13 @@ func (v *visit) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRe
 			return nil, nil, fmt.Errorf("revision %d of its Helm release: %w", current.Version, err)
 		}
 	} else {
-		at := max(0, slices.IndexFunc(live, hasSucceeded))
+		at := max(0, slices.IndexFunc(live, maker.HasSucceeded))
 		labels, newer = releaseLabels(live[at]), live[:at]
 		labels[ofNote] = string(live[at].UID)
-		if objects, err = v.objectsIn(ctx, live[at]); err != nil {
+		if objects, err = s.objectsIn(ctx, live[at]); err != nil {
 			return nil, nil, err
 		}
-		if at == 0 && hasSucceeded(newest) {
+		if at == 0 && maker.HasSucceeded(newest) {
 			return labels, objects, nil
 		}
 	}
@@ -99,7 +100,7 @@ func (v *visit) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRe
 		known[object.ID.String()] = true
 	}
 	for _, one := range newer {
-		more, err := v.objectsIn(ctx, one)
+		more, err := s.objectsIn(ctx, one)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -114,8 +115,8 @@ func (v *visit) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRe
 }
 
 // objectsIn are the objects of a revision.
-func (v *visit) objectsIn(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
-	bodies, err := v.Manifests(ctx, revision.Name)
+func (s *scope) objectsIn(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
+	bodies, err := s.Manifests(ctx, revision.Name)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifests of %s: %w", revision.Name, err)
 	}
@@ -133,38 +134,38 @@ func (v *visit) objectsIn(ctx context.Context, revision *olmv1alpha1.ClusterExte
 // complete has Helm apply the newest revision of the chain, when the engine had only begun with
 // it: it was admitted when it was made. It is nil when there is no such thing, and when what is
 // asked for is something else since.
-func (v *visit) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *halt {
-	current := deployed(v.release)
+func (s *scope) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *maker.Outcome {
+	current := deployed(s.release)
 	switch {
 	case current == nil || current.Labels[unfinishedNote] != string(newest.UID):
 		return nil
 	case newest.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused:
 		return stop(status.Held, fmt.Sprintf("%s is paused: Helm applies nothing before it is resumed", newest.Name), "resume it with: kubectl penstock resume "+newest.Name)
-	case !isRollback(newest) && !hasSucceeded(newest) && !v.isDecided(newest):
+	case !maker.IsRollback(newest) && !maker.HasSucceeded(newest) && !s.isDecided(newest):
 		return nil
 	}
-	if stopped := v.mayWrite(); stopped != nil {
+	if stopped := s.mayWrite(); stopped != nil {
 		return stopped
 	}
-	objects, err := v.objectsIn(ctx, newest)
+	objects, err := s.objectsIn(ctx, newest)
 	if err != nil {
 		return retry(status.Failed, err)
 	}
-	wanted := v.wanted(releaseLabels(newest))
+	wanted := s.wanted(releaseLabels(newest))
 	wanted.Labels[ofNote] = string(newest.UID)
 	wanted.Take = newest.Spec.CollisionProtection == olmv1alpha1.CollisionProtectionNone
 	// As it was admitted; what the extension says since, nobody has judged.
 	wanted.Keep = newest.Spec.TeardownPolicy == olmv1alpha1.TeardownPolicyOrphan
-	return v.applied(ctx, wanted, objects)
+	return s.applied(ctx, wanted, objects)
 }
 
 // changesTeardown is whether somebody has asked, since Helm applied, that the objects go with the
 // extension, or that they stay. Then it applies them once more, with the owner or without.
-func (v *visit) changesTeardown(newest *olmv1alpha1.ClusterExtensionRevision) bool {
+func (s *scope) changesTeardown(newest *olmv1alpha1.ClusterExtensionRevision) bool {
 	policy := newest.Annotations[teardownNote]
-	if !v.byHelm || policy == "" || policy == string(settingsOf(v.extension).Teardown) {
+	if !s.byHelm || policy == "" || policy == string(settingsOf(s.extension).Teardown) {
 		return false
 	}
-	_, isNew, err := v.newStamp(newest)
+	_, isNew, err := s.newStamp(newest)
 	return err == nil && isNew
 }

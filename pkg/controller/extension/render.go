@@ -13,6 +13,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/source"
@@ -37,24 +38,24 @@ type phaseRefs struct {
 }
 
 // render pulls an image for somebody and makes objects of it, beside the passes: the pass ends, and
-// another one comes when there is a result. The last result for the same wish is used again: a
+// another one comes when there is a result. The last result for the same digest is used again: a
 // revision that was refused is tried again without a pull.
-func (v *visit) render(ctx context.Context, name name, wish *wish) (*content, *halt) {
-	digest := wish.digest()
-	if known := v.rendered.find(v.extension.Name, digest); known != nil {
+func (s *scope) render(ctx context.Context, identity maker.Identity, desired *desired) (*content, *maker.Outcome) {
+	digest := desired.digest()
+	if known := s.rendered.find(s.extension.Name, digest); known != nil {
 		return known, nil
 	}
-	if stopped := v.mayPull(ctx, name); stopped != nil {
+	if stopped := s.mayPull(ctx, identity); stopped != nil {
 		return nil, stopped
 	}
-	made, ready := v.jobs.Do(ctx, v.extension.Name, digest,
-		func(ctx context.Context) made { return v.pull(ctx, name, wish) },
-		func() { v.queue.Add(v.extension.Name) })
+	made, ready := s.jobs.Do(ctx, s.extension.Name, digest,
+		func(ctx context.Context) made { return s.pull(ctx, identity, desired) },
+		func() { s.queue.Add(s.extension.Name) })
 	if !ready {
-		return nil, &halt{Outcome: status.Outcome{Result: status.Pending}, quiet: true, rendering: true}
+		return nil, maker.Stop(maker.Rendering, "", "")
 	}
 	if made.content != nil {
-		v.rendered.keep(v.extension.Name, digest, made.content)
+		s.rendered.keep(s.extension.Name, digest, made.content)
 	}
 	return made.content, made.stopped
 }
@@ -62,24 +63,24 @@ func (v *visit) render(ctx context.Context, name name, wish *wish) (*content, *h
 // made is what came of an image: objects, or why there are none.
 type made struct {
 	content *content
-	stopped *halt
+	stopped *maker.Outcome
 }
 
 // pull does the work of render, beside the passes.
-func (v *visit) pull(ctx context.Context, name name, wish *wish) made {
-	content, stopped := v.pullFor(ctx, name, wish)
+func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desired) made {
+	content, stopped := s.pullFor(ctx, identity, desired)
 	return made{content, stopped}
 }
 
-func (v *visit) pullFor(ctx context.Context, name name, wish *wish) (*content, *halt) {
+func (s *scope) pullFor(ctx context.Context, identity maker.Identity, desired *desired) (*content, *maker.Outcome) {
 	// Whoever wrote the extension shares what there is, whatever ServiceAccounts are named.
-	author := name.author.GetName()
+	author := identity.Author.GetName()
 	var pulled *Pulled
 	var err error
-	if waiting := v.Pool.Pull(ctx, author, func() {
-		began := v.Clock.Now()
-		pulled, err = v.Images.Pull(ctx, author, wish.ref)
-		v.measured.Pulled(v.Clock.Since(began), err)
+	if waiting := s.Pool.Pull(ctx, author, func() {
+		began := s.Clock.Now()
+		pulled, err = s.Images.Pull(ctx, author, desired.ref)
+		s.measured.Pulled(s.Clock.Since(began), err)
 	}); waiting != nil {
 		return nil, retry(status.PullFailed, waiting)
 	}
@@ -92,21 +93,21 @@ func (v *visit) pullFor(ctx context.Context, name name, wish *wish) (*content, *
 	}
 	defer pulled.Close()
 	format, err := packed.FormatOf(pulled.Kind, pulled.FS)
-	if err == nil && !slices.Contains(wish.formats, format) {
-		err = fmt.Errorf("it is a %s, and a %s is expected", format, inWords(wish.formats))
+	if err == nil && !slices.Contains(desired.formats, format) {
+		err = fmt.Errorf("it is a %s, and a %s is expected", format, inWords(desired.formats))
 	}
 	if err != nil {
 		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
 	}
 	var made *content
-	var stopped *halt
-	if waiting := v.Pool.Render(ctx, author, func() { made, stopped = v.renderAs(ctx, name, wish, format, pulled) }); waiting != nil {
+	var stopped *maker.Outcome
+	if waiting := s.Pool.Render(ctx, author, func() { made, stopped = s.renderAs(ctx, identity, desired, format, pulled) }); waiting != nil {
 		return nil, retry(status.Failed, waiting)
 	}
 	if stopped != nil {
 		return nil, stopped
 	}
-	if made.refs, err = v.digests(made.Phases); err != nil {
+	if made.refs, err = s.digests(made.Phases); err != nil {
 		return nil, stop(status.InvalidManifests, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
 	}
 	return made, nil
@@ -120,39 +121,39 @@ func inWords(formats []packed.Format) string {
 	return strings.Join(words, " or ")
 }
 
-func (v *visit) renderAs(ctx context.Context, name name, wish *wish, format packed.Format, pulled *Pulled) (*content, *halt) {
+func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *desired, format packed.Format, pulled *Pulled) (*content, *maker.Outcome) {
 	renderer := packed.Renderer{Format: format}
 	switch format {
 	case packed.Bundle:
 		renderer.Bundle = bundle.Options{
-			InstallNamespace: wish.Namespace, Config: wish.Config, Certificates: wish.Certificates,
-			AcceptRequirements: wish.Accept, AcceptBy: accepting(wish.Name),
+			InstallNamespace: desired.Namespace, Config: desired.Config, Certificates: desired.Certificates,
+			AcceptRequirements: desired.Accept, AcceptBy: accepting(desired.Name),
 			Providers: func(required bundle.Requirement) []string {
-				return v.catalogs.ProviderNames(required.Package, required.Kind)
+				return s.catalogs.ProviderNames(required.Package, required.Kind)
 			},
 		}
 		// Without the version, a warning says which version is needed.
-		if stopped := v.mayUse(ctx, name.who()); stopped == nil {
-			if cluster, err := v.Capabilities.Capabilities(ctx, wish.Target); err == nil {
+		if stopped := s.mayUse(ctx, identity.Who()); stopped == nil {
+			if cluster, err := s.Capabilities.Capabilities(ctx, desired.Target); err == nil {
 				renderer.Bundle.KubeVersion = cluster.Version
 			}
 		}
 	case packed.Chart:
-		if stopped := v.mayUse(ctx, name.who()); stopped != nil {
+		if stopped := s.mayUse(ctx, identity.Who()); stopped != nil {
 			return nil, stopped
 		}
-		cluster, err := v.Capabilities.Capabilities(ctx, wish.Target)
+		cluster, err := s.Capabilities.Capabilities(ctx, desired.Target)
 		if err != nil {
 			return nil, retry(status.Failed, fmt.Errorf("reading what the cluster serves, for the chart: %w", err))
 		}
-		renderer.Chart = chart.Options{Release: wish.Name, Namespace: wish.Namespace, Cluster: cluster}
-		if len(wish.Config) > 0 {
-			if err := json.Unmarshal(wish.Config, &renderer.Chart.Values); err != nil {
+		renderer.Chart = chart.Options{Release: desired.Name, Namespace: desired.Namespace, Cluster: cluster}
+		if len(desired.Config) > 0 {
+			if err := json.Unmarshal(desired.Config, &renderer.Chart.Values); err != nil {
 				return nil, stop(status.InvalidConfiguration, fmt.Sprintf("spec.config.inline must be an object with the values of the chart: %s", err), "")
 			}
 		}
 	case packed.Manifests:
-		if len(wish.Config) > 0 {
+		if len(desired.Config) > 0 {
 			return nil, stop(status.InvalidConfiguration, "spec.config has no effect on plain manifests", "")
 		}
 	}
@@ -165,11 +166,11 @@ func (v *visit) renderAs(ctx context.Context, name name, wish *wish, format pack
 	case errors.As(err, &unknown):
 		return nil, retry(status.Failed, fmt.Errorf("image %s: %w", pulled.Reference, err))
 	case errors.As(err, &configuration):
-		return nil, stop(status.InvalidConfiguration, configuration.InWordsOfOLM(), configuring(wish, configuration))
+		return nil, stop(status.InvalidConfiguration, configuration.InWordsOfOLM(), configuring(desired, configuration))
 	case err != nil:
 		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s", pulled.Reference, err), "")
 	}
-	if stopped := wish.check(rendered, pulled.Reference); stopped != nil {
+	if stopped := desired.check(rendered, pulled.Reference); stopped != nil {
 		return nil, stopped
 	}
 	return &content{Rendered: rendered, reference: pulled.Reference}, nil
@@ -177,8 +178,8 @@ func (v *visit) renderAs(ctx context.Context, name name, wish *wish, format pack
 
 // configuring says what is wrong with the configuration of a bundle, and how it is set right where
 // only the namespace to watch is wrong.
-func configuring(wish *wish, wrong *config.Errors) string {
-	watch := wish.Namespace
+func configuring(desired *desired, wrong *config.Errors) string {
+	watch := desired.Namespace
 	switch {
 	case wrong.Modes.AllNamespaces || len(wrong.List) != 1 || wrong.List[0].Path != "watchNamespace":
 		return wrong.Error()
@@ -186,28 +187,28 @@ func configuring(wish *wish, wrong *config.Errors) string {
 		watch = "NAMESPACE"
 	}
 	return fmt.Sprintf(`%s; name the namespace that the operator watches: kubectl patch clusterextension %s --type=merge -p '{"spec":{"config":{"configType":"Inline","inline":{"watchNamespace":%q}}}}'`,
-		wrong.Error(), wish.Name, watch)
+		wrong.Error(), desired.Name, watch)
 }
 
 // check compares what an image has with what the catalog says of it.
-func (w *wish) check(rendered source.Rendered, reference string) *halt {
+func (d *desired) check(rendered source.Rendered, reference string) *maker.Outcome {
 	switch {
-	case w.bundle == nil || rendered.Package == "":
-	case rendered.Package != w.pkg:
-		return stop(status.Unsupported, fmt.Sprintf("image %s is package %s, and catalog %s says that it is package %s", reference, rendered.Package, w.bundle.Catalog, w.pkg), "")
-	case rendered.Version != w.bundle.Version:
-		return stop(status.Unsupported, fmt.Sprintf("image %s is version %s, and catalog %s says that it is version %s", reference, rendered.Version, w.bundle.Catalog, w.bundle.Version), "")
+	case d.bundle == nil || rendered.Package == "":
+	case rendered.Package != d.pkg:
+		return stop(status.Unsupported, fmt.Sprintf("image %s is package %s, and catalog %s says that it is package %s", reference, rendered.Package, d.bundle.Catalog, d.pkg), "")
+	case rendered.Version != d.bundle.Version:
+		return stop(status.Unsupported, fmt.Sprintf("image %s is version %s, and catalog %s says that it is version %s", reference, rendered.Version, d.bundle.Catalog, d.bundle.Version), "")
 	}
 	return nil
 }
 
 // digests are those that the objects have in a revision.
-func (v *visit) digests(phases []source.Phase) ([]phaseRefs, error) {
+func (s *scope) digests(phases []source.Phase) ([]phaseRefs, error) {
 	out := make([]phaseRefs, 0, len(phases))
 	for _, phase := range phases {
 		refs := phaseRefs{name: phase.Name}
 		for _, object := range phase.Objects {
-			sealed, err := v.Digester.FromJSON(object.JSON)
+			sealed, err := s.Digester.FromJSON(object.JSON)
 			if err != nil {
 				return nil, err
 			}
@@ -251,8 +252,8 @@ func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 
 // yieldsAs is whether a revision leaves the fields to other managers that are asked for. That of a
 // revision does not change.
-func yieldsAs(revision *olmv1alpha1.ClusterExtensionRevision, wish *wish) bool {
-	return apiequality.Semantic.DeepEqual(revision.Spec.Yield, wish.Yield)
+func yieldsAs(revision *olmv1alpha1.ClusterExtensionRevision, desired *desired) bool {
+	return apiequality.Semantic.DeepEqual(revision.Spec.Yield, desired.Yield)
 }
 
 // renderings are what was made last for some extensions: those whose revision is refused again

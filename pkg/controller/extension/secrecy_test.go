@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -87,11 +88,12 @@ func TestNobodysRevision(t *testing.T) {
 	revision := &olmv1alpha1.ClusterExtensionRevision{}
 	revision.Name = "lamp-1"
 	p.put(revision)
-	v := &visit{Controller: &Controller{Options: Options{Key: p.key, Clock: p.clock, Own: writer{p, "penstock"}}}, object: object, extension: e,
-		revisions: []olmv1alpha1.ClusterExtensionRevision{*revision}}
+	s := &scope{Controller: &Controller{Options: Options{Key: p.key, Clock: p.clock}}, object: object, extension: e,
+		Chain: maker.Chain{Store: maker.Store{Own: writer{p, "penstock"}}, Rules: rules(), Revisions: []olmv1alpha1.ClusterExtensionRevision{*revision}}}
 	before := p.version
-	if stopped := v.keep(t.Context(), revision, &wish{pinned: "x", bundle: &status.Bundle{Version: "9.9.9"}}); stopped.Result != status.Settled || p.version != before {
-		t.Errorf("%s after %d writes: %v", stopped.Result, p.version-before, p.revisions["lamp-1"].Annotations)
+	writer := s.writer(&desired{pinned: "x", bundle: &status.Bundle{Version: "9.9.9"}})
+	if stopped := writer.Keep(t.Context(), revision, nil); resultOf(stopped) != status.Settled || p.version != before {
+		t.Errorf("%s after %d writes: %v", resultOf(stopped), p.version-before, p.revisions["lamp-1"].Annotations)
 	}
 }
 
@@ -111,16 +113,16 @@ func TestTargetUnread(t *testing.T) {
 	for name, tc := range map[string]struct {
 		annotated, usual string
 		lacks            []string
-		name             name
+		identity         maker.Identity
 		read             []string
 	}{
-		"Annotated":   {"other", "", []string{"use", "bypass"}, name{as: alice, author: alice}, nil},
-		"Proposal":    {"other", "", []string{"use", "bypass"}, name{author: alice}, nil},
-		"OfTheServer": {"", "usual", []string{"use", "bypass"}, name{as: alice, author: alice}, nil},
-		"MayUse":      {"other", "", []string{"bypass"}, name{as: alice, author: alice}, []string{"other"}},
-		"MayPropose":  {"other", "", []string{"bypass"}, name{author: alice}, []string{"other"}},
-		"MayBypass":   {"other", "", []string{"use"}, name{as: alice, author: alice}, []string{"other"}},
-		"Host":        {"", "", []string{"use", "bypass"}, name{as: alice, author: alice}, []string{""}},
+		"Annotated":   {"other", "", []string{"use", "bypass"}, maker.Identity{As: alice, Author: alice}, nil},
+		"Proposal":    {"other", "", []string{"use", "bypass"}, maker.Identity{Author: alice}, nil},
+		"OfTheServer": {"", "usual", []string{"use", "bypass"}, maker.Identity{As: alice, Author: alice}, nil},
+		"MayUse":      {"other", "", []string{"bypass"}, maker.Identity{As: alice, Author: alice}, []string{"other"}},
+		"MayPropose":  {"other", "", []string{"bypass"}, maker.Identity{Author: alice}, []string{"other"}},
+		"MayBypass":   {"other", "", []string{"use"}, maker.Identity{As: alice, Author: alice}, []string{"other"}},
+		"Host":        {"", "", []string{"use", "bypass"}, maker.Identity{As: alice, Author: alice}, []string{""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t)
@@ -130,14 +132,14 @@ func TestTargetUnread(t *testing.T) {
 			if tc.annotated != "" {
 				e.Annotations[extension.TargetAnnotation] = tc.annotated
 			}
-			v := &visit{Controller: &Controller{Options: Options{Rights: p, Definitions: read, Target: tc.usual}}, extension: e}
-			stopped := v.judge(t.Context(), tc.name, &content{Rendered: source.Rendered{Phases: definition}})
+			s := &scope{Controller: &Controller{Options: Options{Rights: p, Definitions: read, Target: tc.usual}}, extension: e}
+			stopped := s.judge(t.Context(), tc.identity, &content{Rendered: source.Rendered{Phases: definition}})
 			if stopped == nil {
 				t.Fatal("what cannot be read is taken for safe")
 			}
 			told := strings.Contains(stopped.Message, "what the other cluster says")
-			if !slices.Equal(read.targets, tc.read) || told != (tc.read != nil) || (stopped.Result == status.Denied) == told {
-				t.Errorf("it is read of %q, and %s: %s", read.targets, stopped.Result, stopped.Message)
+			if !slices.Equal(read.targets, tc.read) || told != (tc.read != nil) || (resultOf(stopped) == status.Denied) == told {
+				t.Errorf("it is read of %q, and %s: %s", read.targets, resultOf(stopped), stopped.Message)
 			}
 		})
 	}

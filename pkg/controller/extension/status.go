@@ -9,48 +9,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 )
 
 // writeStatus says what came of a pass, when that is not what is said already. The write is
 // refused when the object has changed meanwhile: its watch brings another pass.
-func (v *visit) writeStatus(ctx context.Context, outcome status.Outcome) error {
-	next := status.Of(v.facts(outcome))
-	if v.byHelm {
+func (s *scope) writeStatus(ctx context.Context, outcome *maker.Outcome) error {
+	next := status.Of(s.facts(outcome))
+	if s.byHelm {
 		next.ActiveRevisions = nil // a release has no revisions that can be read there
 	}
-	if status.Same(v.extension.Status, next) {
+	if status.Same(s.extension.Status, next) {
 		return nil
 	}
-	changed, err := extension.WithStatus(v.object, next)
+	changed, err := extension.WithStatus(s.object, next)
 	if err != nil {
 		return err
 	}
-	_, err = v.Extensions.Resource(extension.Resource).UpdateStatus(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
+	_, err = s.Extensions.Resource(extension.Resource).UpdateStatus(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("writing the status of ClusterExtension %s: %w", v.extension.Name, err)
+		return fmt.Errorf("writing the status of ClusterExtension %s: %w", s.extension.Name, err)
 	}
-	for _, one := range status.Events(v.extension.Status, next) {
+	for _, one := range status.Events(s.extension.Status, next) {
 		kind := corev1.EventTypeNormal
 		if one.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		v.Events.Event(v.object, kind, one.Reason, one.Note)
+		s.Events.Event(s.object, kind, one.Reason, one.Note)
 	}
 	return nil
 }
 
 // facts are what status tells.
-func (v *visit) facts(outcome status.Outcome) status.Facts {
-	facts := status.Facts{Extension: v.extension, Outcome: outcome, Now: v.Clock.Now()}
-	for i := range v.revisions {
-		facts.Revisions = append(facts.Revisions, &v.revisions[i])
+func (s *scope) facts(outcome *maker.Outcome) status.Facts {
+	facts := status.Facts{Extension: s.extension, Now: s.Clock.Now()}
+	facts.Outcome = status.Outcome{Result: resultOf(outcome), Message: outcome.Message, Why: outcome.Why, Bundle: s.resolved}
+	if facts.Outcome.Result == status.Settled {
+		facts.Outcome.Message = ""
 	}
-	if u := v.upgrades; u != nil {
+	for i := range s.Revisions {
+		facts.Revisions = append(facts.Revisions, &s.Revisions[i])
+	}
+	if u := s.upgrades; u != nil {
 		facts.Upgrades = &status.Upgrades{Newest: u.Newest}
 		if u.Comes() {
 			facts.Upgrades.Allowed = u.Allowed
@@ -59,37 +64,37 @@ func (v *visit) facts(outcome status.Outcome) status.Facts {
 			facts.Upgrades.Blocked = append(facts.Upgrades.Blocked, status.BlockedVersion{Version: one.Version, Why: one.Why})
 		}
 	}
-	if v.answer != nil {
-		facts.Deprecations = v.deprecations()
+	if s.answer != nil {
+		facts.Deprecations = s.deprecations()
 	}
 	return facts
 }
 
 // deprecations are those of the catalog that won.
-func (v *visit) deprecations() *status.Deprecations {
+func (s *scope) deprecations() *status.Deprecations {
 	out := &status.Deprecations{}
 	add := func(to *[]string, one *fbc.Deprecation) {
 		if one != nil {
 			*to = append(*to, one.Message)
 		}
 	}
-	said := v.answer.Deprecation
+	said := s.answer.Deprecation
 	add(&out.Package, said.Package)
 	for i := range said.Channels {
 		add(&out.Channels, &said.Channels[i])
 	}
-	if name, _ := v.installedBundle(); name != "" {
-		out.Installed = v.deprecationsOf(name)
+	if name, _ := s.installedBundle(); name != "" {
+		out.Installed = s.deprecationsOf(name)
 	}
 	return out
 }
 
 // deprecationsOf are those of a bundle in the catalog that won, which may be another bundle
 // than the one that was resolved.
-func (v *visit) deprecationsOf(bundle string) []string {
+func (s *scope) deprecationsOf(bundle string) []string {
 	var messages []string
-	for _, one := range v.catalogs.ForResolver(v.extension.Spec.Source.Catalog.PackageName) {
-		if one.Name != v.answer.Catalog || one.Config == nil {
+	for _, one := range s.catalogs.ForResolver(s.extension.Spec.Source.Catalog.PackageName) {
+		if one.Name != s.answer.Catalog || one.Config == nil {
 			continue
 		}
 		for _, all := range one.Config.Deprecations {

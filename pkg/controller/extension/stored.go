@@ -14,12 +14,12 @@ type Stored interface {
 
 // hasRelease is whether the extension has a release that the engine has not taken over, of which
 // nobody is asked. Known is false as long as that is not known.
-func (v *visit) hasRelease() (has, known bool) {
-	if v.Stored == nil {
+func (s *scope) hasRelease() (has, known bool) {
+	if s.Stored == nil {
 		return false, false
 	}
-	all, err := v.Stored.Releases()
-	return all[v.extension.Name], err == nil
+	all, err := s.Stored.Releases()
+	return all[s.extension.Name], err == nil
 }
 
 // addStored asks for a pass over each extension with a release that the engine has not taken over.

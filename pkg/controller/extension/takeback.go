@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -35,15 +35,15 @@ const (
 // takeBack makes the next revision of what Helm has applied, and is nil when there is no such
 // thing, or when it was taken back. The release is asked for only when there are no revisions,
 // or when the newest one was handed to Helm.
-func (v *visit) takeBack(ctx context.Context) *halt {
-	live := v.live()
+func (s *scope) takeBack(ctx context.Context) *maker.Outcome {
+	live := s.live()
 	if len(live) > 0 && !isHanded(live[0]) {
-		return v.finish(ctx, live[0])
+		return s.finish(ctx, live[0])
 	}
-	if has, known := v.hasRelease(); len(live) == 0 && known && !has {
+	if has, known := s.hasRelease(); len(live) == 0 && known && !has {
 		return nil
 	}
-	history, stopped := v.history(ctx)
+	history, stopped := s.history(ctx)
 	if stopped != nil {
 		return stopped
 	}
@@ -57,21 +57,21 @@ func (v *visit) takeBack(ctx context.Context) *halt {
 	case chosen == nil:
 		return nil
 	}
-	return v.adopt(ctx, chosen)
+	return s.adopt(ctx, chosen)
 }
 
 // adopt makes a revision of one of a release, in the name of this process: its objects are in
 // the cluster, and whoever brought them was judged then. It takes them over from anybody, so it
 // has none that belong to somebody else.
-func (v *visit) adopt(ctx context.Context, one *helmapplier.Revision) *halt {
-	if stopped := v.isCurrent(ctx); stopped != nil {
+func (s *scope) adopt(ctx context.Context, one *helmapplier.Revision) *maker.Outcome {
+	if stopped := s.Unchanged(ctx); stopped != nil {
 		return stopped
 	}
 	objects, err := objectsOf(one)
 	if err != nil {
 		return blocked(fmt.Sprintf("revision %d of its Helm release: %s", one.Version, err), "")
 	}
-	taken, left, stopped := v.sort(ctx, objects)
+	taken, left, stopped := s.sort(ctx, objects)
 	if stopped != nil {
 		return stopped
 	}
@@ -79,19 +79,19 @@ func (v *visit) adopt(ctx context.Context, one *helmapplier.Revision) *halt {
 	if err != nil {
 		return blocked(fmt.Sprintf("revision %d of its Helm release: %s", one.Version, err), "")
 	}
-	head, _, err := v.Heads.Get(ctx, v.extension.Name)
-	if err != nil {
-		return retry(status.Failed, fmt.Errorf("reading which number the next revision of %s has: %w", v.extension.Name, err))
+	revision, stopped := s.Next(ctx, phases)
+	if stopped != nil {
+		return stopped
 	}
-	revision := v.adopted(head.Next(), one, phases, left)
-	if _, err := v.Own.Create(ctx, revision, metav1.CreateOptions{FieldManager: FieldManager}); err != nil {
-		return v.refused(revision.Name, name{}, err)
+	s.describeAdopted(revision, one, left)
+	if stopped := s.Create(ctx, nil, revision); stopped != nil {
+		return stopped
 	}
-	return &halt{Outcome: status.Outcome{Result: status.Pending}, quiet: true} // the watch brings it
+	return awaited()
 }
 
-// adopted is the revision of one of a release.
-func (v *visit) adopted(number int64, one *helmapplier.Revision, phases []source.Phase, left []manifest.ID) *olmv1alpha1.ClusterExtensionRevision {
+// describeAdopted says in the next revision which one of a release it is made of.
+func (s *scope) describeAdopted(revision *olmv1alpha1.ClusterExtensionRevision, one *helmapplier.Revision, left []manifest.ID) {
 	annotations := maps.Clone(one.Labels)
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -108,31 +108,14 @@ func (v *visit) adopted(number int64, one *helmapplier.Revision, phases []source
 		// Nobody knows how much of it is there: what is asked for comes next.
 		delete(annotations, extension.MadeOfAnnotation)
 	}
-	annotations[olmv1alpha1.AdoptedReleaseAnnotation] = v.releaseName(one.Version)
+	annotations[olmv1alpha1.AdoptedReleaseAnnotation] = s.releaseName(one.Version)
 	annotations[olmv1alpha1.ChangeCauseAnnotation] = cause
-	revision := &olmv1alpha1.ClusterExtensionRevision{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        olm.RevisionName(v.extension.Name, number),
-			Labels:      map[string]string{ownerKindLabel: extension.Kind.Kind, ownerNameLabel: v.extension.Name},
-			Annotations: annotations, OwnerReferences: []metav1.OwnerReference{v.owner()},
-		},
-		Spec: olmv1alpha1.ClusterExtensionRevisionSpec{
-			LifecycleState: olmv1alpha1.LifecycleStateActive, Revision: number,
-			CollisionProtection: olmv1alpha1.CollisionProtectionNone, AdoptedTeardownPolicy: olmv1alpha1.TeardownPolicyDelete,
-		},
-	}
-	settingsOf(v.extension).into(&revision.Spec)
-	if value := v.extension.Annotations[extension.YieldAnnotation]; value != "" {
+	s.own(revision)
+	revision.Annotations = annotations
+	revision.Spec.CollisionProtection, revision.Spec.AdoptedTeardownPolicy = olmv1alpha1.CollisionProtectionNone, olmv1alpha1.TeardownPolicyDelete
+	if value := s.extension.Annotations[extension.YieldAnnotation]; value != "" {
 		revision.Spec.Yield, _ = extension.ParseYield(value) // the next pass reports what cannot be read
 	}
-	for _, phase := range phases {
-		rendered := olmv1alpha1.RevisionPhase{Name: phase.Name}
-		for _, object := range phase.Objects {
-			rendered.Objects = append(rendered.Objects, olmv1alpha1.RevisionObject{Object: &olmv1alpha1.Manifest{Raw: object.JSON}})
-		}
-		revision.Spec.Phases = append(revision.Spec.Phases, rendered)
-	}
-	return revision
 }
 
 // objectsOf are the objects of a release, without the labels that OLM's appliers add: so they
@@ -165,7 +148,7 @@ func objectsOf(one *helmapplier.Revision) ([]manifest.Object, error) {
 
 // sort tells the objects that are taken over from those whose kind is gone, which cannot be
 // there. It stops when one of them belongs to somebody else.
-func (v *visit) sort(ctx context.Context, objects []manifest.Object) (taken []manifest.Object, left []manifest.ID, stopped *halt) {
+func (s *scope) sort(ctx context.Context, objects []manifest.Object) (taken []manifest.Object, left []manifest.ID, stopped *maker.Outcome) {
 	defined := map[string]bool{}
 	for _, object := range objects {
 		if !object.IsDefinition() {
@@ -178,7 +161,7 @@ func (v *visit) sort(ctx context.Context, objects []manifest.Object) (taken []ma
 		defined[kind.String()] = true
 	}
 	for _, object := range objects {
-		live, served, err := v.Objects.Metadata(ctx, object.Ref)
+		live, served, err := s.Objects.Metadata(ctx, object.Ref)
 		switch {
 		case err != nil:
 			return nil, nil, retry(status.Failed, fmt.Errorf("looking at the objects of its Helm release: %w", err))
@@ -186,7 +169,7 @@ func (v *visit) sort(ctx context.Context, objects []manifest.Object) (taken []ma
 			left = append(left, object.ID)
 			continue
 		case live != nil:
-			if owner := v.foreign(live); owner != "" {
+			if owner := s.foreign(live); owner != "" {
 				return nil, nil, blocked(fmt.Sprintf("%s is in its Helm release, and %s: neither of the two takes it from the other", object.ID, owner),
 					"remove the object from one of the two")
 			}
@@ -197,15 +180,15 @@ func (v *visit) sort(ctx context.Context, objects []manifest.Object) (taken []ma
 }
 
 // foreign says in words whose an object is, empty for nobody's and ours.
-func (v *visit) foreign(live *metav1.PartialObjectMetadata) string {
-	if chain := live.Labels[olmv1alpha1.ChainLabel]; chain != "" && chain != v.extension.Name {
+func (s *scope) foreign(live *metav1.PartialObjectMetadata) string {
+	if chain := live.Labels[olmv1alpha1.ChainLabel]; chain != "" && chain != s.extension.Name {
 		return fmt.Sprintf("belongs to the extension %s", chain)
 	}
-	if owner := metav1.GetControllerOf(live); owner != nil && owner.UID != v.extension.UID {
+	if owner := metav1.GetControllerOf(live); owner != nil && owner.UID != s.extension.UID {
 		return fmt.Sprintf("is controlled by %s %s", owner.Kind, owner.Name)
 	}
 	release, namespace := live.Annotations[helm.NameAnnotation], live.Annotations[helm.NamespaceAnnotation]
-	if release != "" && (release != v.extension.Name || namespace != v.extension.Spec.Namespace) {
+	if release != "" && (release != s.extension.Name || namespace != s.extension.Spec.Namespace) {
 		return fmt.Sprintf("belongs to the Helm release %s/%s", namespace, release)
 	}
 	return ""
@@ -219,29 +202,29 @@ func (v *visit) foreign(live *metav1.PartialObjectMetadata) string {
 //  2. When the newest one is an upgrade, and not itself made of a release, the Secrets go,
 //     unless they are to be kept.
 //  3. A release that no revision came of, nor was handed to, is removed.
-func (v *visit) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *halt {
-	if !hasSucceeded(newest) {
+func (s *scope) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision) *maker.Outcome {
+	if !maker.HasSucceeded(newest) {
 		return nil
 	}
 	ended := true
-	for i := range v.revisions {
-		one := &v.revisions[i]
+	for i := range s.Revisions {
+		one := &s.Revisions[i]
 		if one.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" || one.DeletionTimestamp != nil {
 			continue
 		}
-		var stopped *halt
+		var stopped *maker.Outcome
 		switch one.Annotations[olmv1alpha1.ReleaseSecretsAnnotation] {
 		case "":
-			stopped = v.supersede(ctx, one)
+			stopped = s.supersede(ctx, one)
 		case secretsKept:
-			stopped, ended = v.discard(ctx, one, newest), false
+			stopped, ended = s.discard(ctx, one, newest), false
 		}
 		if stopped != nil {
 			return stopped
 		}
 	}
 	if ended {
-		return v.clear(ctx)
+		return s.clear(ctx)
 	}
 	return nil
 }
@@ -249,19 +232,19 @@ func (v *visit) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtension
 // clear is the last step of finish. The process died, or did not lead any more, after it had
 // recorded the release and before it had handed a revision over. What it says was there once; it
 // is never adopted. One that somebody else has stored is left as it is.
-func (v *visit) clear(ctx context.Context) *halt {
-	if has, known := v.hasRelease(); !known || !has {
+func (s *scope) clear(ctx context.Context) *maker.Outcome {
+	if has, known := s.hasRelease(); !known || !has {
 		return nil
 	}
-	history, stopped := v.history(ctx)
+	history, stopped := s.history(ctx)
 	if stopped != nil || len(history) == 0 || history[0].Labels[ofNote] == "" {
 		return nil // what is somebody else's keeps nobody from anything here
 	}
 	var err error
-	if v.KeepReleases {
-		err = v.Releases.Supersede(ctx, v.extension.Name)
+	if s.KeepReleases {
+		err = s.Releases.Supersede(ctx, s.extension.Name)
 	} else {
-		err = v.Releases.Delete(ctx, v.extension.Name)
+		err = s.Releases.Delete(ctx, s.extension.Name)
 	}
 	if err != nil {
 		return retry(status.Failed, fmt.Errorf("removing a Helm release that nothing was handed to: %w", err))
@@ -270,33 +253,33 @@ func (v *visit) clear(ctx context.Context) *halt {
 }
 
 // supersede is the first step of finish.
-func (v *visit) supersede(ctx context.Context, one *olmv1alpha1.ClusterExtensionRevision) *halt {
-	if stopped := v.disown(ctx, one); stopped != nil {
+func (s *scope) supersede(ctx context.Context, one *olmv1alpha1.ClusterExtensionRevision) *maker.Outcome {
+	if stopped := s.disown(ctx, one); stopped != nil {
 		return stopped
 	}
-	if err := v.Releases.Supersede(ctx, v.extension.Name); err != nil {
+	if err := s.Releases.Supersede(ctx, s.extension.Name); err != nil {
 		return retry(status.Failed, fmt.Errorf("labelling the Helm release that %s was made of: %w", one.Name, err))
 	}
-	return v.annotate(ctx, one, map[string]any{olmv1alpha1.ReleaseSecretsAnnotation: secretsKept})
+	return s.annotate(ctx, one, map[string]any{olmv1alpha1.ReleaseSecretsAnnotation: secretsKept})
 }
 
 // discard is the second step of finish.
-func (v *visit) discard(ctx context.Context, one, newest *olmv1alpha1.ClusterExtensionRevision) *halt {
-	if v.KeepReleases || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != "" {
+func (s *scope) discard(ctx context.Context, one, newest *olmv1alpha1.ClusterExtensionRevision) *maker.Outcome {
+	if s.KeepReleases || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != "" {
 		return nil
 	}
-	if err := v.Releases.Delete(ctx, v.extension.Name); err != nil {
+	if err := s.Releases.Delete(ctx, s.extension.Name); err != nil {
 		return retry(status.Failed, fmt.Errorf("removing the Helm release that %s was made of: %w", one.Name, err))
 	}
-	return v.annotate(ctx, one, map[string]any{olmv1alpha1.ReleaseSecretsAnnotation: secretsRemoved})
+	return s.annotate(ctx, one, map[string]any{olmv1alpha1.ReleaseSecretsAnnotation: secretsRemoved})
 }
 
 // disown removes the extension from the owners of the objects of a revision.
-func (v *visit) disown(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) *halt {
+func (s *scope) disown(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) *maker.Outcome {
 	for _, ref := range references.Of(revision) {
-		live, _, err := v.Objects.Metadata(ctx, ref)
+		live, _, err := s.Objects.Metadata(ctx, ref)
 		if err == nil && live != nil {
-			err = v.Objects.Disown(ctx, ref, live, v.owner())
+			err = s.Objects.Disown(ctx, ref, live, s.owner())
 		}
 		if err != nil {
 			return retry(status.Failed, fmt.Errorf("removing the extension from the owners of %s: %w", ref.ID, err))

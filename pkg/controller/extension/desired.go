@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -23,15 +23,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 	"github.com/penstock-project/penstock/pkg/source/packed"
-	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
 // madeOfVersion changes when the same image and configuration become other objects. Then
 // every extension gets another look at its image, and those whose content differs a revision.
 const madeOfVersion = 1
 
-// wish is what the newest revision of an extension should be made of.
-type wish struct {
+// desired is what the newest revision of an extension should be made of.
+type desired struct {
 	// ref is the reference of an image, as the catalog or the spec has it, and format what is
 	// allowed in it; several when there are.
 	ref     string
@@ -53,7 +52,7 @@ type wish struct {
 }
 
 // digest is the same as long as the content of the revision would be.
-func (w *wish) digest() string {
+func (d *desired) digest() string {
 	content, err := json.Marshal(struct {
 		Version                 int
 		Ref                     string
@@ -64,7 +63,7 @@ func (w *wish) digest() string {
 		// Revisions of before have no word of these.
 		Accept bool                    `json:",omitempty"`
 		Yield  []olmv1alpha1.YieldRule `json:",omitempty"`
-	}{madeOfVersion, w.ref, w.Name, w.Namespace, w.Target, w.Collision, w.Config, w.Certificates, w.Accept, w.Yield})
+	}{madeOfVersion, d.ref, d.Name, d.Namespace, d.Target, d.Collision, d.Config, d.Certificates, d.Accept, d.Yield})
 	if err != nil {
 		return "" // no JSON in the spec: rendering says so
 	}
@@ -72,9 +71,12 @@ func (w *wish) digest() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// of is a wish about what was pulled.
-func (w *wish) of(content *content) *wish {
-	pulled := *w
+// of is what is desired, with what is known of the content; nil is nothing more.
+func (d *desired) of(content *content) *desired {
+	if content == nil {
+		return d
+	}
+	pulled := *d
 	pulled.pinned = content.reference
 	if pulled.bundle == nil {
 		pulled.bundle = &status.Bundle{Name: cmp.Or(content.Package, content.reference), Version: content.Version}
@@ -85,25 +87,25 @@ func (w *wish) of(content *content) *wish {
 
 // choose finds out which image is wanted. It returns both when there is no catalog, and the
 // extension was written since: what is installed can have other settings.
-func (v *visit) choose() (*wish, *halt) {
-	e := v.extension
-	w := &wish{
+func (s *scope) choose() (*desired, *maker.Outcome) {
+	e := s.extension
+	d := &desired{
 		Name: e.Name, Namespace: e.Spec.Namespace, Target: e.Annotations[extension.TargetAnnotation],
 		Collision:    olmv1alpha1.CollisionProtection(cmp.Or(e.Annotations[extension.CollisionProtectionAnnotation], string(olmv1alpha1.CollisionProtectionPrevent))),
-		Certificates: v.Certificates, Accept: e.Annotations[extension.AcceptRequirementsAnnotation] == "true",
+		Certificates: s.Certificates, Accept: e.Annotations[extension.AcceptRequirementsAnnotation] == "true",
 	}
 	if value := e.Annotations[extension.YieldAnnotation]; value != "" {
 		// A mistake in the annotation must not take fields from other managers.
 		var err error
-		if w.Yield, err = extension.ParseYield(value); err != nil {
+		if d.Yield, err = extension.ParseYield(value); err != nil {
 			return nil, stop(status.Invalid, fmt.Sprintf("annotation %s: %s", extension.YieldAnnotation, err), "")
 		}
 	}
 	if e.Spec.Config != nil {
-		w.Config = e.Spec.Config.Inline
+		d.Config = e.Spec.Config.Inline
 	}
 	source := e.Spec.Source
-	lost := func(field string) *halt {
+	lost := func(field string) *maker.Outcome {
 		return stop(status.Invalid, fmt.Sprintf("spec.source.sourceType is %s, and spec.source.%s is missing: the CustomResourceDefinition %s in this cluster perhaps does not have that field. The installed version stays",
 			source.SourceType, field, definitionName()), "")
 	}
@@ -112,66 +114,66 @@ func (v *visit) choose() (*wish, *halt) {
 		if source.Catalog == nil {
 			return nil, lost("catalog")
 		}
-		return v.chooseBundle(w)
+		return s.chooseBundle(d)
 	case extension.SourceImage:
 		if source.Image == nil || source.Image.Ref == "" {
 			return nil, lost("image")
 		}
-		w.ref, w.formats = source.Image.Ref, []packed.Format{packed.Bundle, packed.Manifests}
+		d.ref, d.formats = source.Image.Ref, []packed.Format{packed.Bundle, packed.Manifests}
 	case extension.SourceChart:
 		if source.Chart == nil || source.Chart.Ref == "" {
 			return nil, lost("chart")
 		}
-		w.ref, w.formats = source.Chart.Ref, []packed.Format{packed.Chart}
+		d.ref, d.formats = source.Chart.Ref, []packed.Format{packed.Chart}
 	default:
 		return nil, stop(status.Invalid, fmt.Sprintf("spec.source.sourceType is %q, must be %s, %s or %s", source.SourceType, extension.SourceCatalog, extension.SourceImage, extension.SourceChart), "")
 	}
-	return w, nil
+	return d, nil
 }
 
 // chooseBundle asks the catalogs.
-func (v *visit) chooseBundle(w *wish) (*wish, *halt) {
-	if !v.catalogs.Complete() {
+func (s *scope) chooseBundle(d *desired) (*desired, *maker.Outcome) {
+	if !s.catalogs.Complete() {
 		return nil, stop(status.Pending, "the catalogs are not known yet", "")
 	}
-	source := v.extension.Spec.Source.Catalog
-	request, catalogs := v.request(), v.catalogs.ForResolver(source.PackageName)
+	source := s.extension.Spec.Source.Catalog
+	request, catalogs := s.request(), s.catalogs.ForResolver(source.PackageName)
 	if known, err := upgrades.Of(request, catalogs); err == nil {
-		v.upgrades = known
+		s.upgrades = known
 	}
-	began := v.Clock.Now()
+	began := s.Clock.Now()
 	answer, err := resolve.Resolve(request, catalogs)
-	v.measured.Resolved(v.Clock.Since(began), err)
+	s.measured.Resolved(s.Clock.Since(began), err)
 	if err != nil {
-		stopped := v.unresolved(err, catalogs)
-		if stopped.Result == status.NoCatalog {
-			return v.wroteSince(w), stopped
+		stopped := s.unresolved(err, catalogs)
+		if resultOf(stopped) == status.NoCatalog {
+			return s.wroteSince(d), stopped
 		}
 		return nil, stopped
 	}
 	if answer.Bundle.Image == "" {
 		return nil, stop(status.Unresolved, fmt.Sprintf("catalog %s: bundle %s names no image", answer.Catalog, answer.Bundle.Name), "")
 	}
-	v.answer = answer
-	w.ref, w.formats, w.pkg = answer.Bundle.Image, []packed.Format{packed.Bundle}, source.PackageName
-	w.bundle = &status.Bundle{Name: answer.Bundle.Name, Version: answer.Version.String(), Catalog: answer.Catalog, Channel: answer.Channel}
-	return w, nil
+	s.answer = answer
+	d.ref, d.formats, d.pkg = answer.Bundle.Image, []packed.Format{packed.Bundle}, source.PackageName
+	d.bundle = &status.Bundle{Name: answer.Bundle.Name, Version: answer.Version.String(), Catalog: answer.Catalog, Channel: answer.Channel}
+	return d, nil
 }
 
 // request is what the extension asks the catalogs for.
-func (v *visit) request() resolve.Request {
+func (s *scope) request() resolve.Request {
 	var installed *resolve.Installed
-	if name, version := v.installedBundle(); name != "" {
+	if name, version := s.installedBundle(); name != "" {
 		installed = &resolve.Installed{Name: name, Version: version}
 	}
-	return upgrades.Request(*v.extension.Spec.Source.Catalog, v.extension.Annotations, installed)
+	return upgrades.Request(*s.extension.Spec.Source.Catalog, s.extension.Annotations, installed)
 }
 
 // installedBundle is the bundle of the package that is installed, "" for none: one of another
 // package has no successors in this one.
-func (v *visit) installedBundle() (name, version string) {
-	installed := v.installed()
-	if installed == nil || installed.Annotations[olmv1alpha1.PackageAnnotation] != v.extension.Spec.Source.Catalog.PackageName {
+func (s *scope) installedBundle() (name, version string) {
+	installed := s.installed()
+	if installed == nil || installed.Annotations[olmv1alpha1.PackageAnnotation] != s.extension.Spec.Source.Catalog.PackageName {
 		return "", ""
 	}
 	return installed.Annotations[olmv1alpha1.BundleAnnotation], installed.Annotations[olmv1alpha1.VersionAnnotation]
@@ -179,13 +181,13 @@ func (v *visit) installedBundle() (name, version string) {
 
 // unresolved is why the catalogs have no answer. Without any catalog, what is installed goes
 // on as it is, when it is what is asked for.
-func (v *visit) unresolved(err error, catalogs []resolve.Catalog) *halt {
+func (s *scope) unresolved(err error, catalogs []resolve.Catalog) *maker.Outcome {
 	asked := slices.DeleteFunc(slices.Clone(catalogs), func(one resolve.Catalog) bool {
-		return one.Unavailable || !selects(v.extension.Spec.Source.Catalog.Selector, one.Labels)
+		return one.Unavailable || !selects(s.extension.Spec.Source.Catalog.Selector, one.Labels)
 	})
-	_, installed := v.installedBundle()
+	_, installed := s.installedBundle()
 	if len(asked) == 0 && installed != "" {
-		wanted := v.extension.Spec.Source.Catalog.Version
+		wanted := s.extension.Spec.Source.Catalog.Version
 		if resolve.InRange(installed, wanted) {
 			return stop(status.NoCatalog, err.Error(), "")
 		}
@@ -204,7 +206,7 @@ func (v *visit) unresolved(err error, catalogs []resolve.Catalog) *halt {
 		return stop(status.Unresolved, none.Message, none.Reason)
 	}
 	if errors.As(err, new(*resolve.RequirementError)) {
-		return stop(status.Unresolved, err.Error(), "Penstock does not install dependencies: install what the bundle requires first, and accept its requirements: "+accepting(v.extension.Name))
+		return stop(status.Unresolved, err.Error(), "Penstock does not install dependencies: install what the bundle requires first, and accept its requirements: "+accepting(s.extension.Name))
 	}
 	return stop(status.Unresolved, err.Error(), "")
 }
@@ -214,21 +216,21 @@ func accepting(name string) string {
 	return fmt.Sprintf("kubectl annotate --overwrite clusterextension %s %s=true", name, extension.AcceptRequirementsAnnotation)
 }
 
-// wroteSince is a wish for the bundle that is installed, when it is what is asked for and
+// wroteSince desires the bundle that is installed, when it is what is asked for and
 // somebody wrote the extension since, and nil otherwise.
-func (v *visit) wroteSince(w *wish) *wish {
-	installed := v.installed()
-	_, version := v.installedBundle()
-	if version == "" || installed != v.newest() || v.isDecided(installed) || !resolve.InRange(version, v.extension.Spec.Source.Catalog.Version) {
+func (s *scope) wroteSince(d *desired) *desired {
+	installed := s.installed()
+	_, version := s.installedBundle()
+	if version == "" || installed != s.Newest() || s.isDecided(installed) || !resolve.InRange(version, s.extension.Spec.Source.Catalog.Version) {
 		return nil
 	}
 	has := installed.Annotations
-	if w.ref = has[olmv1alpha1.ReferenceAnnotation]; w.ref == "" {
+	if d.ref = has[olmv1alpha1.ReferenceAnnotation]; d.ref == "" {
 		return nil
 	}
-	w.formats, w.pkg = []packed.Format{packed.Bundle}, has[olmv1alpha1.PackageAnnotation]
-	w.bundle = &status.Bundle{Name: has[olmv1alpha1.BundleAnnotation], Version: version, Catalog: has[extension.CatalogAnnotation], Channel: has[extension.ChannelAnnotation]}
-	return w
+	d.formats, d.pkg = []packed.Format{packed.Bundle}, has[olmv1alpha1.PackageAnnotation]
+	d.bundle = &status.Bundle{Name: has[olmv1alpha1.BundleAnnotation], Version: version, Catalog: has[extension.CatalogAnnotation], Channel: has[extension.ChannelAnnotation]}
+	return d
 }
 
 func selects(selector *metav1.LabelSelector, of map[string]string) bool {
@@ -245,24 +247,20 @@ func selects(selector *metav1.LabelSelector, of map[string]string) bool {
 //     released.
 //  2. A rollout for this generation is on its way: it is not interrupted by what a catalog brings.
 //     Editing the spec does interrupt it.
-func (v *visit) mayAdvance(ctx context.Context) *halt {
-	newest := v.newest()
+func (s *scope) mayAdvance(ctx context.Context) *maker.Outcome {
+	newest := s.Newest()
 	if newest == nil {
 		return nil
 	}
-	if v.mayBeHeld(newest) {
-		head, found, err := v.Heads.Get(ctx, v.extension.Name)
-		if err != nil {
-			return retry(status.Failed, fmt.Errorf("finding out whether a rollback holds %s: %w", v.extension.Name, err))
-		}
-		if hold := holdBy(head, newest); found && hold != nil && (hold.OwnerGeneration == 0 || v.extension.Generation <= hold.OwnerGeneration) {
-			return stop(status.Held, held(olm.RevisionName(v.extension.Name, hold.Revision), hold.OwnerGeneration), "")
+	if s.mayBeHeld(newest) {
+		if stopped := s.Hold(ctx, newest, s.extension.Generation); stopped != nil {
+			return stopped
 		}
 	}
-	if isRollback(newest) {
+	if maker.IsRollback(newest) {
 		return nil
 	}
-	if !hasSucceeded(newest) && newest.Spec.LifecycleState == olmv1alpha1.LifecycleStateActive && v.isDecided(newest) {
+	if !maker.HasSucceeded(newest) && newest.Spec.LifecycleState == olmv1alpha1.LifecycleStateActive && s.isDecided(newest) {
 		return settled()
 	}
 	return nil
@@ -271,34 +269,15 @@ func (v *visit) mayAdvance(ctx context.Context) *halt {
 // mayBeHeld is whether a revision is a rollback, or may have the content of one: then the head
 // says whether that holds. What was handed to Helm, and what came back from it, is no rollback
 // itself.
-func (v *visit) mayBeHeld(newest *olmv1alpha1.ClusterExtensionRevision) bool {
-	return isRollback(newest) || v.byHelm || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != ""
-}
-
-// holdBy is the hold of a rollback, nil when there is none. The record of the rollback is
-// written a moment before its hold counts, and until then the head has that of an older one, if
-// any. What was never written holds nobody.
-func holdBy(head chain.Head, rollback *olmv1alpha1.ClusterExtensionRevision) *chain.Hold {
-	if pending := head.PendingHold; pending != nil && pending.UID == rollback.UID {
-		return pending
-	}
-	return head.Hold
-}
-
-// held says how long a rollback holds, and what helps.
-func held(name string, generation int64) string {
-	release := fmt.Sprintf("kubectl annotate cer %s %s=%s", name, olmv1alpha1.ReleaseHoldAnnotation, name)
-	if generation == 0 {
-		return fmt.Sprintf("%s is a rollback: no revision is made until the hold is released: %s", name, release)
-	}
-	return fmt.Sprintf("%s is a rollback: no revision is made until the generation is above %d, or until the hold is released: change the spec, or %s", name, generation, release)
+func (s *scope) mayBeHeld(newest *olmv1alpha1.ClusterExtensionRevision) bool {
+	return maker.IsRollback(newest) || s.byHelm || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != ""
 }
 
 // isDecided is whether a revision was made for the extension as it is: by the stamp that it has
 // now, or, when it has none, for its generation.
-func (v *visit) isDecided(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	if stamp, err := author.ClusterExtensions().Verify(v.Key, v.object); err == nil {
-		return revision.Annotations[extension.StampAnnotation] == v.stampName(stamp)
+func (s *scope) isDecided(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	if stamp, err := author.ClusterExtensions().Verify(s.Key, s.object); err == nil {
+		return revision.Annotations[extension.StampAnnotation] == s.stampName(stamp)
 	}
-	return revision.Annotations[extension.GenerationAnnotation] == strconv.FormatInt(v.extension.Generation, 10)
+	return revision.Annotations[extension.GenerationAnnotation] == strconv.FormatInt(s.extension.Generation, 10)
 }

@@ -1,0 +1,155 @@
+package maker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// Revisions writes revisions in the name of one identity; the generated client does.
+type Revisions interface {
+	Create(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*olmv1alpha1.ClusterExtensionRevision, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// Heads reads the memories of chains.
+type Heads interface {
+	Get(ctx context.Context, name string) (head chain.Head, found bool, err error)
+}
+
+// Store is how revisions are read and written; all fields are required, but for Own where
+// nothing is written in the name of this process.
+type Store struct {
+	// Reader reads revisions from the informer; Live reads past it.
+	Reader, Live client.Reader
+	Heads        Heads
+	// As writes in the name of a user, and Own in that of this process.
+	As  func(user.Info) (Revisions, error)
+	Own Revisions
+}
+
+// Rules are those of a front end for its revisions.
+type Rules struct {
+	// FieldManager writes the revisions.
+	FieldManager string
+	// MadeOf is the annotation that has the digest of what a revision was made of, and Stamp,
+	// where there is one, that of the stamp that decided it.
+	MadeOf, Stamp string
+	// NeverApproved is true for a revision that was proposed, and of which nothing was ever rolled out.
+	NeverApproved func(*olmv1alpha1.ClusterExtensionRevision) bool
+}
+
+// Chain is one chain during one pass.
+type Chain struct {
+	Store
+	Rules
+	Name string
+	// Proposer makes and withdraws proposals; nil is this process.
+	Proposer user.Info
+	// Revisions are those of the chain, newest first.
+	Revisions []olmv1alpha1.ClusterExtensionRevision
+}
+
+// List returns the revisions of a chain from the informer, newest first.
+func (s Store) List(ctx context.Context, name string) ([]olmv1alpha1.ClusterExtensionRevision, *Outcome) {
+	revisions, err := bychain.List(ctx, s.Reader, name)
+	if err != nil {
+		return nil, Unread(fmt.Errorf("reading the revisions of %s: %w", name, err))
+	}
+	return revisions, nil
+}
+
+// Unread ends a pass that could not read the revisions of its chain.
+func Unread(err error) *Outcome {
+	if unreadable := (*bychain.UnreadableError)(nil); errors.As(err, &unreadable) {
+		return Stop(Unreadable, unreadable.Error(), "")
+	}
+	return Retry(Failed, err)
+}
+
+// Newest is the newest revision that is to be rolled out, or was: proposals and archived
+// revisions are none. It is nil when there is none.
+func (c *Chain) Newest() *olmv1alpha1.ClusterExtensionRevision {
+	for i := range c.Revisions {
+		one := &c.Revisions[i]
+		if c.NeverApproved(one) {
+			continue
+		}
+		if one.DeletionTimestamp != nil || one.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived {
+			return nil
+		}
+		return one
+	}
+	return nil
+}
+
+// Proposals are the revisions that wait for approval, newest first. There may be two for a
+// moment: a newer one is made before the older one is withdrawn.
+func (c *Chain) Proposals() []*olmv1alpha1.ClusterExtensionRevision {
+	var waiting []*olmv1alpha1.ClusterExtensionRevision
+	for i := range c.Revisions {
+		if one := &c.Revisions[i]; c.isProposal(one) {
+			waiting = append(waiting, one)
+		}
+	}
+	return waiting
+}
+
+func (c *Chain) isProposal(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return c.NeverApproved(revision) && revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused && revision.DeletionTimestamp == nil
+}
+
+// Hold says why a rollback keeps the next revision from being made; nil when none does. It holds
+// until the generation is above the one that it was made at, or until it is released.
+func (c *Chain) Hold(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision, generation int64) *Outcome {
+	head, found, err := c.Heads.Get(ctx, c.Name)
+	if err != nil {
+		return failed("finding out whether a rollback holds %s: %w", c.Name, err)
+	}
+	hold := holdBy(head, newest)
+	if !found || hold == nil || hold.OwnerGeneration != 0 && generation > hold.OwnerGeneration {
+		return nil
+	}
+	return Stop(Held, held(olm.RevisionName(c.Name, hold.Revision), hold.OwnerGeneration), "")
+}
+
+// holdBy is the hold of a rollback, nil when there is none. The record of the rollback is
+// written a moment before its hold counts, and until then the head has that of an older one, if
+// any. A rollback that was never written holds nothing.
+func holdBy(head chain.Head, rollback *olmv1alpha1.ClusterExtensionRevision) *chain.Hold {
+	if pending := head.PendingHold; pending != nil && pending.UID == rollback.UID {
+		return pending
+	}
+	return head.Hold
+}
+
+// held says how long a rollback holds, and what helps.
+func held(name string, generation int64) string {
+	release := fmt.Sprintf("kubectl annotate cer %s %s=%s", name, olmv1alpha1.ReleaseHoldAnnotation, name)
+	if generation == 0 {
+		return fmt.Sprintf("%s is a rollback: no revision is made until the hold is released: %s", name, release)
+	}
+	return fmt.Sprintf("%s is a rollback: no revision is made until the generation is above %d, or until the hold is released: change the spec, or %s", name, generation, release)
+}
+
+// HasSucceeded is true for a revision that was rolled out.
+func HasSucceeded(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded)
+}
+
+// IsRollback is true for a revision that brings back the content of another one.
+func IsRollback(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return revision.Annotations[olmv1alpha1.RollbackOfAnnotation] != ""
+}

@@ -1,0 +1,100 @@
+package maker
+
+import (
+	"context"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// Desired is what the newest revision of a chain should be made of.
+type Desired struct {
+	// Digest is the same as long as the content of the revision would be.
+	Digest string
+	// Rewrite has it written once more although the newest revision is made of the same.
+	Rewrite bool
+}
+
+// Identity is in whose name the next revision is made, and whether a person has to approve it.
+type Identity struct {
+	// As is nil for a proposal whose approver acts in their own name.
+	As user.Info
+	// Author wrote the object that asks for the revision.
+	Author user.Info
+	// Stamp names the stamp of the object, whoever acts.
+	Stamp string
+	// Approval says why a person has to approve the revision; empty when nobody has to.
+	Approval string
+}
+
+// Who is asked about the rights that the content needs: of a proposal, its author.
+func (i Identity) Who() user.Info {
+	if i.As != nil {
+		return i.As
+	}
+	return i.Author
+}
+
+// FrontEnd knows the object that asks for revisions. C is its rendered content.
+type FrontEnd[C any] interface {
+	// Decide is the policy: in whose name the next revision is made, whether a person has to
+	// approve it, and why none is made now.
+	Decide(ctx context.Context) (Identity, *Outcome)
+	// Render makes the content and judges it. Same is true when the newest revision has it.
+	Render(ctx context.Context, identity Identity) (content C, same bool, stopped *Outcome)
+}
+
+// Writer brings content into the cluster.
+type Writer[C any] interface {
+	// Keep brings the newest revision up to date, which has the desired content. The content is
+	// the zero value when nothing was rendered.
+	Keep(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision, content C) *Outcome
+	// Propose says why no proposal is made: there is one already, or there must be none.
+	Propose(ctx context.Context, identity Identity) *Outcome
+	// Write makes the next revision.
+	Write(ctx context.Context, identity Identity, content C) *Outcome
+}
+
+// Make brings a chain to what is desired. The comment of the package has its steps.
+func Make[C any](ctx context.Context, chain *Chain, desired Desired, front FrontEnd[C], writer Writer[C]) *Outcome {
+	newest := chain.Newest()
+	if newest != nil && newest.Annotations[chain.MadeOf] == desired.Digest && !desired.Rewrite {
+		var none C
+		return writer.Keep(ctx, newest, none)
+	}
+	identity, stopped := front.Decide(ctx)
+	if stopped != nil {
+		return stopped
+	}
+	if identity.Approval != "" {
+		if stopped := writer.Propose(ctx, identity); stopped != nil {
+			return stopped
+		}
+	}
+	content, same, stopped := front.Render(ctx, identity)
+	if stopped != nil {
+		return stopped
+	}
+	if same {
+		return writer.Keep(ctx, newest, content)
+	}
+	return writer.Write(ctx, identity, content)
+}
+
+// Proposed says that a digest is proposed already, and withdraws the other proposals. One that a
+// person declined counts until the stamp is another one. It is nil when there is none.
+func (c *Chain) Proposed(ctx context.Context, digest, stamp string) *Outcome {
+	for i := range c.Revisions {
+		one := &c.Revisions[i]
+		if !c.NeverApproved(one) || one.DeletionTimestamp != nil || one.Annotations[c.MadeOf] != digest ||
+			!c.isProposal(one) && one.Annotations[c.Stamp] != stamp {
+			continue
+		}
+		if stopped := c.Withdraw(ctx, one); stopped != nil {
+			return stopped
+		}
+		return Stop(Proposed, one.Name+" waits for approval: kubectl get cer "+one.Name+" --subresource=diff, then kubectl penstock resume "+one.Name, "")
+	}
+	return nil
+}

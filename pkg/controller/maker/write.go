@@ -1,0 +1,149 @@
+package maker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/source"
+)
+
+// Unchanged is nil while the revisions are as this pass read them: the informer may be behind.
+func (c *Chain) Unchanged(ctx context.Context) *Outcome {
+	now, err := bychain.List(ctx, c.Live, c.Name)
+	if err != nil {
+		return failed("reading the revisions of %s: %w", c.Name, err)
+	}
+	if slices.EqualFunc(now, c.Revisions, func(a, b olmv1alpha1.ClusterExtensionRevision) bool {
+		// A stamp that was used up by the same content changes no spec.
+		return a.UID == b.UID && a.Generation == b.Generation && a.Annotations[c.Stamp] == b.Annotations[c.Stamp]
+	}) {
+		return nil
+	}
+	return outdated()
+}
+
+// Next returns the next revision of the chain, of some content: active, without annotations.
+func (c *Chain) Next(ctx context.Context, phases []source.Phase) (*olmv1alpha1.ClusterExtensionRevision, *Outcome) {
+	head, _, err := c.Heads.Get(ctx, c.Name)
+	if err != nil {
+		return nil, failed("reading which number the next revision of %s has: %w", c.Name, err)
+	}
+	next := &olmv1alpha1.ClusterExtensionRevision{
+		ObjectMeta: metav1.ObjectMeta{Name: olm.RevisionName(c.Name, head.Next())},
+		Spec:       olmv1alpha1.ClusterExtensionRevisionSpec{LifecycleState: olmv1alpha1.LifecycleStateActive, Revision: head.Next()},
+	}
+	for _, phase := range phases {
+		rendered := olmv1alpha1.RevisionPhase{Name: phase.Name}
+		for _, object := range phase.Objects {
+			rendered.Objects = append(rendered.Objects, olmv1alpha1.RevisionObject{Object: &olmv1alpha1.Manifest{Raw: object.JSON}})
+		}
+		next.Spec.Phases = append(next.Spec.Phases, rendered)
+	}
+	return next, nil
+}
+
+// Create writes a revision in the name of a user, nil for this process. With a dry run it is
+// admitted, and not stored. It returns nil when that is done.
+func (c *Chain) Create(ctx context.Context, as user.Info, revision *olmv1alpha1.ClusterExtensionRevision, dryRun ...string) *Outcome {
+	writer, err := c.writer(as)
+	if err == nil {
+		_, err = writer.Create(ctx, revision, metav1.CreateOptions{FieldManager: c.FieldManager, DryRun: dryRun})
+	}
+	return c.refused(revision.Name, as, err)
+}
+
+// Patch changes a revision, the one that was read and no other of its name, in the name of a
+// user, nil for this process. It returns nil when that is done.
+func (c *Chain) Patch(ctx context.Context, as user.Info, revision *olmv1alpha1.ClusterExtensionRevision, change map[string]any) *Outcome {
+	metadata, _ := change["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		change["metadata"] = metadata
+	}
+	metadata["uid"] = revision.UID
+	content, err := json.Marshal(change)
+	if err != nil {
+		return failed("encoding a change of revision %s: %w", revision.Name, err)
+	}
+	writer, err := c.writer(as)
+	if err == nil {
+		_, err = writer.Patch(ctx, revision.Name, types.MergePatchType, content, metav1.PatchOptions{FieldManager: c.FieldManager})
+	}
+	if apierrors.IsNotFound(err) {
+		return outdated()
+	}
+	return c.refused(revision.Name, as, err)
+}
+
+// Withdraw deletes all proposals but one, as they were read: nobody has let them go on, so
+// nothing of them is in the cluster. Kept is nil to delete all. It returns nil when that is done.
+func (c *Chain) Withdraw(ctx context.Context, kept *olmv1alpha1.ClusterExtensionRevision) *Outcome {
+	for _, proposed := range c.Proposals() {
+		if kept != nil && proposed.UID == kept.UID {
+			continue
+		}
+		writer, err := c.writer(c.Proposer)
+		if err == nil {
+			err = writer.Delete(ctx, proposed.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &proposed.UID, ResourceVersion: &proposed.ResourceVersion}})
+		}
+		// A conflict: somebody may have approved it.
+		if stopped := c.refused(proposed.Name, c.Proposer, client.IgnoreNotFound(err)); stopped != nil {
+			return stopped
+		}
+	}
+	return nil
+}
+
+func (c *Chain) writer(as user.Info) (Revisions, error) {
+	if as == nil {
+		return c.Own, nil
+	}
+	return c.As(as)
+}
+
+// refused says why a revision was not written; nil without an error. Rights change without a
+// word to us, and so do quotas and policies: those are tried again.
+func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
+	if err == nil {
+		return nil
+	}
+	who := "Penstock"
+	if as != nil {
+		who = as.GetName()
+	}
+	told := fmt.Errorf("writing revision %s in the name of %s: %w", revision, who, err)
+	switch {
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+		return outdated()
+	case apierrors.IsForbidden(err) && isAboutRights(err):
+		denied := Retry(Denied, told)
+		denied.Err = nil // a missing right is no fault of this process
+		return denied
+	case apierrors.IsForbidden(err):
+		return Retry(Refused, told)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return Stop(Invalid, err.Error(), "")
+	}
+	return Retry(Failed, told)
+}
+
+// isAboutRights is true for a refusal for a missing right: of admission for the objects, or of
+// authorization for revisions. Quotas and policies are none.
+func isAboutRights(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, right.Refusal) ||
+		strings.Contains(text, "cannot create resource") || strings.Contains(text, "cannot patch resource") || strings.Contains(text, "cannot delete resource")
+}
