@@ -93,8 +93,8 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 			}
 			return out, nil
 		},
-		Informer: informer, Packs: term.Packs,
-		Store: maker.Store{Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, As: impersonation{component(term.Manager.GetConfig(), "chartkinds")}.as},
+		Packs: term.Packs,
+		Store: maker.Store{Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, As: impersonation{component(term.Manager.GetConfig(), "chartkinds")}.as},
 		Key:   author.NewKey(term.Digester.SecretKey), Charts: charts{catalogImages{s.Catalogs}}, Pool: s.pool, Clock: clock.RealClock{},
 	}, nil
 }

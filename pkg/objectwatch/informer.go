@@ -39,3 +39,41 @@ func newInformer(from cache.ListerWatcher, example runtime.Object, o InformerOpt
 // NotServedYet is a Failed that says nothing: a kind is served some moments after its
 // definition is there.
 func NotServedYet(context.Context, *cache.Reflector, error) {}
+
+// Find returns an object of an informer, the zero value when there is none. known is false while
+// that is not known, as it is without an informer.
+func Find[T any](informer cache.SharedIndexInformer, key string) (object T, known bool) {
+	if informer == nil || !informer.HasSynced() {
+		return object, false
+	}
+	found, exists, err := informer.GetStore().GetByKey(key)
+	if err != nil || !exists {
+		return object, err == nil
+	}
+	object, known = found.(T)
+	return object, known
+}
+
+// All returns the objects of an informer, in no order. Without an informer there are none.
+func All[T any](informer cache.SharedIndexInformer) []T {
+	if informer == nil {
+		return nil
+	}
+	var all []T
+	for _, kept := range informer.GetStore().List() {
+		if object, ok := kept.(T); ok {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// Told returns the object that an informer tells a handler of. Of a deletion that the watch missed
+// it is the last one that was known.
+func Told[T any](event any) (object T, ok bool) {
+	if last, missed := event.(cache.DeletedFinalStateUnknown); missed {
+		event = last.Obj
+	}
+	object, ok = event.(T)
+	return object, ok
+}

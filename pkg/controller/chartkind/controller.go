@@ -4,9 +4,7 @@ import (
 	"context"
 	"sync"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
@@ -15,13 +13,12 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/chartkind/report"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
-	"github.com/penstock-project/penstock/pkg/right"
-	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
 // Managers of the fields that the two loops write.
@@ -48,22 +45,6 @@ type Charts interface {
 	Chart(ctx context.Context, reference string) (archive []byte, pinned string, err error)
 }
 
-// Definitions reads CustomResourceDefinitions of the host. It returns nil for one that does
-// not exist.
-type Definitions interface {
-	Definition(ctx context.Context, target, name string) (*apiextensionsv1.CustomResourceDefinition, error)
-}
-
-// Capabilities reads what charts see of the cluster that is rolled out into; target is empty.
-type Capabilities interface {
-	Capabilities(ctx context.Context, target string) (*template.Capabilities, error)
-}
-
-// Rights asks the host, now, whether somebody has a right.
-type Rights interface {
-	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
-}
-
 // Account is what a ServiceAccount does in the host.
 type Account struct {
 	Objects  dynamic.Interface
@@ -83,20 +64,16 @@ type Options struct {
 	Releases dynamic.Interface
 	// Account is for custom resources and inputs, in the name of a ServiceAccount.
 	Account func(chartkind.ServiceAccount) (Account, error)
-	// Informer is that of revisions.
-	Informer interface {
-		AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
-	}
 	// Store writes revisions in the name of ServiceAccounts, and none in that of this process.
 	maker.Store
 	Packs Packs
 	// Key verifies the stamps of authors.
 	Key         author.Key
-	Rights      Rights
+	Rights      maker.Rights
 	Charts      Charts
-	Definitions Definitions
+	Definitions maker.Definitions
 	// Capabilities are read each time that a chart is rendered.
-	Capabilities Capabilities
+	Capabilities maker.Capabilities
 	// Pool bounds what is rendered at a time.
 	Pool *rendering.Pool
 	// Program renders charts; empty is the one that runs.
@@ -166,11 +143,8 @@ func (c *Controller) watchKinds(ctx context.Context) {
 			return
 		}
 		c.queue.Add(key)
-		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
-		}
 		// Another one of its kind waits for it, or has to.
-		if changed, ok := object.(*unstructured.Unstructured); ok {
+		if changed, ok := objectwatch.Told[*unstructured.Unstructured](object); ok {
 			for _, other := range c.kindsOf(resourceOf(changed)) {
 				c.queue.Add(other.GetName())
 			}
@@ -192,27 +166,11 @@ func (c *Controller) watchKinds(ctx context.Context) {
 	}
 }
 
-// findKind returns a ChartKind, nil when there is none. known is false when that is not known.
-func (c *Controller) findKind(name string) (object *unstructured.Unstructured, known bool) {
+// informer is that of ChartKinds; nil while the host has none, or that is not known.
+func (c *Controller) informer() cache.SharedIndexInformer {
 	c.mu.Lock()
-	informer := c.kinds
-	c.mu.Unlock()
-	if informer == nil {
-		return nil, false
-	}
-	return find(informer, name)
-}
-
-func find(informer cache.SharedIndexInformer, key string) (object *unstructured.Unstructured, known bool) {
-	if !informer.HasSynced() {
-		return nil, false
-	}
-	found, exists, err := informer.GetStore().GetByKey(key)
-	if err != nil || !exists {
-		return nil, err == nil
-	}
-	object, known = found.(*unstructured.Unstructured)
-	return object, known
+	defer c.mu.Unlock()
+	return c.kinds
 }
 
 func (c *Controller) stopAll() {
@@ -229,4 +187,37 @@ func (c *Controller) servedBy(name string) *served {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running[name]
+}
+
+// Counts are numbers of a ChartKind that is served.
+type Counts struct {
+	// Name is that of the ChartKind.
+	Name string
+	// States are how many of its custom resources have which reason of Progressing, empty for
+	// none.
+	States map[string]int
+	// Renders is how often its chart was rendered.
+	Renders int
+}
+
+// Counts returns the numbers of all ChartKinds that are served, from caches.
+func (c *Controller) Counts() []Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []Counts
+	for name, s := range c.running {
+		one := Counts{Name: name, States: map[string]int{}, Renders: c.renders[name]}
+		for _, object := range objectwatch.All[*unstructured.Unstructured](s.resources) {
+			one.States[report.ProgressOf(object)]++
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// countRender notes that a chart is rendered.
+func (s *served) countRender() {
+	s.Controller.mu.Lock()
+	defer s.Controller.mu.Unlock()
+	s.Controller.renders[s.name]++
 }

@@ -140,31 +140,14 @@ func (s *scope) Keep(ctx context.Context, _ *olmv1alpha1.ClusterExtensionRevisio
 	return maker.Stop(maker.Current, "", "")
 }
 
-// Write makes the next revision:
-//
-//  1. The revisions are as the informer has them.
-//  2. The revision, in the name of the ServiceAccount; Paused when somebody has to approve it.
-//  3. Proposals that nobody has approved make room for it, now that it is there.
+// Write makes the next revision, in the name of the ServiceAccount.
 func (s *scope) Write(ctx context.Context, identity maker.Identity, made source.Rendered) *maker.Outcome {
-	if stopped := s.Unchanged(ctx); stopped != nil {
-		return stopped
-	}
-	next, stopped := s.Next(ctx, made.Phases)
-	if stopped != nil {
-		return stopped
-	}
-	s.describe(next, identity, made)
-	if stopped := s.Create(ctx, identity.As, next); stopped != nil {
-		return stopped
-	}
-	if stopped := s.Withdraw(ctx, nil); stopped != nil {
-		return stopped
-	}
-	return maker.Stop(maker.Awaited, "", "")
+	_, outcome := s.Replace(ctx, identity, made.Phases, func(next *olmv1alpha1.ClusterExtensionRevision) { s.describe(next, made) })
+	return outcome
 }
 
 // describe says in the next revision what it is made of, and how it is rolled out.
-func (s *scope) describe(next *olmv1alpha1.ClusterExtensionRevision, identity maker.Identity, made source.Rendered) {
+func (s *scope) describe(next *olmv1alpha1.ClusterExtensionRevision, made source.Rendered) {
 	next.Annotations = map[string]string{
 		chartkind.ResourceAnnotation: s.name + "/" + s.key, chartkind.UIDAnnotation: string(s.object.GetUID()),
 		chartkind.GenerationAnnotation: strconv.FormatInt(s.object.GetGeneration(), 10), chartkind.MadeOfAnnotation: s.digest,
@@ -174,10 +157,6 @@ func (s *scope) describe(next *olmv1alpha1.ClusterExtensionRevision, identity ma
 	next.Spec.ProgressDeadlineMinutes = s.spec.ProgressDeadlineMinutes
 	if notes := report.Clip(string(bytes.TrimSpace([]byte(made.Notes)))); notes != "" {
 		next.Annotations[chartkind.NotesAnnotation] = notes
-	}
-	if identity.Approval != "" {
-		next.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
-		next.Annotations[olmv1alpha1.LifecycleReasonAnnotation] = identity.Approval
 	}
 }
 
@@ -230,7 +209,7 @@ func (s *scope) deleteRevisions(ctx context.Context) (left int, err error) {
 
 // deleteChain deletes the revisions of one extension that are ours.
 func (s *scope) deleteChain(ctx context.Context) (left int, err error) {
-	revisions, err := bychain.List(ctx, s.Live, s.Name)
+	revisions, err := maker.List(ctx, s.Live, s.Name)
 	if err != nil {
 		return 0, err
 	}

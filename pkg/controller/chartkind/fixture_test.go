@@ -140,11 +140,11 @@ func chartOf(t *testing.T) []byte {
 // run runs a controller until the test ends, or what it returns is called.
 func (p *plane) run() (stop func()) {
 	c := New(Options{
-		Kinds: p.host, Metadata: p.metadata, Workloads: p.host, Releases: p.host, Informer: p, Packs: p,
+		Kinds: p.host, Metadata: p.metadata, Workloads: p.host, Releases: p.host, Packs: p,
 		Account: func(chartkind.ServiceAccount) (Account, error) {
 			return Account{Objects: p.objects(), Metadata: p.metadata}, nil
 		},
-		Store: maker.Store{Reader: reader{p, false}, Live: reader{p, true}, Heads: p, As: func(who user.Info) (maker.Revisions, error) { return writer{plane: p, who: who.GetName()}, nil }},
+		Store: maker.Store{Informer: p, Reader: reader{p, false}, Live: reader{p, true}, Heads: p, As: func(who user.Info) (maker.Revisions, error) { return writer{plane: p, who: who.GetName()}, nil }},
 		Key:   p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Pool: rendering.NewPool(), Clock: p.clock,
 	})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
 // holderOf is the ChartKind that has the kind of another one: the custom resources of a kind are
@@ -30,15 +31,9 @@ func (c *Controller) holderOf(object *unstructured.Unstructured, kind *chartkind
 
 // kindsOf are the ChartKinds of a resource, as plural.group, in whichever version.
 func (c *Controller) kindsOf(resource string) []*unstructured.Unstructured {
-	c.mu.Lock()
-	informer := c.kinds
-	c.mu.Unlock()
-	if informer == nil {
-		return nil
-	}
 	var all []*unstructured.Unstructured
-	for _, kept := range informer.GetStore().List() {
-		if object, ok := kept.(*unstructured.Unstructured); ok && resourceOf(object) == resource {
+	for _, object := range objectwatch.All[*unstructured.Unstructured](c.informer()) {
+		if resourceOf(object) == resource {
 			all = append(all, object)
 		}
 	}

@@ -26,39 +26,28 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Reasons of the condition Accepted.
 const (
-	reasonAccepted           = "Accepted"
-	reasonAuthorUnknown      = "AuthorUnknown"
-	reasonDenied             = "Denied"
-	reasonInvalid            = "Invalid"
-	reasonDefinitionMissing  = "DefinitionMissing"
-	reasonDefinitionRefused  = "DefinitionUnsuitable"
-	reasonChartUnavailable   = "ChartUnavailable"
-	reasonAccountUnavailable = "ServiceAccountUnavailable"
-	reasonTaken              = "KindTaken"
-	reasonDeleting           = "Deleting"
+	reasonAccepted                        = "Accepted"
+	reasonAuthorUnknown      maker.Reason = "AuthorUnknown"
+	reasonDenied             maker.Reason = "Denied"
+	reasonInvalid            maker.Reason = "Invalid"
+	reasonDefinitionMissing  maker.Reason = "DefinitionMissing"
+	reasonDefinitionRefused  maker.Reason = "DefinitionUnsuitable"
+	reasonChartUnavailable   maker.Reason = "ChartUnavailable"
+	reasonAccountUnavailable maker.Reason = "ServiceAccountUnavailable"
+	reasonTaken              maker.Reason = "KindTaken"
+	reasonDeleting           maker.Reason = "Deleting"
 )
 
-// refusal is why a ChartKind is not served.
-type refusal struct {
-	reason, message string
-	// again asks for another pass although nothing has changed.
-	again bool
-	// unread is whether that is so because something could not be read.
-	unread bool
+// refuse says why a ChartKind is not served.
+func refuse(reason maker.Reason, format string, args ...any) *maker.Outcome {
+	return maker.Stop(reason, fmt.Sprintf(format, args...), "")
 }
-
-func refuse(reason, format string, args ...any) *refusal {
-	return &refusal{reason: reason, message: fmt.Sprintf(format, args...)}
-}
-
-func (r *refusal) retry() *refusal { r.again = true; return r }
-
-func (r *refusal) unanswered() *refusal { r.again, r.unread = true, true; return r }
 
 // reconcileKind serves one ChartKind, or ends that:
 //
@@ -70,7 +59,7 @@ func (r *refusal) unanswered() *refusal { r.again, r.unread = true, true; return
 //  6. What it serves with is that of this generation.
 //  7. The status.
 func (c *Controller) reconcileKind(ctx context.Context, name string) error {
-	object, known := c.findKind(name)
+	object, known := objectwatch.Find[*unstructured.Unstructured](c.informer(), name)
 	if !known {
 		return nil
 	}
@@ -92,7 +81,7 @@ func (c *Controller) reconcileKind(ctx context.Context, name string) error {
 	if err := c.writeKindStatus(ctx, object, kind, pinned, refused); err != nil {
 		return err
 	}
-	if refused != nil && refused.again {
+	if refused != nil && refused.Again {
 		return maker.ErrAgain
 	}
 	return nil
@@ -100,14 +89,14 @@ func (c *Controller) reconcileKind(ctx context.Context, name string) error {
 
 // serve is steps 3 to 6. What is served goes on as it was while a chart or a definition cannot
 // be read; nothing goes on in the name of a ServiceAccount that nobody may use.
-func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) (pinned string, refused *refusal) {
+func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) (pinned string, refused *maker.Outcome) {
 	if refused := c.mayServe(ctx, object, kind); refused != nil {
 		c.end(kind.Name)
 		return "", refused
 	}
 	if other := c.holderOf(object, kind); other != "" {
 		c.end(kind.Name)
-		return "", refuse(reasonTaken, "ChartKind %s has this kind already, and a kind can have only one chart: delete that ChartKind, or this one", other).retry()
+		return "", refuse(reasonTaken, "ChartKind %s has this kind already, and a kind can have only one chart: delete that ChartKind, or this one", other).Later()
 	}
 	if serving := c.servedBy(kind.Name); serving != nil && serving.uid == kind.UID && serving.generation == kind.Generation {
 		if refused, goesOn := c.lookAgain(ctx, serving, kind); goesOn {
@@ -127,13 +116,13 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 	if err != nil {
 		refused := refuse(reasonChartUnavailable, "%s", err)
 		if gone := (*image.Refused)(nil); !errors.As(err, &gone) {
-			return "", refused.retry()
+			return "", refused.Later()
 		}
 		return "", refused
 	}
 	account, err := c.Account(kind.Spec.ServiceAccount)
 	if err != nil {
-		return "", refuse(reasonAccountUnavailable, "%s", err).retry()
+		return "", refuse(reasonAccountUnavailable, "%s", err).Later()
 	}
 	if refused := c.canServe(ctx, account, kind); refused != nil {
 		return "", refused
@@ -152,19 +141,19 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 // lookAgain says why a ChartKind that is served is refused by the cluster now: its definition is
 // gone, or its ServiceAccount lacks a right. Nobody tells; requests fail. It does not go on when there
 // is another definition, or none: a watch of what is not there any more is told nothing for minutes.
-func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chartkind.ChartKind) (refused *refusal, goesOn bool) {
+func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chartkind.ChartKind) (refused *maker.Outcome, goesOn bool) {
 	if !serving.refused.Load() {
 		return nil, true
 	}
 	found, refused := c.fits(ctx, kind)
-	if found == nil && refused.reason == reasonDefinitionMissing && !refused.unread || found != nil && found.UID != serving.definition {
+	if found == nil && refused.Reason == reasonDefinitionMissing && refused.Err == nil || found != nil && found.UID != serving.definition {
 		return refused, false
 	}
 	if refused == nil {
 		refused = c.canServe(ctx, serving.account, kind)
 	}
 	if refused != nil {
-		return refused.retry(), true
+		return refused.Later(), true
 	}
 	serving.refused.Store(false)
 	return nil, true
@@ -172,7 +161,7 @@ func (c *Controller) lookAgain(ctx context.Context, serving *served, kind *chart
 
 // mayServe says why nothing is done in the name of a ServiceAccount: admission is not the only
 // guard, and rights change.
-func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *refusal {
+func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *maker.Outcome {
 	stamp, err := chartkind.Author().Verify(c.Key, object)
 	if err != nil {
 		return refuse(reasonAuthorUnknown, "the author of this ChartKind, as it is now, is not known: %s; write it again: kubectl annotate --overwrite chartkind %s penstock.dev/author=%s", err, kind.Name, author.Renew)
@@ -180,51 +169,51 @@ func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstruct
 	account := kind.Spec.ServiceAccount
 	may, err := c.Rights.May(ctx, stamp.Info(), right.On(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "impersonate", account.Namespace, account.Name))
 	if err != nil {
-		return refuse(reasonDenied, "finding out whether %s may impersonate ServiceAccount %s: %s", stamp.User, account, err).retry()
+		return refuse(reasonDenied, "finding out whether %s may impersonate ServiceAccount %s: %s", stamp.User, account, err).Later()
 	}
 	if !may {
-		return refuse(reasonDenied, "%s, who wrote this ChartKind, may not impersonate ServiceAccount %s", stamp.User, account).retry()
+		return refuse(reasonDenied, "%s, who wrote this ChartKind, may not impersonate ServiceAccount %s", stamp.User, account).Later()
 	}
 	return nil
 }
 
 // fits returns the CustomResourceDefinition, nil without one, and says why it cannot be used.
-func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (found *apiextensionsv1.CustomResourceDefinition, refused *refusal) {
+func (c *Controller) fits(ctx context.Context, kind *chartkind.ChartKind) (found *apiextensionsv1.CustomResourceDefinition, refused *maker.Outcome) {
 	resource := kind.Spec.Resource
 	name := resource.GVR().GroupResource().String()
 	found, err := c.Definitions.Definition(ctx, "", name)
 	if err != nil {
-		return nil, refuse(reasonDefinitionMissing, "reading CustomResourceDefinition %s: %s", name, err).unanswered()
+		return nil, maker.Retry(reasonDefinitionMissing, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err))
 	}
 	if found == nil {
-		return nil, refuse(reasonDefinitionMissing, "there is no CustomResourceDefinition %s; set spec.resource.plural if it has another name", name).retry()
+		return nil, refuse(reasonDefinitionMissing, "there is no CustomResourceDefinition %s; set spec.resource.plural if it has another name", name).Later()
 	}
 	i := slices.IndexFunc(found.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == resource.Version && v.Served
 	})
 	switch {
 	case found.DeletionTimestamp != nil:
-		return found, refuse(reasonDefinitionMissing, "CustomResourceDefinition %s is being deleted", name).retry()
+		return found, refuse(reasonDefinitionMissing, "CustomResourceDefinition %s is being deleted", name).Later()
 	case found.Spec.Names.Kind != resource.Kind:
 		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s is of kind %s, not %s", name, found.Spec.Names.Kind, resource.Kind)
 	case i < 0:
-		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s does not serve version %s", name, resource.Version).retry()
+		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s does not serve version %s", name, resource.Version).Later()
 	case found.Spec.Scope != apiextensionsv1.NamespaceScoped && kind.Spec.Namespace == "":
 		return found, refuse(reasonDefinitionRefused, "%s are cluster-scoped: set spec.namespace", found.Spec.Names.Plural)
 	case found.Spec.Versions[i].Subresources == nil || found.Spec.Versions[i].Subresources.Status == nil:
-		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have the subresource status", name).retry()
+		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have the subresource status", name).Later()
 	}
 	if lacks := chartkind.Lacks(found.Spec.Versions[i].Schema); lacks != "" {
-		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have in its schema %s", name, lacks).retry()
+		return found, refuse(reasonDefinitionRefused, "CustomResourceDefinition %s must have in its schema %s", name, lacks).Later()
 	}
 	return found, nil
 }
 
 // canServe says what a ServiceAccount lacks: watches that are refused are silent.
-func (c *Controller) canServe(ctx context.Context, account Account, kind *chartkind.ChartKind) *refusal {
+func (c *Controller) canServe(ctx context.Context, account Account, kind *chartkind.ChartKind) *maker.Outcome {
 	resource := kind.Spec.Resource.GVR()
 	if _, err := account.Objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-		return refuse(reasonAccountUnavailable, "nobody serves %s: listing them in the name of ServiceAccount %s: %s", resource.GroupResource(), kind.Spec.ServiceAccount, err).retry()
+		return refuse(reasonAccountUnavailable, "nobody serves %s: listing them in the name of ServiceAccount %s: %s", resource.GroupResource(), kind.Spec.ServiceAccount, err).Later()
 	}
 	status := right.On(resource, "patch", "", "")
 	status.Subresource = "status"
@@ -236,23 +225,23 @@ func (c *Controller) canServe(ctx context.Context, account Account, kind *chartk
 	for _, needed := range needs {
 		may, err := c.Rights.May(ctx, who, needed)
 		if err != nil {
-			return refuse(reasonDenied, "finding out whether ServiceAccount %s may %s: %s", kind.Spec.ServiceAccount, needed, err).retry()
+			return refuse(reasonDenied, "finding out whether ServiceAccount %s may %s: %s", kind.Spec.ServiceAccount, needed, err).Later()
 		}
 		if !may {
-			return refuse(reasonDenied, "ServiceAccount %s may not %s", kind.Spec.ServiceAccount, needed).retry()
+			return refuse(reasonDenied, "ServiceAccount %s may not %s", kind.Spec.ServiceAccount, needed).Later()
 		}
 	}
 	return nil
 }
 
 // hold keeps a ChartKind until its custom resources are let go.
-func (c *Controller) hold(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *refusal {
+func (c *Controller) hold(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) *maker.Outcome {
 	if slices.Contains(kind.Finalizers, chartkind.Finalizer) {
 		return nil
 	}
 	err := c.setFinalizers(ctx, object, append(slices.Clone(kind.Finalizers), chartkind.Finalizer))
 	if err != nil {
-		return refuse(reasonInvalid, "adding the finalizer to the ChartKind: %s", err).retry()
+		return refuse(reasonInvalid, "adding the finalizer to the ChartKind: %s", err).Later()
 	}
 	return nil
 }
@@ -286,7 +275,7 @@ func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructure
 	if err := letGo(ctx, account, kind.Spec.Resource); err != nil {
 		left := leaveAfter - c.Clock.Since(kind.DeletionTimestamp.Time)
 		if left > 0 || !isRefused(err) {
-			refused := refuse(reasonDeleting, "removing the finalizer %s from its custom resources in the name of ServiceAccount %s: %s", chartkind.Finalizer, kind.Spec.ServiceAccount, err).retry()
+			refused := refuse(reasonDeleting, "removing the finalizer %s from its custom resources in the name of ServiceAccount %s: %s", chartkind.Finalizer, kind.Spec.ServiceAccount, err).Later()
 			return errors.Join(err, c.writeKindStatus(ctx, object, kind, "", refused))
 		}
 		err = c.release(ctx, kind.Spec.Resource, err)
@@ -343,12 +332,12 @@ func letGo(ctx context.Context, account Account, kind chartkind.ResourceKind) er
 }
 
 // writeKindStatus says whether a ChartKind is served, when that is not what is said already.
-func (c *Controller) writeKindStatus(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind, pinned string, refused *refusal) error {
+func (c *Controller) writeKindStatus(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind, pinned string, refused *maker.Outcome) error {
 	condition := metav1.Condition{Type: chartkind.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted,
 		Message: "custom resources of the kind are installed", ObservedGeneration: kind.Generation}
 	next := chartkind.Status{Conditions: slices.Clone(kind.Status.Conditions), Chart: &chartkind.ChartStatus{Reference: pinned}}
 	if refused != nil {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, refused.reason, report.Clip(refused.message)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, string(refused.Reason), report.Clip(refused.Message)
 		next.Chart = kind.Status.Chart
 	}
 	condition.LastTransitionTime = metav1.NewTime(c.Clock.Now()).Rfc3339Copy()

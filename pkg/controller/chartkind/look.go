@@ -13,8 +13,8 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
-	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/revision"
 )
 
@@ -30,7 +30,7 @@ type expectation struct {
 //  2. The workloads that its newest revision expects.
 //  3. Our part of the status, when it is not what is stored.
 func (s *served) look(ctx context.Context, key string) error {
-	object, known := find(s.resources, key)
+	object, known := objectwatch.Find[*unstructured.Unstructured](s.resources, key)
 	if !known || object == nil {
 		return nil
 	}
@@ -172,23 +172,23 @@ func (s *served) installedAs(ctx context.Context, object *unstructured.Unstructu
 	if err != nil || len(others) == 0 {
 		return chain, revisions, err
 	}
-	revisions, err = bychain.List(ctx, s.Reader, others[0])
+	revisions, err = maker.List(ctx, s.Reader, others[0])
 	return others[0], revisions, err
 }
 
 // named is the extension of a custom resource, and its revisions: of the name that new ones have, or
 // of the former one, when it was installed with that.
 func (s *served) named(ctx context.Context, name string, object *unstructured.Unstructured) (chain string, revisions []olmv1alpha1.ClusterExtensionRevision, err error) {
-	if revisions, err = bychain.List(ctx, s.Reader, name); err != nil {
-		return "", nil, fmt.Errorf("reading the revisions of %s: %w", name, err)
+	if revisions, err = maker.List(ctx, s.Reader, name); err != nil {
+		return "", nil, err
 	}
 	former := s.mapping.FormerExtension(object)
 	if former == "" || s.isOf(revisions, object) {
 		return name, revisions, nil
 	}
-	installed, err := bychain.List(ctx, s.Reader, former)
+	installed, err := maker.List(ctx, s.Reader, former)
 	if err != nil {
-		return "", nil, fmt.Errorf("reading the revisions of %s: %w", former, err)
+		return "", nil, err
 	}
 	if s.isOf(installed, object) {
 		return former, installed, nil

@@ -226,7 +226,7 @@ func TestDenied(t *testing.T) {
 		p.run()
 		p.until("it is told", func() bool {
 			found, err := p.host.Tracker().Get(chartkind.Resource, "", "lamp")
-			return err == nil && says(chartkind.ConditionAccepted, "False", reasonDenied)(found.(*unstructured.Unstructured))
+			return err == nil && says(chartkind.ConditionAccepted, "False", string(reasonDenied))(found.(*unstructured.Unstructured))
 		}, func() any { return "not" })
 		if made, writes, _ := p.counts(); made != 0 || len(writes) != 0 {
 			t.Errorf("%s: %s", who, fmt.Sprint(made, writes))

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
 // scope is one pass over one custom resource. Its generation is that of the object as it was
@@ -54,7 +55,7 @@ func (s *served) pass(ctx context.Context, key string) error {
 	if !s.isKnown() {
 		return nil
 	}
-	object, known := find(s.resources, key)
+	object, known := objectwatch.Find[*unstructured.Unstructured](s.resources, key)
 	if !known || object == nil {
 		s.forget(key)
 		return nil

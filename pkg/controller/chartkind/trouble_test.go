@@ -18,15 +18,16 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // accepted tells of a ChartKind whose condition Accepted has a status and a reason.
-func (p *plane) accepted(name, status, reason string) {
+func (p *plane) accepted(name, status string, reason maker.Reason) {
 	p.Helper()
-	p.until(name+" is "+reason, func() bool {
+	p.until(name+" is "+string(reason), func() bool {
 		found, err := p.host.Tracker().Get(chartkind.Resource, "", name)
-		return err == nil && says(chartkind.ConditionAccepted, status, reason)(found.(*unstructured.Unstructured))
+		return err == nil && says(chartkind.ConditionAccepted, status, string(reason))(found.(*unstructured.Unstructured))
 	}, func() any {
 		found, err := p.host.Tracker().Get(chartkind.Resource, "", name)
 		if err != nil {

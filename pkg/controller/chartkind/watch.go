@@ -222,11 +222,8 @@ func withoutStatus(object *unstructured.Unstructured) map[string]any {
 
 // inputChanged asks for a pass over the custom resources that an object is an input of.
 func (s *served) inputChanged(ctx context.Context, input chartkind.Input, object any) {
-	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = gone.Obj
-	}
-	found, err := meta.Accessor(object)
-	if err != nil || ctx.Err() != nil || !s.isKnown() {
+	found, ok := objectwatch.Told[metav1.Object](object)
+	if !ok || ctx.Err() != nil || !s.isKnown() {
 		return
 	}
 	all := s.resources.GetStore().List()
@@ -289,8 +286,7 @@ func namesIn(informer cache.SharedIndexInformer, namespace string) []any {
 // findMetadata finds an object in a namespace, or one that is in none.
 func findMetadata(informer cache.SharedIndexInformer, namespace, name string) *metav1.PartialObjectMetadata {
 	for _, key := range []string{namespace + "/" + name, name} {
-		kept, exists, err := informer.GetStore().GetByKey(key)
-		if found, ok := kept.(*metav1.PartialObjectMetadata); err == nil && exists && ok && found.DeletionTimestamp == nil {
+		if found, _ := objectwatch.Find[*metav1.PartialObjectMetadata](informer, key); found != nil && found.DeletionTimestamp == nil {
 			return found
 		}
 	}
@@ -309,10 +305,7 @@ func (s *served) namespaceOf(resource *unstructured.Unstructured) string {
 // something new to say of what came of them.
 func (c *Controller) watchRevisions() error {
 	wake := func(object any) (*served, string) {
-		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
-		}
-		revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision)
+		revision, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRevision](object)
 		if !ok {
 			return nil, ""
 		}

@@ -46,10 +46,7 @@ func newWorkloads(client dynamic.Interface, changed func(chain string)) *workloa
 		gvr := schema.GroupVersionResource{Group: workloadGroup, Version: "v1", Resource: resource}
 		informer := objectwatch.NewInformer(client, labelled{client.Resource(gvr)}, &unstructured.Unstructured{}, objectwatch.InformerOptions{Keep: essentials})
 		notify := func(object any) {
-			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = gone.Obj
-			}
-			if found, ok := object.(*unstructured.Unstructured); ok && found.GetLabels()[olmv1alpha1.ChainLabel] != "" {
+			if found, ok := objectwatch.Told[*unstructured.Unstructured](object); ok && found.GetLabels()[olmv1alpha1.ChainLabel] != "" {
 				changed(found.GetLabels()[olmv1alpha1.ChainLabel])
 			}
 		}
@@ -111,11 +108,7 @@ func (w *workloads) isKnown() bool {
 // find returns a workload of a chain, nil when there is none. One with the label of another
 // chain is another's.
 func (w *workloads) find(chain string, one report.Workload) *unstructured.Unstructured {
-	informer := w.byKind[one.Kind]
-	if informer == nil {
-		return nil
-	}
-	object, _ := find(informer, one.Namespace+"/"+one.Name)
+	object, _ := objectwatch.Find[*unstructured.Unstructured](w.byKind[one.Kind], one.Namespace+"/"+one.Name)
 	if object == nil || object.GetLabels()[olmv1alpha1.ChainLabel] != chain {
 		return nil
 	}

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -27,9 +25,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
-	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
 // FieldManager writes revisions and the status of ClusterExtensions.
@@ -63,23 +59,6 @@ type Metrics interface {
 	Pulled(took time.Duration, err error)
 }
 
-// Definitions reads CustomResourceDefinitions of the cluster that a target names, the one of
-// all others when it is empty. It returns nil for one that does not exist.
-type Definitions interface {
-	Definition(ctx context.Context, target, name string) (*apiextensionsv1.CustomResourceDefinition, error)
-}
-
-// Capabilities reads what charts see of the cluster that a target names, of the one of all others when
-// it is empty.
-type Capabilities interface {
-	Capabilities(ctx context.Context, target string) (*template.Capabilities, error)
-}
-
-// Rights asks the host, now, whether somebody has a right.
-type Rights interface {
-	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
-}
-
 // Clients are those of the host.
 type Clients struct {
 	Extensions  dynamic.Interface
@@ -92,19 +71,15 @@ type Clients struct {
 // the extensions that a function returns.
 type Options struct {
 	Clients
-	// Informer is that of revisions.
-	Informer interface {
-		AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
-	}
 	maker.Store
 	// Manifests reads in the name of this process.
 	Manifests Manifests
 	// Key verifies the stamps of authors.
 	Key    author.Key
-	Rights Rights
+	Rights maker.Rights
 	// RecentRights is asked whether somebody may create revisions, for each image that is pulled:
 	// that something is allowed it may say some seconds after it was.
-	RecentRights Rights
+	RecentRights maker.Rights
 	// OperatorControllerNamespaces are where a lease of OLM's operator-controller counts.
 	OperatorControllerNamespaces []string
 	// Target names the cluster of extensions that name none, empty for the host.
@@ -114,10 +89,10 @@ type Options struct {
 	// Pool bounds what is pulled and rendered at a time.
 	Pool *rendering.Pool
 	// Definitions are compared by Safety.
-	Definitions Definitions
+	Definitions maker.Definitions
 	Safety      *crdsafety.Checker
 	// Capabilities are read each time that a chart is rendered.
-	Capabilities Capabilities
+	Capabilities maker.Capabilities
 	// Digester makes digests of manifests that are comparable with those of revisions.
 	Digester manifest.Digester
 	// Certificates says who makes those of webhooks; empty refuses bundles with webhooks.

@@ -3,16 +3,19 @@ package extension
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/utils/ptr"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -31,61 +34,42 @@ const longestNote = 1024
 // engineWriter writes revisions that the engine rolls out.
 type engineWriter struct{ making }
 
-// Write makes the next revision:
-//
-//  1. The revisions are as the informer has them.
-//  2. The revision, in the name of its identity, or Paused in our own.
-//  3. Proposals that nobody has approved make room for it, now that it is there: one that is
-//     refused takes nothing away.
+// Write makes the next revision, in the name of its identity; proposals in our own.
 func (w engineWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
-	if stopped := w.Unchanged(ctx); stopped != nil {
-		return stopped
+	revision, outcome := w.Replace(ctx, identity, made.Phases, func(next *olmv1alpha1.ClusterExtensionRevision) { w.describe(next, identity, made) })
+	if revision != nil {
+		for _, warning := range made.warnings() {
+			w.Events.Event(w.object, corev1.EventTypeWarning, eventRenderWarning, text.Clip(revision.Name+": "+warning, longestNote))
+		}
+		w.rendered.forget(w.Name)
 	}
-	revision, stopped := w.create(ctx, identity, made)
-	if stopped != nil {
-		return stopped
-	}
-	for _, warning := range made.warnings() {
-		w.Events.Event(w.object, corev1.EventTypeWarning, eventRenderWarning, text.Clip(revision.Name+": "+warning, longestNote))
-	}
-	w.rendered.forget(w.Name)
-	if stopped := w.Withdraw(ctx, nil); stopped != nil {
-		return stopped
-	}
-	return awaited()
+	return w.withGrant(outcome, identity, made)
 }
 
-// create writes the next revision of some content; with a dry run it is only admitted.
-func (m making) create(ctx context.Context, identity maker.Identity, made *content, dryRun ...string) (*olmv1alpha1.ClusterExtensionRevision, *maker.Outcome) {
-	revision, stopped := m.Next(ctx, made.Phases)
-	if stopped != nil {
-		return nil, stopped
+// withGrant says how an identity gets the rights that it was denied for. This process may have been
+// denied by a policy, in words like those of a right.
+func (m making) withGrant(outcome *maker.Outcome, identity maker.Identity, made *content) *maker.Outcome {
+	if outcome.Reason == maker.Denied && m.desired.Target == "" && identity.As != nil {
+		outcome.Why = grant(m.Name, identity.As.GetName(), made.Phases)
 	}
-	m.describe(revision, identity, m.desired.of(made), made.warnings())
-	stopped = m.Create(ctx, identity.As, revision, dryRun...)
-	// A policy may have denied it to this process, in words like those of a right.
-	if stopped != nil && stopped.Reason == maker.Denied && m.desired.Target == "" && identity.As != nil {
-		stopped.Why = grant(m.Name, identity.As.GetName(), made.Phases)
-	}
-	return revision, stopped
+	return outcome
 }
 
 // describe says in the next revision what it is made of, and how it is rolled out.
-func (s *scope) describe(revision *olmv1alpha1.ClusterExtensionRevision, identity maker.Identity, desired *desired, warnings []string) {
-	s.own(revision)
-	revision.Annotations = s.annotations(identity.Stamp, desired)
+func (m making) describe(revision *olmv1alpha1.ClusterExtensionRevision, identity maker.Identity, made *content) {
+	desired := m.desired.of(made)
+	m.own(revision)
+	revision.Annotations = m.annotations(identity.Stamp, desired)
 	revision.Spec.CollisionProtection, revision.Spec.Yield = desired.Collision, desired.Yield
 	if desired.Target != "" {
 		revision.Spec.TargetRef = &olmv1alpha1.TargetReference{Name: desired.Target}
 	}
-	if len(warnings) > 0 {
+	if warnings := made.warnings(); len(warnings) > 0 {
 		revision.Annotations[extension.WarningsAnnotation] = text.Clip(strings.Join(warnings, "\n"), extension.MaxWarnings)
 	}
 	done := "installed"
 	if identity.Approval != "" {
-		revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 		revision.Annotations[extension.ProposedAnnotation] = "true"
-		revision.Annotations[olmv1alpha1.LifecycleReasonAnnotation] = identity.Approval
 		done = "proposed"
 	}
 	cause := cmp.Or(strings.TrimSpace(desired.bundle.Version), desired.pinned) + " " + done
@@ -125,4 +109,35 @@ func (s *scope) annotations(stamp string, desired *desired) map[string]string {
 		}
 	}
 	return out
+}
+
+// neverApproved is whether a revision was proposed, and nothing of it was ever rolled out: it
+// waits, or somebody has archived it, which declines it.
+func neverApproved(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return revision.Annotations[extension.ProposedAnnotation] == "true"
+}
+
+// Propose implements maker.Writer: it is proposed already, or must not be.
+func (w engineWriter) Propose(ctx context.Context, identity maker.Identity) *maker.Outcome {
+	if stopped := w.Proposed(ctx, w.desired.digest(), identity.Stamp); stopped != nil {
+		return stopped
+	}
+	return w.mayPropose(ctx, identity.Author)
+}
+
+// mayPropose says why there is no proposal. It is made in the name of this process, which
+// nobody checks; so it must take nothing from anybody. Into a chain that is somebody else's, or
+// that is to begin, only its author could bring a revision.
+func (s *scope) mayPropose(ctx context.Context, who user.Info) *maker.Outcome {
+	for i := range s.Revisions {
+		if s.isOwned(&s.Revisions[i]) && !neverApproved(&s.Revisions[i]) {
+			return nil
+		}
+	}
+	for i := range s.Revisions {
+		if !neverApproved(&s.Revisions[i]) {
+			return stop(status.NameTaken, fmt.Sprintf("%s was not made for this ClusterExtension: delete this ClusterExtension and use another name; or, to take over what is there, remove annotation %s from this ClusterExtension: the next revision is then made in the name of the user who removed it, and rolled out at once", s.Revisions[i].Name, extension.ApprovalAnnotation), "")
+		}
+	}
+	return s.mayCreate(ctx, who)
 }

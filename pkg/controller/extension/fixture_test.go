@@ -130,8 +130,8 @@ func (p *plane) controller() *Controller {
 	}
 	host := &dyingHost{p.host, p}
 	options := Options{
-		Clients:  Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
-		Informer: p, Store: maker.Store{Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
+		Clients: Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
+		Store: maker.Store{Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
 			As: func(who user.Info) (maker.Revisions, error) { return writer{p, who.GetName()}, nil }},
 		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock,
 		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },

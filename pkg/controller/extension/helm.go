@@ -101,7 +101,7 @@ func (s *scope) findReleases(ctx context.Context) *maker.Outcome {
 // blocked says why a release cannot be taken on. Its Secrets, and the objects, are not watched:
 // that is tried again.
 func blocked(message, why string) *maker.Outcome {
-	return &maker.Outcome{Reason: maker.Reason(status.ReleaseBlocked), Message: message, Why: why, Again: true}
+	return stop(status.ReleaseBlocked, message, why).Later()
 }
 
 // unreadable says that a revision of a release is there and cannot be read: nobody knows what it
@@ -146,9 +146,13 @@ func (w helmWriter) Propose(_ context.Context, identity maker.Identity) *maker.O
 //  3. The cluster is not frozen.
 //  4. Helm writes it, by the identity of the engine.
 func (w helmWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
-	revision, stopped := w.create(ctx, identity, made, metav1.DryRunAll)
+	revision, stopped := w.Next(ctx, made.Phases)
 	if stopped != nil {
 		return stopped
+	}
+	w.describe(revision, identity, made)
+	if stopped := w.Create(ctx, identity.As, revision, metav1.DryRunAll); stopped != nil {
+		return w.withGrant(stopped, identity, made)
 	}
 	if stopped := w.mayRemove(ctx, identity, made); stopped != nil {
 		return stopped
@@ -232,7 +236,7 @@ func (s *scope) mayWrite() *maker.Outcome {
 	case err != nil:
 		return retry(status.Failed, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
 	case freeze != nil:
-		return &maker.Outcome{Reason: maker.Reason(status.Frozen), Message: freeze.String() + "; Helm applies nothing", Again: true}
+		return stop(status.Frozen, freeze.String()+"; Helm applies nothing", "").Later()
 	}
 	return nil
 }

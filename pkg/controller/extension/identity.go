@@ -119,7 +119,7 @@ func (s *scope) mayCreate(ctx context.Context, who user.Info) *maker.Outcome {
 
 // denied is for what somebody may not do, now.
 func denied(format string, args ...any) *maker.Outcome {
-	return &maker.Outcome{Reason: maker.Denied, Message: fmt.Sprintf(format, args...), Again: true}
+	return stop(status.Denied, fmt.Sprintf(format, args...), "").Later()
 }
 
 // isOwned is whether the extension is the controller of a revision.

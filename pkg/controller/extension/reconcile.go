@@ -212,9 +212,9 @@ func takesOver(revision *olmv1alpha1.ClusterExtensionRevision, desired *desired)
 // findRevisions reads the revisions of the chain of this name. Those of somebody else are not
 // touched.
 func (s *scope) findRevisions(ctx context.Context) *maker.Outcome {
-	revisions, stopped := s.List(ctx, s.Name)
-	if stopped != nil {
-		return stopped
+	revisions, err := maker.List(ctx, s.Reader, s.Name)
+	if err != nil {
+		return maker.Unread(err)
 	}
 	for i := range revisions {
 		owner := metav1.GetControllerOf(&revisions[i])

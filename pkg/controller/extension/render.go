@@ -49,7 +49,10 @@ func (s *scope) render(ctx context.Context, identity maker.Identity, desired *de
 		return nil, stopped
 	}
 	made, ready := s.jobs.Do(ctx, s.extension.Name, digest,
-		func(ctx context.Context) made { return s.pull(ctx, identity, desired) },
+		func(ctx context.Context) (out made) {
+			out.content, out.stopped = s.pull(ctx, identity, desired)
+			return out
+		},
 		func() { s.queue.Add(s.extension.Name) })
 	if !ready {
 		return nil, maker.Stop(maker.Rendering, "", "")
@@ -67,12 +70,7 @@ type made struct {
 }
 
 // pull does the work of render, beside the passes.
-func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desired) made {
-	content, stopped := s.pullFor(ctx, identity, desired)
-	return made{content, stopped}
-}
-
-func (s *scope) pullFor(ctx context.Context, identity maker.Identity, desired *desired) (*content, *maker.Outcome) {
+func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desired) (*content, *maker.Outcome) {
 	// Whoever wrote the extension shares what there is, whatever ServiceAccounts are named.
 	author := identity.Author.GetName()
 	var pulled *Pulled

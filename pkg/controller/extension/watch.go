@@ -81,45 +81,26 @@ func (c *Controller) isToBeTriedAgain(before, now any) bool {
 
 // find returns an extension, nil when there is none. known is false when that is not known.
 func (c *Controller) find(name string) (object *unstructured.Unstructured, known bool) {
+	return objectwatch.Find[*unstructured.Unstructured](c.informer(), name)
+}
+
+// informer is that of extensions; nil while the host has no such kind, or that is not known.
+func (c *Controller) informer() cache.SharedIndexInformer {
 	c.mu.Lock()
-	informer := c.extensions
-	c.mu.Unlock()
-	if informer == nil || !informer.HasSynced() {
-		return nil, false
-	}
-	found, exists, err := informer.GetStore().GetByKey(name)
-	if err != nil || !exists {
-		return nil, err == nil
-	}
-	object, ok := found.(*unstructured.Unstructured)
-	return object, ok
+	defer c.mu.Unlock()
+	return c.extensions
 }
 
 // all returns the extensions that are known.
 func (c *Controller) all() []*unstructured.Unstructured {
-	c.mu.Lock()
-	informer := c.extensions
-	c.mu.Unlock()
-	if informer == nil {
-		return nil
-	}
-	var out []*unstructured.Unstructured
-	for _, kept := range informer.GetStore().List() {
-		if object, ok := kept.(*unstructured.Unstructured); ok {
-			out = append(out, object)
-		}
-	}
-	return out
+	return objectwatch.All[*unstructured.Unstructured](c.informer())
 }
 
 // watchRevisions asks for a pass over the extension of each revision that comes, changes or
 // goes.
 func (c *Controller) watchRevisions() error {
 	add := func(object any) {
-		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
-		}
-		revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision)
+		revision, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRevision](object)
 		if !ok {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -29,9 +30,13 @@ type Heads interface {
 	Get(ctx context.Context, name string) (head chain.Head, found bool, err error)
 }
 
-// Store is how revisions are read and written; all fields are required, but for Own where
-// nothing is written in the name of this process.
+// Store is how revisions are read and written. All fields are required, but for Own where nothing
+// is written in the name of this process.
 type Store struct {
+	// Informer is that of revisions.
+	Informer interface {
+		AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+	}
 	// Reader reads revisions from the informer; Live reads past it.
 	Reader, Live client.Reader
 	Heads        Heads
@@ -62,11 +67,11 @@ type Chain struct {
 	Revisions []olmv1alpha1.ClusterExtensionRevision
 }
 
-// List returns the revisions of a chain from the informer, newest first.
-func (s Store) List(ctx context.Context, name string) ([]olmv1alpha1.ClusterExtensionRevision, *Outcome) {
-	revisions, err := bychain.List(ctx, s.Reader, name)
+// List returns the revisions of a chain, newest first.
+func List(ctx context.Context, from client.Reader, name string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
+	revisions, err := bychain.List(ctx, from, name)
 	if err != nil {
-		return nil, Unread(fmt.Errorf("reading the revisions of %s: %w", name, err))
+		return nil, fmt.Errorf("reading the revisions of %s: %w", name, err)
 	}
 	return revisions, nil
 }

@@ -58,6 +58,9 @@ func Retry(reason Reason, err error) *Outcome {
 	return &Outcome{Reason: reason, Message: err.Error(), Again: true, Err: err}
 }
 
+// Later has an outcome tried again a while later, although nothing has changed.
+func (o *Outcome) Later() *Outcome { o.Again = true; return o }
+
 func outdated() *Outcome { return &Outcome{Reason: Outdated, Again: true} }
 
 // IsQuiet is true for an outcome that leaves the status as it is.

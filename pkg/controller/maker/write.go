@@ -15,16 +15,44 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
+// Replace makes the next revision, of some content; describe says in it what it was made of. The
+// revision is nil when none was made:
+//
+//  1. The revisions are as this pass read them.
+//  2. The revision, in the name of its identity; Paused when a person has to approve it.
+//  3. Proposals that nobody has approved make room for it, now that it is there: one that is
+//     refused takes nothing away.
+func (c *Chain) Replace(ctx context.Context, identity Identity, phases []source.Phase, describe func(*olmv1alpha1.ClusterExtensionRevision)) (*olmv1alpha1.ClusterExtensionRevision, *Outcome) {
+	if stopped := c.Unchanged(ctx); stopped != nil {
+		return nil, stopped
+	}
+	revision, stopped := c.Next(ctx, phases)
+	if stopped != nil {
+		return nil, stopped
+	}
+	describe(revision)
+	if identity.Approval != "" {
+		revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
+		metav1.SetMetaDataAnnotation(&revision.ObjectMeta, olmv1alpha1.LifecycleReasonAnnotation, identity.Approval)
+	}
+	if stopped := c.Create(ctx, identity.As, revision); stopped != nil {
+		return nil, stopped
+	}
+	if stopped := c.Withdraw(ctx, nil); stopped != nil {
+		return revision, stopped
+	}
+	return revision, Stop(Awaited, "", "")
+}
+
 // Unchanged is nil while the revisions are as this pass read them: the informer may be behind.
 func (c *Chain) Unchanged(ctx context.Context) *Outcome {
-	now, err := bychain.List(ctx, c.Live, c.Name)
+	now, err := List(ctx, c.Live, c.Name)
 	if err != nil {
-		return failed("reading the revisions of %s: %w", c.Name, err)
+		return Retry(Failed, err)
 	}
 	if slices.EqualFunc(now, c.Revisions, func(a, b olmv1alpha1.ClusterExtensionRevision) bool {
 		// A stamp that was used up by the same content changes no spec.

@@ -12,6 +12,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	catalogue "github.com/penstock-project/penstock/pkg/metrics"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
 // history counts the transitions of conditions, as the watch tells them. Of those
@@ -71,10 +72,7 @@ func (h *history) OnUpdate(before, after any) {
 
 // OnDelete implements toolscache.ResourceEventHandler.
 func (h *history) OnDelete(object any) {
-	if last, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
-		object = last.Obj
-	}
-	revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision)
+	revision, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRevision](object)
 	if !ok {
 		return
 	}
