@@ -31,10 +31,12 @@ type made struct {
 	stopped  *maker.Outcome
 }
 
-// Decide implements maker.FrontEnd: revisions are made in the name of the ServiceAccount.
+// Decide implements maker.FrontEnd: revisions are made in the name of the ServiceAccount. With manual
+// approval, a person approves every one but the first.
 func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	identity := maker.Identity{As: s.as(), Author: s.as()}
-	if s.spec.UpgradeApproval == chartkind.ApprovalManual && s.Newest() != nil {
+	isFirst := !slices.ContainsFunc(s.Revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return one.DeletionTimestamp == nil })
+	if s.spec.UpgradeApproval == chartkind.ApprovalManual && !isFirst {
 		identity.Approval = fmt.Sprintf("spec.upgradeApproval of ChartKind %s is %s", s.name, chartkind.ApprovalManual)
 	}
 	return identity, nil

@@ -189,6 +189,37 @@ func TestApproval(t *testing.T) {
 	p.settled("hall")
 }
 
+// TestDeclined: a proposal that somebody archives is declined. It is neither rolled out nor proposed
+// again, until something else is asked for.
+func TestDeclined(t *testing.T) {
+	p := installed(t, func(spec map[string]any) { spec["upgradeApproval"] = chartkind.ApprovalManual })
+	p.lamp("hall", 2)
+	p.until("the second revision waits", func() bool { return len(p.made) == 2 }, func() any { return p.made })
+	p.change("lamp-house-hall-2", func(r *olmv1alpha1.ClusterExtensionRevision) {
+		r.Spec.LifecycleState, r.Generation = olmv1alpha1.LifecycleStateArchived, 2
+	})
+	found := p.await("hall", "it says so", func(object *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(report.StatusOf(object).Conditions, func(one metav1.Condition) bool {
+			return strings.HasPrefix(one.Message, "lamp-house-hall-2 was declined")
+		})
+	})
+	if made, _, _ := p.counts(); made != 2 {
+		t.Errorf("%v: %v", p.made, report.StatusOf(found))
+	}
+	p.lamp("hall", 3)
+	p.until("the third one waits", func() bool { return len(p.made) == 3 }, func() any { return p.made })
+	if p.made[2] != "system:serviceaccount:lights:operator Paused" {
+		t.Errorf("%v", p.made)
+	}
+	// Nothing that was installed takes the place of a proposal.
+	p.change("lamp-house-hall-1", func(r *olmv1alpha1.ClusterExtensionRevision) { r.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+	p.lamp("hall", 4)
+	p.until("the fourth one waits", func() bool { return len(p.made) == 4 }, func() any { return p.made })
+	if p.made[3] != "system:serviceaccount:lights:operator Paused" {
+		t.Errorf("%v", p.made)
+	}
+}
+
 func TestDeletion(t *testing.T) {
 	p := installed(t, nil)
 	p.store(lamps, "Lamp", "hall", func(object *unstructured.Unstructured) {

@@ -82,7 +82,7 @@ func (s *served) pass(ctx context.Context, key string) error {
 
 // chainOf is a chain of the ChartKind. Its ServiceAccount writes the revisions, proposals too.
 func (s *served) chainOf() maker.Chain {
-	return maker.Chain{Store: s.Store, Proposer: s.as(), Rules: maker.Rules{FieldManager: FieldManager, MadeOf: chartkind.MadeOfAnnotation, NeverApproved: isProposal}}
+	return maker.Chain{Store: s.Store, Proposer: s.as(), Rules: maker.Rules{FieldManager: FieldManager, MadeOf: chartkind.MadeOfAnnotation, NeverApproved: neverApproved}}
 }
 
 func (s *scope) String() string { return s.spec.Resource.Kind + " " + s.key }
@@ -223,10 +223,17 @@ func (s *served) forget(key string) {
 	}
 }
 
-// isProposal is whether a revision was made Paused, by us, and nobody has let it go on ever:
-// that would be a change of its spec.
-func isProposal(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return revision.Annotations[chartkind.MadeOfAnnotation] != "" && revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused && revision.Generation <= 1
+// neverApproved is true for a revision that was made Paused, and of which nothing was ever rolled
+// out: it waits, or a person has archived it, which declines it. Each step changes its spec.
+func neverApproved(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	switch {
+	case revision.Annotations[chartkind.MadeOfAnnotation] == "":
+		return false
+	case revision.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused:
+		return revision.Generation <= 1
+	}
+	return revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived && revision.Generation <= 2 && !maker.HasSucceeded(revision) &&
+		!slices.ContainsFunc(revision.Status.Phases, func(phase olmv1alpha1.PhaseStatus) bool { return phase.StartedAt != nil })
 }
 
 // failureOf says why a rollout does not go on; empty when it does, or has succeeded.

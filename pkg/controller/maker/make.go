@@ -2,6 +2,7 @@ package maker
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -82,8 +83,8 @@ func Make[C any](ctx context.Context, chain *Chain, desired Desired, front Front
 	return writer.Write(ctx, identity, content)
 }
 
-// Proposed says that a digest is proposed already, and withdraws the other proposals. One that a
-// person declined counts until the stamp is another one. It is nil when there is none.
+// Proposed says that a digest is proposed already, and withdraws the other proposals. A proposal
+// that a person declined counts until the stamp is another one. It is nil when there is none.
 func (c *Chain) Proposed(ctx context.Context, digest, stamp string) *Outcome {
 	for i := range c.Revisions {
 		one := &c.Revisions[i]
@@ -94,7 +95,11 @@ func (c *Chain) Proposed(ctx context.Context, digest, stamp string) *Outcome {
 		if stopped := c.Withdraw(ctx, one); stopped != nil {
 			return stopped
 		}
-		return Stop(Proposed, one.Name+" waits for approval: kubectl get cer "+one.Name+" --subresource=diff, then kubectl penstock resume "+one.Name, "")
+		message := "%s waits for approval: kubectl get cer %[1]s --subresource=diff, then kubectl penstock resume %[1]s"
+		if !c.isProposal(one) {
+			message = "%s was declined: change what is asked for; or, to have it proposed again, kubectl delete cer %[1]s"
+		}
+		return Stop(Proposed, fmt.Sprintf(message, one.Name), "")
 	}
 	return nil
 }
