@@ -20,8 +20,6 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"Directory of the store, created when absent. One process at a time may use it.")
 	fs.Var(&o.DataQuota, "data-quota",
 		"Size of the store's database at which it accepts no more writes.")
-	fs.BoolVar(&o.DataReturnPages, "data-return-pages", o.DataReturnPages,
-		"When idle, return to the kernel the memory that pages of the store's database use (Linux only). It relies on details of etcd that may change, and is worthwhile for large stores.")
 	fs.StringVar(&o.SnapshotDir, "snapshot-dir", o.SnapshotDir,
 		"Directory for snapshots of the store, created when absent; penstock restore creates a store from one. They hold the Secrets of all revisions. Without this flag no snapshots are taken.")
 	fs.DurationVar(&o.SnapshotInterval, "snapshot-interval", o.SnapshotInterval, "How often to take a snapshot, with --snapshot-dir.")

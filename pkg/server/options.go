@@ -73,9 +73,6 @@ type Options struct {
 	// DataQuota is the size of the embedded etcd's database at which it takes
 	// no more writes.
 	DataQuota resource.QuantityValue
-	// DataReturnPages has the embedded etcd return the pages of its database to the
-	// kernel while it is idle.
-	DataReturnPages bool
 	// SnapshotDir is where snapshots of the embedded store are put every
 	// SnapshotInterval, of which the newest SnapshotKeep stay. Empty takes none.
 	SnapshotDir      string
@@ -224,7 +221,7 @@ func (o *Options) leaseTimes() leadership.Times {
 
 // database says which etcd; Open writes to the transport where the embedded one is.
 func (o *Options) database() database.Config {
-	return database.Config{DataDir: o.DataDir, QuotaBytes: storehealth.Reserved(o.DataQuota.Value()), ReturnPages: o.DataReturnPages, Transport: &o.Recommended.Etcd.StorageConfig.Transport}
+	return database.Config{DataDir: o.DataDir, QuotaBytes: storehealth.Reserved(o.DataQuota.Value()), Transport: &o.Recommended.Etcd.StorageConfig.Transport}
 }
 
 // ownCertificates tells whether we make our certificates ourselves.

@@ -63,7 +63,7 @@ func Run(ctx context.Context, o *Options) error {
 
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go memory.New(nil).GiveBack(running)
+	go memory.New().GiveBack(running)
 	stopping, stopped := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopped()
 	hung, ended := make(chan struct{}), make(chan error, 1)

@@ -59,17 +59,7 @@ func IsStoreProcess(args []string) bool { return len(args) == 2 && args[1] == ch
 // then ends this one.
 func RunStoreProcess() int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	return etcd.ServeChild(os.Stdin, os.Stdout, func(ctx context.Context, server *etcd.Server) {
-		var pages func()
-		if server.ReturnsPages() {
-			pages = func() {
-				if err := server.GiveBack(); err != nil {
-					fmt.Fprintf(os.Stderr, "the pages of the database stay in memory: %s\n", err)
-				}
-			}
-		}
-		memory.New(pages).GiveBack(ctx)
-	})
+	return etcd.ServeChild(os.Stdin, os.Stdout, memory.New().GiveBack)
 }
 
 // Down says why the embedded etcd does not run, nil while it does; one elsewhere is no

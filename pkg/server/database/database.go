@@ -33,11 +33,10 @@ const Prefix = "/penstock"
 
 // Config says which etcd.
 type Config struct {
-	// DataDir, QuotaBytes and ReturnPages are of the embedded one, which runs when there
-	// is a directory; see etcd.Config.
-	DataDir     string
-	QuotaBytes  int64
-	ReturnPages bool
+	// DataDir and QuotaBytes are of the embedded etcd, which runs when there is a directory;
+	// see etcd.Config.
+	DataDir    string
+	QuotaBytes int64
 	// Transport leads to an etcd elsewhere. Open writes to it where the embedded one is.
 	Transport *storagebackend.TransportConfig
 }
@@ -51,10 +50,9 @@ func Open(ctx context.Context, c Config) (*Database, error) {
 			return nil, err
 		}
 		embedded, err := etcd.StartProcess(ctx, etcd.Config{
-			DataDir:     c.DataDir,
-			QuotaBytes:  c.QuotaBytes,
-			ReturnPages: c.ReturnPages,
-			Log:         klog.FromContext(ctx).WithName("etcd"),
+			DataDir:    c.DataDir,
+			QuotaBytes: c.QuotaBytes,
+			Log:        klog.FromContext(ctx).WithName("etcd"),
 		}, command...)
 		if err != nil {
 			return nil, err

@@ -21,9 +21,8 @@ const segmentBytes = 16 << 20
 // order is what the parent writes to the standard input of a child, once. When the
 // input ends, so has the parent.
 type order struct {
-	DataDir     string
-	QuotaBytes  int64
-	ReturnPages bool
+	DataDir    string
+	QuotaBytes int64
 }
 
 // stopOrder is the line after which a child ends in good order.
@@ -37,12 +36,12 @@ type line struct {
 }
 
 // ServeChild runs an etcd for the parent at the other ends of in and out (see
-// Process), and returns the code to exit with. running is called when etcd answers, and
-// has a context that ends with it.
+// Process), and returns the code to exit with. running is called when etcd answers, with a
+// context that ends with it.
 //
 // etcd ends its process when a disk refuses a write, and bbolt panics or is killed by
 // the kernel when its file is damaged or gone. Here that is all that ends.
-func ServeChild(in io.Reader, out io.Writer, running func(context.Context, *Server)) int {
+func ServeChild(in io.Reader, out io.Writer, running func(context.Context)) int {
 	input := bufio.NewReader(in)
 	text, err := input.ReadBytes('\n')
 	var config order
@@ -67,7 +66,7 @@ func ServeChild(in io.Reader, out io.Writer, running func(context.Context, *Serv
 		cancel()
 	}()
 	send := sender(out)
-	server, err := Start(ctx, Config{DataDir: config.DataDir, QuotaBytes: config.QuotaBytes, ReturnPages: config.ReturnPages, locked: true, write: func(e entry) { send(line{Entry: &e}) }})
+	server, err := Start(ctx, Config{DataDir: config.DataDir, QuotaBytes: config.QuotaBytes, locked: true, write: func(e entry) { send(line{Entry: &e}) }})
 	if err != nil {
 		if ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -76,7 +75,7 @@ func ServeChild(in io.Reader, out io.Writer, running func(context.Context, *Serv
 	}
 	defer server.Close()
 	send(line{Ready: true})
-	go running(ctx, server)
+	go running(ctx)
 	select {
 	case <-ctx.Done():
 		return 0

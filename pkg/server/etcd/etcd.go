@@ -59,10 +59,6 @@ type Config struct {
 	// QuotaBytes is the size of the database at which etcd stops accepting
 	// writes.
 	QuotaBytes int64
-	// ReturnPages has one in a process of its own return the pages of its database to
-	// the kernel while it is idle (see GiveBack). It needs parts of etcd that are not for
-	// users of the library.
-	ReturnPages bool
 	// Log receives etcd's warnings and errors.
 	Log logr.Logger
 	// Fleeting is for data that need not outlive this process, as in tests: nothing is
@@ -82,9 +78,6 @@ type Server struct {
 	etcd     *embed.Etcd
 	core     *logCore
 	close    sync.Once
-	// database is the file that etcd maps.
-	database    string
-	returnPages bool
 	// files is the lock of those who have the files open (see lockFiles).
 	files *fileutil.LockedFile
 }
@@ -100,7 +93,7 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{endpoint: "unix://" + socket, returnPages: config.ReturnPages}
+	s := &Server{endpoint: "unix://" + socket}
 	if !config.locked {
 		if s.lock, err = lockDir(dir); err != nil {
 			return nil, err
@@ -126,9 +119,6 @@ func (s *Server) start(ctx context.Context, dir, socket string, config Config) e
 		return err
 	}
 	if s.etcd, err = embed.StartEtcd(s.embedConfig(dir, config)); err != nil {
-		return err
-	}
-	if s.database, err = databaseFile(dir); err != nil {
 		return err
 	}
 	timeout := time.NewTimer(readyTimeout)

@@ -194,7 +194,7 @@ func (p *Process) serve(ctx context.Context) error {
 	p.pid = cmd.Process.Pid
 	p.mu.Unlock()
 	stopped := p.stopWith(ctx, cmd, in)
-	text, _ := json.Marshal(order{DataDir: p.dir, QuotaBytes: p.config.QuotaBytes, ReturnPages: p.config.ReturnPages})
+	text, _ := json.Marshal(order{DataDir: p.dir, QuotaBytes: p.config.QuotaBytes})
 	// A process that does not read has ended, and says why.
 	_, _ = in.Write(append(text, '\n'))
 	last := p.listen(out)

@@ -24,7 +24,7 @@ const childArgument = "--embedded-etcd"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == childArgument {
-		os.Exit(ServeChild(os.Stdin, os.Stdout, func(context.Context, *Server) {}))
+		os.Exit(ServeChild(os.Stdin, os.Stdout, func(context.Context) {}))
 	}
 	if len(os.Args) == 3 && os.Args[1] == parentArgument {
 		os.Exit(runParent(os.Args[2]))
@@ -305,7 +305,7 @@ func TestChildEndsWithParent(t *testing.T) {
 	in, parent := io.Pipe()
 	_ = in.CloseWithError(io.ErrUnexpectedEOF)
 	_ = parent.Close()
-	if code := ServeChild(in, io.Discard, func(context.Context, *Server) { t.Error("it runs") }); code == 0 {
+	if code := ServeChild(in, io.Discard, func(context.Context) { t.Error("it runs") }); code == 0 {
 		t.Error("it ends as if all were well")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "etcd")); !errors.Is(err, os.ErrNotExist) {

@@ -2,13 +2,10 @@
 package memory
 
 import (
-	"bytes"
 	"context"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"strconv"
 	"time"
 )
 
@@ -18,10 +15,8 @@ const (
 	// quietBytes is how much is allocated in an interval in which nothing happens
 	// but watches, leases and probes.
 	quietBytes = 8 << 20
-	// leastPages is what giving back pages of the database must bring at least, in bytes.
-	leastPages = 16 << 20
-	// leastSpare is the same of the heap, also as a part of what is in use: a collection
-	// looks at all of that. A server that does nothing makes so much garbage in 20 s, and
+	// leastSpare is what a collection must bring at least, in bytes, also as a part of what
+	// is in use: it looks at all of that. A server that does nothing makes so much garbage in 20 s, and
 	// collects it in some 30 ms.
 	leastSpare     = 6 << 20
 	leastSparePart = 8
@@ -36,8 +31,6 @@ type usage struct {
 	// Held is what objects have, garbage among them, and what is free and was not
 	// given back to the system.
 	Held uint64
-	// Mapped is what is resident of files: the program and the database.
-	Mapped uint64
 }
 
 // Spare gives back memory that this process has and does not use.
@@ -45,17 +38,10 @@ type Spare struct {
 	read func() usage
 	// heap collects and gives back all that is free.
 	heap func()
-	// pages gives back what is resident of the database.
-	pages func()
 }
 
-// New is that of this process; pages is nil when it has no database.
-func New(pages func()) *Spare {
-	if pages == nil {
-		pages = func() {}
-	}
-	return &Spare{read: readUse, heap: freeHeap, pages: pages}
-}
+// New returns the Spare of this process.
+func New() *Spare { return &Spare{read: readUse, heap: freeHeap} }
 
 // freeHeap collects twice: what pools hold, and what is held for a cleanup only, the
 // first collection merely finds.
@@ -69,13 +55,10 @@ func freeHeap() {
 //
 // Go collects again when the heap has grown by its percentage, and while nothing
 // happens that may be never: what a start or a large list needed for a moment would
-// count as this process' memory for hours. The same is true of the pages of the
-// database, all of which etcd reads when it starts, and few of them ever again.
+// count as this process' memory for hours.
 func (s *Spare) GiveBack(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	// What stays mapped is the program.
-	program := uint64(0)
 	for before := s.read(); ; {
 		select {
 		case <-ctx.Done():
@@ -85,15 +68,8 @@ func (s *Spare) GiveBack(ctx context.Context) {
 		now := s.read()
 		quiet := now.Allocated-before.Allocated < quietBytes
 		before = now
-		if !quiet {
-			continue
-		}
-		if now.Held > now.Live && now.Held-now.Live > max(leastSpare, now.Live/leastSparePart) {
+		if quiet && now.Held > now.Live && now.Held-now.Live > max(leastSpare, now.Live/leastSparePart) {
 			s.heap()
-		}
-		if now.Mapped > program+leastPages {
-			s.pages()
-			program = s.read().Mapped
 		}
 	}
 }
@@ -111,26 +87,5 @@ func readUse() usage {
 		Allocated: samples[0].Value.Uint64(),
 		Live:      samples[1].Value.Uint64(),
 		Held:      samples[2].Value.Uint64() + samples[3].Value.Uint64(),
-		Mapped:    mapped(),
 	}
-}
-
-// mapped is what is resident of files, in bytes; 0 where the kernel does not
-// tell.
-func mapped() uint64 {
-	// Of Linux, see proc_pid_statm(5); the third number counts these pages.
-	const shared = 2
-	content, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	numbers := bytes.Fields(content)
-	if len(numbers) <= shared {
-		return 0
-	}
-	pages, err := strconv.ParseUint(string(numbers[shared]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * uint64(os.Getpagesize())
 }
