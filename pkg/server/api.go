@@ -29,7 +29,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition/evaluator"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
-	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
@@ -86,7 +85,6 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			Bodies:     a.health.LimitedBodies(a.records.Packs),
 			Heads:      a.records.Heads,
 			Standings:  a.records.Standings, Inventories: a.records.Inventories,
-			Entries:    sharing.NewEntries(),
 			Digester:   a.records.Digester,
 			Authorizer: a.config.Authorization.Authorizer,
 			Redactor:   a.redactor,

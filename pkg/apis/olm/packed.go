@@ -5,20 +5,28 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"unique"
 )
 
-// PackedObjects is what a phase lists, as caches keep it: 35 bytes for an object, where an
-// entry with its digest takes 190. It never changes, so copies are of the same memory.
+// PackedObjects are the entries of a phase as caches keep them: about 35 bytes for an object,
+// where an entry with its digest takes 190. Equal text is in memory once, as long as a handle
+// of it is. It never changes.
 //
 // +k8s:deepcopy-gen=false
 type PackedObjects struct {
-	// Shape is the entries without their digests and sizes. Revisions of an extension mostly
-	// have the same, in one piece of memory: nobody may write to it.
-	Shape []RevisionObject
-	// Own is the digests and sizes, in the order of Shape: for each the number of
+	// Shape has, of each entry, the strings of shapeOf, each behind its length, then whether it is
+	// create-only, and its level. Revisions of an extension mostly have the same.
+	Shape unique.Handle[string]
+	// Own has the digests and sizes, in the order of Shape: for each the number of
 	// the digest's kind, 32 bytes of digest, and the size as a varint.
-	Own string
+	Own unique.Handle[string]
 }
+
+// DeepCopyInto shares what never changes.
+func (p *PackedObjects) DeepCopyInto(out *PackedObjects) { *out = *p }
+
+// DeepCopy returns the same: it never changes.
+func (p *PackedObjects) DeepCopy() *PackedObjects { return p }
 
 // digestSize is the length of a digest in bytes; as text it has two digits for each.
 const digestSize = 32
@@ -29,24 +37,37 @@ const noDigest = 0
 // digestKinds are how digests begin, by the number of their kind.
 func digestKinds() [3]string { return [...]string{noDigest: "", 1: "sha256:", 2: "hmac-sha256:"} }
 
-// Pack returns entries in their packed form, with a shape of their own. It is false when they have none:
-// when one has its manifest inline, or a digest of another form.
-func Pack(objects []RevisionObject) (PackedObjects, bool) {
-	shape := slices.Clip(slices.Clone(objects))
-	own := make([]byte, 0, len(objects)*(1+digestSize+binary.MaxVarintLen32))
-	for i := range shape {
-		object := &shape[i]
-		if object.Object != nil {
-			return PackedObjects{}, false
-		}
+// shapeOf returns the strings of an entry that its shape has.
+func shapeOf(object *RevisionObject) [5]*string {
+	return [5]*string{&object.APIVersion, &object.Kind, &object.Namespace, &object.Name, (*string)(&object.CollisionProtection)}
+}
+
+// Pack puts a phase's entries into their packed form. A phase stays as it is when it has no
+// entries, and when one has its manifest inline, or a digest of another form.
+func (p *RevisionPhase) Pack() {
+	if len(p.Objects) == 0 {
+		return
+	}
+	var shape []byte
+	own := make([]byte, 0, len(p.Objects)*(1+digestSize+binary.MaxVarintLen32))
+	for i := range p.Objects {
+		object := &p.Objects[i]
 		var ok bool
-		if own, ok = appendDigest(own, object.Digest); !ok {
-			return PackedObjects{}, false
+		if own, ok = appendDigest(own, object.Digest); !ok || object.Object != nil {
+			return
 		}
 		own = binary.AppendVarint(own, object.Size)
-		object.Digest, object.Size = "", 0
+		for _, s := range shapeOf(object) {
+			shape = append(binary.AppendVarint(shape, int64(len(*s))), *s...)
+		}
+		createOnly := int64(0)
+		if object.CreateOnly {
+			createOnly = 1
+		}
+		shape = binary.AppendVarint(binary.AppendVarint(shape, createOnly), int64(object.InstallLevel))
 	}
-	return PackedObjects{Shape: shape, Own: string(own)}, true
+	p.Packed = &PackedObjects{Shape: unique.Make(string(shape)), Own: unique.Make(string(own))}
+	p.Objects = nil
 }
 
 // appendDigest appends the number of a digest's kind, and the digest.
@@ -68,78 +89,94 @@ func appendDigest(to []byte, digest string) ([]byte, bool) {
 	return nil, false
 }
 
-// Unpack returns the entries, which are the caller's. Their text is shared.
-func (p *PackedObjects) Unpack() []RevisionObject {
+// unpack returns the entries, which are the caller's. Their text is shared.
+func (p *PackedObjects) unpack() []RevisionObject {
 	kinds := digestKinds()
-	objects := slices.Clip(slices.Clone(p.Shape))
+	objects := make([]RevisionObject, p.count())
 	// All digests are one piece of memory.
 	var text strings.Builder
 	text.Grow(len(objects) * (len(kinds[2]) + 2*digestSize))
-	var digits [2 * digestSize]byte
-	own := p.Own
+	shape, own := reader(p.Shape.Value()), reader(p.Own.Value())
 	for i := range objects {
-		kind := own[0]
-		own = own[1:]
-		if kind != noDigest {
+		object := &objects[i]
+		for _, s := range shapeOf(object) {
+			*s = shape.next(int(shape.number()))
+		}
+		object.CreateOnly, object.InstallLevel = shape.number() == 1, int32(shape.number())
+		if kind := own.next(1)[0]; kind != noDigest {
 			start := text.Len()
 			text.WriteString(kinds[kind])
-			hexDigits(&digits, own[:digestSize])
-			text.Write(digits[:])
-			objects[i].Digest = text.String()[start:]
-			own = own[digestSize:]
+			writeHex(&text, own.next(digestSize))
+			object.Digest = text.String()[start:]
 		}
-		size, length := varint(own)
-		objects[i].Size, own = size, own[length:]
+		object.Size = own.number()
 	}
 	return objects
 }
 
-func hexDigits(to *[2 * digestSize]byte, digest string) {
+// count returns the number of entries.
+func (p *PackedObjects) count() int {
+	n := 0
+	for own := reader(p.Own.Value()); own != ""; n++ {
+		if own.next(1)[0] != noDigest {
+			own.next(digestSize)
+		}
+		own.number()
+	}
+	return n
+}
+
+// reader is the unread rest of a packed text.
+type reader string
+
+// next returns the next n bytes.
+func (r *reader) next(n int) string {
+	text := string((*r)[:n])
+	*r = (*r)[n:]
+	return text
+}
+
+// number returns the varint at the beginning.
+func (r *reader) number() int64 {
+	var buffer [binary.MaxVarintLen64]byte
+	number, length := binary.Varint(buffer[:copy(buffer[:], *r)])
+	*r = (*r)[length:]
+	return number
+}
+
+func writeHex(to *strings.Builder, digest string) {
 	const digits = "0123456789abcdef"
 	for i := range len(digest) {
-		to[2*i], to[2*i+1] = digits[digest[i]>>4], digits[digest[i]&15]
+		to.WriteByte(digits[digest[i]>>4])
+		to.WriteByte(digits[digest[i]&15])
 	}
 }
-
-// varint reads the number that a text begins with, and how many bytes it takes.
-func varint(text string) (int64, int) {
-	var buffer [binary.MaxVarintLen64]byte
-	return binary.Varint(buffer[:copy(buffer[:], text)])
-}
-
-// DeepCopyInto shares what never changes.
-func (p *PackedObjects) DeepCopyInto(out *PackedObjects) { *out = *p }
-
-// DeepCopy returns the same: it never changes.
-func (p *PackedObjects) DeepCopy() *PackedObjects { return p }
 
 // Count is how many objects a phase lists, packed or not.
 func (p *RevisionPhase) Count() int {
 	if p.Packed != nil {
-		return len(p.Packed.Shape)
+		return p.Packed.count()
 	}
 	return len(p.Objects)
 }
 
-// List returns what a phase lists. Of a packed phase they are the caller's, but
+// List returns the entries of a phase. Of a packed phase they are the caller's, but
 // for their text.
 func (p *RevisionPhase) List() []RevisionObject {
 	if p.Packed != nil {
-		return p.Packed.Unpack()
+		return p.Packed.unpack()
 	}
 	return p.Objects
 }
 
+// Unpack gives a phase its entries.
+func (p *RevisionPhase) Unpack() { p.Objects, p.Packed = p.List(), nil }
+
 // Unpack gives a revision the entries of its phases, in memory of its own. Phases that it
 // shares with others, as one from a cache does, stay as they are.
 func (r *ClusterExtensionRevision) Unpack() {
-	packed := func(phase RevisionPhase) bool { return phase.Packed != nil }
-	if !slices.ContainsFunc(r.Spec.Phases, packed) {
-		return
-	}
 	r.Spec.Phases = slices.Clone(r.Spec.Phases)
 	for i := range r.Spec.Phases {
-		phase := &r.Spec.Phases[i]
-		phase.Objects, phase.Packed = phase.List(), nil
+		r.Spec.Phases[i].Unpack()
 	}
 }

@@ -198,8 +198,8 @@ type RevisionPhase struct {
 	CollisionProtection CollisionProtection
 	// Objects are the phase's objects.
 	Objects []RevisionObject
-	// Packed is the same in less memory, in place of Objects, and nil elsewhere. Revisions
-	// have it within the watch cache, and in lists and events that come from it; see Unpack.
+	// Packed has the same in less memory, in place of Objects, and is nil elsewhere. Revisions have it within the
+	// watch cache, and in lists and events that come from it; see Unpack.
 	Packed *PackedObjects
 }
 

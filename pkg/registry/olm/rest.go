@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionproposal"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
+	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
@@ -63,10 +64,7 @@ type Deps struct {
 func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserver.APIGroupInfo, *clusterextensionrevision.Storage, error) {
 	stored := encoding.Stored{
 		RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion,
-		Placeholder: clusterextensionrevision.Unreadable, Unreadable: deps.Unreadable,
-	}
-	if deps.Entries != nil {
-		stored.Around = deps.Entries.Codec
+		Placeholder: clusterextensionrevision.Unreadable, Unreadable: deps.Unreadable, Around: sharing.Codec,
 	}
 	deps.OptsGetter = stored
 	storage, err := clusterextensionrevision.NewStorage(deps.Deps)

@@ -45,7 +45,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
-	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -147,7 +146,6 @@ func newServer(t *testing.T, settings settings) *server {
 			Bodies:     s.bodies,
 			Heads:      s.heads,
 			Standings:  standing.New(client, prefix), Inventories: chain.NewInventories(client, prefix),
-			Entries:    sharing.NewEntries(),
 			Digester:   digester,
 			Authorizer: s.rules,
 		},

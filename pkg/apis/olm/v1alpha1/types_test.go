@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/url"
 	"testing"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -175,34 +174,6 @@ func TestManifestUnstructured(t *testing.T) {
 	}
 	if diff := cmp.Diff(*revision, back); diff != "" {
 		t.Errorf("there and back (-want +got):\n%s", diff)
-	}
-}
-
-func TestConvertPhase(t *testing.T) {
-	in := &v1alpha1.ClusterExtensionRevision{Spec: v1alpha1.ClusterExtensionRevisionSpec{
-		Phases: []v1alpha1.RevisionPhase{{Name: "a", Objects: []v1alpha1.RevisionObject{
-			{APIVersion: "v1", Kind: string([]byte("ConfigMap")), Namespace: "x", Name: "one", Digest: "d1", Size: 1},
-			{APIVersion: "v1", Kind: string([]byte("ConfigMap")), Namespace: "y", Name: "two", Digest: "d2", Size: 2},
-		}}, {Name: "empty"}},
-	}}
-	var out olm.ClusterExtensionRevision
-	if err := newScheme().Convert(in, &out, nil); err != nil {
-		t.Fatal(err)
-	}
-	want := []olm.RevisionPhase{{Name: "a", Objects: []olm.RevisionObject{
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "x", Name: "one", Digest: "d1", Size: 1},
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "y", Name: "two", Digest: "d2", Size: 2},
-	}}, {Name: "empty"}}
-	if diff := cmp.Diff(want, out.Spec.Phases); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	objects := out.Spec.Phases[0].Objects
-	if unsafe.StringData(objects[0].Kind) != unsafe.StringData(objects[1].Kind) {
-		t.Error("entries of one kind do not share its name: caches hold it once for every object")
-	}
-	objects[0].Name = "changed"
-	if in.Spec.Phases[0].Objects[0].Name != "one" {
-		t.Error("the hub's entries are the memory of the decoded ones")
 	}
 }
 

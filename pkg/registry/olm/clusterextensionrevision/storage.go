@@ -27,7 +27,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
-	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -58,8 +57,6 @@ type Deps struct {
 	Standings Standings
 	// Inventories tell what chains have in the cluster; nil tells nothing.
 	Inventories Inventories
-	// Entries are shared by all revisions that are read from etcd; nil shares none.
-	Entries *sharing.Entries
 	// Digester must be that of Bodies and of the filter.
 	Digester manifest.Digester
 	// Authorizer says whether a caller may get a Secret.

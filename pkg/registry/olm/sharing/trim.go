@@ -85,6 +85,12 @@ func trimStatus(status *olm.ClusterExtensionRevisionStatus) {
 		for i := range requester.Groups {
 			intern(&requester.Groups[i])
 		}
+		for name, values := range requester.Extra {
+			requester.Extra[name] = exact(values)
+			for i := range values {
+				intern(&requester.Extra[name][i])
+			}
+		}
 	}
 	status.Conditions = exact(status.Conditions)
 	for i := range status.Conditions {
@@ -112,7 +118,8 @@ func exact[T any](list []T) []T {
 // intern makes a string the one copy of it.
 func intern[S ~string](s *S) { *s = S(interned(string(*s))) }
 
-// interned is the one copy of a string. It is held as long as somebody has it.
+// interned returns the one copy of a string among those that are decoded in a burst: a
+// collection forgets it, and the next one is another copy.
 func interned(s string) string {
 	if s == "" {
 		return s
