@@ -21,27 +21,27 @@ func backoff(count int) time.Duration {
 
 // backedOff returns the last failure again while it is too early for another try of
 // the same write.
-func (p *pass) backedOff(t task, seen Seen) (taskResult, bool) {
-	now := p.engine.Clock.Now()
-	if late := p.memory.overtaken[t.step.ID]; now.Before(late.until) {
-		result := p.refuse(t, seen, ReasonWaiting, false, fmt.Sprintf(
-			"others wrote to it between each read and write of %d passes; the next try waits", late.count))
-		result.backedOff, result.wait = true, late.until.Sub(now)
+func (o *object) backedOff(seen Seen) (objectResult, bool) {
+	now := o.engine.Clock.Now()
+	if now.Before(o.late.until) {
+		result := o.refuse(seen, ReasonWaiting, false, fmt.Sprintf(
+			"others wrote to it between each read and write of %d passes; the next try waits", o.late.count))
+		result.backedOff, result.wait = true, o.late.until.Sub(now)
 		return result, true
 	}
-	last, failed := p.memory.failed[t.step.Ref]
-	if !failed || last.attempt != attemptOf(t, seen) || !now.Before(last.until) || last.failure.Reason == ReasonCollision && p.mayTake(t, seen.Chain) {
-		return taskResult{}, false
+	last := o.failed
+	if last.attempt != o.attempt(seen) || !now.Before(last.until) || last.failure.Reason == ReasonCollision && o.mayTake(seen.Chain) {
+		return objectResult{}, false
 	}
-	return taskResult{outcome: outcome{failure: &last.failure}, seen: seen, backedOff: true}, true
+	return objectResult{outcome: outcome{failure: &last.failure}, seen: seen, backedOff: true}, true
 }
 
-// attemptOf tells apart what a manifest may be written onto, and, of a shared object, in
+// attempt tells apart what a manifest may be written onto, and, of a shared object, in
 // which state it may. How far the watch of an absent object has come means nothing.
-func attemptOf(t task, seen Seen) attempt {
+func (o *object) attempt(seen Seen) attempt {
 	what := attempt{presence: seen.Presence}
-	if t.step.Policy.Own == stage.Shared {
-		what.policy = fmt.Sprintf("%+v", t.step.Policy)
+	if o.step.Policy.Own == stage.Shared {
+		what.policy = fmt.Sprintf("%+v", o.step.Policy)
 	}
 	if seen.Presence == observe.Present {
 		what.resourceVersion = seen.ResourceVersion

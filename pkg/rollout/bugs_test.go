@@ -85,12 +85,12 @@ func TestB6TwoActiveRevisionsDoNotFight(t *testing.T) {
 // TestB10StatusIsAFieldLikeOthers: only what was written through the status
 // subresource is none of our business, whatever other kinds of the group have.
 func TestB10StatusIsAFieldLikeOthers(t *testing.T) {
-	wanted := object(t, `{"spec":{"a":"1"},"status":{"mode":"on"}}`)
+	wanted := objectNamed(t, `{"spec":{"a":"1"},"status":{"mode":"on"}}`)
 	for name, tc := range map[string]struct {
 		subresource string
 		want        int
 	}{"no subresource": {"", 1}, "subresource": {`,"subresource":"status"`, 0}} {
-		live := &unstructured.Unstructured{Object: object(t, `{"metadata":{"managedFields":[
+		live := &unstructured.Unstructured{Object: objectNamed(t, `{"metadata":{"managedFields":[
 			{"manager":"penstock/a","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:a":{}}}},
 			{"manager":"somebody","operation":"Update"`+tc.subresource+`,"fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:mode":{}}}}]},
 			"spec":{"a":"1"},"status":{"mode":"off"}}`)}
@@ -191,7 +191,7 @@ func TestB16CreateIsOneWrite(t *testing.T) {
 }
 
 // object parses JSON as the engine parses manifests.
-func object(t *testing.T, raw string) map[string]any {
+func objectNamed(t *testing.T, raw string) map[string]any {
 	t.Helper()
 	var o map[string]any
 	if err := json.Unmarshal([]byte(raw), &o); err != nil {

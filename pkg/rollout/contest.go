@@ -15,8 +15,7 @@ const (
 
 // patience returns how long to leave a contested object alone: one that others change each
 // time it was repaired.
-func (m *memory) patience(id manifest.ID, now time.Time) time.Duration {
-	r := m.repairs[id]
+func (r repairs) patience(now time.Time) time.Duration {
 	if r.count < contestAllowance || now.Sub(r.last) > contestWindow {
 		return 0
 	}

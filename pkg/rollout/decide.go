@@ -271,12 +271,12 @@ func older(a, b string) bool {
 }
 
 // entryOf records what an apply without some fields left.
-func entryOf(who Identity, step stage.Step, layer Layer, rank int, seen observe.Observation, yielded []string) Entry {
+func entryOf(who Identity, step stage.Step, revision int64, rank int, seen observe.Observation, yielded []string) Entry {
 	entry, _ := seen.Entry(who.Manager)
 	return Entry{
 		Version:         step.Version,
 		UID:             seen.UID,
-		Revision:        layer.Revision,
+		Revision:        revision,
 		Digest:          manifest.Digest(step.Digest),
 		ManagedEntry:    entry.Digest,
 		Generation:      seen.Generation,

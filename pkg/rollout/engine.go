@@ -169,14 +169,13 @@ func (e *Engine) begin(work Work) *pass {
 	mem.allowance.refill(e.Clock.Now())
 	who := e.Identity(work.Owner)
 	return &pass{
-		engine:    e,
-		Work:      work,
-		who:       who,
+		setting: &setting{
+			Work: work, engine: e, who: who, manifests: Manifests{Bodies: work.Bodies, Names: e.Names, Chain: who.Chain},
+		},
 		inventory: work.Inventory.clone(),
 		saved:     work.Inventory,
 		places:    make(map[manifest.ID]place, len(work.Inventory.Entries)),
 		outcomes:  make(map[manifest.ID]outcome, len(work.Inventory.Entries)),
 		memory:    mem,
-		manifests: Manifests{Bodies: work.Bodies, Names: e.Names, Chain: who.Chain},
 	}
 }

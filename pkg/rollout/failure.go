@@ -30,13 +30,13 @@ func (e *bodyError) Error() string {
 
 func (e *bodyError) Unwrap() error { return e.err }
 
-// conclude merges what a task found into the pass: the error becomes a failure,
+// conclude merges what became of an object into the pass: the error becomes a failure,
 // and a failure gets its time for the next try.
-func (p *pass) conclude(ctx context.Context, t task, result *taskResult) {
-	id := t.step.ID
+func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
+	id := o.step.ID
 	if result.err != nil {
-		result.outcome = outcome{failure: Classify(t.step.Ref, result.err)}
-		p.definedLater(ctx, t, result.failure)
+		result.outcome = outcome{failure: Classify(o.step.Ref, result.err)}
+		p.definedLater(ctx, o, result.failure)
 	}
 	if targetclient.IsOvertaken(result.err) {
 		p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
@@ -62,7 +62,7 @@ func (p *pass) conclude(ctx context.Context, t task, result *taskResult) {
 		p.hide(id)
 	}
 	if result.applied {
-		p.memory.done(t.step.Ref)
+		p.memory.done(o.step.Ref)
 	}
 	if result.looked {
 		p.memory.looked(id, p.engine.Clock.Now())
@@ -71,30 +71,30 @@ func (p *pass) conclude(ctx context.Context, t task, result *taskResult) {
 		p.memory.lost(id, result.lost)
 	}
 	p.again(result.wait)
-	p.noteRefusal(t, result)
+	p.noteRefusal(o, result)
 	if result.failure != nil {
-		p.schedule(t, *result)
+		p.schedule(o, *result)
 	}
 }
 
 // definedLater says of an object whose kind is not served that its own revision has the definition
 // in a later stage, which waits for this one. The manifest of the definition names the kind; its
 // name has the plural, which does not follow from the kind.
-func (p *pass) definedLater(ctx context.Context, t task, failure *Failure) {
+func (p *pass) definedLater(ctx context.Context, o *object, failure *Failure) {
 	if failure.Reason != ReasonNotServed {
 		return
 	}
-	stages := p.Layers[t.layer].Stages
-	for _, later := range stages[min(t.stage+1, len(stages)):] {
+	stages := p.Layers[o.layer].Stages
+	for _, later := range stages[min(o.stage+1, len(stages)):] {
 		for _, step := range later.Steps {
-			if !step.DefinesKindsOf(t.step.Group) {
+			if !step.DefinesKindsOf(o.step.Group) {
 				continue
 			}
 			raw, err := p.Bodies.Body(ctx, step.Ref)
 			if err != nil {
 				continue // the failure of the object itself is reported in any case
 			}
-			if kind, err := (manifest.Object{JSON: raw}).DefinedKind(); err == nil && kind == t.step.GroupVersionKind().GroupKind() {
+			if kind, err := (manifest.Object{JSON: raw}).DefinedKind(); err == nil && kind == o.step.GroupVersionKind().GroupKind() {
 				failure.Reason, failure.NeedsPerson = ReasonDefinedLater, true
 				failure.Message += fmt.Sprintf("; its definition, %s, is in the later phase %q of this revision, which waits for this object", step.ID, later.Phase)
 				return
@@ -114,37 +114,37 @@ func (p *pass) hide(id manifest.ID) {
 	p.again(lastRetry)
 }
 
-// schedule decides when a failed task is tried again.
-func (p *pass) schedule(t task, result taskResult) {
+// schedule decides when an object that failed is tried again.
+func (p *pass) schedule(o *object, result objectResult) {
 	if result.watching {
 		p.again(settleFallback)
 		return
 	}
 	if result.protected {
 		// Nobody watches the label of the namespace.
-		p.memory.retry(t.step.Ref, attemptOf(t, result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
+		p.memory.retry(o.step.Ref, o.attempt(result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
 	}
 	switch result.failure.Reason {
 	case ReasonCollision, ReasonPaused, ReasonFrozen, ReasonContested:
 		// The other object is being watched, a pause is ended by the caller, and
 		// a contested object has its own time. One that is protected is tried again.
 		if result.protected || result.backedOff {
-			p.due(p.memory.failed[t.step.Ref].until)
+			p.due(p.memory.failed[o.step.Ref].until)
 		}
 	case ReasonDrifted, ReasonStale:
 		// The same object is judged the same. All the same it is looked at again one day:
 		// nothing that is remembered may last as long as the process.
 		if !result.backedOff {
-			p.memory.settle(t.step.Ref, attemptOf(t, result.seen), *result.failure, p.engine.Clock.Now())
+			p.memory.settle(o.step.Ref, o.attempt(result.seen), *result.failure, p.engine.Clock.Now())
 		}
-		p.due(p.memory.failed[t.step.Ref].until)
+		p.due(p.memory.failed[o.step.Ref].until)
 	case ReasonWaiting, ReasonTerminating:
 		p.again(settleFallback)
 	default:
 		if !result.backedOff {
-			p.memory.retry(t.step.Ref, attemptOf(t, result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
+			p.memory.retry(o.step.Ref, o.attempt(result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
 		}
-		p.due(p.memory.failed[t.step.Ref].until)
+		p.due(p.memory.failed[o.step.Ref].until)
 	}
 }
 

@@ -36,9 +36,9 @@ func (p *pass) noteFinished(ctx context.Context, step stage.Step, seen Seen) {
 // that was deleted before it had finished is not done. When nobody saw it go, it is done:
 // that is what a Job that removes itself does, and to run it twice is worse than to ask a
 // person who deleted it to make another one.
-func (p *pass) isDone(ctx context.Context, t task, seen Seen) (observe.Outcome, bool) {
-	memo := p.inventory.Entry(t.step.ID)
-	if !observe.IsJob(t.step.ID) || t.step.Policy.CreateOnly || memo == nil || memo.Intent() || memo.Digest != t.step.Digest || !p.removesItself(ctx, t.step.Ref) {
+func (o *object) isDone(ctx context.Context, seen Seen) (observe.Outcome, bool) {
+	memo := o.memo
+	if !observe.IsJob(o.step.ID) || o.step.Policy.CreateOnly || memo == nil || memo.Intent() || memo.Digest != o.step.Digest || !o.removesItself(ctx, o.step.Ref) {
 		return "", false
 	}
 	outcome := observe.OutcomeUnknown
@@ -49,8 +49,8 @@ func (p *pass) isDone(ctx context.Context, t task, seen Seen) (observe.Outcome, 
 }
 
 // removesItself is true for the manifest of a Job that is removed when it has finished.
-func (p *pass) removesItself(ctx context.Context, ref manifest.Ref) bool {
-	raw, err := p.Bodies.Body(ctx, ref)
+func (s *setting) removesItself(ctx context.Context, ref manifest.Ref) bool {
+	raw, err := s.Bodies.Body(ctx, ref)
 	if err != nil {
 		return false
 	}
@@ -63,10 +63,10 @@ func (p *pass) removesItself(ctx context.Context, ref manifest.Ref) bool {
 }
 
 // done notes that a Job that removed itself is as it should be; that costs no request.
-func (p *pass) done(t task, outcome observe.Outcome) taskResult {
-	entry := p.settled(p.inventory.Entries[t.step.ID], t.place, t.step)
+func (o *object) done(outcome observe.Outcome) objectResult {
+	entry := o.memo.settled(o.revision, o.stage, o.step.Version)
 	entry.Finished = outcome
-	return taskResult{outcome: applied(), entry: &entry}
+	return objectResult{outcome: applied(), entry: &entry}
 }
 
 func applied() outcome { return outcome{applied: true} }
@@ -81,17 +81,17 @@ func verdictOfFinished(how observe.Outcome) probe.Verdict {
 
 // tooSoon is a result for an object of ours that somebody deletes each time that it is created,
 // while it is left alone.
-func (p *pass) tooSoon(t task, seen Seen) (taskResult, bool) {
-	memo := p.inventory.Entry(t.step.ID)
-	if memo == nil || memo.Intent() || memo.Digest != t.step.Digest {
-		return taskResult{}, false
+func (o *object) tooSoon(seen Seen) (objectResult, bool) {
+	memo := o.memo
+	if memo == nil || memo.Intent() || memo.Digest != o.step.Digest {
+		return objectResult{}, false
 	}
-	wait := p.memory.patience(t.step.ID, p.engine.Clock.Now())
+	wait := o.repairs.patience(o.engine.Clock.Now())
 	if wait == 0 {
-		return taskResult{}, false
+		return objectResult{}, false
 	}
-	result := p.refuse(t, seen, ReasonContested, false, fmt.Sprintf("is deleted again and again: it was created %d times; the next time comes later", p.memory.repairs[t.step.ID].count))
+	result := o.refuse(seen, ReasonContested, false, fmt.Sprintf("is deleted again and again: it was created %d times; the next time comes later", o.repairs.count))
 	result.wait = wait
-	p.engine.Metrics.Contested(t.step.ID)
+	o.engine.Metrics.Contested(o.step.ID)
 	return result, true
 }

@@ -146,18 +146,18 @@ func withoutAllocations(id manifest.ID, wanted map[string]any) map[string]any {
 }
 
 // trial asks about an update of an object as it was judged.
-func (p *pass) trial(ref manifest.Ref, options targetclient.ApplyOptions) Trial {
+func (o *object) trial(ref manifest.Ref, options targetclient.ApplyOptions) Trial {
 	try := func(ctx context.Context, body []byte, options targetclient.ApplyOptions) error {
-		options.FieldManager, options.DryRun = p.who.Manager, true
-		_, err := p.engine.Writer.Apply(ctx, ref, body, options)
+		options.FieldManager, options.DryRun = o.who.Manager, true
+		_, err := o.engine.Writer.Apply(ctx, ref, body, options)
 		return err
 	}
 	return Trial{
-		Manager: p.who.Manager,
+		Manager: o.who.Manager,
 		Anew: func(ctx context.Context, body []byte) error {
 			return try(ctx, body, targetclient.ApplyOptions{CreateOnly: true, Anew: true})
 		},
-		Live: func(ctx context.Context) (*unstructured.Unstructured, error) { return p.engine.Reader.Read(ctx, ref) },
+		Live: func(ctx context.Context) (*unstructured.Unstructured, error) { return o.engine.Reader.Read(ctx, ref) },
 		Merge: func(ctx context.Context, patch []byte) error {
 			return try(ctx, patch, targetclient.ApplyOptions{UID: options.UID, ResourceVersion: options.ResourceVersion, Merge: true})
 		},
@@ -165,17 +165,17 @@ func (p *pass) trial(ref manifest.Ref, options targetclient.ApplyOptions) Trial 
 }
 
 // retry is Retry for a write of a pass: it sends a refused update again where that helps.
-func (p *pass) retry(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions, refusal error) (*metav1.PartialObjectMetadata, error) {
-	fields, err := p.trial(ref, options).Retry(ctx, ref, body, refusal)
+func (o *object) retry(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions, refusal error) (*metav1.PartialObjectMetadata, error) {
+	fields, err := o.trial(ref, options).Retry(ctx, ref, body, refusal)
 	if err != nil || options.DryRun {
 		return nil, err
 	}
-	live, err := p.engine.Writer.Reassign(ctx, ref, targetclient.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion}, fields)
+	live, err := o.engine.Writer.Reassign(ctx, ref, targetclient.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion}, fields)
 	if err != nil {
 		return nil, err
 	}
 	options.ResourceVersion = live.ResourceVersion
-	return p.engine.Writer.Apply(ctx, ref, body, options)
+	return o.engine.Writer.Apply(ctx, ref, body, options)
 }
 
 // remedy says what a person can do about an object that cannot be changed.
@@ -213,10 +213,10 @@ func consequence(id manifest.ID) (option, effect string) {
 // noteRefusal records that the server refuses exactly the update of an object to the leading
 // revision, or that it does not any more. It outlives the process: a deletion by a person is
 // meant for that revision.
-func (p *pass) noteRefusal(t task, result *taskResult) {
-	entry, known := p.inventory.Entries[t.step.ID]
-	revision := p.Layers[t.layer].Revision
-	if !known || entry.Intent() || t.layer != p.leading() || entry.Revision >= revision || result.seen.UID != entry.UID {
+func (p *pass) noteRefusal(o *object, result *objectResult) {
+	entry, known := p.inventory.Entries[o.step.ID]
+	revision := o.revision
+	if !known || entry.Intent() || o.layer != p.leading() || entry.Revision >= revision || result.seen.UID != entry.UID {
 		return
 	}
 	switch {
@@ -227,25 +227,25 @@ func (p *pass) noteRefusal(t task, result *taskResult) {
 	default:
 		return
 	}
-	p.inventory.Entries[t.step.ID] = entry
+	p.inventory.Entries[o.step.ID] = entry
 }
 
-// makesRoom returns the leading revision when an object was deleted of which the server had refused
+// makesRoom returns the leading revision, or 0, when an object was deleted of which the server had refused
 // exactly the update to that revision. The older revision must not create it again: it
 // would be back before the leading one could create it.
-func (p *pass) makesRoom(t task) (int64, bool) {
-	entry, leading := p.inventory.Entry(t.step.ID), p.leading()
-	if entry == nil || entry.Refused == 0 || leading < 0 || leading >= t.layer || p.Layers[leading].Revision != entry.Refused {
-		return 0, false
+func (p *pass) makesRoom(id manifest.ID, entry *Entry, at place) int64 {
+	leading := p.leading()
+	if entry == nil || entry.Refused == 0 || leading < 0 || leading >= at.layer || p.Layers[leading].Revision != entry.Refused {
+		return 0
 	}
 	for _, stg := range p.Layers[leading].Stages {
 		for _, step := range stg.Steps {
-			if step.ID == t.step.ID {
-				return entry.Refused, true
+			if step.ID == id {
+				return entry.Refused
 			}
 		}
 	}
-	return 0, false
+	return 0
 }
 
 // isUnchangeable is true for an *UnchangeableError.

@@ -81,9 +81,10 @@ func (i Inventory) Entry(id manifest.ID) *Entry {
 }
 
 // Ref is how an object of the inventory is addressed.
-func (i Inventory) Ref(id manifest.ID) manifest.Ref {
-	entry := i.Entries[id]
-	return manifest.Ref{ID: id, Version: entry.Version, Digest: entry.Digest}
+func (i Inventory) Ref(id manifest.ID) manifest.Ref { return i.Entries[id].ref(id) }
+
+func (e Entry) ref(id manifest.ID) manifest.Ref {
+	return manifest.Ref{ID: id, Version: e.Version, Digest: e.Digest}
 }
 
 // Unlisted are the objects of an inventory that no layer lists, whether its stage was

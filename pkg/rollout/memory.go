@@ -148,6 +148,21 @@ func newMemory() *memory {
 	}
 }
 
+// remembered is what the engine remembers of one object.
+type remembered struct {
+	late     overtaken
+	failed   failedAttempt
+	passed   check
+	repairs  repairs
+	deleted  deletion
+	existing string
+}
+
+// of returns what is remembered of an object and its manifest.
+func (m *memory) of(ref manifest.Ref) remembered {
+	return remembered{m.overtaken[ref.ID], m.failed[ref], m.passed[ref], m.repairs[ref.ID], m.deleted[ref.ID], m.existing[ref.ID]}
+}
+
 // retry notes a failed attempt and returns how long to wait for the next.
 func (m *memory) retry(ref manifest.Ref, what attempt, failure Failure, now time.Time, jitter func(time.Duration) time.Duration) time.Duration {
 	count := 0

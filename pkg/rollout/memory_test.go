@@ -115,7 +115,7 @@ func TestPatience(t *testing.T) {
 	now := noon()
 	var got []time.Duration
 	for range contestAllowance + 4 {
-		wait := m.patience(id, now)
+		wait := m.repairs[id].patience(now)
 		got = append(got, wait)
 		now = now.Add(wait)
 		m.looked(id, now)
@@ -125,11 +125,11 @@ func TestPatience(t *testing.T) {
 		t.Errorf("waits before each look (-want +got)\n%s", diff)
 	}
 	m.lost(id, "something")
-	if wait := m.patience(id, now.Add(10*s)); wait != 54*s {
+	if wait := m.repairs[id].patience(now.Add(10 * s)); wait != 54*s {
 		t.Errorf("ten seconds later the wait is %s", wait)
 	}
 	later := now.Add(contestWindow + s)
-	if wait := m.patience(id, later); wait != 0 {
+	if wait := m.repairs[id].patience(later); wait != 0 {
 		t.Errorf("after a quiet time the wait is %s", wait)
 	}
 	m.looked(id, later)

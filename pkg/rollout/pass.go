@@ -8,17 +8,16 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 // pass is the state of one Reconcile.
 type pass struct {
-	Work
-	engine    *Engine
-	who       Identity
-	memory    *memory
-	manifests Manifests
+	*setting
+	memory *memory
 
 	// inventory is what we know, saved what is stored.
 	inventory, saved Inventory
@@ -35,6 +34,9 @@ type pass struct {
 	events  []Event
 	requeue time.Duration
 }
+
+// place is a stage of a layer, by index.
+type place struct{ layer, stage int }
 
 // run does the steps of a pass; the package comment says what each is for.
 func (p *pass) run(ctx context.Context) (leaving, error) {
@@ -112,6 +114,43 @@ func (p *pass) claim(at place) {
 }
 
 func (p *pass) stage(at place) stage.Stage { return p.Layers[at.layer].Stages[at.stage] }
+
+// object is one that a layer wants, with what is known of it.
+func (p *pass) object(at place, step stage.Step) *object {
+	memo := p.inventory.Entry(step.ID)
+	return &object{
+		setting: p.setting, place: at, step: step, revision: p.Layers[at.layer].Revision, memo: memo, seen: p.observed(step.ID),
+		remembered: p.memory.of(step.Ref), owned: step.Policy.CreateOnly && memo != nil && p.owns(step.ID), heir: p.makesRoom(step.ID, memo, at),
+	}
+}
+
+// leaver is an object of the inventory that has to go.
+func (p *pass) leaver(id manifest.ID) *object {
+	memo := p.inventory.Entry(id)
+	ref := memo.ref(id)
+	return &object{setting: p.setting, step: stage.Step{Ref: ref}, revision: memo.Revision, memo: memo, seen: p.observed(id), remembered: p.memory.of(ref)}
+}
+
+// carryOut does something with objects, some at a time. The error is the
+// context's: the results of objects that were not begun then mean nothing.
+func (p *pass) carryOut(ctx context.Context, objects []*object, do func(*object, context.Context) objectResult) ([]objectResult, error) {
+	results := make([]objectResult, len(objects))
+	var group errgroup.Group
+	group.SetLimit(p.engine.Parallel)
+	for i, o := range objects {
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				results[i] = do(o, ctx)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return nil: what fails is a result
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("rolling out %s: %w", p.Owner, err)
+	}
+	return results, nil
+}
 
 // save stores the inventory when it differs from what is stored.
 func (p *pass) save(ctx context.Context) error {

@@ -25,34 +25,34 @@ func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 		return nil, nil
 	}
 	phase := p.stage(at).Phase
-	var tasks []task
+	var objects []*object
 	for si, stg := range p.Layers[at.layer].Stages[at.stage:] {
 		if stg.Phase != phase {
 			break
 		}
 		for _, step := range stg.Steps {
-			tasks = append(tasks, task{place: place{at.layer, at.stage + si}, step: step})
+			objects = append(objects, p.object(place{at.layer, at.stage + si}, step))
 		}
 	}
-	results, err := p.carryOut(ctx, tasks, func(ctx context.Context, t task) taskResult {
-		return p.check(ctx, t, p.tolerance(tasks, t, at))
+	results, err := p.carryOut(ctx, objects, func(o *object, ctx context.Context) objectResult {
+		return o.check(ctx, toleranceOf(o, objects, at))
 	})
 	if err != nil {
 		return nil, err
 	}
 	refused := refusals{}
-	for i, t := range tasks {
-		p.conclude(ctx, t, &results[i])
+	for i, o := range objects {
+		p.conclude(ctx, o, &results[i])
 		if results[i].passed != nil {
-			p.memory.passed[t.step.Ref] = check{*results[i].passed, p.engine.Clock.Now().Add(settledFor)}
+			p.memory.passed[o.step.Ref] = check{*results[i].passed, p.engine.Clock.Now().Add(settledFor)}
 		}
 		if failure := results[i].failure; failure != nil {
-			refused[t.step.ID] = *failure
+			refused[o.step.ID] = *failure
 		}
 	}
-	for _, t := range tasks {
+	for _, o := range objects {
 		// One that is over is not asked again while there is another refusal.
-		if until := p.memory.passed[t.step.Ref].until; len(refused) > 0 && p.engine.Clock.Now().Before(until) {
+		if until := p.memory.passed[o.step.Ref].until; len(refused) > 0 && p.engine.Clock.Now().Before(until) {
 			p.due(until)
 		}
 	}
@@ -61,22 +61,22 @@ func (p *pass) preflight(ctx context.Context, at place) (refusals, error) {
 
 // check tries one object, and once more from a live read when it turns out to be
 // another than was seen.
-func (p *pass) check(ctx context.Context, t task, tolerated tolerance) taskResult {
-	seen := p.observed(t.step.ID)
-	if earlier, ok := p.backedOff(t, seen); ok {
+func (o *object) check(ctx context.Context, tolerated tolerance) objectResult {
+	seen := o.seen
+	if earlier, ok := o.backedOff(seen); ok {
 		return earlier
 	}
-	decision := p.decide(t, seen)
-	result := p.dryRun(ctx, t, decision, seen, tolerated)
+	decision := o.decide(seen)
+	result := o.dryRun(ctx, decision, seen, tolerated)
 	if !targetclient.IsOvertaken(result.err) {
 		return result
 	}
-	live, err := p.readLive(ctx, t.step.Ref)
+	live, err := o.readLive(ctx, o.step.Ref)
 	if err != nil {
-		return taskResult{seen: seen, err: err}
+		return objectResult{seen: seen, err: err}
 	}
-	again := p.decide(t, live)
-	result = p.dryRun(ctx, t, again, live, tolerated)
+	again := o.decide(live)
+	result = o.dryRun(ctx, again, live, tolerated)
 	result.reread = true
 	if again.Action == Adopt || again.Action == Update || again.Action == Recover {
 		result.found = &live.Observation
@@ -87,110 +87,110 @@ func (p *pass) check(ctx context.Context, t task, tolerated tolerance) taskResul
 
 // dryRun asks the server what it would say to a decision. A result without
 // failure means that the stage may be reached as far as this object goes.
-func (p *pass) dryRun(ctx context.Context, t task, decision Decision, seen Seen, tolerated tolerance) taskResult {
+func (o *object) dryRun(ctx context.Context, decision Decision, seen Seen, tolerated tolerance) objectResult {
 	var options targetclient.ApplyOptions
 	switch decision.Action {
 	case Create:
-		if _, done := p.isDone(ctx, t, seen); done {
-			return taskResult{seen: seen}
+		if _, done := o.isDone(ctx, seen); done {
+			return objectResult{seen: seen}
 		}
 		options = targetclient.ApplyOptions{CreateOnly: true}
 	case Adopt:
-		if refusal, err := p.protected(ctx, t, seen); err != nil || refusal != "" {
-			return p.keptFrom(t, seen, refusal, err)
+		if refusal, err := o.protected(ctx, seen); err != nil || refusal != "" {
+			return o.keptFrom(seen, refusal, err)
 		}
 		options = onto(seen)
 	case Update, Recover:
 		options = onto(seen)
 	case Collision:
-		return p.act(ctx, t, decision, seen)
+		return o.act(ctx, decision, seen)
 	case Deferred:
 		if seen.Presence == observe.Unknown {
-			return p.unwatched(ctx, t, decision, seen, tolerated)
+			return o.unwatched(ctx, decision, seen, tolerated)
 		}
-		return p.act(ctx, t, decision, seen)
+		return o.act(ctx, decision, seen)
 	default:
-		return taskResult{seen: seen}
+		return objectResult{seen: seen}
 	}
-	if p.engine.SkipPreflight {
-		return taskResult{seen: seen}
+	if o.engine.SkipPreflight {
+		return objectResult{seen: seen}
 	}
-	what := attemptOf(t, seen)
+	what := o.attempt(seen)
 	passing := what
 	passing.before = tolerated.stage
-	passed := p.memory.passed[t.step.Ref]
-	if (passed.attempt == what || passed.attempt == passing) && p.engine.Clock.Now().Before(passed.until) {
-		return taskResult{seen: seen}
+	passed := o.passed
+	if (passed.attempt == what || passed.attempt == passing) && o.engine.Clock.Now().Before(passed.until) {
+		return objectResult{seen: seen}
 	}
-	corrected, err := p.try(ctx, t, decision, seen, options)
+	corrected, err := o.try(ctx, decision, seen, options)
 	if err == nil {
-		return taskResult{seen: seen, passed: &what, events: corrected}
+		return objectResult{seen: seen, passed: &what, events: corrected}
 	}
 	if tolerated.tolerates(err) {
-		return taskResult{seen: seen, passed: &passing, events: corrected}
+		return objectResult{seen: seen, passed: &passing, events: corrected}
 	}
-	return taskResult{seen: seen, err: err, events: corrected}
+	return objectResult{seen: seen, err: err, events: corrected}
 }
 
 // try asks the server about the write of a decision.
-func (p *pass) try(ctx context.Context, t task, decision Decision, seen Seen, options targetclient.ApplyOptions) ([]Event, error) {
+func (o *object) try(ctx context.Context, decision Decision, seen Seen, options targetclient.ApplyOptions) ([]Event, error) {
 	if decision.Action == Adopt {
-		if tried, err := p.tryTakeover(ctx, t, options); tried || err != nil && !apierrors.IsInvalid(err) {
+		if tried, err := o.tryTakeover(ctx, options); tried || err != nil && !apierrors.IsInvalid(err) {
 			return nil, err
 		}
 	}
-	yielded, err := p.triedWithout(ctx, t, decision, seen)
+	yielded, err := o.triedWithout(ctx, decision, seen)
 	if err != nil {
 		return nil, err
 	}
-	body, err := p.manifests.Without(ctx, t.step, yielded)
+	body, err := o.manifests.Without(ctx, o.step, yielded)
 	if err != nil {
 		return nil, err
 	}
 	options.DryRun = true
-	_, corrected, err := p.send(ctx, t, t.step.Ref, body, options)
+	_, corrected, err := o.send(ctx, o.step.Ref, body, options)
 	return corrected, err
 }
 
 // tryTakeover is Trial.Adopt for an object as it was judged.
-func (p *pass) tryTakeover(ctx context.Context, t task, options targetclient.ApplyOptions) (bool, error) {
-	wanted, err := p.manifests.Decoded(ctx, t.step.Ref)
+func (o *object) tryTakeover(ctx context.Context, options targetclient.ApplyOptions) (bool, error) {
+	wanted, err := o.manifests.Decoded(ctx, o.step.Ref)
 	if err != nil {
 		return false, err
 	}
-	live, err := p.engine.Reader.Read(ctx, t.step.Ref)
+	live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
 			err = nil // an apply says that it is another object by now
 		}
 		return false, err
 	}
-	return p.trial(t.step.Ref, options).Adopt(ctx, t.step, wanted, live)
+	return o.trial(o.step.Ref, options).Adopt(ctx, o.step, wanted, live)
 }
 
 // triedWithout returns the fields that a write of a decision leaves to others, as far as that
 // changes what the server says to it.
-func (p *pass) triedWithout(ctx context.Context, t task, decision Decision, seen Seen) ([]string, error) {
+func (o *object) triedWithout(ctx context.Context, decision Decision, seen Seen) ([]string, error) {
 	if decision.Action == Create {
 		return nil, nil
 	}
-	if !managedfields.OnlyGrows(t.step.ID) {
-		return p.yielded(t.step.ID), nil
+	if !managedfields.OnlyGrows(o.step.ID) {
+		return o.yielded(), nil
 	}
-	yielded, _, err := p.leftIn(ctx, t, seen)
+	yielded, _, err := o.leftIn(ctx, seen)
 	return yielded, err
 }
 
 // unwatched judges an object whose watch has not answered yet: its kind may not be
 // served at all, and may be about to be.
-func (p *pass) unwatched(ctx context.Context, t task, decision Decision, seen Seen, tolerated tolerance) taskResult {
-	if _, err := p.engine.Reader.Mapping(ctx, t.step.GroupVersionKind()); err != nil {
+func (o *object) unwatched(ctx context.Context, decision Decision, seen Seen, tolerated tolerance) objectResult {
+	if _, err := o.engine.Reader.Mapping(ctx, o.step.GroupVersionKind()); err != nil {
 		if tolerated.tolerates(err) {
-			return taskResult{seen: seen}
+			return objectResult{seen: seen}
 		}
-		return taskResult{seen: seen, err: err}
+		return objectResult{seen: seen, err: err}
 	}
-	return p.act(ctx, t, decision, seen)
+	return o.act(ctx, decision, seen)
 }
 
 // tolerance is what an object of a later stage of the phase may be refused for now.
@@ -200,24 +200,24 @@ type tolerance struct {
 	tolerates func(error) bool
 }
 
-// tolerance is of a refusal that only means that the object's namespace or kind
+// toleranceOf is of a refusal that only means that the object's namespace or kind
 // is made, or defined anew, by an earlier stage of the same phase, which has yet to be
 // reached.
-func (p *pass) tolerance(tasks []task, t task, at place) tolerance {
+func toleranceOf(o *object, objects []*object, at place) tolerance {
 	return tolerance{stage: at.stage + 1, tolerates: func(err error) bool {
-		if t.stage == at.stage {
+		if o.stage == at.stage {
 			return false
 		}
 		if meta.IsNoMatchError(err) || apierrors.IsInvalid(err) || isSchemaError(err) {
-			return listedBefore(tasks, t, func(id manifest.ID) bool { return id.DefinesKindsOf(t.step.Group) })
+			return listedBefore(objects, o, func(id manifest.ID) bool { return id.DefinesKindsOf(o.step.Group) })
 		}
-		return apierrors.IsNotFound(err) && listedBefore(tasks, t, func(id manifest.ID) bool { return id.IsNamespace(t.step.Namespace) })
+		return apierrors.IsNotFound(err) && listedBefore(objects, o, func(id manifest.ID) bool { return id.IsNamespace(o.step.Namespace) })
 	}}
 }
 
-func listedBefore(tasks []task, t task, match func(manifest.ID) bool) bool {
-	for _, other := range tasks {
-		if other.stage < t.stage && match(other.step.ID) {
+func listedBefore(objects []*object, o *object, match func(manifest.ID) bool) bool {
+	for _, other := range objects {
+		if other.stage < o.stage && match(other.step.ID) {
 			return true
 		}
 	}

@@ -55,7 +55,7 @@ func TestUnclaimed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{inventory: inventory(tc.inventory)}
+			p := &pass{setting: &setting{}, inventory: inventory(tc.inventory)}
 			for _, r := range tc.layers {
 				p.Layers = append(p.Layers, r.layer())
 			}
@@ -93,7 +93,7 @@ func TestMayRemove(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{who: argocd}
+			p := &pass{setting: &setting{who: argocd}}
 			got, owner := p.who.MayRemove(tc.entry, tc.seen.Observation)
 			if got != tc.want {
 				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.want)
@@ -330,7 +330,7 @@ func TestAttemptsDependOnWhatIsSeen(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := attemptOf(task{}, tc.a) == attemptOf(task{}, tc.b); got != tc.same {
+			if got := (&object{}).attempt(tc.a) == (&object{}).attempt(tc.b); got != tc.same {
 				t.Errorf("%s: same attempt %t, want %t", tc.reason, got, tc.same)
 			}
 		})

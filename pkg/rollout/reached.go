@@ -40,7 +40,7 @@ func (p *pass) note(objects []found) {
 func (p *pass) holdStage(ctx context.Context, at place) ([]found, error) {
 	steps := p.stage(at).Steps
 	objects := make([]found, 0, len(steps))
-	var tasks []task
+	var wanted []*object
 	for _, step := range steps {
 		switch {
 		case p.places[step.ID] != at:
@@ -51,26 +51,26 @@ func (p *pass) holdStage(ctx context.Context, at place) ([]found, error) {
 			}
 			objects = append(objects, found{step.ID, outcome{applied: true}})
 		default:
-			tasks = append(tasks, task{place: at, step: step})
+			wanted = append(wanted, p.object(at, step))
 		}
 	}
-	if p.Layers[at.layer].Paused || p.Freeze != nil || p.Rival != nil && p.writes(tasks) && p.isClaimed(ctx) {
-		return append(objects, p.pause(tasks)...), nil
+	if p.Layers[at.layer].Paused || p.Freeze != nil || p.Rival != nil && writes(wanted) && p.isClaimed(ctx) {
+		return append(objects, p.pause(wanted)...), nil
 	}
-	if p.intend(tasks) {
+	if p.intend(wanted) {
 		// Before the cluster changes, what a crash must not make us forget is
 		// stored: that the stage was reached, and which objects may exist soon.
 		if err := p.save(ctx); err != nil {
 			return objects, err
 		}
 	}
-	results, err := p.carryOut(ctx, tasks, p.execute)
+	results, err := p.carryOut(ctx, wanted, (*object).execute)
 	if err != nil {
 		return objects, err
 	}
-	for i, t := range tasks {
-		p.conclude(ctx, t, &results[i])
-		objects = append(objects, found{t.step.ID, results[i].outcome})
+	for i, o := range wanted {
+		p.conclude(ctx, o, &results[i])
+		objects = append(objects, found{o.step.ID, results[i].outcome})
 	}
 	// What was found is stored with what the next stage is about to do, or behind
 	// the last one: that is the loss of a crash between a write and its record.
@@ -78,11 +78,11 @@ func (p *pass) holdStage(ctx context.Context, at place) ([]found, error) {
 }
 
 // rests looks at an object of which nothing has to be done or written down, which
-// is nearly all of them nearly always: a task for each would be most of what an
+// is nearly all of them nearly always: an object for each would be most of what an
 // idle pass costs. It is false when there is anything to do.
 func (p *pass) rests(at place, step stage.Step) bool {
 	entry, known := p.inventory.Entries[step.ID]
-	if p.Layers[at.layer].Paused || !known || !entry.equal(p.settled(entry, at, step)) {
+	if p.Layers[at.layer].Paused || !known || !entry.equal(entry.settled(p.Layers[at.layer].Revision, at.stage, step.Version)) {
 		return false
 	}
 	if seen := p.observed(step.ID); seen.Stale || Decide(p.who, step, seen, &entry).Action != Idle {
@@ -93,21 +93,18 @@ func (p *pass) rests(at place, step stage.Step) bool {
 
 // intend notes the objects that are about to be made or taken over, and tells
 // whether the cluster is about to be changed at all.
-func (p *pass) intend(tasks []task) bool {
+func (p *pass) intend(objects []*object) bool {
 	writes := false
-	for _, t := range tasks {
-		seen := p.observed(t.step.ID)
-		switch action := p.decide(t, seen).Action; action {
+	for _, o := range objects {
+		switch action := o.decide(o.seen).Action; action {
 		case Create, Adopt, Update, Recover, Verify:
 			// Also what is to be updated may have to be created in the end: a watch
 			// may lag. What is not in the inventory is never deleted, and that is
 			// what a create-only object must not be.
-			memo := p.inventory.Entry(t.step.ID)
-			adopts := action == Adopt && !seen.Installed
-			if !t.step.Policy.CreateOnly && (memo == nil || adopts && memo.Intent()) {
-				p.inventory.Entries[t.step.ID] = Entry{
-					Version: t.step.Version, Revision: p.Layers[t.layer].Revision, Rank: t.stage, Adopted: adopts,
-				}
+			adopts := action == Adopt && !o.seen.Installed
+			if !o.step.Policy.CreateOnly && (o.memo == nil || adopts && o.memo.Intent()) {
+				o.memo = &Entry{Version: o.step.Version, Revision: o.revision, Rank: o.stage, Adopted: adopts}
+				p.inventory.Entries[o.step.ID] = *o.memo
 			}
 			writes = true
 		case Shared:
@@ -119,7 +116,7 @@ func (p *pass) intend(tasks []task) bool {
 
 // pause reports the objects of a layer that is paused, or frozen with all others, or that
 // a rival has: what would be done, and is not.
-func (p *pass) pause(tasks []task) []found {
+func (p *pass) pause(objects []*object) []found {
 	reason, why := ReasonPaused, "the revision is paused"
 	switch {
 	case p.Freeze != nil:
@@ -127,26 +124,25 @@ func (p *pass) pause(tasks []task) []found {
 	case p.claimed.why != "":
 		reason, why = p.claimed.reason, p.claimed.why
 	}
-	objects := make([]found, len(tasks))
-	for i, t := range tasks {
-		objects[i].ID = t.step.ID
-		seen := p.observed(t.step.ID)
-		decision := p.decide(t, seen)
+	paused := make([]found, len(objects))
+	for i, o := range objects {
+		paused[i].ID = o.step.ID
+		decision := o.decide(o.seen)
 		switch decision.Action {
 		case Idle, Verify:
-			failure := p.unreachable(t, seen)
-			objects[i].outcome = outcome{applied: failure == nil, failure: failure}
+			failure := o.unreachable(o.seen)
+			paused[i].outcome = outcome{applied: failure == nil, failure: failure}
 		case Collision:
-			objects[i].outcome = p.refuse(t, Seen{}, ReasonWaiting, false, decision.Message).outcome
+			paused[i].outcome = o.refuse(Seen{}, ReasonWaiting, false, decision.Message).outcome
 		case Deferred:
-			objects[i].outcome = p.deferred(t, decision, seen).outcome
+			paused[i].outcome = o.deferred(decision, o.seen).outcome
 		default:
 			if decision.Action == Create {
 				// Nothing tries to, which would tell whether another one has the name.
-				p.hide(t.step.ID)
+				p.hide(o.step.ID)
 			}
-			objects[i].outcome = p.refuse(t, Seen{}, reason, reason == ReasonContested, "differs from the manifest; "+why).outcome
+			paused[i].outcome = o.refuse(Seen{}, reason, reason == ReasonContested, "differs from the manifest; "+why).outcome
 		}
 	}
-	return objects
+	return paused
 }

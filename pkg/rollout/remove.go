@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -13,11 +12,11 @@ import (
 
 // remove deletes objects of one rank and tells whether all of them are gone.
 func (r *removal) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
-	tasks := make([]task, len(ids))
+	objects := make([]*object, len(ids))
 	for i, id := range ids {
-		tasks[i].step.Ref = r.inventory.Ref(id)
+		objects[i] = r.leaver(id)
 	}
-	results, err := r.carryOut(ctx, tasks, r.removeOne)
+	results, err := r.carryOut(ctx, objects, (*object).removeOne)
 	if err != nil {
 		return false, err
 	}
@@ -33,7 +32,7 @@ func (r *removal) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 		r.events = append(r.events, result.events...)
 		if result.failure == nil {
 			delete(r.inventory.Entries, id)
-			r.memory.done(tasks[i].step.Ref)
+			r.memory.done(objects[i].step.Ref)
 			continue
 		}
 		gone = false
@@ -48,7 +47,7 @@ func (r *removal) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 		}
 		r.found.failures = append(r.found.failures, *result.failure)
 		r.again(result.wait)
-		r.schedule(tasks[i], result)
+		r.schedule(objects[i], result)
 	}
 	return gone, nil
 }
@@ -56,21 +55,21 @@ func (r *removal) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
 // removeOne deletes or releases one object, and judges once more from a live read
 // when it turns out to be another than was seen. No failure means that the
 // inventory can forget it.
-func (r *removal) removeOne(ctx context.Context, t task) taskResult {
-	seen := r.observed(t.step.ID)
-	if earlier, ok := r.backedOff(t, seen); ok {
+func (o *object) removeOne(ctx context.Context) objectResult {
+	seen := o.seen
+	if earlier, ok := o.backedOff(seen); ok {
 		return earlier
 	}
-	switch deleted, sent := r.memory.deleted[t.step.ID]; {
-	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, r.inventory.Entries[t.step.ID].ResourceVersion):
-		return taskResult{} // we deleted it, and its watch says it is gone
-	case sent && seen.Presence == observe.Present && deleted.Precondition == preconditionOf(seen) && r.engine.Clock.Now().Before(deleted.until):
+	switch sent := o.deleted.UID != ""; {
+	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, o.memo.ResourceVersion):
+		return objectResult{} // we deleted it, and its watch says it is gone
+	case sent && seen.Presence == observe.Present && o.deleted.Precondition == preconditionOf(seen) && o.engine.Clock.Now().Before(o.deleted.until):
 		// The watch has not come to the deletion yet.
-		return r.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+		return o.refuse(seen, ReasonTerminating, false, "is being deleted")
 	}
-	result := r.takeAway(ctx, t, seen)
+	result := o.takeAway(ctx, seen)
 	if targetclient.IsOvertaken(result.err) {
-		result = r.takeAway(ctx, t, Seen{Presence: observe.Unknown})
+		result = o.takeAway(ctx, Seen{Presence: observe.Unknown})
 	}
 	// A failure is kept until what was seen changes or its time has come, whatever was
 	// read since.
@@ -80,62 +79,60 @@ func (r *removal) removeOne(ctx context.Context, t task) taskResult {
 
 // takeAway does the work of removeOne for an object as it was seen, or reads it
 // first.
-func (r *removal) takeAway(ctx context.Context, t task, seen Seen) taskResult {
-	entry := r.inventory.Entries[t.step.ID]
+func (o *object) takeAway(ctx context.Context, seen Seen) objectResult {
 	if seen.Presence != observe.Present || seen.Late {
 		// Absent may mean "without our label", unknown that the kind is gone. And
 		// what the watch has not come to may be that somebody asked for the object
 		// to be left, or controls it.
-		live, err := r.readLive(ctx, t.step.Ref)
+		live, err := o.readLive(ctx, o.step.Ref)
 		if err != nil {
-			return r.vanished(ctx, t, err)
+			return o.vanished(ctx, err)
 		}
 		seen = live
 	}
 	if seen.Presence == observe.Absent {
-		return taskResult{}
+		return objectResult{}
 	}
-	result := r.takePresent(ctx, t, entry, seen)
-	if seen.Version != entry.Version {
+	result := o.takePresent(ctx, seen)
+	if seen.Version != o.memo.Version {
 		result.version = seen.Version
 	}
 	return result
 }
 
 // takePresent is takeAway for an object that is there.
-func (r *removal) takePresent(ctx context.Context, t task, entry Entry, seen Seen) taskResult {
-	if ours, owner := r.who.MayRemove(entry, seen.Observation); !ours {
-		return r.left(t, entry, owner)
+func (o *object) takePresent(ctx context.Context, seen Seen) objectResult {
+	if ours, owner := o.who.MayRemove(*o.memo, seen.Observation); !ours {
+		return o.left(owner)
 	}
 	switch {
-	case r.Orphan[entry.Revision] || seen.Keep:
-		return r.release(ctx, t, seen)
-	case r.leaves(entry):
-		result := r.release(ctx, t, seen)
+	case o.Orphan[o.revision] || seen.Keep:
+		return o.release(ctx, seen)
+	case o.leaves(*o.memo):
+		result := o.release(ctx, seen)
 		if result.err == nil {
-			result.events = append(result.events, Event{Revision: entry.Revision, Reason: "Left",
-				Message: fmt.Sprintf("left %s as it is: it existed before the extension", t.step.ID)})
+			result.events = append(result.events, o.event("Left", "left %s as it is: it existed before the extension", o.step.ID))
 		}
 		return result
 	}
 	if seen.Deleting {
-		return r.terminating(t, seen)
+		return o.terminating(seen)
 	}
-	if refusal, err := r.holdsOthers(ctx, t.step.ID, entry.Revision); err != nil {
-		return taskResult{err: err}
+	if refusal, err := o.holdsOthers(ctx); err != nil {
+		return objectResult{err: err}
 	} else if refusal != "" {
-		return r.refuse(t, seen, ReasonNotEmpty, true, refusal)
+		return o.refuse(seen, ReasonNotEmpty, true, refusal)
 	}
 	precondition := preconditionOf(seen)
-	err := r.engine.Writer.Delete(ctx, t.step.Ref, precondition)
+	err := o.engine.Writer.Delete(ctx, o.step.Ref, precondition)
 	switch {
 	case apierrors.IsNotFound(err):
-		return taskResult{}
+		return objectResult{}
 	case err != nil:
 		// The watch need not have come to the end of the kind yet.
-		return r.vanished(ctx, t, err)
+		return o.vanished(ctx, err)
 	}
-	result := r.refuse(t, seen, ReasonTerminating, false, "is being deleted")
+	result := o.refuse(seen, ReasonTerminating, false, "is being deleted")
 	result.deleted = &precondition
 	return result
 }
@@ -146,57 +143,55 @@ func preconditionOf(seen Seen) targetclient.Precondition {
 
 // vanished judges an object that could not be read, or deleted: that its kind is served in no version
 // does not say that it is gone, unless nothing defines the kind any more.
-func (r *removal) vanished(ctx context.Context, t task, err error) taskResult {
-	if Classify(t.step.Ref, err).Reason != ReasonNotServed {
-		return taskResult{err: err}
+func (o *object) vanished(ctx context.Context, err error) objectResult {
+	if Classify(o.step.Ref, err).Reason != ReasonNotServed {
+		return objectResult{err: err}
 	}
-	gone, err := r.undefined(ctx, t.step.GroupKind())
+	gone, err := o.undefined(ctx, o.step.GroupKind())
 	switch {
 	case err != nil:
-		return taskResult{err: err}
+		return objectResult{err: err}
 	case gone:
-		return taskResult{events: []Event{{
-			Revision: r.inventory.Entries[t.step.ID].Revision, Reason: "Gone",
-			Message: fmt.Sprintf("%s was deleted with the definition of its kind", t.step.ID),
-		}}}
+		return objectResult{events: []Event{o.event("Gone", "%s was deleted with the definition of its kind", o.step.ID)}}
 	}
-	result := r.refuse(t, Seen{}, ReasonNotServed, false, "its kind is not served at the moment: it is not known whether the object exists")
+	result := o.refuse(Seen{}, ReasonNotServed, false, "its kind is not served at the moment: it is not known whether the object exists")
 	result.failure.Refused = true
 	return result
 }
 
 // leaves is true for an object that existed before the chain and is left for that.
-func (r *removal) leaves(entry Entry) bool {
-	return entry.Adopted && !r.DeleteAdopted[entry.Revision]
+func (s *setting) leaves(entry Entry) bool {
+	return entry.Adopted && !s.DeleteAdopted[entry.Revision]
 }
 
 // left tells that an object is not ours to remove, and lets the inventory forget
 // it. An intent that was never carried out is nothing to tell of.
-func (r *removal) left(t task, entry Entry, owner string) taskResult {
-	if entry.Intent() {
-		return taskResult{}
+func (o *object) left(owner string) objectResult {
+	if o.memo.Intent() {
+		return objectResult{}
 	}
-	message := fmt.Sprintf("left %s as it is: it %s", t.step.ID, owner)
-	return taskResult{events: []Event{{Revision: entry.Revision, Warning: true, Reason: "Left", Message: message}}}
+	event := o.event("Left", "left %s as it is: it %s", o.step.ID, owner)
+	event.Warning = true
+	return objectResult{events: []Event{event}}
 }
 
 // release leaves an object to whoever wants it.
-func (p *pass) release(ctx context.Context, t task, seen Seen) taskResult {
+func (o *object) release(ctx context.Context, seen Seen) objectResult {
 	marks := targetclient.Marks{
-		FieldManager: p.who.Manager,
-		Labels:       []string{p.engine.Names.ChainLabel},
-		Heir:         p.Heirs[p.inventory.Entries[t.step.ID].Revision],
+		FieldManager: o.who.Manager,
+		Labels:       []string{o.engine.Names.ChainLabel},
+		Heir:         o.Heirs[o.memo.Revision],
 	}
 	if marks.Heir == nil {
 		// An heir may give the object back. A Deployment has another generation when an
 		// annotation changes, so this one stays with the fields.
-		marks.Annotations = []string{p.engine.Names.AppliedAnnotation}
+		marks.Annotations = []string{o.engine.Names.AppliedAnnotation}
 	}
-	err := p.engine.Writer.Release(ctx, t.step.Ref, preconditionOf(seen), marks)
+	err := o.engine.Writer.Release(ctx, o.step.Ref, preconditionOf(seen), marks)
 	if err == nil || apierrors.IsNotFound(err) {
-		return taskResult{}
+		return objectResult{}
 	}
-	return taskResult{err: err}
+	return objectResult{err: err}
 }
 
 // leave reports an object that has to go and cannot yet.

@@ -3,6 +3,8 @@ package rollout
 import (
 	"context"
 	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
 // Rival is somebody else who may roll out the objects of a chain, and who notes that before
@@ -43,23 +45,23 @@ func (p *pass) isClaimed(ctx context.Context) bool {
 }
 
 // claims is what keeps an object from being written.
-func (p *pass) claims(t task) *Failure {
-	return p.refuse(t, Seen{}, p.claimed.reason, p.claimed.reason == ReasonContested, p.claimed.why).failure
+func (p *pass) claims(step stage.Step) Failure {
+	return Failure{Ref: step.Ref, Reason: p.claimed.reason, Message: p.claimed.why, NeedsPerson: p.claimed.reason == ReasonContested}
 }
 
 // notBegun are the objects of a stage that is not begun because a rival has them.
 func (p *pass) notBegun(at place) refusals {
 	refused := refusals{}
 	for _, step := range p.stage(at).Steps {
-		refused[step.ID] = *p.claims(task{place: at, step: step})
+		refused[step.ID] = p.claims(step)
 	}
 	return refused
 }
 
-// writes tells whether any of some tasks may change the cluster.
-func (p *pass) writes(tasks []task) bool {
-	for _, t := range tasks {
-		switch p.decide(t, p.observed(t.step.ID)).Action {
+// writes tells whether any of some objects may change the cluster.
+func writes(objects []*object) bool {
+	for _, o := range objects {
+		switch o.decide(o.seen).Action {
 		case Create, Adopt, Update, Recover, Verify, Shared:
 			return true
 		}

@@ -32,7 +32,7 @@
 //
 // Steps return what they found: holdStage what became of each object, advance why the next
 // phase could not be started (refusals), prune what is left. What became of one object is a
-// taskResult; conclude takes from it what the inventory and the next pass have to know, one
+// objectResult; conclude takes from it what the inventory and the next pass have to know, one
 // after the other. The report is made of the pass at the end, whether it came to it or not;
 // what has not been ready for a while is explained then (explain).
 //

@@ -80,27 +80,27 @@ func decideShared(who Identity, step stage.Step, seen Seen, memo *Entry) Decisio
 
 // shared looks at a shared object and writes it, if it may be written and is in the
 // state that is expected, in one request that is refused when it is not any more.
-func (p *pass) shared(ctx context.Context, t task, seen Seen) taskResult {
+func (o *object) shared(ctx context.Context, seen Seen) objectResult {
 	var wanted map[string]any
-	if !t.step.Policy.Delete {
+	if !o.step.Policy.Delete {
 		var err error
-		if wanted, err = p.manifests.Decoded(ctx, t.step.Ref); err != nil {
-			return taskResult{seen: seen, err: err}
+		if wanted, err = o.manifests.Decoded(ctx, o.step.Ref); err != nil {
+			return objectResult{seen: seen, err: err}
 		}
 	}
 	var events []Event
 	for range sharedAttempts {
-		live, err := p.engine.Reader.Read(ctx, t.step.Ref)
+		live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 		if apierrors.IsNotFound(err) {
 			live, err = nil, nil
 		}
 		if err != nil {
-			return taskResult{seen: seen, err: err}
+			return objectResult{seen: seen, err: err}
 		}
-		result := p.judgeShared(ctx, t, live, wanted)
+		result := o.judgeShared(ctx, live, wanted)
 		if targetclient.IsVersionGone(result.err) && live != nil {
 			// The question whose fields would be taken has no answer before that.
-			corrected, said, err := p.mend(ctx, t, t.step.Ref, targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()})
+			corrected, said, err := o.mend(ctx, o.step.Ref, targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()})
 			events = append(events, said...)
 			if err == nil && corrected == nil || err != nil && !targetclient.IsOvertaken(err) {
 				return result
@@ -112,7 +112,7 @@ func (p *pass) shared(ctx context.Context, t task, seen Seen) taskResult {
 			return result
 		}
 	}
-	return p.refuse(t, seen, ReasonWaiting, false, "it changes all the time")
+	return o.refuse(seen, ReasonWaiting, false, "it changes all the time")
 }
 
 // judgeShared judges a shared object as it was read just now:
@@ -122,70 +122,70 @@ func (p *pass) shared(ctx context.Context, t task, seen Seen) taskResult {
 //  2. Where it has all that is wanted, and may not be written or was written by us,
 //     all is well: the second is the crash between a write and its record.
 //  3. In any other state it is left alone and reported.
-func (p *pass) judgeShared(ctx context.Context, t task, live *unstructured.Unstructured, wanted map[string]any) taskResult {
-	if t.step.Policy.Delete {
-		return p.deleteShared(ctx, t, live)
+func (o *object) judgeShared(ctx context.Context, live *unstructured.Unstructured, wanted map[string]any) objectResult {
+	if o.step.Policy.Delete {
+		return o.deleteShared(ctx, live)
 	}
 	if live == nil {
-		return p.createShared(ctx, t)
+		return o.createShared(ctx)
 	}
-	now := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
-	policy := t.step.Policy
+	now := Seen{Presence: observe.Present, Observation: o.engine.Names.Observe(live)}
+	policy := o.step.Policy
 	expected := !policy.ReadOnly && policy.Expect == Fingerprint(live)
 	compared := wanted
 	if policy.ReadOnly {
 		compared = withoutAnnotations(wanted)
 	}
 	right := managedfields.Contains(compared, live.Object)
-	_, wrote := now.Entry(p.who.Manager)
-	wrote = wrote && now.Applied == t.step.Digest
+	_, wrote := now.Entry(o.who.Manager)
+	wrote = wrote && now.Applied == o.step.Digest
 	switch {
 	case now.Deleting:
-		return p.terminating(t, now)
+		return o.terminating(now)
 	case right && (policy.ReadOnly || wrote):
-		return p.fine(t, now, nil, nil)
+		return o.fine(now, nil, nil)
 	case expected:
-		return p.writeShared(ctx, t, now, live, wanted)
+		return o.writeShared(ctx, now, live, wanted)
 	case policy.ReadOnly || wrote:
-		lost := p.engine.describeDrift(t.step.ID, managedfields.FindDrift(compared, live, p.who.Manager), compared, live.Object)
-		return p.refuse(t, now, ReasonDrifted, true, lost)
+		lost := o.engine.describeDrift(o.step.ID, managedfields.FindDrift(compared, live, o.who.Manager), compared, live.Object)
+		return o.refuse(now, ReasonDrifted, true, lost)
 	default:
-		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
+		return o.refuse(now, ReasonStale, true, "changed since it was reviewed; "+managedfields.LastWriter(live.GetManagedFields(), o.who.Manager))
 	}
 }
 
 // createShared judges a shared object that does not exist.
-func (p *pass) createShared(ctx context.Context, t task) taskResult {
+func (o *object) createShared(ctx context.Context) objectResult {
 	gone := Seen{Presence: observe.Absent}
-	memo := p.inventory.Entry(t.step.ID)
+	memo := o.memo
 	switch {
-	case t.step.Policy.ReadOnly || t.step.Policy.Written || memo != nil && !memo.Intent():
-		return p.refuse(t, gone, ReasonDrifted, true, "was deleted")
-	case t.step.Policy.Expect != FingerprintAbsent:
-		return p.refuse(t, gone, ReasonStale, true, "was deleted since it was reviewed")
+	case o.step.Policy.ReadOnly || o.step.Policy.Written || memo != nil && !memo.Intent():
+		return o.refuse(gone, ReasonDrifted, true, "was deleted")
+	case o.step.Policy.Expect != FingerprintAbsent:
+		return o.refuse(gone, ReasonStale, true, "was deleted since it was reviewed")
 	default:
-		return p.apply(ctx, t, gone, targetclient.ApplyOptions{CreateOnly: true}, nil, p.event(t, "Configured", "created %s", t.step.ID))
+		return o.apply(ctx, gone, targetclient.ApplyOptions{CreateOnly: true}, nil, o.event("Configured", "created %s", o.step.ID))
 	}
 }
 
 // deleteShared deletes a shared object that is in the state that is expected.
-func (p *pass) deleteShared(ctx context.Context, t task, live *unstructured.Unstructured) taskResult {
+func (o *object) deleteShared(ctx context.Context, live *unstructured.Unstructured) objectResult {
 	if live == nil {
-		return taskResult{outcome: outcome{applied: true}, seen: Seen{Presence: observe.Absent}}
+		return objectResult{outcome: outcome{applied: true}, seen: Seen{Presence: observe.Absent}}
 	}
-	now := Seen{Presence: observe.Present, Observation: p.engine.Names.Observe(live)}
+	now := Seen{Presence: observe.Present, Observation: o.engine.Names.Observe(live)}
 	switch {
 	case now.Deleting:
-		return p.terminating(t, now)
-	case t.step.Policy.ReadOnly:
-		return p.refuse(t, now, ReasonDrifted, true, "is there again; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
-	case t.step.Policy.Expect != Fingerprint(live):
-		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+managedfields.LastWriter(live.GetManagedFields(), p.who.Manager))
+		return o.terminating(now)
+	case o.step.Policy.ReadOnly:
+		return o.refuse(now, ReasonDrifted, true, "is there again; "+managedfields.LastWriter(live.GetManagedFields(), o.who.Manager))
+	case o.step.Policy.Expect != Fingerprint(live):
+		return o.refuse(now, ReasonStale, true, "changed since it was reviewed; "+managedfields.LastWriter(live.GetManagedFields(), o.who.Manager))
 	}
-	if err := p.engine.Writer.Delete(ctx, t.step.Ref, preconditionOf(now)); err != nil && !apierrors.IsNotFound(err) {
-		return taskResult{seen: now, err: err}
+	if err := o.engine.Writer.Delete(ctx, o.step.Ref, preconditionOf(now)); err != nil && !apierrors.IsNotFound(err) {
+		return objectResult{seen: now, err: err}
 	}
-	return p.refuse(t, now, ReasonTerminating, false, "is being deleted")
+	return o.refuse(now, ReasonTerminating, false, "is being deleted")
 }
 
 // withoutAnnotations is an object without those.

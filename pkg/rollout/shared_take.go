@@ -26,21 +26,21 @@ import (
 //     the same to it.
 //
 // Of an object without managedFields nobody can lose anything.
-func (p *pass) writeShared(ctx context.Context, t task, now Seen, live *unstructured.Unstructured, wanted map[string]any) taskResult {
-	options, may := onto(now), t.step.Policy.Takes
+func (o *object) writeShared(ctx context.Context, now Seen, live *unstructured.Unstructured, wanted map[string]any) objectResult {
+	options, may := onto(now), o.step.Policy.Takes
 	options.Unforced = len(may) == 0 && len(live.GetManagedFields()) > 0
-	if !options.Unforced && len(Beyond(managedfields.WouldTake(wanted, live, p.who.Manager), may)) > 0 {
-		found, err := p.wouldTake(ctx, t, live)
+	if !options.Unforced && len(Beyond(managedfields.WouldTake(wanted, live, o.who.Manager), may)) > 0 {
+		found, err := o.wouldTake(ctx, live)
 		if err != nil {
-			return taskResult{seen: now, err: err}
+			return objectResult{seen: now, err: err}
 		}
 		if more := Beyond(found, may); len(more) > 0 {
-			return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(more, ", "))
+			return o.refuse(now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(more, ", "))
 		}
 	}
-	result := p.apply(ctx, t, now, options, nil, p.event(t, "Configured", "configured %s", t.step.ID))
+	result := o.apply(ctx, now, options, nil, o.event("Configured", "configured %s", o.step.ID))
 	if theirs := conflictsIn(result.err); len(theirs) > 0 {
-		return p.refuse(t, now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(theirs, ", "))
+		return o.refuse(now, ReasonStale, true, "changed since it was reviewed; "+strings.Join(theirs, ", "))
 	}
 	return result
 }
@@ -53,21 +53,21 @@ func TakesMore(wanted map[string]any, live *unstructured.Unstructured, us string
 }
 
 // wouldTake asks the server whom an apply would take fields from.
-func (p *pass) wouldTake(ctx context.Context, t task, live *unstructured.Unstructured) ([]managedfields.Taken, error) {
-	if p.engine.Trier == nil {
+func (o *object) wouldTake(ctx context.Context, live *unstructured.Unstructured) ([]managedfields.Taken, error) {
+	if o.engine.Trier == nil {
 		return nil, errors.New("an engine that takes fields of others needs a Trier")
 	}
-	body, err := p.manifests.Without(ctx, t.step, nil)
+	body, err := o.manifests.Without(ctx, o.step, nil)
 	if err != nil {
 		return nil, err
 	}
-	tried, err := p.engine.Trier.Try(ctx, t.step.Ref, body, targetclient.TryOptions{
-		FieldManager: p.who.Manager, Precondition: targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()},
+	tried, err := o.engine.Trier.Try(ctx, o.step.Ref, body, targetclient.TryOptions{
+		FieldManager: o.who.Manager, Precondition: targetclient.Precondition{UID: live.GetUID(), ResourceVersion: live.GetResourceVersion()},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), p.who.Manager), nil
+	return managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), o.who.Manager), nil
 }
 
 // Beyond says what is found and may not be taken.

@@ -79,7 +79,7 @@ func TestTurns(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{inventory: inventory(tc.inventory), Work: Work{AllowCRDDeletion: map[string]bool{tc.allowed: true}}}
+			p := &pass{inventory: inventory(tc.inventory), setting: &setting{Work: Work{AllowCRDDeletion: map[string]bool{tc.allowed: true}}}}
 			if tc.change != nil {
 				tc.change(p)
 			}

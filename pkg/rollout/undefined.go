@@ -19,12 +19,12 @@ const mostKinds = 10000
 // objects are gone then: the API server deletes them before it lets a definition
 // go. Kinds that kube-apiserver serves itself have no definition, and are never
 // undefined.
-func (r *removal) undefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
+func (s *setting) undefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
 	if !strings.Contains(kind.Group, ".") || strings.HasSuffix(kind.Group, ".k8s.io") {
 		return false, nil
 	}
 	definition := manifest.Ref{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, Version: "v1"}
-	defined, err := r.anyOf(ctx, definition, kind.Group, func(live *unstructured.Unstructured) bool {
+	defined, err := s.anyOf(ctx, definition, kind.Group, func(live *unstructured.Unstructured) bool {
 		name, _, _ := unstructured.NestedString(live.Object, "spec", "names", "kind")
 		return name == kind.Kind
 	})
@@ -32,7 +32,7 @@ func (r *removal) undefined(ctx context.Context, kind schema.GroupKind) (bool, e
 		return false, err
 	}
 	service := manifest.Ref{ID: manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService"}, Version: "v1"}
-	served, err := r.anyOf(ctx, service, kind.Group, func(live *unstructured.Unstructured) bool {
+	served, err := s.anyOf(ctx, service, kind.Group, func(live *unstructured.Unstructured) bool {
 		_, elsewhere, _ := unstructured.NestedMap(live.Object, "spec", "service")
 		return elsewhere
 	})
@@ -41,8 +41,8 @@ func (r *removal) undefined(ctx context.Context, kind schema.GroupKind) (bool, e
 
 // anyOf is true when an object of a kind, whose name ends in an API group, fulfils
 // a condition.
-func (r *removal) anyOf(ctx context.Context, kind manifest.Ref, group string, is func(*unstructured.Unstructured) bool) (bool, error) {
-	found, err := r.engine.Reader.Instances(ctx, kind, mostKinds)
+func (s *setting) anyOf(ctx context.Context, kind manifest.Ref, group string, is func(*unstructured.Unstructured) bool) (bool, error) {
+	found, err := s.engine.Reader.Instances(ctx, kind, mostKinds)
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +52,7 @@ func (r *removal) anyOf(ctx context.Context, kind manifest.Ref, group string, is
 		}
 		ref := kind
 		ref.Name = one.Name
-		live, err := r.engine.Reader.Read(ctx, ref)
+		live, err := s.engine.Reader.Read(ctx, ref)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

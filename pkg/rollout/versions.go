@@ -17,16 +17,16 @@ import (
 // send applies a body. Where managedFields of the object name versions that are gone,
 // which the server refuses whatever is applied, they are corrected, and it is applied once
 // more. A refused update is looked into (see Retry).
-func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
-	options.FieldManager = p.who.Manager
-	live, err := p.engine.Writer.Apply(ctx, ref, body, options)
+func (o *object) send(ctx context.Context, ref manifest.Ref, body []byte, options targetclient.ApplyOptions) (*metav1.PartialObjectMetadata, []Event, error) {
+	options.FieldManager = o.who.Manager
+	live, err := o.engine.Writer.Apply(ctx, ref, body, options)
 	if apierrors.IsInvalid(err) && !options.CreateOnly {
-		live, err = p.retry(ctx, ref, body, options, err)
+		live, err = o.retry(ctx, ref, body, options, err)
 	}
 	if !targetclient.IsVersionGone(err) {
 		return live, nil, err
 	}
-	corrected, events, failed := p.mend(ctx, t, ref, targetclient.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion})
+	corrected, events, failed := o.mend(ctx, ref, targetclient.Precondition{UID: options.UID, ResourceVersion: options.ResourceVersion})
 	if failed != nil {
 		return nil, nil, failed
 	}
@@ -34,7 +34,7 @@ func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, 
 		return nil, nil, err
 	}
 	options.ResourceVersion = corrected.ResourceVersion
-	live, err = p.engine.Writer.Apply(ctx, ref, body, options)
+	live, err = o.engine.Writer.Apply(ctx, ref, body, options)
 	return live, events, err
 }
 
@@ -43,15 +43,15 @@ func (p *pass) send(ctx context.Context, t task, ref manifest.Ref, body []byte, 
 // object, and the server keeps managedFields as they are. Every manager keeps the fields
 // that it has, no value changes, and an event names whose entries were moved. It returns
 // nil when there was nothing to move.
-func (p *pass) mend(ctx context.Context, t task, ref manifest.Ref, precondition targetclient.Precondition) (*metav1.PartialObjectMetadata, []Event, error) {
-	before, err := p.engine.Reader.ReadMetadata(ctx, ref)
+func (o *object) mend(ctx context.Context, ref manifest.Ref, precondition targetclient.Precondition) (*metav1.PartialObjectMetadata, []Event, error) {
+	before, err := o.engine.Reader.ReadMetadata(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
 	if before.UID != precondition.UID || before.ResourceVersion != precondition.ResourceVersion {
 		return nil, nil, apierrors.NewConflict(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name, errors.New("it is not the object that was judged"))
 	}
-	after, err := p.engine.Writer.Reassign(ctx, ref, precondition, before.ManagedFields)
+	after, err := o.engine.Writer.Reassign(ctx, ref, precondition, before.ManagedFields)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,6 +59,6 @@ func (p *pass) mend(ctx context.Context, t task, ref manifest.Ref, precondition 
 	if len(moved) == 0 {
 		return nil, nil, nil
 	}
-	return after, []Event{p.event(t, "Reassigned", "managedFields of %s named versions that are not served any more; the fields keep their managers, now in version %s: %s",
-		t.step.ID, after.APIVersion, strings.Join(moved, ", "))}, nil
+	return after, []Event{o.event("Reassigned", "managedFields of %s named versions that are not served any more; the fields keep their managers, now in version %s: %s",
+		o.step.ID, after.APIVersion, strings.Join(moved, ", "))}, nil
 }
