@@ -2,6 +2,7 @@ package objectwatch
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -39,6 +40,20 @@ func newInformer(from cache.ListerWatcher, example runtime.Object, o InformerOpt
 // NotServedYet is a Failed that says nothing: a kind is served some moments after its
 // definition is there.
 func NotServedYet(context.Context, *cache.Reflector, error) {}
+
+// Follow runs informers until ctx ends, and calls synced when all of them know what there is.
+func Follow(ctx context.Context, synced func(), informers ...cache.SharedIndexInformer) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	known := make([]cache.InformerSynced, len(informers))
+	for i, informer := range informers {
+		known[i] = informer.HasSynced
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	if cache.WaitForCacheSync(ctx.Done(), known...) {
+		synced()
+	}
+}
 
 // Find returns an object of an informer, the zero value when there is none. known is false while
 // that is not known, as it is without an informer.

@@ -156,14 +156,11 @@ func (c *Controller) watchKinds(ctx context.Context) {
 		}
 	}})
 	c.setKinds(informer)
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { informer.RunWithContext(ctx) })
-	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	objectwatch.Follow(ctx, func() {
 		for _, key := range informer.GetStore().ListKeys() {
 			c.queue.Add(key)
 		}
-	}
+	}, informer)
 }
 
 // informer is that of ChartKinds; nil while the host has none, or that is not known.

@@ -112,7 +112,7 @@ func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	if s.digest, err = made.Digest(); err != nil {
 		return irreconcilable("%s", err)
 	}
-	return maker.Make(ctx, &s.Chain, maker.Desired{Digest: s.digest}, s, s)
+	return maker.Make(ctx, &s.Chain, s.digest, false, s, s)
 }
 
 // findRevisions reads the revisions of the extension. Those of somebody else are not touched.

@@ -126,16 +126,11 @@ func onlyIdentity(object any) (any, error) {
 
 // watch watches custom resources and inputs until ctx ends.
 func (s *served) watch(ctx context.Context) {
-	var running sync.WaitGroup
-	defer running.Wait()
 	_, _ = s.resources.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(now any) { s.changed(ctx, nil, now) },
-		UpdateFunc: func(before, now any) {
-			s.changed(ctx, before, now)
-		},
+		AddFunc:    func(now any) { s.changed(ctx, nil, now) },
+		UpdateFunc: func(before, now any) { s.changed(ctx, before, now) },
 		DeleteFunc: func(now any) { s.changed(ctx, nil, now) },
 	})
-	synced := []cache.InformerSynced{s.resources.HasSynced}
 	for _, input := range s.spec.Inputs {
 		informer := s.inputs[input.Name]
 		changed := func(object any) { s.inputChanged(ctx, input, object) }
@@ -146,17 +141,14 @@ func (s *served) watch(ctx context.Context) {
 				}
 			},
 		})
-		synced = append(synced, informer.HasSynced)
-		running.Go(func() { informer.RunWithContext(ctx) })
 	}
-	running.Go(func() { s.resources.RunWithContext(ctx) })
 	// A pass before all are known would find nothing out, and be the last one.
-	if cache.WaitForCacheSync(ctx.Done(), synced...) {
+	objectwatch.Follow(ctx, func() {
 		for _, key := range s.resources.GetStore().ListKeys() {
 			s.passes.Add(key)
 			s.looks.Add(key)
 		}
-	}
+	}, append(slices.Collect(maps.Values(s.inputs)), s.resources)...)
 }
 
 func versionOf(object any) string {

@@ -2,6 +2,7 @@ package chartkind
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -83,17 +84,8 @@ func (w *workloads) run(ctx context.Context) {
 		return
 	case <-w.begun:
 	}
-	var running sync.WaitGroup
-	defer running.Wait()
-	var synced []cache.InformerSynced
-	for _, informer := range w.byKind {
-		synced = append(synced, informer.HasSynced)
-		running.Go(func() { informer.RunWithContext(ctx) })
-	}
-	if cache.WaitForCacheSync(ctx.Done(), synced...) {
-		// That a workload is missing brings no event, and who looked before knew nothing.
-		w.changed("")
-	}
+	// That a workload is missing brings no event, and who looked before knew nothing.
+	objectwatch.Follow(ctx, func() { w.changed("") }, slices.Collect(maps.Values(w.byKind))...)
 }
 
 func (w *workloads) isKnown() bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
 // settleGate brings an extension to where the feature gate says that it is applied, and is nil
@@ -40,10 +41,6 @@ func (s *scope) live() []*olmv1alpha1.ClusterExtensionRevision {
 	return live
 }
 
-func isHanded(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return revision.Annotations[olmv1alpha1.HandedToHelmAnnotation] != ""
-}
-
 // releaseName names a revision of the release of an extension.
 func (s *scope) releaseName(version int) string {
 	return fmt.Sprintf("%s/%s:%d", s.Releases.Namespace(), s.extension.Name, version)
@@ -63,7 +60,7 @@ func (s *scope) hand(ctx context.Context) *maker.Outcome {
 		return stopped
 	}
 	live := s.live()
-	if len(live) > 0 && !isHanded(live[0]) {
+	if len(live) > 0 && !rev.IsHanded(live[0]) {
 		if stopped := s.mayWrite(); stopped != nil {
 			return stopped
 		}
@@ -77,7 +74,7 @@ func (s *scope) hand(ctx context.Context) *maker.Outcome {
 		return s.mark(ctx, live, s.releaseName(version))
 	}
 	for _, one := range live {
-		if !isHanded(one) {
+		if !rev.IsHanded(one) {
 			return s.mark(ctx, live, live[0].Annotations[olmv1alpha1.HandedToHelmAnnotation])
 		}
 	}
@@ -96,7 +93,7 @@ func (s *scope) hand(ctx context.Context) *maker.Outcome {
 // that is not, the chain is the engine's.
 func (s *scope) mark(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, release string) *maker.Outcome {
 	for _, one := range live {
-		if isHanded(one) {
+		if rev.IsHanded(one) {
 			continue
 		}
 		if stopped := s.annotate(ctx, one, map[string]any{olmv1alpha1.HandedToHelmAnnotation: release}); stopped != nil {

@@ -13,6 +13,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -301,7 +302,7 @@ func TestSecretsKept(t *testing.T) {
 				p.turn(true)
 				stop = p.process()
 				p.await("Helm has it", func() bool {
-					return isHanded(p.revisions[last]) && strings.Contains(p.message("Ready"), "Helm release")
+					return rev.IsHanded(p.revisions[last]) && strings.Contains(p.message("Ready"), "Helm release")
 				})
 				stop()
 				p.turn(false)
@@ -370,11 +371,11 @@ func TestOtherGate(t *testing.T) {
 // isHelms is whether Helm has the objects of the newest revision, and isEngines whether the
 // engine has, or is about to.
 func (p *plane) isHelms() bool {
-	return isHanded(p.revisions[fmt.Sprintf("lamp-%d", p.head.Highest)]) && strings.Contains(p.message("Ready"), "Helm release")
+	return rev.IsHanded(p.revisions[fmt.Sprintf("lamp-%d", p.head.Highest)]) && strings.Contains(p.message("Ready"), "Helm release")
 }
 
 func (p *plane) isEngines() bool {
-	return !isHanded(p.revisions[fmt.Sprintf("lamp-%d", p.head.Highest)])
+	return !rev.IsHanded(p.revisions[fmt.Sprintf("lamp-%d", p.head.Highest)])
 }
 
 // leads runs a process with the gate on or off until something is so, or until it has died
@@ -563,7 +564,7 @@ func TestRollbackByHelm(t *testing.T) {
 	holds := func() bool {
 		return p.condition("Ready") == "False/Held" && p.condition("Progressing") == "False/Blocked" && strings.HasPrefix(p.message("Ready"), "lamp-3 is a rollback")
 	}
-	p.await("the rollback holds", func() bool { return holds() && isHanded(p.revisions["lamp-3"]) })
+	p.await("the rollback holds", func() bool { return holds() && rev.IsHanded(p.revisions["lamp-3"]) })
 	stop()
 	p.turn(false)
 	p.process()

@@ -10,6 +10,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -279,7 +280,7 @@ func TestNoReleases(t *testing.T) {
 // isHanded is whether a revision was handed to Helm, and the engine has given its objects up.
 func (p *plane) isHanded(name string) bool {
 	r := p.revisions[name]
-	return r != nil && isHanded(r) && metav1.GetControllerOf(r) != nil
+	return r != nil && rev.IsHanded(r) && metav1.GetControllerOf(r) != nil
 }
 
 // TestFrozenHandover: in a frozen cluster nothing is handed over, and it is when that ends.

@@ -95,10 +95,8 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 		return nil
 	}
 	if object == nil {
-		c.wait(name, false)
+		c.forget(name)
 		c.forgetLeftAlone(name)
-		c.rendered.forget(name)
-		c.jobs.Forget(name)
 		return nil
 	}
 	asked, err := extension.From(object)
@@ -127,9 +125,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 // leave says what is left of an extension that is being deleted, for as long as a finalizer
 // keeps it. Deleting its revisions is for the collector.
 func (s *scope) leave(ctx context.Context) error {
-	s.wait(s.extension.Name, false)
-	s.rendered.forget(s.extension.Name)
-	s.jobs.Forget(s.extension.Name)
+	s.forget(s.Name)
 	if stopped := s.findRevisions(ctx); stopped != nil && resultOf(stopped) != status.NameTaken {
 		return stopped.Err // nil for a record that cannot be read: its change is an event
 	}
@@ -158,18 +154,12 @@ func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	if stopped := s.mayAdvance(ctx); stopped != nil {
 		return stopped
 	}
-	outcome := maker.Make(ctx, &s.Chain, s.digestOf(desired), making{s, desired}, s.writer(desired))
+	outcome := maker.Make(ctx, &s.Chain, desired.digest(), s.changesTeardown(), making{s, desired}, s.writer(desired))
 	if unresolved != nil && resultOf(outcome) == status.Settled {
 		s.resolved = nil
 		return unresolved
 	}
 	return outcome
-}
-
-// digestOf is what the maker compares. A release is also written anew for another policy of teardown.
-func (s *scope) digestOf(desired *desired) maker.Desired {
-	newest := s.Newest()
-	return maker.Desired{Digest: desired.digest(), Rewrite: newest != nil && s.changesTeardown(newest)}
 }
 
 // writer is the engine's, or Helm's when that applies the extension.

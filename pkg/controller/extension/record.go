@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
 // Labels of the revisions of a release besides those of releaseLabels.
@@ -75,7 +76,7 @@ func (s *scope) record(ctx context.Context, live []*olmv1alpha1.ClusterExtension
 func (s *scope) base(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision, current *helmapplier.Revision) (labels map[string]string, objects []manifest.Object, err error) {
 	newest := live[0]
 	var newer []*olmv1alpha1.ClusterExtensionRevision
-	if handed := slices.IndexFunc(live, isHanded); handed > 0 && current != nil && newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" {
+	if handed := slices.IndexFunc(live, rev.IsHanded); handed > 0 && current != nil && newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] == "" {
 		labels, newer = map[string]string{}, live[:handed]
 		maps.Copy(labels, current.Labels)
 		if objects, err = objectsOf(current); err != nil {
@@ -161,9 +162,13 @@ func (s *scope) complete(ctx context.Context, newest *olmv1alpha1.ClusterExtensi
 
 // changesTeardown is whether somebody has asked, since Helm applied, that the objects go with the
 // extension, or that they stay. Then it applies them once more, with the owner or without.
-func (s *scope) changesTeardown(newest *olmv1alpha1.ClusterExtensionRevision) bool {
+func (s *scope) changesTeardown() bool {
+	newest := s.Newest()
+	if !s.byHelm || newest == nil {
+		return false
+	}
 	policy := newest.Annotations[teardownNote]
-	if !s.byHelm || policy == "" || policy == string(settingsOf(s.extension).Teardown) {
+	if policy == "" || policy == string(settingsOf(s.extension).Teardown) {
 		return false
 	}
 	_, isNew, err := s.newStamp(newest)

@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/helm"
@@ -37,7 +38,7 @@ const (
 // or when the newest one was handed to Helm.
 func (s *scope) takeBack(ctx context.Context) *maker.Outcome {
 	live := s.live()
-	if len(live) > 0 && !isHanded(live[0]) {
+	if len(live) > 0 && !rev.IsHanded(live[0]) {
 		return s.finish(ctx, live[0])
 	}
 	if has, known := s.hasRelease(); len(live) == 0 && known && !has {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -57,15 +56,12 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 		DeleteFunc: add,
 	})
 	c.setExtensions(informer)
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { informer.RunWithContext(ctx) })
 	// A pass before all are known would find nothing out, and be the last one.
-	if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	objectwatch.Follow(ctx, func() {
 		for _, object := range informer.GetStore().List() {
 			add(object)
 		}
-	}
+	}, informer)
 }
 
 // isToBeTriedAgain is whether nothing but the status of an extension has changed for which an
@@ -146,6 +142,13 @@ func (c *Controller) watchCatalogs(ctx context.Context) {
 func packageOf(object *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "source", "catalog", "packageName")
 	return name
+}
+
+// forget drops what is kept of an extension that is gone, or going.
+func (c *Controller) forget(name string) {
+	c.wait(name, false)
+	c.rendered.forget(name)
+	c.jobs.Forget(name)
 }
 
 // wait notes whether an extension waits for catalogs.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
+	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -28,6 +31,23 @@ type Revisions interface {
 // Heads reads the memories of chains.
 type Heads interface {
 	Get(ctx context.Context, name string) (head chain.Head, found bool, err error)
+}
+
+// Definitions reads CustomResourceDefinitions of the cluster that a target names, of the default
+// one when it is empty. It returns nil for a definition that does not exist.
+type Definitions interface {
+	Definition(ctx context.Context, target, name string) (*apiextensionsv1.CustomResourceDefinition, error)
+}
+
+// Capabilities reads what charts see of the cluster that a target names, of the default one when
+// it is empty.
+type Capabilities interface {
+	Capabilities(ctx context.Context, target string) (*template.Capabilities, error)
+}
+
+// Rights asks the host, now, whether a user has a right.
+type Rights interface {
+	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
 }
 
 // Store is how revisions are read and written. All fields are required, but for Own where nothing

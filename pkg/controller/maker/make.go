@@ -9,14 +9,6 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// Desired is what the newest revision of a chain should be made of.
-type Desired struct {
-	// Digest is the same as long as the content of the revision would be.
-	Digest string
-	// Rewrite has it written once more although the newest revision is made of the same.
-	Rewrite bool
-}
-
 // Identity is in whose name the next revision is made, and whether a person has to approve it.
 type Identity struct {
 	// As is nil for a proposal whose approver acts in their own name.
@@ -57,10 +49,11 @@ type Writer[C any] interface {
 	Write(ctx context.Context, identity Identity, content C) *Outcome
 }
 
-// Make brings a chain to what is desired. The comment of the package has its steps.
-func Make[C any](ctx context.Context, chain *Chain, desired Desired, front FrontEnd[C], writer Writer[C]) *Outcome {
+// Make brings a chain to content with a digest. Rewrite has it written once more although the newest
+// revision is made of the same. The comment of the package has the steps.
+func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool, front FrontEnd[C], writer Writer[C]) *Outcome {
 	newest := chain.Newest()
-	if newest != nil && newest.Annotations[chain.MadeOf] == desired.Digest && !desired.Rewrite {
+	if newest != nil && newest.Annotations[chain.MadeOf] == digest && !rewrite {
 		var none C
 		return writer.Keep(ctx, newest, none)
 	}

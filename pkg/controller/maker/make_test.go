@@ -84,7 +84,7 @@ func TestMake(t *testing.T) {
 		"Judged":    {chainOf(), front{stops: "Render"}, false, "Decide, Render", Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			outcome := Make(t.Context(), tc.chain, Desired{Digest: "now", Rewrite: tc.again}, &tc.front, &tc.front)
+			outcome := Make(t.Context(), tc.chain, "now", tc.again, &tc.front, &tc.front)
 			if got := strings.Join(tc.front.steps, ", "); got != tc.steps || outcome.Reason != tc.want {
 				t.Errorf("%s after %s, want %s after %s", outcome.Reason, got, tc.want, tc.steps)
 			}

@@ -23,7 +23,8 @@ import (
 // revision is nil when none was made:
 //
 //  1. The revisions are as this pass read them.
-//  2. The revision, in the name of its identity; Paused when a person has to approve it.
+//  2. The revision, in the name of its identity; Paused, and in the name of the proposer, when a
+//     person has to approve it.
 //  3. Proposals that nobody has approved make room for it, now that it is there: one that is
 //     refused takes nothing away.
 func (c *Chain) Replace(ctx context.Context, identity Identity, phases []source.Phase, describe func(*olmv1alpha1.ClusterExtensionRevision)) (*olmv1alpha1.ClusterExtensionRevision, *Outcome) {
@@ -35,11 +36,13 @@ func (c *Chain) Replace(ctx context.Context, identity Identity, phases []source.
 		return nil, stopped
 	}
 	describe(revision)
+	as := identity.As
 	if identity.Approval != "" {
+		as = c.Proposer
 		revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 		metav1.SetMetaDataAnnotation(&revision.ObjectMeta, olmv1alpha1.LifecycleReasonAnnotation, identity.Approval)
 	}
-	if stopped := c.Create(ctx, identity.As, revision); stopped != nil {
+	if stopped := c.Create(ctx, as, revision); stopped != nil {
 		return nil, stopped
 	}
 	if stopped := c.Withdraw(ctx, nil); stopped != nil {
