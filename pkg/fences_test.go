@@ -101,6 +101,7 @@ func fences() []fence {
 		{"pkg/server/memory", nil, "memory is given back whatever it was for"},
 		{"pkg/server/snapshots", nil, "it copies a store, and does not know what is in it"},
 		{"pkg/server/database", []string{"pkg/apis/olm/v1alpha1", "pkg/manifest", "pkg/records", "pkg/store", "pkg/server/etcd", "pkg/server/memory", "pkg/server/storeguard"}, "where the store is does not depend on what is served of it"},
+		{"pkg/server/storemove", []string{"pkg/server/database", "pkg/server/managedobject", "pkg/server/registration", "pkg/server/storeguard", "pkg/store/identity"}, "a store is moved whatever is in it"},
 		{"pkg/server/leadership", []string{"pkg/apis/olm/v1alpha1", "pkg/redact", "pkg/target", "pkg/server/database"}, "it runs controllers, and knows none"},
 		{"pkg/server/metrics", []string{"pkg/metrics", "pkg/server/etcd"}, "what is told of the process does not depend on what it serves"},
 		{"pkg/server/targetcluster", []string{"pkg/apis/olm/v1alpha1", "pkg/rollout/kubeconfig", "pkg/store/chain", "pkg/target", "pkg/server/serviceaccounts"}, "the way to a cluster does not depend on what is asked there"},

@@ -56,7 +56,7 @@ func newCommand() *cobra.Command {
 	}
 	program := verbs.Program{Name: "penstock", Cluster: &client.Flags{UserAgent: userAgent()}}
 	command.AddCommand(newServeCommand(), verbs.NewRender(program), newExportCommand(), newImportCommand(),
-		newRestoreCommand(), verbs.NewAdopt(program),
+		newRestoreCommand(), newMoveCommand(), verbs.NewAdopt(program),
 		newFsckCommand(), verbs.NewUnregister(program), newConsoleCommand(), verbs.NewCatalog(program), newTemplateCommand(), newVersionCommand())
 	return command
 }

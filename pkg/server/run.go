@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
 	"github.com/penstock-project/penstock/pkg/server/storehealth"
+	"github.com/penstock-project/penstock/pkg/server/storemove"
 	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
@@ -59,6 +60,9 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	if db, err = arrive(ctx, o, cluster, db); err != nil {
+		return err
+	}
 	defer db.Close()
 
 	running, cancel := context.WithCancel(ctx)
@@ -85,6 +89,32 @@ func Run(ctx context.Context, o *Options) error {
 		return nil
 	}
 	return err
+}
+
+// arrive has an installation in the cluster begin with the store that penstock move took there. A
+// database with any record stays.
+func arrive(ctx context.Context, o *Options, h *host.Host, db *database.Database) (*database.Database, error) {
+	if db.Embedded == nil || !o.Register || o.RegisterServicePort == 0 {
+		return db, nil
+	}
+	observed, err := identity.NewStore(db.Client, database.Prefix).Observe(ctx)
+	if err != nil || observed.Found || observed.HighWater > 0 {
+		return db, nil // the guard of the store says what is wrong
+	}
+	err = h.Wait(ctx)
+	arrived := false
+	if err == nil {
+		arrived, err = storemove.Arrive(ctx, h.ConfigFor("move"), o.Namespace, o.DataDir, db.Close)
+	}
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("taking over the store that penstock move took into the cluster: %w", err)
+	}
+	if !arrived {
+		return db, nil
+	}
+	klog.FromContext(ctx).Info("Took over the store that penstock move took into the cluster")
+	return database.Open(ctx, o.database())
 }
 
 // runUntilEnd runs until ctx ends, anew whenever what the store is has to be decided.

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/klog/v2"
 
 	"github.com/penstock-project/penstock/pkg/server/etcd"
 	"github.com/penstock-project/penstock/pkg/store"
@@ -85,10 +82,7 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 // embedded returns where the etcd of the data directory answers, and what ends it if it was
 // started here.
 func (f Fsck) embedded(ctx context.Context) (endpoint string, stop func(), err error) {
-	if _, err := os.Stat(filepath.Join(f.DataDir, "etcd")); err != nil {
-		return "", nil, fmt.Errorf("data directory %s has no store: %w", f.DataDir, err)
-	}
-	server, err := etcd.Start(ctx, etcd.Config{DataDir: f.DataDir, QuotaBytes: quotaFor(filepath.Join(f.DataDir, "etcd", "member", "snap", "db")), Log: klog.FromContext(ctx).WithName("etcd")})
+	server, err := startStopped(ctx, f.DataDir)
 	if err == nil {
 		return server.Endpoint(), server.Close, nil
 	}

@@ -31,26 +31,48 @@ import (
 // The namespace is marked first: a process that still runs, or that starts again,
 // puts nothing back. Whatever fails can be done again.
 func Unregister(ctx context.Context, config *rest.Config, namespace string, versions []schema.GroupVersion, now time.Time, removed func(what string)) error {
-	core, err := kubernetes.NewForConfig(config)
+	u, err := newUnregistration(config, namespace, versions, removed)
 	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
+		return err
 	}
-	services, err := aggregator.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	u := &unregistration{core: core, aggregator: services, dynamic: objects, namespace: namespace, versions: versions, removed: removed}
 	// What stands in other people's way comes first: webhooks that nobody answers
 	// refuse their writes, an APIService that nobody answers keeps their
 	// namespaces from being deleted.
-	for _, step := range []func(context.Context) error{
+	return steps(ctx,
 		func(ctx context.Context) error { return u.mark(ctx, now) },
-		u.webhooks, u.apiServices, u.jobs, u.profiles, u.userRoles, u.definitions, u.service,
-	} {
+		u.webhooks, u.apiServices, u.jobs, u.profiles, u.userRoles, u.definitions, u.service)
+}
+
+// Withdraw removes what makes a host send requests to a process outside of the cluster, which has
+// ended. The rest of the registration stays, and an installation in the cluster takes it over.
+// Removed is called with each thing that was removed.
+func Withdraw(ctx context.Context, config *rest.Config, namespace string, versions []schema.GroupVersion, removed func(what string)) error {
+	u, err := newUnregistration(config, namespace, versions, removed)
+	if err != nil {
+		return err
+	}
+	return steps(ctx, u.webhooks, u.apiServices, u.service)
+}
+
+func newUnregistration(config *rest.Config, namespace string, versions []schema.GroupVersion, removed func(what string)) (*unregistration, error) {
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	services, err := aggregator.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return &unregistration{core: core, aggregator: services, dynamic: objects, namespace: namespace, versions: versions, removed: removed}, nil
+}
+
+// steps runs one step after the other, until one fails.
+func steps(ctx context.Context, all ...func(context.Context) error) error {
+	for _, step := range all {
 		if err := step(ctx); err != nil {
 			return err
 		}

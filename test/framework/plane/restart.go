@@ -9,7 +9,15 @@ import (
 // Upgrade ends kube-apiserver and starts that of other tools on the same port and etcd, as an
 // upgrade of the control plane does. It returns when it is ready. Tools is a folder as Tools
 // returns it, of any version of Kubernetes.
-func (p *Plane) Upgrade(ctx context.Context, tools string) error {
+func (p *Plane) Upgrade(ctx context.Context, tools string) error { return p.restart(ctx, tools) }
+
+// Reconfigure starts kube-apiserver again, with more arguments. It returns when it is ready.
+func (p *Plane) Reconfigure(ctx context.Context, args ...string) error {
+	p.options.APIServerArgs = append(p.options.APIServerArgs, args...)
+	return p.restart(ctx, p.tools)
+}
+
+func (p *Plane) restart(ctx context.Context, tools string) error {
 	for i, running := range p.processes {
 		if running.name != "kube-apiserver" {
 			continue

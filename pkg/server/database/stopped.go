@@ -1,0 +1,64 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/server/etcd"
+	"github.com/penstock-project/penstock/pkg/store/etcdclient"
+)
+
+// Stopped is the store of a data directory that no process serves. Nobody can serve it until
+// Close.
+type Stopped struct {
+	Client *clientv3.Client
+	server *etcd.Server
+}
+
+// OpenStopped starts the etcd of a data directory. A directory that a process serves is an error.
+func OpenStopped(ctx context.Context, dataDir string) (*Stopped, error) {
+	server, err := startStopped(ctx, dataDir)
+	if etcd.InUse(err) {
+		return nil, fmt.Errorf("penstock serve still runs: stop it, then run the command again: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	client, err := etcdclient.New(storagebackend.TransportConfig{ServerList: []string{server.Endpoint()}}, maxMessage)
+	if err != nil {
+		server.Close()
+		return nil, err
+	}
+	return &Stopped{Client: client, server: server}, nil
+}
+
+// Save writes the store to a file that is complete when it appears.
+func (s *Stopped) Save(ctx context.Context, path string) error { return s.server.Save(ctx, path) }
+
+// Close gives the data directory free.
+func (s *Stopped) Close() {
+	// The connection is gone either way.
+	_ = s.Client.Close()
+	s.server.Close()
+}
+
+// startStopped starts the etcd of a data directory that has a store.
+func startStopped(ctx context.Context, dataDir string) (*etcd.Server, error) {
+	store := storeDir(dataDir)
+	if _, err := os.Stat(store); err != nil {
+		return nil, fmt.Errorf("data directory %s has no store: %w", dataDir, err)
+	}
+	return etcd.Start(ctx, etcd.Config{DataDir: dataDir, QuotaBytes: quotaFor(filepath.Join(store, "member", "snap", "db")), Log: klog.FromContext(ctx).WithName("etcd")})
+}
+
+// Discard removes the store of a data directory, which is empty and which nobody serves.
+func Discard(dataDir string) error { return os.RemoveAll(storeDir(dataDir)) }
+
+// storeDir is where the etcd of a data directory keeps its files.
+func storeDir(dataDir string) string { return filepath.Join(dataDir, "etcd") }
