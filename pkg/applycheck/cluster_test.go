@@ -37,9 +37,18 @@ const newerConfigMaps = `{"components":{"schemas":{"ConfigMap":{"type":"object",
 "apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
 "data":{"type":"object","additionalProperties":{"type":"string"}},"novelty":{"type":"string"}}}}}}`
 
+// lamps are custom resources of a schema without status, as an API server serves it with the
+// subresource or without.
+func lamps(path string) string {
+	return `{"components":{"schemas":{"Lamp":{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Lamp","version":"v1"}],"properties":{
+"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}},
+"paths":{"/apis/example.com/v1/namespaces/{namespace}/lamps/{name}` + path + `":{"parameters":[],"get":{"x-kubernetes-group-version-kind":{"group":"example.com","kind":"Lamp","version":"v1"}}}}}`
+}
+
 // What the types of this program find counts when those of the cluster agree.
 func TestCheckWithCluster(t *testing.T) {
 	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	lamp := "apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {on: true}\n"
 	thing := "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\nspec: {a: 1}\n"
 	cases := map[string]struct {
 		reason, object string
@@ -54,6 +63,8 @@ func TestCheckWithCluster(t *testing.T) {
 		"Silent":    {reason: "nobody knows whether the cluster is newer", object: configMap + "novelty: x\n", cluster: &fakeCluster{err: errors.New("away")}, found: 1, unsure: true, asked: 1, anew: 1},
 		"Duplicate": {reason: "keys of lists stay what they are", object: pod("env: [{name: A}, {name: A}]"), cluster: &fakeCluster{err: errors.New("away")}, found: 1, asked: 1, anew: 1},
 		"Value":     {reason: "documents do not say what a quantity is", object: pod("resources: {limits: {cpu: many}}"), cluster: &fakeCluster{}, found: 1, asked: 1, anew: 1},
+		"Content":   {reason: "status of a kind without the subresource is a field as any other", object: lamp, cluster: &fakeCluster{document: lamps("")}, found: 1, asked: 2, anew: 1},
+		"Status":    {reason: "status of a kind with the subresource is not applied", object: lamp, cluster: &fakeCluster{document: lamps("/status")}, asked: 1},
 		"Foreign":   {reason: "a kind that the cluster does not have is not checked", object: thing, cluster: &fakeCluster{}, asked: 1},
 		"Away":      {reason: "nor one of a cluster that is away", object: thing, cluster: &fakeCluster{err: errors.New("away")}, asked: 1},
 	}

@@ -116,6 +116,7 @@ func (b *BuiltinTypes) declared(version apiextensionsv1.CustomResourceDefinition
 	types := &smdschema.Schema{Types: converted.Types}
 	t := named(types, name)
 	t.metadata = b.metadata
+	t.hasStatus = version.Subresources != nil && version.Subresources.Status != nil
 	return t, nil
 }
 

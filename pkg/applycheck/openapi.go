@@ -3,6 +3,7 @@ package applycheck
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/schemaconv"
@@ -15,6 +16,8 @@ import (
 type OpenAPI struct {
 	types *smdschema.Schema
 	names map[runtimeschema.GroupVersionKind]string
+	// withStatus are the kinds that have the subresource status.
+	withStatus map[runtimeschema.GroupVersionKind]bool
 }
 
 // NewOpenAPI reads a document as kube-apiserver serves it at
@@ -24,6 +27,7 @@ func NewOpenAPI(document []byte) (*OpenAPI, error) {
 		Components struct {
 			Schemas map[string]*spec.Schema `json:"schemas"`
 		} `json:"components"`
+		Paths map[string]json.RawMessage `json:"paths"`
 	}
 	if err := json.Unmarshal(document, &read); err != nil {
 		return nil, fmt.Errorf("reading an OpenAPI document: %w", err)
@@ -32,11 +36,25 @@ func NewOpenAPI(document []byte) (*OpenAPI, error) {
 	if err != nil {
 		return nil, fmt.Errorf("converting an OpenAPI document: %w", err)
 	}
-	o := &OpenAPI{types: &smdschema.Schema{Types: converted.Types}, names: map[runtimeschema.GroupVersionKind]string{}}
+	o := &OpenAPI{types: &smdschema.Schema{Types: converted.Types}, names: map[runtimeschema.GroupVersionKind]string{}, withStatus: map[runtimeschema.GroupVersionKind]bool{}}
 	for name, model := range read.Components.Schemas {
 		for _, kind := range kindsOf(model.Extensions) {
 			o.names[kind] = name
 		}
+	}
+	for path, operations := range read.Paths {
+		if !strings.HasSuffix(path, "/status") {
+			continue
+		}
+		var status struct {
+			Get struct {
+				Kind runtimeschema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+			} `json:"get"`
+		}
+		if err := json.Unmarshal(operations, &status); err != nil {
+			return nil, fmt.Errorf("reading path %s of an OpenAPI document: %w", path, err)
+		}
+		o.withStatus[status.Get.Kind] = true
 	}
 	return o, nil
 }
@@ -47,7 +65,11 @@ func (o *OpenAPI) TypeOf(kind runtimeschema.GroupVersionKind) *Type {
 	if !found {
 		return nil
 	}
-	return named(o.types, name)
+	t := named(o.types, name)
+	if t != nil {
+		t.hasStatus = o.withStatus[kind]
+	}
+	return t
 }
 
 func kindsOf(extensions spec.Extensions) []runtimeschema.GroupVersionKind {

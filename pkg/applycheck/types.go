@@ -22,6 +22,8 @@ type Type struct {
 	ref    smdschema.TypeRef
 	// metadata is judged by the types of Kubernetes when the type leaves it open.
 	metadata *Type
+	// hasStatus is true for a kind with the subresource status, of which the API server ignores the field.
+	hasStatus bool
 	// values decodes objects of the kind; nil decodes none.
 	values *decoder
 }
@@ -31,6 +33,9 @@ func (t *Type) Check(object *manifest.Object) (Findings, error) {
 	decoded, err := Decode(object.JSON)
 	if err != nil {
 		return Findings{}, fmt.Errorf("reading the manifest of %s: %w", object.ID, err)
+	}
+	if t.hasStatus {
+		delete(decoded, "status")
 	}
 	findings := t.walk(decoded, nil)
 	if len(findings.List) == 0 && t.values != nil {

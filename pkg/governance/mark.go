@@ -70,7 +70,8 @@ func Exported(object *manifest.Object, plan, hash string) (manifest.Object, erro
 	return manifest.Digester{}.New(content.Object)
 }
 
-// Live is a target of a plan as a manifest, from JSON; nil from none. Of metadata it has
+// Live is a target of a plan as a manifest, from JSON; nil from none. It has no status, which
+// no plan sets. Of metadata it has
 // what a plan may set: a live object has finalizers, owners and marks of chains besides,
 // which no manifest may have, and which are no reason not to plan.
 func Live(raw []byte) (*manifest.Object, error) {
@@ -97,6 +98,7 @@ func Live(raw []byte) (*manifest.Object, error) {
 		}
 	}
 	live.Object["metadata"] = metadata
+	delete(live.Object, "status")
 	object, err := manifest.Digester{}.New(live.Object)
 	if err != nil {
 		return nil, fmt.Errorf("reading a target: %w", err)

@@ -52,17 +52,18 @@ func Parse(data []byte) (Object, error) {
 // Canonical is Parse for an object that is decoded already. It does not change
 // or keep the object.
 //
-// The canonical form has no status and none of the empty fields that encoders
-// of Go types leave in metadata (creationTimestamp: null). A label or annotation
-// that is null is empty text, as API servers take it. Everything else stays
-// as it was written, stringData of a Secret included.
+// The canonical form has none of the empty fields that encoders of Go types leave
+// in metadata (creationTimestamp: null) and in status, and no status of a kind of Kubernetes. A label
+// or annotation that is null is empty text, as API servers take it. Everything else stays
+// as it was written, stringData of a Secret included. So does status of every other kind: it
+// is content where the kind has no subresource status (see WithoutStatus).
 func Canonical(object map[string]any) (Object, error) {
 	var found findings
 	ref := identify(object, &found)
 	if err := found.err(); err != nil {
 		return Object{}, err
 	}
-	canonical, err := appendCanonical(nil, normalised(object))
+	canonical, err := appendCanonical(nil, normalised(object, ref.Group))
 	if err != nil {
 		return Object{}, fmt.Errorf("%s: %w", ref.ID, err)
 	}
@@ -202,11 +203,13 @@ func requiredString(object map[string]any, found *findings, key string, path ...
 	return "", false
 }
 
-// normalised returns the object without what a server fills in. It shares all
+// normalised returns an object of a group without what a server fills in. It shares all
 // that it does not drop with the original.
-func normalised(object map[string]any) map[string]any {
+func normalised(object map[string]any, group string) map[string]any {
 	out := maps.Clone(object)
-	delete(out, "status")
+	if isEmpty(object[statusField]) || isOfKubernetes(group) {
+		delete(out, statusField)
+	}
 	metadata := maps.Clone(object["metadata"].(map[string]any))
 	for _, refused := range refusedMetadata {
 		delete(metadata, refused.field)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -16,10 +18,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
+// Kinds tells of the kinds of the target cluster, as a Reader does.
+type Kinds interface {
+	HasStatus(ctx context.Context, kind schema.GroupVersionKind) (bool, error)
+}
+
 // Manifests are those of a chain as they are applied: with the marks by which its
 // objects are known.
 type Manifests struct {
 	Bodies Bodies
+	Kinds  Kinds
 	Names  observe.Names
 	// Chain is the value of the chain label.
 	Chain string
@@ -49,13 +57,34 @@ func (m Manifests) Without(ctx context.Context, step stage.Step, yielded []strin
 // applied is the manifest in the form in which it is applied, without our marks.
 func (m Manifests) applied(ctx context.Context, ref manifest.Ref) ([]byte, error) {
 	raw, err := m.Bodies.Body(ctx, ref)
-	if err == nil {
-		raw, err = manifest.Applied(ref.ID, raw)
-	}
 	if err != nil {
 		return nil, &bodyError{ref, err}
 	}
-	return raw, nil
+	return m.form(ctx, ref, raw)
+}
+
+// form brings a manifest into the form in which it is applied. Status of a kind with the subresource is
+// left out: the API server ignores it. A kind that is not served yet cannot be applied either.
+func (m Manifests) form(ctx context.Context, ref manifest.Ref, raw []byte) ([]byte, error) {
+	form, err := manifest.Applied(ref.ID, raw)
+	if err != nil {
+		return nil, &bodyError{ref, err}
+	}
+	without, has, err := manifest.WithoutStatus(form)
+	if err != nil {
+		return nil, &bodyError{ref, err}
+	}
+	if !has {
+		return form, nil
+	}
+	ignored, err := m.Kinds.HasStatus(ctx, ref.GroupVersionKind())
+	switch {
+	case err != nil && !meta.IsNoMatchError(err):
+		return nil, err
+	case ignored:
+		return without, nil
+	}
+	return form, nil
 }
 
 // marked is the manifest with our marks.
@@ -99,7 +128,7 @@ func (m Manifests) otherwise(ctx context.Context, ref manifest.Ref) (written, ap
 	if err != nil {
 		return nil, nil
 	}
-	body, err := manifest.Applied(ref.ID, raw)
+	body, err := m.form(ctx, ref, raw)
 	if err != nil || bytes.Equal(body, raw) {
 		return nil, nil
 	}

@@ -183,6 +183,9 @@ func (m *model) Served(_ context.Context, kind schema.GroupVersionKind) (*meta.R
 	return &meta.RESTMapping{GroupVersionKind: used.GroupVersionKind(), Scope: meta.RESTScopeNamespace}, nil
 }
 
+// HasStatus is never asked about the kinds of the model: they have no field status.
+func (m *model) HasStatus(context.Context, schema.GroupVersionKind) (bool, error) { return false, nil }
+
 // Instances lists definitions; no definition of a test is one of a chain's objects.
 func (m *model) Instances(_ context.Context, kind manifest.Ref, _ int64) ([]metav1.PartialObjectMetadata, error) {
 	m.mu.Lock()

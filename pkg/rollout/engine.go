@@ -38,6 +38,9 @@ type Reader interface {
 	// Served is how an object of the kind is reached, in whichever version that is
 	// possible; a NoMatch error says that it is in none.
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
+	// HasStatus tells whether a kind has the subresource status: the API server then ignores the field
+	// status in an apply. It fails with a NoMatch error while the kind is not served in this version.
+	HasStatus(ctx context.Context, kind schema.GroupVersionKind) (bool, error)
 	// Instances lists at most limit objects of a kind.
 	Instances(ctx context.Context, kind manifest.Ref, limit int64) ([]metav1.PartialObjectMetadata, error)
 }
@@ -170,7 +173,7 @@ func (e *Engine) begin(work Work) *pass {
 	who := e.Identity(work.Owner)
 	return &pass{
 		setting: &setting{
-			Work: work, engine: e, who: who, manifests: Manifests{Bodies: work.Bodies, Names: e.Names, Chain: who.Chain},
+			Work: work, engine: e, who: who, manifests: Manifests{Bodies: work.Bodies, Kinds: e.Reader, Names: e.Names, Chain: who.Chain},
 		},
 		inventory: work.Inventory.clone(),
 		saved:     work.Inventory,

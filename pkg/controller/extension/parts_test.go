@@ -80,3 +80,31 @@ func TestTakesOver(t *testing.T) {
 		}
 	}
 }
+
+// TestIsIn: a revision from before status was kept has the content of its image.
+func TestIsIn(t *testing.T) {
+	lamp, err := manifest.Parse([]byte(`{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"l"},"status":{"on":true}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &visit{Controller: newPlane(t).controller()}
+	made := &content{}
+	if made.refs, err = v.digests([]source.Phase{{Name: "p", Objects: []manifest.Object{lamp}}}); err != nil {
+		t.Fatal(err)
+	}
+	now, err := v.Digester.FromJSON(lamp.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, err := v.Digester.WithoutStatus(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for digest, want := range map[manifest.Digest]bool{now.Digest: true, before.Digest: true, "sha256:other": false, "": false} {
+		revision := &olmv1alpha1.ClusterExtensionRevision{Spec: olmv1alpha1.ClusterExtensionRevisionSpec{Phases: []olmv1alpha1.RevisionPhase{
+			{Name: "p", Objects: []olmv1alpha1.RevisionObject{{APIVersion: "example.com/v1", Kind: "Lamp", Name: "l", Digest: string(digest)}}}}}}
+		if got := made.isIn(revision); got != want {
+			t.Errorf("the revision with digest %q has the content: %v", digest, got)
+		}
+	}
+}

@@ -34,7 +34,14 @@ type content struct {
 // phaseRefs are the objects of a phase by identity and digest.
 type phaseRefs struct {
 	name string
-	refs []manifest.Ref
+	refs []contentRef
+}
+
+// contentRef is an object by identity and digest.
+type contentRef struct {
+	manifest.Ref
+	// withoutStatus is the digest in revisions from before status was kept, empty for an object without it.
+	withoutStatus manifest.Digest
 }
 
 // render pulls an image for somebody and makes objects of it, beside the passes: the pass ends, and
@@ -210,7 +217,15 @@ func (s *scope) digests(phases []source.Phase) ([]phaseRefs, error) {
 			if err != nil {
 				return nil, err
 			}
-			refs.refs = append(refs.refs, sealed.Ref)
+			earlier, had, err := v.Digester.WithoutStatus(sealed)
+			if err != nil {
+				return nil, err
+			}
+			ref := contentRef{Ref: sealed.Ref}
+			if had {
+				ref.withoutStatus = earlier.Digest
+			}
+			refs.refs = append(refs.refs, ref)
 		}
 		out = append(out, refs)
 	}
@@ -242,8 +257,9 @@ func (c *content) size() int {
 // isIn is whether a revision has the same objects in the same phases.
 func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return slices.EqualFunc(c.refs, revision.Spec.Phases, func(want phaseRefs, has olmv1alpha1.RevisionPhase) bool {
-		return want.name == has.Name && slices.EqualFunc(want.refs, has.Objects, func(ref manifest.Ref, entry olmv1alpha1.RevisionObject) bool {
-			return ref.ID.Kind == entry.Kind && ref.ID.Namespace == entry.Namespace && ref.ID.Name == entry.Name && string(ref.Digest) == entry.Digest
+		return want.name == has.Name && slices.EqualFunc(want.refs, has.Objects, func(ref contentRef, entry olmv1alpha1.RevisionObject) bool {
+			digest := manifest.Digest(entry.Digest)
+			return ref.ID.Kind == entry.Kind && ref.ID.Namespace == entry.Namespace && ref.ID.Name == entry.Name && (digest == ref.Digest || digest != "" && digest == ref.withoutStatus)
 		})
 	})
 }

@@ -356,6 +356,9 @@ func (c *cluster) Served(ctx context.Context, kind schema.GroupVersionKind) (*me
 	return c.Mapping(ctx, kind)
 }
 
+// HasStatus implements rollout.Reader.
+func (c *cluster) HasStatus(context.Context, schema.GroupVersionKind) (bool, error) { return true, nil }
+
 // Instances is for definitions.
 func (c *cluster) Instances(context.Context, manifest.Ref, int64) ([]metav1.PartialObjectMetadata, error) {
 	return nil, nil

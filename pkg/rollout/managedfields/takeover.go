@@ -26,8 +26,8 @@ type Takeover struct {
 // A manager kept the object when it held at least half of what our manifest sets
 // and anybody held, or signed it as tools do. Whoever holds less only added to it:
 // a person a label, a controller an annotation, an autoscaler the replicas. Fields
-// that were set through a subresource, and status, finalizers and ownerReferences,
-// never change hands.
+// that were set through a subresource, finalizers and ownerReferences never change hands,
+// nor does status, unless our manifest has one.
 func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, apiVersion string) *Takeover {
 	keepers := keepersOf(wanted, live, manager)
 	if len(keepers) == 0 {
@@ -59,7 +59,7 @@ func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, 
 			if err != nil {
 				return nil
 			}
-			set, ours.Time = set.Union(theirs.RecursiveDifference(neverTaken())), entry.Time
+			set, ours.Time = set.Union(theirs.RecursiveDifference(neverTaken(wanted))), entry.Time
 			plan.From = append(plan.From, entry.Manager)
 		default:
 			plan.Fields = append(plan.Fields, entry)
@@ -116,13 +116,27 @@ func signs(set *fieldpath.Set) bool {
 	return false
 }
 
-// neverTaken are fields that somebody relies on whatever the manifest says.
-func neverTaken() *fieldpath.Set {
-	return fieldpath.NewSet(
+// neverTaken are fields that somebody relies on whatever the manifest says. Status is content of a
+// manifest that has it.
+func neverTaken(wanted map[string]any) *fieldpath.Set {
+	never := fieldpath.NewSet(
 		fieldpath.MakePathOrDie("metadata", "finalizers"),
 		fieldpath.MakePathOrDie("metadata", "ownerReferences"),
-		fieldpath.MakePathOrDie("status"),
 	)
+	if wanted["status"] == nil {
+		never.Insert(fieldpath.MakePathOrDie("status"))
+	}
+	return never
+}
+
+// WritesStatus is true for an object of which manager has the field status: its kind has no
+// subresource status, or the API server would have ignored it.
+func WritesStatus(live []metav1.ManagedFieldsEntry, manager string) bool {
+	name := "status"
+	return slices.ContainsFunc(live, func(entry metav1.ManagedFieldsEntry) bool {
+		set, err := FieldSet(entry)
+		return entry.Manager == manager && entry.Subresource == "" && err == nil && has(set, fieldpath.PathElement{FieldName: &name})
+	})
 }
 
 // Disown is what managedFields have to become after an apply, when they had been

@@ -1,6 +1,7 @@
 package managedfields
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,8 @@ func TestTakeOver(t *testing.T) {
 		live   []metav1.ManagedFieldsEntry
 		from   []string
 		want   []string
+		// status is what the manifest has there.
+		status map[string]any
 	}{
 		"nobody": {reason: "kinds without managedFields say nothing"},
 		"applier": {
@@ -104,6 +107,12 @@ func TestTakeOver(t *testing.T) {
 			from: []string{"operator"},
 			want: []string{ours + `{"f:data":{"f:a":{},"f:b":{}}}`},
 		},
+		"status": {
+			reason: "status of a manifest is content, and what it lacks is removed", status: map[string]any{"on": true},
+			live: []metav1.ManagedFieldsEntry{managed("kubectl", apply, `{"f:data":{"f:a":{},"f:b":{}},"f:status":{"f:old":{}}}`)},
+			from: []string{"kubectl"},
+			want: []string{ours + `{"f:data":{"f:a":{},"f:b":{}},"f:status":{"f:old":{}}}`},
+		},
 		"begun": {
 			reason: "what an earlier attempt took over stays ours, and there is nothing left to take",
 			live:   []metav1.ManagedFieldsEntry{managed("penstock/argocd", apply, `{"f:data":{"f:a":{},"f:old":{}}}`)},
@@ -146,6 +155,10 @@ func TestTakeOver(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			wanted := maps.Clone(wanted)
+			if tc.status != nil {
+				wanted["status"] = tc.status
+			}
 			plan := TakeOver(wanted, tc.live, manager, "v1")
 			if plan == nil {
 				plan = &Takeover{}

@@ -89,7 +89,7 @@ func (j *judge) stays(ctx context.Context, o object) (Item, error) {
 		decision.Action, item.Fingerprint = rollout.Idle, rollout.Fingerprint(live)
 		if live != nil {
 			decision.Action = Delete
-			item.Before, err = plain(live)
+			item.Before, err = plain(live, j.writesStatus(live))
 		}
 		item.Action = decision.Action
 		return item, err
@@ -149,7 +149,7 @@ func (j *judge) goes(ctx context.Context, o object) (Item, error) {
 		item.Action, item.Message = rollout.Deferred, rollout.Terminating(seen.Finalizers)
 	default:
 		item.Action = Delete
-		item.Before, err = plain(live)
+		item.Before, err = plain(live, j.writesStatus(live))
 	}
 	return item, err
 }
@@ -174,10 +174,11 @@ func (j *judge) try(ctx context.Context, item *Item, step stage.Step, live *unst
 	if err != nil {
 		return j.refused(item, item.Action, err)
 	}
-	if item.After, err = plain(tried); err != nil || live == nil {
+	status := j.writesStatus(tried) || live != nil && j.writesStatus(live)
+	if item.After, err = plain(tried, status); err != nil || live == nil {
 		return err
 	}
-	if item.Before, err = plain(live); err != nil {
+	if item.Before, err = plain(live, status); err != nil {
 		return err
 	}
 	if bytes.Equal(item.Before, item.After) {
@@ -255,15 +256,20 @@ func (j *judge) refused(item *Item, action rollout.Action, err error) error {
 	return nil
 }
 
-// plain is an object without what changes with every write, without status, and
-// without the manifest that kubectl apply keeps in an annotation: what is watched has
+// writesStatus is true for an object whose status is content of the chain.
+func (j *judge) writesStatus(object *unstructured.Unstructured) bool {
+	return managedfields.WritesStatus(object.GetManagedFields(), j.who.Manager)
+}
+
+// plain is an object without what changes with every write, without status unless it is
+// asked for, and without the manifest that kubectl apply keeps in an annotation: what is watched has
 // lost it, and the server's answer to a dry-run has it. Before and after are compared
 // in this form, wherever they come from: what one source of the two leaves out must be
 // left out here.
-func plain(object *unstructured.Unstructured) ([]byte, error) {
+func plain(object *unstructured.Unstructured, status bool) ([]byte, error) {
 	content := make(map[string]any, len(object.Object))
 	for key, value := range object.Object {
-		if key != "status" {
+		if key != "status" || status {
 			content[key] = value
 		}
 	}

@@ -223,7 +223,7 @@ func (p *Previewer) judge(ctx context.Context, work rollout.Work, objects []obje
 	who := rollout.Identity{Chain: work.Owner, Manager: p.options.Names.ManagerPrefix + work.Owner}
 	j := &judge{
 		options: p.options, work: work, objects: objects, who: who,
-		manifests: rollout.Manifests{Bodies: work.Bodies, Names: p.options.Names, Chain: who.Chain},
+		manifests: rollout.Manifests{Bodies: work.Bodies, Kinds: p.options.Reader, Names: p.options.Names, Chain: who.Chain},
 	}
 	items := make([]Item, len(objects))
 	group, ctx := errgroup.WithContext(ctx)

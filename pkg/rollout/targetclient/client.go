@@ -125,6 +125,12 @@ func (c *Client) Discover(ctx context.Context, gvk schema.GroupVersionKind) (*me
 	return c.kinds.discover(ctx, gvk)
 }
 
+// HasStatus tells whether a kind has the subresource status. It always asks the server, with one
+// request: a definition may get or lose the subresource while it is served.
+func (c *Client) HasStatus(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	return c.kinds.hasStatus(ctx, gvk)
+}
+
 // Invalidate forgets all answers of Mapping. Call it when the kinds that are
 // served may have changed.
 func (c *Client) Invalidate() { c.kinds.invalidate() }

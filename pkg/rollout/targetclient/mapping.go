@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 )
@@ -35,6 +36,8 @@ type kinds struct {
 	mu sync.RWMutex
 	// served by group version and kind.
 	served map[schema.GroupVersion]map[string]*meta.RESTMapping
+	// withStatus are the kinds that have the subresource status.
+	withStatus map[schema.GroupVersion]sets.Set[string]
 	// unknown kinds, and until when that is believed without asking.
 	unknown map[schema.GroupVersionKind]time.Time
 	// groups are the versions of groups, see reach.
@@ -51,6 +54,7 @@ func (k *kinds) invalidate() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.served = map[schema.GroupVersion]map[string]*meta.RESTMapping{}
+	k.withStatus = map[schema.GroupVersion]sets.Set[string]{}
 	k.unknown = map[schema.GroupVersionKind]time.Time{}
 	k.groups = map[string]versions{}
 }
@@ -104,6 +108,16 @@ func (k *kinds) discover(ctx context.Context, gvk schema.GroupVersionKind) (*met
 	return nil, &KindUnknownError{Kind: gvk}
 }
 
+// hasStatus asks the server whether a kind has the subresource status.
+func (k *kinds) hasStatus(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	if _, err := k.discover(ctx, gvk); err != nil {
+		return false, err
+	}
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.withStatus[gvk.GroupVersion()].Has(gvk.Kind), nil
+}
+
 // fetch reads the kinds of a group version and remembers them. A group version
 // that is not served has none.
 func (k *kinds) fetch(gv schema.GroupVersion) (map[string]*meta.RESTMapping, error) {
@@ -113,13 +127,13 @@ func (k *kinds) fetch(gv schema.GroupVersion) (map[string]*meta.RESTMapping, err
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	mappings := map[string]*meta.RESTMapping{}
+	mappings, withStatus := map[string]*meta.RESTMapping{}, sets.New[string]()
 	if err == nil {
-		mappings = mappingsOf(gv, list.APIResources)
+		mappings, withStatus = mappingsOf(gv, list.APIResources), kindsWithStatus(list.APIResources)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.served[gv] = mappings
+	k.served[gv], k.withStatus[gv] = mappings, withStatus
 	for kind := range mappings {
 		delete(k.unknown, gv.WithKind(kind))
 	}
@@ -144,4 +158,18 @@ func mappingsOf(gv schema.GroupVersion, resources []metav1.APIResource) map[stri
 		}
 	}
 	return mappings
+}
+
+// kindsWithStatus are the kinds of resources that have the subresource status.
+func kindsWithStatus(resources []metav1.APIResource) sets.Set[string] {
+	kinds, found := map[string]string{}, sets.New[string]()
+	for _, resource := range resources {
+		kinds[resource.Name] = resource.Kind
+	}
+	for _, resource := range resources {
+		if of, isStatus := strings.CutSuffix(resource.Name, "/status"); isStatus {
+			found.Insert(kinds[of])
+		}
+	}
+	return found
 }

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kubernetesscheme "k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/penstock-project/penstock/pkg/applycheck"
@@ -255,9 +254,6 @@ func (c *collector) object(file string, object map[string]any, at *position) {
 	}
 	c.read++
 	located := Located{Object: parsed, File: file, Line: at.line, at: at}
-	if status, _ := object["status"].(map[string]any); len(status) > 0 && !kubernetesscheme.Scheme.IsGroupRegistered(parsed.Group) && !located.IsDefinition() {
-		c.warning(&located, located.LineAt("status"), "status is left out: if the definition of %s has no subresource status, this field is data and is missing in the cluster", parsed.Kind)
-	}
 	if c.keep != nil {
 		wanted, err := c.keep(located)
 		if err != nil {

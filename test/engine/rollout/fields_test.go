@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/preview"
+	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
 // TestFields is what becomes of fields that the API server or a controller fills, or refuses to
@@ -38,6 +40,7 @@ func TestFields(t *testing.T) {
 		"aggregated-old":  takesNoRightsAwayOfWhatItApplied,
 		"ca-bundle":       leavesInjectedBundles,
 		"claim":           leavesLargerClaims,
+		"status":          keepsStatusThatIsContent,
 		"counted":         leavesCounters,
 		"finished":        runsFinishedJobsOnce,
 		"finished-down":   runsJobsOnceThatFinishedMeanwhile,
@@ -338,6 +341,78 @@ func keepsTheOlderOneWhenTheNewerIsInvalid(t *testing.T, c *chain) {
 		live := c.get(id(service("80")))
 		return live != nil && live.GetUID() != uid
 	})
+}
+
+// keepsStatusThatIsContent: whether the kind has the subresource status says whose the field is.
+func keepsStatusThatIsContent(t *testing.T, c *chain) {
+	ns := c.home()
+	group := ns + ".example.com"
+	apart, content := widgets(group, "Post", "posts"), widgets(group, "Lamp", "lamps")
+	version := content["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	subresources := version["subresources"]
+	delete(version, "subresources")
+	version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["required"] = []any{"status"}
+	with := func(kind, status string) map[string]any {
+		return object(t, "{apiVersion: "+group+"/v1, kind: "+kind+", metadata: {namespace: "+ns+", name: x}, spec: {value: a}, status: "+status+"}")
+	}
+	status := func(kind string) string { return fmt.Sprint(c.get(id(with(kind, "{}"))).Object["status"]) }
+	one := rev(1).phase("p", apart, content).phase("q", with("Post", "{phase: 'on', old: a}"), with("Lamp", "{phase: 'on', old: a}"))
+	c.roll(one)
+	c.quiet()
+	if post, lamp := status("Post"), status("Lamp"); post != "<nil>" || lamp != "map[old:a phase:on]" {
+		t.Errorf("applied: %s, %s", post, lamp)
+	}
+	// What the controller of one kind reports, somebody takes from the other.
+	if _, err := c.at(id(with("Post", "{}"))).Patch(t.Context(), "x", types.MergePatchType, []byte(`{"status":{"phase":"failed"}}`), metav1.PatchOptions{FieldManager: "controller"}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	c.patch(id(with("Lamp", "{}")), "somebody", `{"status":{"phase":"failed"}}`)
+	c.until("repaired", func(r rollout.Report) bool { return complete(r) && status("Lamp") == "map[old:a phase:on]" })
+	if got := status("Post"); got != "map[phase:failed]" {
+		t.Errorf("what the controller reported is %s", got)
+	}
+
+	two := rev(2).phase("p", apart, content).phase("q", with("Post", "{phase: 'off'}"), with("Lamp", "{phase: 'off'}"))
+	c.become(two, one)
+	for _, item := range c.previewed().Items {
+		switch before, after := string(item.Before), string(item.After); {
+		case item.Kind == "Lamp" && (!strings.Contains(before, `"status":{"old":"a","phase":"on"}`) || !strings.Contains(after, `"status":{"phase":"off"}`)):
+			t.Errorf("a preview changes %s into %s", before, after)
+		case item.Kind == "Post" && strings.Contains(before+after, `"status":`):
+			t.Errorf("a preview shows what the controller reports: %s, %s", before, after)
+		}
+	}
+	c.roll(two, one)
+	if post, lamp := status("Post"), status("Lamp"); post != "map[phase:failed]" || lamp != "map[phase:off]" {
+		t.Errorf("changed: %s, %s", post, lamp)
+	}
+	c.quiet()
+
+	// The definition gets the subresource, and the field belongs to a controller from then on.
+	version["subresources"] = subresources
+	c.redefine(content)
+	c.patch(id(with("Lamp", "{}")), "somebody", `{"spec":{"value":"b"}}`)
+	c.until("repaired", func(r rollout.Report) bool {
+		return complete(r) && valueOf(c.get(id(with("Lamp", "{}"))).Object) == "a"
+	})
+	c.until("complete", complete)
+	c.quiet()
+}
+
+// previewed is what a rollout of the layers would do.
+func (c *chain) previewed() preview.Preview {
+	c.t.Helper()
+	target, err := targetclient.New(targetclient.Options{Config: c.admin})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	inventory, _ := c.ledger.load()
+	found, err := preview.New(preview.Options{Reader: target, Trier: target, Names: names()}).Preview(context.Background(),
+		rollout.Work{Owner: c.name, Layers: c.layers, Inventory: inventory, Bodies: c}, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return found
 }
 
 // leavesRulesToTheirController: in no form are the rules of an aggregated role ours.

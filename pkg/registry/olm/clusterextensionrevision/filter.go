@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -207,24 +208,33 @@ func (f *filter) stageLoosely(ctx context.Context, info *request.RequestInfo, bo
 // rewrite brings a decoded body into the form in which revisions are stored,
 // and tells whether it changed anything.
 func (f *filter) rewrite(ctx context.Context, info *request.RequestInfo, tree map[string]any, held *staged) bool {
+	known := sync.OnceValue(func() map[entryKey]facts { return f.knownOf(ctx, info) })
 	digestsOnly := entriesWithoutManifest(tree)
-	changed := f.inliner.rewriteTree(tree, held)
+	changed := f.inliner.rewriteTree(tree, known, held)
 	if len(digestsOnly) > 0 && info.Verb != "create" {
-		f.fillFacts(ctx, info.Name, digestsOnly)
+		fillFacts(known(), digestsOnly)
 		changed = true
 	}
 	return changed
+}
+
+// knownOf are the entries of the stored revision that a request changes, nothing when there is none.
+func (f *filter) knownOf(ctx context.Context, info *request.RequestInfo) map[entryKey]facts {
+	if info.Verb == "create" {
+		return nil
+	}
+	stored, err := f.deps.Stored(ctx, info.Name)
+	if err != nil {
+		return nil
+	}
+	return factsIn([]olm.ClusterExtensionRevision{*stored})
 }
 
 // fillFacts gives entries that have only a digest what the stored revision shows
 // of them. A client may leave that out, or send something wrong; server-side
 // apply would take that for another content. What the stored revision does not
 // have is not the same content anyway.
-func (f *filter) fillFacts(ctx context.Context, name string, entries []map[string]any) {
-	known := map[entryKey]facts{}
-	if stored, err := f.deps.Stored(ctx, name); err == nil {
-		known = factsIn([]olm.ClusterExtensionRevision{*stored})
-	}
+func fillFacts(known map[entryKey]facts, entries []map[string]any) {
 	for _, entry := range entries {
 		known[keyOfTree(entry)].ontoTree(entry)
 	}

@@ -86,11 +86,17 @@ func contradiction(given entryKey, object manifest.Object) error {
 
 // rewriteTree replaces the manifests of a decoded body, puts them into held, and
 // tells whether it changed anything. Entries whose manifest is invalid stay as
-// they are.
-func (i inliner) rewriteTree(tree map[string]any, held *staged) bool {
+// they are. Known returns the entries of the stored revision: a manifest that it has
+// without status, from before status was kept, stays so.
+func (i inliner) rewriteTree(tree map[string]any, known func() map[entryKey]facts, held *staged) bool {
 	changed := rewriteLastAppliedOfTree(tree)
 	eachEntry(tree, func(entry map[string]any) {
 		if object, ok := i.manifestOfTree(entry); ok {
+			if earlier, had, err := i.digester.WithoutStatus(object); err == nil && had {
+				if _, stored := known()[keyOfManifest(earlier)]; stored {
+					object = earlier
+				}
+			}
 			held.add(object)
 			writeTree(entry, object)
 			changed = true

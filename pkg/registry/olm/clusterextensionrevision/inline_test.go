@@ -9,6 +9,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 )
 
@@ -53,6 +54,56 @@ func TestInvalidManifestsAreBounded(t *testing.T) {
 	}
 }
 
+// unstored has no stored revision.
+func unstored() map[entryKey]facts { return nil }
+
+// TestRewriteStatus: a manifest that is applied again has the digest that its revision has, also
+// when that is from before status was kept.
+func TestRewriteStatus(t *testing.T) {
+	lamp := func() map[string]any {
+		return map[string]any{"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": map[string]any{"name": "l"}, "status": map[string]any{"on": true}}
+	}
+	now, err := testDigester().New(lamp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, err := testDigester().WithoutStatus(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := before
+	other.Name = "other"
+	for name, tc := range map[string]struct {
+		stored []manifest.Object
+		want   manifest.Object
+	}{
+		"created":       {nil, now},
+		"applied again": {[]manifest.Object{now}, now},
+		"from before":   {[]manifest.Object{before}, before},
+		"another":       {[]manifest.Object{other}, now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := map[string]any{"spec": map[string]any{"phases": []any{map[string]any{"objects": []any{map[string]any{"object": lamp()}}}}}}
+			held := newStaged()
+			inliner{digester: testDigester()}.rewriteTree(tree, func() map[entryKey]facts {
+				known := map[entryKey]facts{}
+				for _, object := range tc.stored {
+					known[keyOfManifest(object)] = factsOf(object)
+				}
+				return known
+			}, held)
+			eachEntry(tree, func(entry map[string]any) {
+				if keyOfTree(entry) != keyOfManifest(tc.want) {
+					t.Errorf("want %v, got %v", keyOfManifest(tc.want), keyOfTree(entry))
+				}
+			})
+			if _, ok := held.find(keyOfManifest(tc.want)); !ok {
+				t.Error("the manifest was lost")
+			}
+		})
+	}
+}
+
 // FuzzRewrite: whatever a body is, both ways to replace its manifests agree, and
 // a second time finds nothing left to do.
 func FuzzRewrite(f *testing.F) {
@@ -74,8 +125,8 @@ func FuzzRewrite(f *testing.F) {
 
 		filter, strategy := newStaged(), newStaged()
 		i := inliner{digester: testDigester()}
-		i.rewriteTree(tree, filter)
-		if i.rewriteTree(tree, newStaged()) {
+		i.rewriteTree(tree, unstored, filter)
+		if i.rewriteTree(tree, unstored, newStaged()) {
 			t.Error("a second time changed something")
 		}
 		i.rewriteRevision(&fallback, strategy)
