@@ -41,7 +41,7 @@ func ofRevisions(e overview.Extension) []Advice {
 	leads := leading(e.Revisions)
 	var all []Advice
 	if leads == nil || !ended(newest) {
-		all = append(all, Revision(newest))
+		all = append(all, Revision(newest, e.Revisions))
 	}
 	if held := meta.FindStatusCondition(newest.Status.Conditions, v1alpha1.ConditionHeld); is(held, metav1.ConditionTrue) && held.Reason != "HandedToHelm" {
 		hold := since(fromRevision(newest, "keeps the owner from making revisions", "Held", held.Message), held)
@@ -53,7 +53,7 @@ func ofRevisions(e overview.Extension) []Advice {
 	}
 	for _, older := range e.Revisions[1:] {
 		if failing(older) || older == leads {
-			all = append(all, Revision(older))
+			all = append(all, Revision(older, e.Revisions))
 		}
 	}
 	return all
@@ -74,7 +74,7 @@ func ofAsked(e overview.Extension, said []Advice) []Advice {
 	if a.Ready {
 		return ofReady(e, said)
 	}
-	given := fromAsked(a, a.Reason, a.Message)
+	given := fromAsked(a, a.Reason, a.Message).within(e.Newest(), e.Revisions)
 	if given.Signal == Needs {
 		given.What = "is not installed"
 		if a.Installed != "" {
@@ -94,14 +94,14 @@ func ofAsked(e overview.Extension, said []Advice) []Advice {
 func ofReady(e overview.Extension, said []Advice) []Advice {
 	a := e.Asked
 	if refused, known := extensionSteps()[a.UpgradeReason]; known && refused.signal == Needs {
-		given := fromAsked(a, a.UpgradeReason, a.UpgradeMessage)
+		given := fromAsked(a, a.UpgradeReason, a.UpgradeMessage).within(e.Newest(), e.Revisions)
 		given.Signal, given.What = Review, "stays at "+a.Installed
 		return []Advice{given}
 	}
 	if len(said) > 0 {
 		return nil
 	}
-	given := fromAsked(a, a.Reason, a.Message)
+	given := fromAsked(a, a.Reason, a.Message).within(e.Newest(), e.Revisions)
 	given.What = "is installed and available"
 	return []Advice{given}
 }
@@ -120,8 +120,25 @@ func fromAsked(a *overview.Asked, reason, message string) Advice {
 	return given
 }
 
-// Revision says what holds one revision back.
-func Revision(r *v1alpha1.ClusterExtensionRevision) Advice {
+// Revision says what holds one revision back. Of the revisions of its extension, as far as they are
+// known, it depends whether there is one to roll back to.
+func Revision(r *v1alpha1.ClusterExtensionRevision, of []*v1alpha1.ClusterExtensionRevision) Advice {
+	return ofRevision(r).within(r, of)
+}
+
+// within leaves rolling back out of an answer about r when no earlier revision has succeeded.
+func (a Advice) within(r *v1alpha1.ClusterExtensionRevision, of []*v1alpha1.ClusterExtensionRevision) Advice {
+	succeeded := slices.ContainsFunc(of, func(other *v1alpha1.ClusterExtensionRevision) bool {
+		return r != nil && other.Spec.Revision < r.Spec.Revision && other.DeletionTimestamp == nil && meta.IsStatusConditionTrue(other.Status.Conditions, v1alpha1.ConditionSucceeded)
+	})
+	if a.alone != nil && !succeeded {
+		a.Do, a.Command = a.alone.do, a.alone.command
+	}
+	a.alone = nil
+	return a
+}
+
+func ofRevision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	conditions := r.Status.Conditions
 	find := func(kind string) *metav1.Condition { return meta.FindStatusCondition(conditions, kind) }
 	archived, deleted := r.Spec.LifecycleState == v1alpha1.LifecycleStateArchived, r.DeletionTimestamp != nil
@@ -230,7 +247,7 @@ func with(r *v1alpha1.ClusterExtensionRevision, what string, c, refused *metav1.
 	if is(refused, metav1.ConditionFalse) {
 		next := fromRevision(r, what, refused.Reason, refused.Message)
 		a.Because += "; it is not rolled back by itself: " + next.Because
-		a.Who, a.Do, a.Command = next.Who, next.Do, next.Command
+		a.Who, a.Do, a.Command, a.alone = next.Who, next.Do, next.Command, next.alone
 	}
 	return a
 }
@@ -332,15 +349,21 @@ func from(steps map[string]step, catalog bool, a Advice, names *strings.Replacer
 	}
 	if catalog {
 		if next.catalog != nil {
-			next.do, next.command = next.catalog.do, next.catalog.command
+			next.do, next.command, next.alone = next.catalog.do, next.catalog.command, next.catalog.alone
 		}
 		if next.who == Author {
 			next.who = Owner
 		}
 	}
-	a.Signal, a.Who, a.Do, a.Command = next.signal, next.who, next.do, names.Replace(next.command)
+	a.Signal, a.Who, a.Do, a.Command, a.alone = next.signal, next.who, next.do, names.Replace(next.command), nil
+	if next.alone != nil {
+		a.alone = &answer{do: next.alone.do, command: names.Replace(next.alone.command)}
+	}
 	if before, command := commandIn(a.Because); command != "" {
 		a.Because, a.Command = before, command
+		if a.alone != nil {
+			a.alone.command = command
+		}
 	}
 	return a
 }

@@ -109,8 +109,18 @@ func TestExtension(t *testing.T) {
 		},
 		"Crashing": {
 			reason:    "a cause that is known does not go away by waiting",
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(2, holds("ProbeFailed", "CrashLoopBackOff"), "Progressing=True/RollingOut: x"), revision(1, nil, append(well, "Progressing=False/Superseded")...)},
+			want:      []string{"argocd-2 is rolling out, phase deploy (1 of 1, 0 of 1 objects): Deployment argocd/server: it is so. The author of the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
+		},
+		"CrashingAlone": {
+			reason:    "there is nothing to roll back to",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, holds("ProbeFailed", "CrashLoopBackOff"), "Progressing=True/RollingOut: x")},
-			want:      []string{"argocd-1 is rolling out, phase deploy (1 of 1, 0 of 1 objects): Deployment argocd/server: it is so. The author of the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
+			want:      []string{"argocd-1 is rolling out, phase deploy (1 of 1, 0 of 1 objects): Deployment argocd/server: it is so. The author of the revisions must correct that in the next revision."},
+		},
+		"CrashingLast": {
+			reason:    "nobody rolls back to what is being deleted",
+			revisions: []*v1alpha1.ClusterExtensionRevision{revision(2, holds("ProbeFailed", "CrashLoopBackOff"), "Progressing=True/RollingOut: x"), revision(1, deleted, well...)},
+			want:      []string{"argocd-2 is rolling out, phase deploy (1 of 1, 0 of 1 objects): Deployment argocd/server: it is so. The author of the revisions must correct that in the next revision."},
 		},
 		"Starting": {
 			reason:    "that is how rollouts begin",
@@ -171,7 +181,7 @@ func TestExtension(t *testing.T) {
 			reason: "it was rolled out once; the object says more than the condition",
 			revisions: []*v1alpha1.ClusterExtensionRevision{revision(1, unready, "Progressing=False/RolledOut", "Succeeded=True/RolledOut",
 				"Available=False/Unavailable: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff")},
-			want: []string{"argocd-1 is not available: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff. The author of the revisions must correct that in the next revision, or roll back. The command: kubectl penstock rollback argocd"},
+			want: []string{"argocd-1 is not available: phase deploy (1 of 1): Deployment argocd/server: CrashLoopBackOff. The author of the revisions must correct that in the next revision."},
 		},
 		"UnavailableAndStays": {
 			reason:    "why no rollback came by itself is what is left to do",
@@ -296,10 +306,35 @@ func elsewhere(reason, table string) bool {
 		"Allowed", "NewestInstalled", "CatalogDataUnavailable", "NotFromCatalog", "Settled"}, reason)
 }
 
+// TestRollBackToSomething: every answer that offers to roll back has another one for extensions of which
+// no earlier revision has succeeded.
+func TestRollBackToSomething(t *testing.T) {
+	offers := func(do, command string) bool { return strings.Contains(do, "roll back") || command == rollBack }
+	found := 0
+	for reason, step := range revisionSteps() {
+		answers := []answer{{step.do, step.command, step.alone}}
+		if step.catalog != nil {
+			answers = append(answers, *step.catalog)
+		}
+		for _, one := range answers {
+			if !offers(one.do, one.command) {
+				continue
+			}
+			found++
+			if one.alone == nil || one.alone.do == "" || offers(one.alone.do, one.alone.command) {
+				t.Errorf("reason %s: where there is nothing to roll back to it says %+v", reason, one.alone)
+			}
+		}
+	}
+	if found < 6 {
+		t.Errorf("only %d answers offer to roll back", found)
+	}
+}
+
 // TestForItsReader: a user of a catalog makes no revisions, so no answer for one asks for that.
 func TestForItsReader(t *testing.T) {
 	for reason, step := range revisionSteps() {
-		answer := answer{step.do, step.command}
+		answer := answer{do: step.do, command: step.command}
 		if step.catalog != nil {
 			answer = *step.catalog
 		}

@@ -95,6 +95,9 @@ type Advice struct {
 	Do string `json:"do,omitempty"`
 	// Command does it, where one command does; empty for none.
 	Command string `json:"command,omitempty"`
+
+	// alone replaces Do and Command where there is no revision to roll back to; nil for the same.
+	alone *answer
 }
 
 // State is the reason in one word: why an object is not ready says more than that it is not.

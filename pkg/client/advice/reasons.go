@@ -9,7 +9,10 @@ type step struct {
 	// command with {extension}, {revision} and {plan}; empty for none, or for the one that
 	// the message of the program ends in.
 	command string
-	// catalog replaces do and command for the user of a ClusterExtension, who makes no revisions
+	// alone replaces do and command where no earlier revision has succeeded, so that there is none to
+	// roll back to. Nil for the same answer.
+	alone *answer
+	// catalog replaces do, command and alone for the user of a ClusterExtension, who makes no revisions
 	// and has fields, annotations and versions instead. Nil for the same answer.
 	catalog *answer
 	// example is the command that the reference shows where the answer needs a value that only
@@ -17,12 +20,15 @@ type step struct {
 	example string
 }
 
-// answer is what to do, and by which command.
-type answer struct{ do, command string }
+// answer is what to do, by which command, and what where no earlier revision has succeeded.
+type answer struct {
+	do, command string
+	alone       *answer
+}
 
 const (
 	rollBack = "kubectl penstock rollback {extension}"
-	correct  = "correct that in the next revision, or roll back"
+	correct  = "correct that in the next revision"
 	next     = "kubectl penstock deploy ./manifests --name {extension}"
 	versions = "kubectl penstock upgrades {extension}"
 	edit     = "kubectl edit clusterextension {extension}"
@@ -36,6 +42,8 @@ const (
 	another = "choose another version in spec.source.catalog.version"
 	// configured is what a user of a catalog can change of a version that does not become ready.
 	configured = "correct spec.config, choose another version in spec.source.catalog.version, or roll back"
+	// reconfigured is the same where there is nothing to roll back to.
+	reconfigured = "correct spec.config, or " + another
 )
 
 // revisionSteps are the reasons of revisions: of conditions, and of what fails in phases.
@@ -66,7 +74,7 @@ func revisionSteps() map[string]step {
 
 		// It waits for a person.
 		"Proposed": {signal: Review, who: Reviewer, do: "review it, and approve it", command: "kubectl penstock resume {revision}",
-			catalog: &answer{"review it, and approve it", "kubectl penstock upgrade {extension}"}},
+			catalog: &answer{do: "review it, and approve it", command: "kubectl penstock upgrade {extension}"}},
 		"Paused":         {signal: Stopped, who: Author, do: "resume it", command: "kubectl penstock resume {revision}"},
 		"Frozen":         {signal: Needs, who: Administrator, do: "end the freeze: delete the ConfigMap penstock-freeze in the namespace of Penstock", command: "kubectl penstock unfreeze"},
 		"Held":           {signal: Needs, who: Author, do: "change the owner, so that it rolls out something else, or release the hold", catalog: &answer{do: "change the spec, so that it asks for something else, or release the hold"}, example: edit},
@@ -74,18 +82,18 @@ func revisionSteps() map[string]step {
 		"InstancesExist": {signal: Needs, who: Author, do: "save or delete the instances, and allow the deletion of their definition if that is meant", example: objects},
 		"NotEmpty":       {signal: Needs, who: Author, do: "save or move what would be deleted with it, and acknowledge it if that is meant", example: objects},
 		"Collision": {signal: Needs, who: Author, do: "have the next revision take the object over with collisionProtection, or leave it out of the next revision; delete the object only if it holds no data", example: next,
-			catalog: &answer{"have the extension take the object over: set the annotation penstock.dev/collision-protection to IfNoController, or to None where a controller owns the object; delete the object only if it holds no data", "kubectl annotate --overwrite clusterextension {extension} penstock.dev/collision-protection=IfNoController"}},
+			catalog: &answer{do: "have the extension take the object over: set the annotation penstock.dev/collision-protection to IfNoController, or to None where a controller owns the object; delete the object only if it holds no data", command: "kubectl annotate --overwrite clusterextension {extension} penstock.dev/collision-protection=IfNoController"}},
 		"Contested": {signal: Needs, who: Author, do: "choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in yield in the next revision", example: objects,
-			catalog: &answer{do: "choose what the message offers; when it offers nothing, stop the other writer"}},
+			catalog: &answer{do: "choose what the message offers; when it offers nothing, stop the other writer, or leave the field to it: list the field in the annotation penstock.dev/yield"}},
 		"ApplyRejected": {signal: Needs, who: Author, do: "make the next revision with a manifest that the cluster accepts, or have the policy or right that the message names changed", example: next,
-			catalog: &answer{"have the policy or right that the message names changed, or " + another, versions}},
-		"ProbeFailed":              {signal: Needs, who: Author, do: correct, command: rollBack, catalog: &answer{configured, rollBack}},
-		"Unavailable":              {signal: Needs, who: Author, do: correct, command: rollBack, catalog: &answer{configured, rollBack}},
-		"ProgressDeadlineExceeded": {signal: Needs, who: Author, do: correct, command: rollBack, catalog: &answer{configured, rollBack}},
-		"Invalid":                  {signal: Needs, who: Author, do: "make the next revision without that", example: next, catalog: &answer{another, versions}},
-		"InvalidManifests":         {signal: Needs, who: Author, do: "make the next revision without that", example: next, catalog: &answer{another, versions}},
+			catalog: &answer{do: "have the policy or right that the message names changed, or " + another, command: versions}},
+		"ProbeFailed":              notReady(),
+		"Unavailable":              notReady(),
+		"ProgressDeadlineExceeded": notReady(),
+		"Invalid":                  {signal: Needs, who: Author, do: "make the next revision without that", example: next, catalog: &answer{do: another, command: versions}},
+		"InvalidManifests":         {signal: Needs, who: Author, do: "make the next revision without that", example: next, catalog: &answer{do: another, command: versions}},
 		"KindDefinedLater": {signal: Needs, who: Author, do: "make the next revision with the CustomResourceDefinition in an earlier phase, or at an earlier install level, than the objects of its kind", example: next,
-			catalog: &answer{another, versions}},
+			catalog: &answer{do: another, command: versions}},
 		"KindNotServed": {signal: Needs, who: Author, do: "install the software that serves the kind, or leave the object out of the next revision; it continues by itself when the kind is served", example: "kubectl api-resources",
 			catalog: &answer{do: "install the software that serves the kind; it continues by itself when the kind is served"}},
 		"Terminating":       {signal: Needs, who: Administrator, do: "make sure that the controller of the finalizer that the message names runs; if it is gone for good, remove the finalizer from that object, whose clean-up is not done then", example: "kubectl patch widget example --namespace default --type merge --patch '{\"metadata\":{\"finalizers\":null}}'"},
@@ -98,14 +106,23 @@ func revisionSteps() map[string]step {
 
 		// No rollback came by itself.
 		"NoEarlierSuccess": {signal: Needs, who: Author, do: "correct that in the next revision: no earlier one has succeeded", example: next,
-			catalog: &answer{"correct spec.config, or " + another + ": no earlier revision has succeeded", versions}},
-		"IsRollback":      {signal: Needs, who: Author, do: "make the next revision: this one is a rollback itself", example: next, catalog: &answer{another + ": this revision is a rollback itself", versions}},
-		"Overtaken":       {signal: Needs, who: Author, do: "make the next revision, or roll back to one that is still there", command: rollBack, catalog: &answer{another + ", or roll back to a revision that is still there", rollBack}},
+			catalog: &answer{do: "correct spec.config, or " + another + ": no earlier revision has succeeded", command: versions}},
+		"IsRollback": {signal: Needs, who: Author, do: "make the next revision: this one is a rollback itself", example: next, catalog: &answer{do: another + ": this revision is a rollback itself", command: versions}},
+		"Overtaken": {signal: Needs, who: Author, do: "make the next revision, or roll back to one that is still there", command: rollBack, alone: &answer{do: "make the next revision"},
+			catalog: &answer{another + ", or roll back to a revision that is still there", rollBack, &answer{do: another, command: versions}}},
 		"RollbackRefused": {signal: Needs, who: Author, do: "do what the message asks; Penstock tries the rollback again by itself", example: rollBack},
 
 		// A target of a plan.
 		"Drifted": {signal: Needs, who: Planner, do: "have the plan computed anew, and review it", example: run},
 		"Stale":   {signal: Needs, who: Planner, do: "have the plan computed anew, and review it", example: run},
+	}
+}
+
+// notReady is the step for a revision that does not become ready, or has not stayed so.
+func notReady() step {
+	return step{
+		signal: Needs, who: Author, do: correct + ", or roll back", command: rollBack, alone: &answer{do: correct},
+		catalog: &answer{configured, rollBack, &answer{do: reconfigured, command: versions}},
 	}
 }
 

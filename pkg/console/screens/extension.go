@@ -198,7 +198,7 @@ func extensionOf(e overview.Extension) *Extension {
 }
 
 func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevision) Revision {
-	given := advice.Revision(revision)
+	given := advice.Revision(revision, e.Revisions)
 	one := Revision{
 		Name: revision.Name, Number: revision.Spec.Revision, UID: string(revision.UID), Generation: revision.Generation,
 		Version: overview.Version(revision), Lifecycle: overview.State(revision), Signal: given.Signal,

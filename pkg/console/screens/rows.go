@@ -105,7 +105,7 @@ func extensionRow(e overview.Extension) ExtensionRow {
 
 // signalOf is how a revision is.
 func signalOf(revision *v1alpha1.ClusterExtensionRevision) Signal {
-	return advice.Revision(revision).Signal
+	return advice.Revision(revision, nil).Signal
 }
 
 // comparison is the name of the diff that shows what a revision changes: against what is

@@ -186,7 +186,7 @@ func TestStatusConditions(t *testing.T) {
 			}
 			again := tc.revision.DeepCopy()
 			again.Status = got
-			if said := advice.Revision(again); said.Reason == "" || strings.Contains(said.Do, "newer version") {
+			if said := advice.Revision(again, nil); said.Reason == "" || strings.Contains(said.Do, "newer version") {
 				t.Errorf("nobody who asks why is told what to do: %+v", said)
 			}
 			if diff := cmp.Diff(got, status(again, tc.found, noon.Add(tc.later+time.Second))); diff != "" {

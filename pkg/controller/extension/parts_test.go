@@ -87,16 +87,16 @@ func TestIsIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &visit{Controller: newPlane(t).controller()}
+	s := &scope{Controller: newPlane(t).controller()}
 	made := &content{}
-	if made.refs, err = v.digests([]source.Phase{{Name: "p", Objects: []manifest.Object{lamp}}}); err != nil {
+	if made.refs, err = s.digests([]source.Phase{{Name: "p", Objects: []manifest.Object{lamp}}}); err != nil {
 		t.Fatal(err)
 	}
-	now, err := v.Digester.FromJSON(lamp.JSON)
+	now, err := s.Digester.FromJSON(lamp.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, err := v.Digester.WithoutStatus(now)
+	before, _, err := s.Digester.WithoutStatus(now)
 	if err != nil {
 		t.Fatal(err)
 	}

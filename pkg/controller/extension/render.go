@@ -217,7 +217,7 @@ func (s *scope) digests(phases []source.Phase) ([]phaseRefs, error) {
 			if err != nil {
 				return nil, err
 			}
-			earlier, had, err := v.Digester.WithoutStatus(sealed)
+			earlier, had, err := s.Digester.WithoutStatus(sealed)
 			if err != nil {
 				return nil, err
 			}

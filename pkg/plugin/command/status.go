@@ -204,7 +204,7 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 	}
 	given := advice.Extension(found.Extension)
 	if found.Revision != nil {
-		given = []advice.Advice{advice.Revision(found.Revision)}
+		given = []advice.Advice{advice.Revision(found.Revision, found.Extension.Revisions)}
 	}
 	shown := shownRevisions(found)
 	if output != "" {
@@ -220,7 +220,7 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 	printFreeze(ctx, s, cluster)
 	printHidden(s, found)
 	for i, revision := range shown {
-		said := advice.Revision(revision)
+		said := advice.Revision(revision, found.Extension.Revisions)
 		if i > 0 && said.Reason == reasonSuperseded && said.Signal == advice.Stopped {
 			s.Out.Lines([]screen.Line{progress.Folded(revision)})
 			continue

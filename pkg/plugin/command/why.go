@@ -73,7 +73,7 @@ func adviceOf(ctx context.Context, s *session.Session, cluster *session.Cluster,
 		found, err := cluster.Ask(ctx, name)
 		switch {
 		case err == nil && found.Revision != nil:
-			return []advice.Advice{advice.Revision(found.Revision)}, nil
+			return []advice.Advice{advice.Revision(found.Revision, found.Extension.Revisions)}, nil
 		case err == nil:
 			printHidden(s, found)
 			return advice.Extension(found.Extension), nil

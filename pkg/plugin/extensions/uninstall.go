@@ -201,7 +201,7 @@ func stillLeaving(name string, left []*v1alpha1.ClusterExtensionRevision, orphan
 			continue
 		}
 		told += "; " + one.Name + " is left"
-		if given := advice.Revision(one); given.Signal == advice.Needs {
+		if given := advice.Revision(one, left); given.Signal == advice.Needs {
 			told += ": " + given.Because
 		}
 	}

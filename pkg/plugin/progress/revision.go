@@ -68,7 +68,7 @@ func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 		title += fmt.Sprintf(", %d superseded", replaced)
 	}
 	line := screen.Line{Text: title, Keep: true}
-	given := advice.Revision(revision)
+	given := advice.Revision(revision, nil)
 	if line.Glyph, line.Style = Mark(given.Signal); given.Signal == advice.Needs && !Names(revision, given) {
 		line.Text += "; " + given.State() + ": " + given.Announced()
 	}

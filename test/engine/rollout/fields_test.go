@@ -289,6 +289,7 @@ func refusedAndDeleted(t *testing.T, c *chain, meanwhile func()) {
 	c.roll(one)
 	two := rev(2).phase("definition", definition).phase("p", after...)
 	c.become(two, one)
+	c.refusedByPreview(after)
 	report := c.until("refused", func(r rollout.Report) bool {
 		failures := r.Layers[0].Phases[1].Failures
 		for _, f := range failures {
@@ -318,6 +319,30 @@ func refusedAndDeleted(t *testing.T, c *chain, meanwhile func()) {
 		if got := names().Observe(c.get(id(o))); got.Applied != seal(o).Digest {
 			t.Errorf("%s is not the new one", id(o))
 		}
+	}
+}
+
+// refusedByPreview expects that a preview says that the server refuses some objects, before anything is written.
+func (c *chain) refusedByPreview(objects []map[string]any) {
+	c.t.Helper()
+	mark := c.Audit().Mark()
+	refused := map[string]bool{}
+	for _, item := range c.previewed().Items {
+		if item.Failure == nil {
+			continue
+		}
+		refused[item.ID.String()] = true
+		if item.Failure.Reason != rollout.ReasonRejected || !strings.Contains(item.Failure.Message, "delete") {
+			c.t.Errorf("a preview says of %s: %s: %s", item.ID, item.Failure.Reason, item.Failure.Message)
+		}
+	}
+	for _, o := range objects {
+		if !refused[id(o).String()] {
+			c.t.Errorf("a preview does not say that %s is refused", id(o))
+		}
+	}
+	if spent := c.spent(mark); spent["apply"] > 0 {
+		c.t.Errorf("a preview has written: %v", spent)
 	}
 }
 
