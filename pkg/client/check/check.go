@@ -80,6 +80,7 @@ func checks() []check {
 		{"apiservice", (*installation).apiServices},
 		{"certificate", (*installation).certificates},
 		{"discovery", (*installation).discovery},
+		{"pods", (*installation).pods},
 		{"store", (*installation).stores},
 		{"readiness", (*installation).readiness},
 		{"controllers", (*installation).controllers},
@@ -103,17 +104,21 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	for _, c := range checks() {
 		found := c.run(in, ctx)
 		// What asks Penstock would fail too, with less to learn from it.
-		if cause := cause(c.name, found, results[1:]); cause != nil {
-			return append(results[:1], *cause), nil
+		if root := rootCause(c.name, found, results[1:]); root != nil {
+			results = results[:1]
+			if pods := in.pods(ctx); Failing(pods) {
+				results = append(results, pods...)
+			}
+			return append(results, *root), nil
 		}
 		results = append(results, found...)
 	}
 	return results, nil
 }
 
-// cause is why all that follows fails too: Penstock is not installed, or does not answer. It
+// rootCause is why all that follows fails too: Penstock is not installed, or does not answer. It
 // is nil when there is another answer. What failed earlier says more.
-func cause(check string, results, earlier []Result) *Result {
+func rootCause(check string, results, earlier []Result) *Result {
 	if check != "apiservice" && check != "discovery" {
 		return nil
 	}

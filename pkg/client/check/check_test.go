@@ -56,8 +56,8 @@ func TestAPIServices(t *testing.T) {
 	}
 }
 
-// TestCause: what everything else follows from is the only thing that is said.
-func TestCause(t *testing.T) {
+// TestRootCause: what everything else follows from is the only thing that is said.
+func TestRootCause(t *testing.T) {
 	gone := Result{"apiservice a", Failed, notThere, "install it"}
 	silent := Result{"apiservice a", Failed, "MissingEndpoints", "start it"}
 	fine := Result{"apiservice b", OK, "", ""}
@@ -73,7 +73,7 @@ func TestCause(t *testing.T) {
 		"discovery":            {"discovery", []Result{silent, silent}, []Result{gone, fine}, "does not answer: apiservice a: it is not there"},
 		"another check failed": {"store", []Result{silent}, nil, ""},
 	} {
-		got := cause(tc.check, tc.results, tc.earlier)
+		got := rootCause(tc.check, tc.results, tc.earlier)
 		if (got == nil) != (tc.says == "") {
 			t.Errorf("%s: %v, want %q", reason, got, tc.says)
 			continue

@@ -12,10 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
 
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 )
 
 // apiService is what matters of a registration. Only clients of aggregators have its type.
@@ -180,12 +182,17 @@ func (in *installation) discovery(ctx context.Context) []Result {
 
 // get reads JSON.
 func (in *installation) get(ctx context.Context, path string, into any) error {
-	raw, err := in.client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	return in.read(ctx, in.client.Get().AbsPath(path), into)
+}
+
+// read sends a request, and reads the JSON of the answer.
+func (in *installation) read(ctx context.Context, request *rest.Request, into any) error {
+	raw, err := client.Raw(request.SetHeader("Accept", "application/json").Do(ctx))
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("reading the answer to %s: %w", path, err)
+		return fmt.Errorf("reading the answer to %s: %w", request.URL().Path, err)
 	}
 	return nil
 }

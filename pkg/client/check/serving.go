@@ -16,14 +16,15 @@ import (
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 )
 
 // stores tells whether Penstock reads its store: a list of one.
 func (in *installation) stores(ctx context.Context) []Result {
 	var results []Result
 	for _, resource := range served() {
-		// Error decodes the Status that the server sent; Raw has generic words in its place.
-		result := judgeRead(in.client.Get().AbsPath("/apis/"+resource.GroupVersion().String()+"/"+resource.Resource).Param("limit", "1").SetHeader("Accept", "application/json").Do(ctx).Error())
+		_, err := client.Raw(in.client.Get().AbsPath("/apis/"+resource.GroupVersion().String()+"/"+resource.Resource).Param("limit", "1").SetHeader("Accept", "application/json").Do(ctx))
+		result := judgeRead(err)
 		result.Name = "store of " + resource.Resource
 		results = append(results, result)
 	}
@@ -62,8 +63,8 @@ func (in *installation) readiness(ctx context.Context) []Result {
 	if err := in.get(ctx, fmt.Sprintf("/api/v1/namespaces/%s/services/%s", service.Namespace, service.Name), &seen); err == nil && len(seen.Spec.Selector) == 0 {
 		return []Result{{name, Skipped, fmt.Sprintf("no Pod is behind Service %s/%s: Penstock runs outside the cluster", service.Namespace, service.Name), ""}}
 	}
-	raw, err := in.client.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/readyz", service.Namespace, service.Name, service.Port)).
-		Param("verbose", "true").Do(ctx).Raw()
+	raw, err := client.Raw(in.client.Get().AbsPath(fmt.Sprintf("/api/v1/namespaces/%s/services/https:%s:%d/proxy/readyz", service.Namespace, service.Name, service.Port)).
+		Param("verbose", "true").Do(ctx))
 	result := judgeReadiness(string(raw), err)
 	result.Name = name
 	return []Result{result}
@@ -193,8 +194,8 @@ func (in *installation) review(ctx context.Context, review *authorizationv1.Self
 	if err != nil {
 		return err
 	}
-	raw, err := in.client.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
-		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).Do(ctx).Raw()
+	raw, err := client.Raw(in.client.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).Do(ctx))
 	if err != nil {
 		return err
 	}

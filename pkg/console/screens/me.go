@@ -14,6 +14,7 @@ import (
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
@@ -138,7 +139,7 @@ func (a *API) review(ctx context.Context, path string, question any) error {
 	if err != nil {
 		return fmt.Errorf("encoding: %w", err)
 	}
-	raw, err := a.penstock.OlmV1alpha1().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Raw()
+	raw, err := client.Raw(a.penstock.OlmV1alpha1().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ func newCheck(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check",
 		Short: "Whether Penstock is installed, reachable and well, and what you may do",
-		Long: "Check the installation of Penstock in the cluster: registration, certificates, store, controllers, versions, and\n" +
-			"your rights. Exit code: 0 nothing is wrong, 1 something is. What you may not see is unknown, which is not a failure.",
+		Long: "Check the installation of Penstock in the cluster: registration, certificates, Pods, store, controllers, versions,\n" +
+			"and your rights. Exit code: 0 nothing is wrong, 1 something is. What you may not see is unknown, which is not a failure.",
 		Example: "  kubectl penstock check\n  kubectl penstock check -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

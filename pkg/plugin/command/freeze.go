@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
@@ -63,7 +64,7 @@ func freeze(ctx context.Context, s *session.Session, cluster *session.Cluster, r
 	}
 	err = send(ctx, cluster, path, frozen)
 	if apierrors.IsAlreadyExists(err) {
-		raw, err := cluster.REST.Get().AbsPath(path, v1alpha1.FreezeConfigMap).Do(ctx).Raw()
+		raw, err := client.Raw(cluster.REST.Get().AbsPath(path, v1alpha1.FreezeConfigMap).Do(ctx))
 		if err == nil {
 			err = json.Unmarshal(raw, frozen)
 		}
@@ -120,7 +121,7 @@ func printFreeze(ctx context.Context, s *session.Session, cluster *session.Clust
 		return
 	}
 	frozen := &corev1.ConfigMap{}
-	raw, err := cluster.REST.Get().AbsPath(path, v1alpha1.FreezeConfigMap).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	raw, err := client.Raw(cluster.REST.Get().AbsPath(path, v1alpha1.FreezeConfigMap).SetHeader("Accept", "application/json").Do(ctx))
 	if err == nil {
 		err = json.Unmarshal(raw, frozen)
 	}
@@ -150,7 +151,7 @@ func freezePath(ctx context.Context, cluster *session.Cluster) (path, namespace 
 		} `json:"spec"`
 	}
 	name := v1alpha1.SchemeGroupVersion.Version + "." + v1alpha1.SchemeGroupVersion.Group
-	raw, err := cluster.REST.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", name).Do(ctx).Raw()
+	raw, err := client.Raw(cluster.REST.Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices", name).Do(ctx))
 	if err == nil {
 		err = json.Unmarshal(raw, &service)
 	}
@@ -170,7 +171,7 @@ func send(ctx context.Context, cluster *session.Cluster, path string, object any
 	if err != nil {
 		return fmt.Errorf("encoding: %w", err)
 	}
-	raw, err := cluster.REST.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Raw()
+	raw, err := client.Raw(cluster.REST.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 	"github.com/penstock-project/penstock/pkg/plugin/tree"
@@ -114,7 +115,7 @@ func (r *treeReader) pods(ctx context.Context, namespace string) (map[tree.Owner
 
 // get reads what we have no client for.
 func (r *treeReader) get(ctx context.Context, path, accept string, into any) error {
-	raw, err := r.cluster.REST.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx).Raw()
+	raw, err := client.Raw(r.cluster.REST.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx))
 	if err != nil {
 		return err
 	}

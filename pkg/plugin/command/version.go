@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -73,7 +74,7 @@ func serverVersion(ctx context.Context, s *session.Session) (string, error) {
 		return "", err
 	}
 	// Any answer has the header, a refusal too.
-	_, err = cluster.REST.Get().AbsPath("/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(ctx).Raw()
+	_, err = client.Raw(cluster.REST.Get().AbsPath("/apis/" + v1alpha1.SchemeGroupVersion.String()).Do(ctx))
 	if version := s.Server.Get(); version != "" {
 		return version, nil
 	}
