@@ -31,8 +31,8 @@ func WithDegraded(next http.Handler, reason string, groups sets.Set[string], cod
 }
 
 // CheckName is the name of the readiness check that fails while we are
-// degraded. A kubelet's probe should leave it out
-// (/readyz?exclude=store-identity): a Service without endpoints would take
+// degraded. A kubelet's probe leaves it out (/readyz?exclude=store-identity), or
+// the Service publishes addresses that are not ready: a Service without endpoints would take
 // discovery away, and that is what degraded mode is there to avoid.
 const CheckName = "store-identity"
 
