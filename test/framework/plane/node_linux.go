@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/template"
@@ -25,9 +27,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Addresses of a real node. Its network namespace has no other network.
+// Addresses of a real node, beside nodeIP. Its network namespace has no other network.
 const (
-	nodeIP     = "10.231.0.1"
 	nodeRouter = "10.231.0.254"
 	podRange   = "10.244.0.0/24"
 	// dnsIP answers nothing: a real node has no DNS.
@@ -235,6 +236,18 @@ func (p *Plane) startNode(ctx context.Context) error {
 	if err := p.createForNode(ctx); err != nil {
 		return err
 	}
+	if err := p.startPrograms(ctx); err != nil {
+		return err
+	}
+	pause, err := ProgramImage(filepath.Join(p.options.Node, "pause"))
+	if err != nil {
+		return err
+	}
+	return p.Import(ctx, pauseImage, pause)
+}
+
+// startPrograms starts nodePrograms. kubelet ends when containerd does not answer.
+func (p *Plane) startPrograms(ctx context.Context) error {
 	for _, program := range nodePrograms() {
 		started, err := p.launchNode(program)
 		if err != nil {
@@ -246,13 +259,6 @@ func (p *Plane) startNode(ctx context.Context) error {
 		}
 		err = p.until(ctx, "containerd to answer", func(ctx context.Context) error { return p.ctr(ctx, nil, "version") }, started)
 		if err != nil {
-			return err
-		}
-		pause, err := ProgramImage(filepath.Join(p.options.Node, "pause"))
-		if err != nil {
-			return err
-		}
-		if err := p.Import(ctx, pauseImage, pause); err != nil {
 			return err
 		}
 	}
@@ -275,23 +281,46 @@ func (p *Plane) launchNode(program string) (*Process, error) {
 	return l.start()
 }
 
-// RestartNode kills a program of a real node and starts it again: kubelet, containerd or kube-proxy.
-func (p *Plane) RestartNode(program string) error {
-	for i, running := range p.processes {
-		if running.name != program {
-			continue
-		}
-		if err := running.Kill(); err != nil {
+// Reboot ends all programs and containers of a real node, and starts the programs again, as a machine
+// that restarts does.
+func (p *Plane) Reboot(ctx context.Context) error {
+	var others []*Process
+	for _, running := range p.processes {
+		if !slices.Contains(nodePrograms(), running.name) {
+			others = append(others, running)
+		} else if err := running.Kill(); err != nil {
 			return err
 		}
-		started, err := p.launchNode(program)
+	}
+	p.processes = others
+	// The shims first: then their containers are children of this process, the first in its namespace.
+	for _, is := range []func(process string) bool{isShim, isContained} {
+		found, err := filepath.Glob("/proc/[0-9]*")
 		if err != nil {
 			return err
 		}
-		p.processes[i] = started
-		return nil
+		for _, process := range found {
+			pid, _ := strconv.Atoi(filepath.Base(process))
+			if pid > 1 && is(process) {
+				// A process that ended meanwhile, or whose parent waits for it, needs neither.
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				_, _ = syscall.Wait4(pid, nil, 0, nil)
+			}
+		}
 	}
-	return fmt.Errorf("no %s runs in %s", program, p.dir)
+	return p.startPrograms(ctx)
+}
+
+// isShim is true of the folder of a process in /proc that keeps containers for containerd.
+func isShim(process string) bool {
+	name, err := os.ReadFile(filepath.Join(process, "comm"))
+	return err == nil && strings.HasPrefix(string(name), "containerd-shim")
+}
+
+// isContained is true of a process in a container of this node.
+func isContained(process string) bool {
+	cgroups, err := os.ReadFile(filepath.Join(process, "cgroup"))
+	return err == nil && strings.Contains(string(cgroups), "/"+os.Getenv(isolated)+"/")
 }
 
 // volumes is how many volumes there are of each access mode.

@@ -24,6 +24,9 @@ const lifetime = 10 * 365 * 24 * time.Hour
 // service range given to kube-apiserver.
 const serviceIP = "10.96.0.1"
 
+// nodeIP is the address of a real node, in a network namespace of its own.
+const nodeIP = "10.231.0.1"
+
 // pki is what the programs of one plane use to recognise each other.
 type pki struct {
 	dir        string
@@ -165,7 +168,7 @@ func (a *authority) server(name string) (pair, error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default",
 			"kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.ParseIP(serviceIP)},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.ParseIP(serviceIP), net.ParseIP(nodeIP)},
 	})
 }
 

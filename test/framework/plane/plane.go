@@ -208,6 +208,14 @@ func (p *Plane) Stop() error {
 // Dir is the folder of the plane: *.log of each program, audit.log, pki.
 func (p *Plane) Dir() string { return p.dir }
 
+// Address is where programs beside the plane listen: Pods of a real node reach it.
+func (p *Plane) Address() string {
+	if p.options.Node != "" {
+		return nodeIP
+	}
+	return "127.0.0.1"
+}
+
 // Audit reads what kube-apiserver was asked.
 func (p *Plane) Audit() *Audit { return p.audit }
 

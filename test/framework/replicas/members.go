@@ -45,7 +45,7 @@ func startMembers(t testing.TB, c *cluster.Cluster, n int, more ...string) []*me
 	members := make([]*member, n)
 	var all []string
 	for i := range members {
-		m := &member{name: fmt.Sprint("member-", i+1), plane: c.Plane(), client: freeAddress(t), peer: freeAddress(t),
+		m := &member{name: fmt.Sprint("member-", i+1), plane: c.Plane(), client: freeAddress(t, c.Plane()), peer: freeAddress(t, c.Plane()),
 			caFile: filepath.Join(dir, "pki", "ca.crt"), cert: cert, keys: keys}
 		members[i] = m
 		all = append(all, m.name+"=http://"+m.peer)
@@ -120,11 +120,11 @@ func (m *member) wait(t testing.TB) {
 }
 
 // freeAddress is one on which no program listens.
-func freeAddress(t testing.TB) string {
+func freeAddress(t testing.TB, beside *plane.Plane) string {
 	t.Helper()
 	free, err := port.Free()
 	if err != nil {
 		t.Fatalf("replicas: %v", err)
 	}
-	return fmt.Sprint("127.0.0.1:", free)
+	return fmt.Sprint(beside.Address(), ":", free)
 }
