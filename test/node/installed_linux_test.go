@@ -65,7 +65,7 @@ func TestInstalled(t *testing.T) {
 	t.Run("Kustomize", func(t *testing.T) {
 		withKustomize(t, c, "embedded", nil).acts([]act{
 			{"PodDeleted", (*installation).podDeleted}, {"NodeRestarted", (*installation).nodeRestarted}, {"KilledForMemory", (*installation).killedForMemory},
-			{"Upgraded", (*installation).upgraded}, {"Unwritable", (*installation).unwritable},
+			{"Upgraded", (*installation).upgraded}, {"Console", (*installation).console}, {"Unwritable", (*installation).unwritable},
 		})
 	})
 	t.Run("Chart", func(t *testing.T) { withChart(t, c).acts([]act{{"Upgraded", (*installation).upgraded}}) })
@@ -155,6 +155,25 @@ func importImages(t *testing.T, c *cluster.Cluster) {
 func withKustomize(t *testing.T, c *cluster.Cluster, variant string, etcd *replicas.Etcd) *installation {
 	t.Helper()
 	dir := overlay(t)
+	i := &installation{Cluster: c, delete: func(i *installation) { i.MustKubectl("delete", "--ignore-not-found", "-k", dir, poll.TimeoutFlag) }}
+	i.apply = func(i *installation, version, patch string) {
+		if etcd != nil {
+			patch = `[{"op": "replace", "path": "/spec/template/spec/containers/0/args/5", "value": "--etcd-servers=` + etcd.Server + `"}]`
+			secret := objects.Secret(system, "penstock-etcd", "ca.crt="+string(etcd.Authority), "tls.crt="+string(etcd.Certificate), "tls.key="+string(etcd.Key))
+			for _, first := range []map[string]any{objects.Namespace(system), secret} {
+				i.MustKubectlInput(drafts.Object(first).String(), "apply", "--server-side", "-f", "-")
+			}
+		}
+		write(i.t, dir, variant, version, patch)
+		i.MustKubectl("apply", "--server-side", "-k", dir)
+	}
+	return i.in(t)
+}
+
+// write makes a folder a variant of artifacts/deploy with the image of a version, and a patch of the
+// Deployment.
+func write(t *testing.T, dir, variant, version, patch string) {
+	t.Helper()
 	root, err := plane.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -163,25 +182,13 @@ func withKustomize(t *testing.T, c *cluster.Cluster, variant string, etcd *repli
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &installation{Cluster: c, delete: func(i *installation) { i.MustKubectl("delete", "--ignore-not-found", "-k", dir, poll.TimeoutFlag) }}
-	i.apply = func(i *installation, version, patch string) {
-		content := fmt.Sprintf("resources: [%q]\nimages: [{name: penstock, newName: %q, newTag: %q}]\npatches:\n", base, penstockImage, version)
-		if etcd != nil {
-			patch = `[{"op": "replace", "path": "/spec/template/spec/containers/0/args/5", "value": "--etcd-servers=` + etcd.Server + `"}]`
-			secret := objects.Secret(system, "penstock-etcd", "ca.crt="+string(etcd.Authority), "tls.crt="+string(etcd.Certificate), "tls.key="+string(etcd.Key))
-			for _, first := range []map[string]any{objects.Namespace(system), secret} {
-				i.MustKubectlInput(drafts.Object(first).String(), "apply", "--server-side", "-f", "-")
-			}
-		}
-		if patch != "" {
-			content += "- {target: {kind: Deployment, name: penstock}, patch: '" + patch + "'}\n"
-		}
-		if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(content), 0o600); err != nil {
-			i.t.Fatal(err)
-		}
-		i.MustKubectl("apply", "--server-side", "-k", dir)
+	content := fmt.Sprintf("resources: [%q]\nimages: [{name: penstock, newName: %q, newTag: %q}]\n", base, penstockImage, version)
+	if patch != "" {
+		content += "patches: [{target: {kind: Deployment, name: penstock}, patch: '" + patch + "'}]\n"
 	}
-	return i.in(t)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // withChart installs the chart, rendered by Helm's library.
