@@ -5,9 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	cataloginstall "github.com/penstock-project/penstock/pkg/apis/catalog/install"
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	hcoinstall "github.com/penstock-project/penstock/pkg/apis/hco/install"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
 	"github.com/penstock-project/penstock/pkg/server/registration"
@@ -27,7 +28,7 @@ func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
 	hcoinstall.Install(scheme)
-	cataloginstall.Install(scheme)
+	utilruntime.Must(catalogv1alpha1.AddToScheme(scheme))
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	// Lists are written item by item: as one piece of JSON a list of thousands of
 	// revisions takes twice its size in memory, for as long as its reader takes.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
@@ -42,7 +42,7 @@ func servedResources(config *rest.Config) ([]string, error) {
 		return nil, err
 	}
 	var found []string
-	for _, group := range []string{olm.GroupName, hco.GroupName, catalog.GroupName} {
+	for _, group := range []string{olm.GroupName, hco.GroupName, v1alpha1.GroupName} {
 		list, err := discoverer.ServerResourcesForGroupVersion(group + "/v1alpha1")
 		if err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/catalog/catalogpackage"
@@ -29,7 +29,7 @@ type Revisions func(ctx context.Context) (map[string][]olm.ClusterExtensionRevis
 // newest revision that has succeeded counts. It is nil for whoever may not list revisions:
 // reading packages must not be a way around that.
 func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Installed {
-	return func(ctx context.Context) (map[string][]catalog.InstalledVersion, error) {
+	return func(ctx context.Context) (map[string][]catalogv1alpha1.InstalledVersion, error) {
 		caller, ok := request.UserFrom(ctx)
 		if !ok {
 			return nil, errors.New("the request has no user")
@@ -49,8 +49,8 @@ func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) cat
 	}
 }
 
-func installed(chains map[string][]olm.ClusterExtensionRevision) map[string][]catalog.InstalledVersion {
-	out := map[string][]catalog.InstalledVersion{}
+func installed(chains map[string][]olm.ClusterExtensionRevision) map[string][]catalogv1alpha1.InstalledVersion {
+	out := map[string][]catalogv1alpha1.InstalledVersion{}
 	for extension, revisions := range chains {
 		newest := newestSucceeded(revisions)
 		if newest == nil {
@@ -58,11 +58,11 @@ func installed(chains map[string][]olm.ClusterExtensionRevision) map[string][]ca
 		}
 		version := text.Line(newest.Annotations[v1alpha1.VersionAnnotation], longestVersion)
 		if name := newest.Annotations[v1alpha1.PackageAnnotation]; name != "" && version != "" {
-			out[name] = append(out[name], catalog.InstalledVersion{Extension: extension, Version: version})
+			out[name] = append(out[name], catalogv1alpha1.InstalledVersion{Extension: extension, Version: version})
 		}
 	}
 	for _, versions := range out {
-		slices.SortFunc(versions, func(a, b catalog.InstalledVersion) int { return cmp.Compare(a.Extension, b.Extension) })
+		slices.SortFunc(versions, func(a, b catalogv1alpha1.InstalledVersion) int { return cmp.Compare(a.Extension, b.Extension) })
 	}
 	return out
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -48,7 +48,7 @@ func TestInstalled(t *testing.T) {
 		"other":   {revision(1, "", "1.0.0", true)},
 		"empty":   nil,
 	})
-	want := map[string][]catalog.InstalledVersion{
+	want := map[string][]catalogv1alpha1.InstalledVersion{
 		"lamp": {{Extension: "a", Version: "1.0.0[2J"}, {Extension: "b", Version: "2.0.0"}},
 		"awl":  {{Extension: "stuck", Version: "2.0.0"}},
 		"axe":  {{Extension: "leaving", Version: "1.0.0"}},

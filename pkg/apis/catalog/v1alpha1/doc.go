@@ -1,11 +1,11 @@
 // +k8s:openapi-gen=true
 // +k8s:openapi-model-package=com.github.penstock-project.penstock.pkg.apis.catalog.v1alpha1
 // +k8s:deepcopy-gen=package
-// +k8s:conversion-gen=github.com/penstock-project/penstock/pkg/apis/catalog
+// +k8s:conversion-gen=false
 // +k8s:defaulter-gen=TypeMeta
 // +groupName=catalog.penstock.dev
 
 // Package v1alpha1 is the served version of the catalog.penstock.dev API: the packages
-// that the catalogs of a cluster offer. The server works on the hub version in the
-// package above.
+// that the catalogs of a cluster offer. Nothing of it is stored, so the registry works on
+// this version, and there is no hub.
 package v1alpha1

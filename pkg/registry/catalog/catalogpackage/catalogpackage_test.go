@@ -22,7 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/clock"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory/inventorytest"
 )
@@ -68,15 +68,15 @@ func three(t *testing.T) *inventory.Inventory {
 	)
 }
 
-func nothing(context.Context) (map[string][]catalog.InstalledVersion, error) { return nil, nil }
+func nothing(context.Context) (map[string][]v1alpha1.InstalledVersion, error) { return nil, nil }
 
 func lampsInstalled(versions ...string) Installed {
-	return func(context.Context) (map[string][]catalog.InstalledVersion, error) {
-		var out []catalog.InstalledVersion
+	return func(context.Context) (map[string][]v1alpha1.InstalledVersion, error) {
+		var out []v1alpha1.InstalledVersion
 		for i, version := range versions {
-			out = append(out, catalog.InstalledVersion{Extension: fmt.Sprintf("lamp-%d", i), Version: version})
+			out = append(out, v1alpha1.InstalledVersion{Extension: fmt.Sprintf("lamp-%d", i), Version: version})
 		}
-		return map[string][]catalog.InstalledVersion{"lamp": out}, nil
+		return map[string][]v1alpha1.InstalledVersion{"lamp": out}, nil
 	}
 }
 
@@ -85,17 +85,17 @@ type warnings []string
 
 func (w *warnings) AddWarning(_, message string) { *w = append(*w, message) }
 
-func listed(t *testing.T, r *REST, options *metainternalversion.ListOptions) *catalog.CatalogPackageList {
+func listed(t *testing.T, r *REST, options *metainternalversion.ListOptions) *v1alpha1.CatalogPackageList {
 	t.Helper()
 	found, err := r.List(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found.(*catalog.CatalogPackageList)
+	return found.(*v1alpha1.CatalogPackageList)
 }
 
 // rows are packages as "name of catalog latest".
-func rows(list *catalog.CatalogPackageList) []string {
+func rows(list *v1alpha1.CatalogPackageList) []string {
 	var out []string
 	for _, one := range list.Items {
 		out = append(out, one.Name+" of "+one.Catalog+" "+one.Latest)
@@ -150,28 +150,28 @@ func TestGet(t *testing.T) {
 	catalogs := three(t)
 	packages := NewStorage(catalogs, lampsInstalled("1.1.0")).Package
 	listing := listed(t, packages, selectedBy(t, "catalog=hub", "metadata.name=lamp"))
-	want := catalog.CatalogPackage{
+	want := v1alpha1.CatalogPackage{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "lamp", ResourceVersion: catalogs.Snapshot().Version().String(),
 			Labels: map[string]string{"catalog": "hub", "kind": "public", "olm.operatorframework.io/metadata.name": "hub"},
 		},
 		Catalog:     "hub",
-		Catalogs:    []catalog.PackageCatalog{{Name: "own", Priority: 5, Latest: "3.0.0"}, {Name: "hub", Latest: "2.0.0"}},
+		Catalogs:    []v1alpha1.PackageCatalog{{Name: "own", Priority: 5, Latest: "3.0.0"}, {Name: "hub", Latest: "2.0.0"}},
 		Description: "Gives light.", DefaultChannel: "stable", Latest: "2.0.0", VersionCount: 4,
-		Channels: []catalog.PackageChannel{{Name: "fast", Latest: "2.0.0", Deprecation: &catalog.Deprecation{Message: "too fast"}}, {Name: "stable", Latest: "1.2.0"}},
-		Versions: []catalog.PackageVersion{
+		Channels: []v1alpha1.PackageChannel{{Name: "fast", Latest: "2.0.0", Deprecation: &v1alpha1.Deprecation{Message: "too fast"}}, {Name: "stable", Latest: "1.2.0"}},
+		Versions: []v1alpha1.PackageVersion{
 			{Version: "2.0.0", Channels: []string{"fast"}, Unsupported: "has a dependency: package oil >1.0.0"},
 			{Version: "1.2.0", Channels: []string{"stable"}},
 			{Version: "1.1.0", Channels: []string{"stable"}},
-			{Version: "1.0.0", Channels: []string{"stable"}, Deprecation: &catalog.Deprecation{Message: "leaks"}},
+			{Version: "1.0.0", Channels: []string{"stable"}, Deprecation: &v1alpha1.Deprecation{Message: "leaks"}},
 		},
-		Kinds:     []catalog.PackageKind{{Group: "lamp.io", Version: "v1", Kind: "Lamp"}},
-		Installed: []catalog.InstalledVersion{{Extension: "lamp-0", Version: "1.1.0"}},
+		Kinds:     []v1alpha1.PackageKind{{Group: "lamp.io", Version: "v1", Kind: "Lamp"}},
+		Installed: []v1alpha1.InstalledVersion{{Extension: "lamp-0", Version: "1.1.0"}},
 	}
-	if diff := cmp.Diff([]catalog.CatalogPackage{want}, listing.Items); diff != "" {
+	if diff := cmp.Diff([]v1alpha1.CatalogPackage{want}, listing.Items); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got, err := packages.Get(t.Context(), "lamp", nil); err != nil || got.(*catalog.CatalogPackage).Catalog != "own" {
+	if got, err := packages.Get(t.Context(), "lamp", nil); err != nil || got.(*v1alpha1.CatalogPackage).Catalog != "own" {
 		t.Errorf("by name: %+v, %v", got, err)
 	}
 	if _, err := packages.Get(t.Context(), "none", nil); !apierrors.IsNotFound(err) {
@@ -248,8 +248,8 @@ func TestVersionOfList(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
-		case found.(*catalog.CatalogPackageList).ResourceVersion != c.want.String():
-			t.Errorf("%s: version %s, want %s", name, found.(*catalog.CatalogPackageList).ResourceVersion, c.want)
+		case found.(*v1alpha1.CatalogPackageList).ResourceVersion != c.want.String():
+			t.Errorf("%s: version %s, want %s", name, found.(*v1alpha1.CatalogPackageList).ResourceVersion, c.want)
 		}
 	}
 }
@@ -259,7 +259,7 @@ func TestVersionOfList(t *testing.T) {
 func TestNotKnownYet(t *testing.T) {
 	catalogs := inventory.New(clock.RealClock{})
 	s := NewStorage(catalogs, nothing)
-	options := &catalog.CatalogPackageOptions{}
+	options := &v1alpha1.CatalogPackageOptions{}
 	for name, ask := range map[string]func() error{
 		"list":     func() error { _, err := s.Package.List(t.Context(), nil); return err },
 		"get":      func() error { _, err := s.Package.Get(t.Context(), "lamp", nil); return err },
@@ -296,11 +296,11 @@ func TestNotKnownYet(t *testing.T) {
 // TestInstalledUnknown: that nobody could find out is not that nothing is installed.
 func TestInstalledUnknown(t *testing.T) {
 	var told warnings
-	packages := NewStorage(three(t), func(context.Context) (map[string][]catalog.InstalledVersion, error) {
+	packages := NewStorage(three(t), func(context.Context) (map[string][]v1alpha1.InstalledVersion, error) {
 		return nil, errors.New("no answer")
 	}).Package
 	found, err := packages.Get(warning.WithWarningRecorder(t.Context(), &told), "lamp", nil)
-	if err != nil || found.(*catalog.CatalogPackage).Installed != nil || len(told) != 1 || told[0] != "installed versions are left out: no answer" {
+	if err != nil || found.(*v1alpha1.CatalogPackage).Installed != nil || len(told) != 1 || told[0] != "installed versions are left out: no answer" {
 		t.Errorf("%+v, %v, warnings %q", found, err, told)
 	}
 }
@@ -313,7 +313,7 @@ func event(t *testing.T, w watch.Interface) string {
 		if !open {
 			return "end"
 		}
-		one := got.Object.(*catalog.CatalogPackage)
+		one := got.Object.(*v1alpha1.CatalogPackage)
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s", got.Type, one.Name, one.Latest))
 	case <-time.After(time.Minute):
 		t.Fatal("the watch says nothing")
@@ -355,7 +355,7 @@ func TestWatch(t *testing.T) {
 	expect(t, all, "ADDED axe 1.0.0", "ADDED lamp 3.0.0", "ADDED rope 1.0.0")
 	expect(t, listing, "ADDED axe 1.0.0", "ADDED lamp 3.0.0", "ADDED rope 1.0.0")
 	got := <-listing.ResultChan()
-	if mark := got.Object.(*catalog.CatalogPackage); got.Type != watch.Bookmark || mark.ResourceVersion != start || mark.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+	if mark := got.Object.(*v1alpha1.CatalogPackage); got.Type != watch.Bookmark || mark.ResourceVersion != start || mark.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		t.Errorf("all that is there ends with %+v", got)
 	}
 
@@ -402,8 +402,8 @@ func TestWatchOfAnotherReplica(t *testing.T) {
 	expect(t, w, "MODIFIED lamp 2.0.0", "DELETED rope 1.0.0")
 }
 
-func query(catalogName, from, to string, channels ...string) *catalog.CatalogPackageOptions {
-	return &catalog.CatalogPackageOptions{Catalog: catalogName, Channel: channels, From: from, To: to}
+func query(catalogName, from, to string, channels ...string) *v1alpha1.CatalogPackageOptions {
+	return &v1alpha1.CatalogPackageOptions{Catalog: catalogName, Channel: channels, From: from, To: to}
 }
 
 // printed is a table as text, wide columns included.
@@ -461,23 +461,23 @@ stable (default) | 1.0.0 | replaces lamp.v0.9.0 | (installed) | leaks`},
 }
 
 func TestGraph(t *testing.T) {
-	read := func(installed Installed, asked *catalog.CatalogPackageOptions) *catalog.CatalogPackageGraph {
+	read := func(installed Installed, asked *v1alpha1.CatalogPackageOptions) *v1alpha1.CatalogPackageGraph {
 		t.Helper()
 		found, err := NewStorage(three(t), installed).Graph.Get(t.Context(), "lamp", asked)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found.(*catalog.CatalogPackageGraph)
+		return found.(*v1alpha1.CatalogPackageGraph)
 	}
 	got := read(lampsInstalled("1.0.0", "0.5.0"), query("hub", "", "1.1.0"))
-	wantUpgrades := []catalog.GraphUpgrade{
+	wantUpgrades := []v1alpha1.GraphUpgrade{
 		{From: "1.1.0", To: "2.0.0", Channel: "fast", By: "skips"}, {From: "1.2.0", To: "2.0.0", Channel: "fast", By: "skipRange"},
 		{From: "lamp.v0.9.0", To: "1.0.0", Channel: "stable", By: "replaces"}, {From: "1.0.0", To: "1.1.0", Channel: "stable", By: "replaces"}, {From: "1.1.0", To: "1.2.0", Channel: "stable", By: "replaces"},
 	}
 	if diff := cmp.Diff(wantUpgrades, got.Upgrades); diff != "" {
 		t.Errorf("upgrades: (-want +got)\n%s", diff)
 	}
-	wantPaths := []catalog.GraphPath{
+	wantPaths := []v1alpha1.GraphPath{
 		{From: "1.0.0", To: "1.1.0", Versions: []string{"1.1.0"}}, {From: "1.0.0", To: "2.0.0", Versions: []string{"1.1.0", "2.0.0"}},
 		{From: "1.0.0", To: "1.2.0", Versions: []string{"1.1.0", "1.2.0"}},
 	}
@@ -488,7 +488,7 @@ func TestGraph(t *testing.T) {
 		t.Errorf("of two that are installed: %+v", got)
 	}
 	asked := read(lampsInstalled("1.0.0"), query("hub", "1.2.0", "", "fast"))
-	if diff := cmp.Diff([]catalog.GraphPath{{From: "1.2.0", To: "2.0.0", Versions: []string{"2.0.0"}}}, asked.Paths); diff != "" || len(asked.Entries) != 1 {
+	if diff := cmp.Diff([]v1alpha1.GraphPath{{From: "1.2.0", To: "2.0.0", Versions: []string{"2.0.0"}}}, asked.Paths); diff != "" || len(asked.Entries) != 1 {
 		t.Errorf("from what is asked for, in one channel: %d entries\n%s", len(asked.Entries), diff)
 	}
 	if none := read(nothing, query("hub", "", "")); none.Paths != nil || none.Entries[0].Path != "" {
@@ -505,7 +505,7 @@ func TestBadQueries(t *testing.T) {
 	s := NewStorage(three(t), nothing)
 	for name, c := range map[string]struct {
 		get  func(context.Context, string, runtime.Object) (runtime.Object, error)
-		ask  *catalog.CatalogPackageOptions
+		ask  *v1alpha1.CatalogPackageOptions
 		want string
 	}{
 		"catalog":  {s.Versions.Get, query("third", "", ""), `catalog="third": this catalog does not have package lamp: want one of own, hub`},
@@ -513,7 +513,7 @@ func TestBadQueries(t *testing.T) {
 		"from":     {s.Graph.Get, query("hub", "7.0.0", ""), `from="7.0.0": the package has no such version or bundle`},
 		"to":       {s.Graph.Get, query("hub", "", "7.0.0"), `to="7.0.0": the package has no such version or bundle`},
 		"no graph": {s.Versions.Get, query("hub", "1.0.0", ""), `from="1.0.0": this subresource has no such parameter: want one of catalog, channel`},
-		"no range": {s.Graph.Get, &catalog.CatalogPackageOptions{Version: []string{"1.x"}}, `version="1.x": this subresource has no such parameter: want one of catalog, channel, from, to`},
+		"no range": {s.Graph.Get, &v1alpha1.CatalogPackageOptions{Version: []string{"1.x"}}, `version="1.x": this subresource has no such parameter: want one of catalog, channel, from, to`},
 	} {
 		if _, err := c.get(t.Context(), "lamp", c.ask); !apierrors.IsBadRequest(err) || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
@@ -532,7 +532,7 @@ func TestIcon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if icon := found.(*catalog.CatalogPackageIcon); string(icon.Data) != "hi" || icon.MediaType != "image/png" || icon.Catalog != "hub" {
+	if icon := found.(*v1alpha1.CatalogPackageIcon); string(icon.Data) != "hi" || icon.MediaType != "image/png" || icon.Catalog != "hub" {
 		t.Errorf("%+v", icon)
 	}
 	_, err = s.Icon.Get(t.Context(), "lamp", query("", "", ""))
@@ -594,15 +594,15 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	found, err := s.Graph.Get(t.Context(), "p", query("", "", "", "small"))
-	if err != nil || len(found.(*catalog.CatalogPackageGraph).Entries) != 1 {
+	if err != nil || len(found.(*v1alpha1.CatalogPackageGraph).Entries) != 1 {
 		t.Errorf("one channel: %+v, %v", found, err)
 	}
 	versions, err := s.Versions.Get(t.Context(), "p", query("", "", ""))
-	if err != nil || len(versions.(*catalog.CatalogPackageVersions).Versions) != bundles {
+	if err != nil || len(versions.(*v1alpha1.CatalogPackageVersions).Versions) != bundles {
 		t.Errorf("versions: %v", err)
 	}
 	one, err := s.Package.Get(t.Context(), "p", nil)
-	if err != nil || len(one.(*catalog.CatalogPackage).Versions) != 100 || one.(*catalog.CatalogPackage).VersionCount != bundles {
+	if err != nil || len(one.(*v1alpha1.CatalogPackage).Versions) != 100 || one.(*v1alpha1.CatalogPackage).VersionCount != bundles {
 		t.Errorf("the package itself has bounds: %v", err)
 	}
 }
@@ -624,14 +624,14 @@ func TestOperatorHub(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := versions.(*catalog.CatalogPackageVersions); found.Omitted > 0 || len(found.Versions) != int(one.VersionCount) {
+		if found := versions.(*v1alpha1.CatalogPackageVersions); found.Omitted > 0 || len(found.Versions) != int(one.VersionCount) {
 			t.Errorf("%s: %d versions of %d", one.Name, len(found.Versions), one.VersionCount)
 		}
 		upgrades, err := s.Graph.Get(t.Context(), one.Name, query("", one.Versions[len(one.Versions)-1].Version, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := upgrades.(*catalog.CatalogPackageGraph)
+		found := upgrades.(*v1alpha1.CatalogPackageGraph)
 		if found.Omitted > 0 {
 			t.Errorf("%s: the graph leaves out %d upgrades", one.Name, found.Omitted)
 		}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
@@ -34,7 +34,7 @@ type GraphREST struct {
 }
 
 // New returns an empty graph.
-func (*GraphREST) New() runtime.Object { return &catalog.CatalogPackageGraph{} }
+func (*GraphREST) New() runtime.Object { return &v1alpha1.CatalogPackageGraph{} }
 
 // beginning is where paths begin.
 type beginning struct {
@@ -64,9 +64,9 @@ func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the graph of package %s of catalog %s is too large: it would take %d comparisons, and at most %d are allowed; channel=NAME asks for a part of it",
 			name, from.Catalog.Name, cost, mostCost))
 	}
-	out := &catalog.CatalogPackageGraph{
+	out := &v1alpha1.CatalogPackageGraph{
 		ObjectMeta: named(from), Catalog: from.Catalog.Name, DefaultChannel: from.Package.DefaultChannel,
-		Entries: []catalog.GraphEntry{}, Installed: r.installedNow(ctx)[name],
+		Entries: []v1alpha1.GraphEntry{}, Installed: r.installedNow(ctx)[name],
 	}
 	listUpgrades(drawn, out)
 	beginnings, err := beginningsOf(drawn, query, out.Installed)
@@ -77,12 +77,12 @@ func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object
 	return out, paths(drawn, query, beginnings, out)
 }
 
-func listUpgrades(drawn *graph.Graph, out *catalog.CatalogPackageGraph) {
+func listUpgrades(drawn *graph.Graph, out *v1alpha1.CatalogPackageGraph) {
 	all, more := drawn.Upgrades(mostUpgrades)
 	out.Omitted = int32(more)
-	out.Upgrades = make([]catalog.GraphUpgrade, 0, len(all))
+	out.Upgrades = make([]v1alpha1.GraphUpgrade, 0, len(all))
 	for _, one := range all {
-		out.Upgrades = append(out.Upgrades, catalog.GraphUpgrade{
+		out.Upgrades = append(out.Upgrades, v1alpha1.GraphUpgrade{
 			From: word(drawn.ShortName(one.From)), To: word(drawn.ShortName(one.To)), Channel: word(one.Channel), By: string(one.By),
 		})
 	}
@@ -90,7 +90,7 @@ func listUpgrades(drawn *graph.Graph, out *catalog.CatalogPackageGraph) {
 
 // beginningsOf are the versions that were asked for, or that are installed. Of one that is
 // installed the catalog need not know the bundle any more; then ranges still have it.
-func beginningsOf(drawn *graph.Graph, query *catalog.CatalogPackageOptions, installed []catalog.InstalledVersion) ([]beginning, error) {
+func beginningsOf(drawn *graph.Graph, query *v1alpha1.CatalogPackageOptions, installed []v1alpha1.InstalledVersion) ([]beginning, error) {
 	if query.From != "" {
 		node, err := nodeOf(drawn, "from", query.From)
 		if err != nil {
@@ -131,7 +131,7 @@ func nodeOf(drawn *graph.Graph, parameter, wanted string) (*graph.Node, error) {
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("%s=%q: the package has no such version or bundle", parameter, wanted))
 }
 
-func entries(drawn *graph.Graph, beginnings []beginning, out *catalog.CatalogPackageGraph) {
+func entries(drawn *graph.Graph, beginnings []beginning, out *v1alpha1.CatalogPackageGraph) {
 	for _, one := range drawn.Entries() {
 		if len(out.Entries) == mostUpgrades {
 			return
@@ -145,7 +145,7 @@ func entries(drawn *graph.Graph, beginnings []beginning, out *catalog.CatalogPac
 				ways = append(ways, way)
 			}
 		}
-		out.Entries = append(out.Entries, catalog.GraphEntry{
+		out.Entries = append(out.Entries, v1alpha1.GraphEntry{
 			Channel: word(one.Channel), Version: word(drawn.ShortName(one.Bundle)), UpgradeOf: text.Line(one.UpgradeOf, longestMessage),
 			Path: text.Line(strings.Join(ways, "; "), longestMessage), Deprecation: deprecationOf(drawn.Node(one.Bundle)),
 		})
@@ -161,7 +161,7 @@ func (b *beginning) words(drawn *graph.Graph, bundle string) string {
 }
 
 // paths are those to the best version of each channel, and to what was asked for.
-func paths(drawn *graph.Graph, query *catalog.CatalogPackageOptions, beginnings []beginning, out *catalog.CatalogPackageGraph) error {
+func paths(drawn *graph.Graph, query *v1alpha1.CatalogPackageOptions, beginnings []beginning, out *v1alpha1.CatalogPackageGraph) error {
 	var targets []string
 	if query.To != "" {
 		node, err := nodeOf(drawn, "to", query.To)
@@ -183,7 +183,7 @@ func paths(drawn *graph.Graph, query *catalog.CatalogPackageOptions, beginnings 
 	}
 	for _, at := range beginnings {
 		for _, target := range targets[:min(len(targets), longestList)] {
-			way := catalog.GraphPath{From: at.version, To: word(drawn.ShortName(target))}
+			way := v1alpha1.GraphPath{From: at.version, To: word(drawn.ShortName(target))}
 			for _, step := range at.paths.To(target) {
 				way.Versions = append(way.Versions, word(drawn.ShortName(step.Bundle)))
 			}
@@ -200,7 +200,7 @@ type graphTable struct{}
 
 // ConvertToTable prints one row for each entry of a channel.
 func (graphTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	found, ok := object.(*catalog.CatalogPackageGraph)
+	found, ok := object.(*v1alpha1.CatalogPackageGraph)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of a graph: got a %T", object)
 	}
@@ -212,7 +212,7 @@ func (graphTable) ConvertToTable(_ context.Context, object, options runtime.Obje
 		}
 		out.Rows = append(out.Rows, printing.Row([]any{
 			channel, one.Version, text.Clip(one.UpgradeOf, messageCell), text.Clip(one.Path, messageCell), deprecated(one.Deprecation),
-		}, &catalog.CatalogPackageGraph{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}))
+		}, &v1alpha1.CatalogPackageGraph{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}))
 	}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Channel", Type: "string", Description: "Channel that has the version."},

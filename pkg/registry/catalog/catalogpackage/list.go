@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
@@ -25,7 +25,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	c := chosenBy(options)
 	names := c.names(at)
 	first, _ := slices.BinarySearch(names, start)
-	list := &catalog.CatalogPackageList{ListMeta: metav1.ListMeta{ResourceVersion: at.Version().String()}, Items: []catalog.CatalogPackage{}}
+	list := &v1alpha1.CatalogPackageList{ListMeta: metav1.ListMeta{ResourceVersion: at.Version().String()}, Items: []v1alpha1.CatalogPackage{}}
 	installed := r.installedNow(ctx)
 	for i, name := range names[first:] {
 		if options != nil && options.Limit > 0 && int64(len(list.Items)) == options.Limit {
@@ -68,7 +68,7 @@ func (r *REST) page(options *metainternalversion.ListOptions) (*inventory.Snapsh
 
 // goOn ends a page after a name. Like etcd's lists, it tells how many are left only when
 // nothing is left out.
-func goOn(list *catalog.CatalogPackageList, at *inventory.Snapshot, c *chosen, last string, left int) error {
+func goOn(list *v1alpha1.CatalogPackageList, at *inventory.Snapshot, c *chosen, last string, left int) error {
 	token, err := storage.EncodeContinue("/"+last+"\x00", "/", int64(at.Version()))
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("making a token to continue with: %w", err))

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
@@ -32,12 +32,12 @@ const mostBytes = 32 << 20
 
 // NewGetOptions returns the query parameters; there is no path below.
 func (endpoint) NewGetOptions() (runtime.Object, bool, string) {
-	return &catalog.CatalogPackageOptions{}, false, ""
+	return &v1alpha1.CatalogPackageOptions{}, false, ""
 }
 
 // optionsOf reads the query, and refuses parameters that a subresource does not have.
-func optionsOf(options runtime.Object, has ...string) (*catalog.CatalogPackageOptions, error) {
-	query, ok := options.(*catalog.CatalogPackageOptions)
+func optionsOf(options runtime.Object, has ...string) (*v1alpha1.CatalogPackageOptions, error) {
+	query, ok := options.(*v1alpha1.CatalogPackageOptions)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading the query: got a %T", options))
 	}
@@ -51,7 +51,7 @@ func optionsOf(options runtime.Object, has ...string) (*catalog.CatalogPackageOp
 }
 
 // offer is the package that a request for a subresource is about.
-func (e endpoint) offer(name string, query *catalog.CatalogPackageOptions) (inventory.Offer, error) {
+func (e endpoint) offer(name string, query *v1alpha1.CatalogPackageOptions) (inventory.Offer, error) {
 	at, err := e.known()
 	if err != nil {
 		return inventory.Offer{}, err
@@ -74,7 +74,7 @@ func (e endpoint) offer(name string, query *catalog.CatalogPackageOptions) (inve
 }
 
 // read reads the whole package, and checks that it has the channels that are asked for.
-func (e endpoint) read(name string, query *catalog.CatalogPackageOptions) (inventory.Offer, *fbc.Config, error) {
+func (e endpoint) read(name string, query *v1alpha1.CatalogPackageOptions) (inventory.Offer, *fbc.Config, error) {
 	from, err := e.offer(name, query)
 	if err != nil {
 		return from, nil, err
@@ -120,7 +120,7 @@ func words(all []string) []string {
 	return out
 }
 
-func deprecationOf(node *graph.Node) *catalog.Deprecation {
+func deprecationOf(node *graph.Node) *v1alpha1.Deprecation {
 	if node == nil || !node.Deprecated {
 		return nil
 	}
@@ -133,7 +133,7 @@ func deprecationOf(node *graph.Node) *catalog.Deprecation {
 type IconREST struct{ endpoint }
 
 // New returns an empty icon.
-func (*IconREST) New() runtime.Object { return &catalog.CatalogPackageIcon{} }
+func (*IconREST) New() runtime.Object { return &v1alpha1.CatalogPackageIcon{} }
 
 // Get returns the icon.
 func (r *IconREST) Get(_ context.Context, name string, options runtime.Object) (runtime.Object, error) {
@@ -150,7 +150,7 @@ func (r *IconREST) Get(_ context.Context, name string, options runtime.Object) (
 	case err != nil:
 		return nil, apierrors.NewInternalError(err)
 	case icon == nil:
-		return nil, apierrors.NewNotFound(catalog.Resource("catalogpackages/icon"), name)
+		return nil, apierrors.NewNotFound(v1alpha1.Resource("catalogpackages/icon"), name)
 	}
-	return &catalog.CatalogPackageIcon{ObjectMeta: named(from), Catalog: from.Catalog.Name, MediaType: word(icon.MediaType), Data: icon.Data}, nil
+	return &v1alpha1.CatalogPackageIcon{ObjectMeta: named(from), Catalog: from.Catalog.Name, MediaType: word(icon.MediaType), Data: icon.Data}, nil
 }

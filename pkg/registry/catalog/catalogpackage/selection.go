@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/storage"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
 	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
@@ -72,7 +71,7 @@ func (c *chosen) names(at *inventory.Snapshot) []string {
 
 // packageOf returns a package as it is in a snapshot, nil when there is none, or none that
 // is asked for.
-func (c *chosen) packageOf(at *inventory.Snapshot, name string, installed map[string][]catalog.InstalledVersion) *catalog.CatalogPackage {
+func (c *chosen) packageOf(at *inventory.Snapshot, name string, installed map[string][]v1alpha1.InstalledVersion) *v1alpha1.CatalogPackage {
 	offers := at.Offers(name)
 	for _, offer := range offers {
 		marks := labelsOf(offer.Catalog)
@@ -124,37 +123,37 @@ func fieldsOf(offer inventory.Offer) fields.Set {
 }
 
 // newPackage is a package as one catalog has it.
-func newPackage(offer inventory.Offer, all []inventory.Offer) *catalog.CatalogPackage {
+func newPackage(offer inventory.Offer, all []inventory.Offer) *v1alpha1.CatalogPackage {
 	row := offer.Package
-	out := &catalog.CatalogPackage{
+	out := &v1alpha1.CatalogPackage{
 		ObjectMeta: metav1.ObjectMeta{Name: row.Name},
 		Catalog:    offer.Catalog.Name, Description: row.Description, DefaultChannel: row.DefaultChannel, Latest: row.Latest,
 		Deprecation: deprecation(row.Deprecation), VersionCount: int32(row.Bundles),
-		Catalogs: make([]catalog.PackageCatalog, 0, len(all)),
+		Catalogs: make([]v1alpha1.PackageCatalog, 0, len(all)),
 	}
 	add := func(one inventory.Offer) {
-		out.Catalogs = append(out.Catalogs, catalog.PackageCatalog{Name: one.Catalog.Name, Priority: one.Catalog.Priority, Latest: one.Package.Latest})
+		out.Catalogs = append(out.Catalogs, v1alpha1.PackageCatalog{Name: one.Catalog.Name, Priority: one.Catalog.Priority, Latest: one.Package.Latest})
 	}
 	for _, one := range all {
 		add(one)
 	}
 	for _, one := range row.Channels {
-		out.Channels = append(out.Channels, catalog.PackageChannel{Name: one.Name, Latest: one.Latest, Deprecation: deprecation(one.Deprecation)})
+		out.Channels = append(out.Channels, v1alpha1.PackageChannel{Name: one.Name, Latest: one.Latest, Deprecation: deprecation(one.Deprecation)})
 	}
 	for _, one := range row.Versions {
-		out.Versions = append(out.Versions, catalog.PackageVersion{Version: one.Version, Channels: one.Channels, Deprecation: deprecation(one.Deprecation), Unsupported: one.Unsupported})
+		out.Versions = append(out.Versions, v1alpha1.PackageVersion{Version: one.Version, Channels: one.Channels, Deprecation: deprecation(one.Deprecation), Unsupported: one.Unsupported})
 	}
 	for _, one := range row.Kinds {
-		out.Kinds = append(out.Kinds, catalog.PackageKind{Group: one.Group, Version: one.Version, Kind: one.Kind})
+		out.Kinds = append(out.Kinds, v1alpha1.PackageKind{Group: one.Group, Version: one.Version, Kind: one.Kind})
 	}
 	return out
 }
 
-func deprecation(message *string) *catalog.Deprecation {
+func deprecation(message *string) *v1alpha1.Deprecation {
 	if message == nil {
 		return nil
 	}
-	return &catalog.Deprecation{Message: cmp.Or(*message, "the catalog does not say why")}
+	return &v1alpha1.Deprecation{Message: cmp.Or(*message, "the catalog does not say why")}
 }
 
 // at returns the snapshot that a list asks for by resourceVersion: the current one, unless

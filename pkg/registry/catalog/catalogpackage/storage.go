@@ -10,7 +10,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
 	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -26,7 +25,7 @@ type Inventory interface {
 
 // Installed tells what is installed, by package. It is what the caller of the request may
 // know: nil when that is nothing.
-type Installed func(ctx context.Context) (map[string][]catalog.InstalledVersion, error)
+type Installed func(ctx context.Context) (map[string][]v1alpha1.InstalledVersion, error)
 
 // Storage are the endpoints.
 type Storage struct {
@@ -68,7 +67,7 @@ func (e endpoint) known() (*inventory.Snapshot, error) {
 
 // installedNow returns what the caller may know of what is installed. When that cannot be
 // found out, a warning says so: it is not the same as that nothing is installed.
-func (e endpoint) installedNow(ctx context.Context) map[string][]catalog.InstalledVersion {
+func (e endpoint) installedNow(ctx context.Context) map[string][]v1alpha1.InstalledVersion {
 	found, err := e.installed(ctx)
 	if err != nil {
 		warning.AddWarning(ctx, "", fmt.Sprintf("installed versions are left out: %v", err))
@@ -93,10 +92,10 @@ var (
 )
 
 // New returns an empty package.
-func (*REST) New() runtime.Object { return &catalog.CatalogPackage{} }
+func (*REST) New() runtime.Object { return &v1alpha1.CatalogPackage{} }
 
 // NewList returns an empty list.
-func (*REST) NewList() runtime.Object { return &catalog.CatalogPackageList{} }
+func (*REST) NewList() runtime.Object { return &v1alpha1.CatalogPackageList{} }
 
 // NamespaceScoped is false, as for catalogs.
 func (*REST) NamespaceScoped() bool { return false }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -40,7 +40,7 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints packages.
 func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return printing.Table("packages", object, options, columns(), func(one *catalog.CatalogPackage) []any {
+	return printing.Table("packages", object, options, columns(), func(one *v1alpha1.CatalogPackage) []any {
 		var channels, installed, others []string
 		for _, channel := range one.Channels {
 			channels = append(channels, channel.Name)
@@ -76,7 +76,7 @@ func cell(words []string) string {
 	return b.String()
 }
 
-func deprecated(one *catalog.Deprecation) string {
+func deprecated(one *v1alpha1.Deprecation) string {
 	if one == nil {
 		return ""
 	}

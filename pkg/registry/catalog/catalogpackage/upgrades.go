@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/extension/upgrades"
@@ -52,7 +52,7 @@ func NewUpgrades(catalogs Inventory, asking Asking) *UpgradesREST {
 }
 
 // New returns an empty list.
-func (*UpgradesREST) New() runtime.Object { return &catalog.CatalogPackageUpgrades{} }
+func (*UpgradesREST) New() runtime.Object { return &v1alpha1.CatalogPackageUpgrades{} }
 
 // Destroy does nothing: nothing is held.
 func (*UpgradesREST) Destroy() {}
@@ -83,7 +83,7 @@ func (r *UpgradesREST) Get(ctx context.Context, name string, options runtime.Obj
 	if len(asked) == 0 && len(at.Offers(name)) == 0 {
 		return nil, notFound(at, name)
 	}
-	out := &catalog.CatalogPackageUpgrades{ObjectMeta: metav1.ObjectMeta{Name: name}, Extensions: []catalog.ExtensionUpgrades{}}
+	out := &v1alpha1.CatalogPackageUpgrades{ObjectMeta: metav1.ObjectMeta{Name: name}, Extensions: []v1alpha1.ExtensionUpgrades{}}
 	if len(asked) == 0 {
 		return out, nil
 	}
@@ -98,8 +98,8 @@ func (r *UpgradesREST) Get(ctx context.Context, name string, options runtime.Obj
 	return out, nil
 }
 
-func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) catalog.ExtensionUpgrades {
-	row := catalog.ExtensionUpgrades{
+func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) v1alpha1.ExtensionUpgrades {
+	row := v1alpha1.ExtensionUpgrades{
 		Extension: asked.Extension.Name, Approval: word(cmp.Or(asked.Extension.Annotations[extension.ApprovalAnnotation], approvalAutomatic)),
 	}
 	if asked.Installed != nil {
@@ -113,7 +113,7 @@ func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) ca
 	row.Allowed, row.Channel, row.Catalog, row.Newest = word(found.Allowed), word(found.AllowedChannel), word(found.AllowedCatalog), word(found.Newest)
 	row.Omitted, row.Message = int32(found.BlockedMore), cmp.Or(found.None, stalled(asked.Extension))
 	for _, one := range found.Blocked {
-		row.Blocked = append(row.Blocked, catalog.BlockedVersion{Version: word(one.Version), Catalog: word(one.Catalog), Cause: string(one.Cause), Message: one.Why})
+		row.Blocked = append(row.Blocked, v1alpha1.BlockedVersion{Version: word(one.Version), Catalog: word(one.Catalog), Cause: string(one.Cause), Message: one.Why})
 	}
 	return row
 }
@@ -133,7 +133,7 @@ type upgradesTable struct{}
 
 // ConvertToTable prints one row an extension.
 func (upgradesTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	found, ok := object.(*catalog.CatalogPackageUpgrades)
+	found, ok := object.(*v1alpha1.CatalogPackageUpgrades)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of upgrades: got a %T", object)
 	}
@@ -145,7 +145,7 @@ func (upgradesTable) ConvertToTable(_ context.Context, object, options runtime.O
 		}
 		out.Rows = append(out.Rows, printing.Row([]any{
 			one.Extension, one.Installed, one.Allowed, one.Approval, one.Newest, blocked,
-		}, &catalog.CatalogPackageUpgrades{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}))
+		}, &v1alpha1.CatalogPackageUpgrades{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}))
 	}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Extension", Type: "string", Description: "The ClusterExtension."},

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
@@ -39,11 +39,11 @@ func TestUpgrades(t *testing.T) {
 			asked("b", "", "newest", ""),
 		}, nil
 	})
-	found, err := read.Get(t.Context(), "lamp", &catalog.CatalogPackageOptions{})
+	found, err := read.Get(t.Context(), "lamp", &v1alpha1.CatalogPackageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := found.(*catalog.CatalogPackageUpgrades)
+	got := found.(*v1alpha1.CatalogPackageUpgrades)
 	if len(got.Extensions) != 2 {
 		t.Fatalf("got %+v", got)
 	}
@@ -61,11 +61,11 @@ func TestUpgrades(t *testing.T) {
 	if diff := cmp.Diff([]any{"a", "1.0.0", "1.1.0", "Manual", "1.2.0", "3.0.0 is in channel c"}, table.Rows[0].Cells); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if _, err := read.Get(t.Context(), "none", &catalog.CatalogPackageOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := read.Get(t.Context(), "none", &v1alpha1.CatalogPackageOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a package that no catalog has and nobody asks for: %v", err)
 	}
 	failing := NewUpgrades(three(t), func(context.Context, string) ([]Asked, error) { return nil, errors.New("no answer") })
-	if _, err := failing.Get(t.Context(), "lamp", &catalog.CatalogPackageOptions{}); err == nil {
+	if _, err := failing.Get(t.Context(), "lamp", &v1alpha1.CatalogPackageOptions{}); err == nil {
 		t.Error("what is not known is told as nothing")
 	}
 
@@ -80,15 +80,15 @@ func TestUpgrades(t *testing.T) {
 		{[]string{">=9"}, "", "none of the 3 versions in channel stable is in the range"},
 		{[]string{"newest"}, "", `desired version range "newest" is invalid`},
 	} {
-		found, err := read.Get(t.Context(), "lamp", &catalog.CatalogPackageOptions{Version: tc.version})
+		found, err := read.Get(t.Context(), "lamp", &v1alpha1.CatalogPackageOptions{Version: tc.version})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row := found.(*catalog.CatalogPackageUpgrades).Extensions[0]; row.Allowed != tc.allowed || !strings.Contains(row.Message, tc.said) || row.Installed != "1.0.0" {
+		if row := found.(*v1alpha1.CatalogPackageUpgrades).Extensions[0]; row.Allowed != tc.allowed || !strings.Contains(row.Message, tc.said) || row.Installed != "1.0.0" {
 			t.Errorf("%q: got %+v, want %s, %s", tc.version, row, tc.allowed, tc.said)
 		}
 	}
-	for want, query := range map[string]*catalog.CatalogPackageOptions{
+	for want, query := range map[string]*v1alpha1.CatalogPackageOptions{
 		"version is given 2 times: want one range":                                {Version: []string{"1.x", "2.x"}},
 		`to="1.0.0": this subresource has no such parameter: want one of version`: {To: "1.0.0"},
 	} {

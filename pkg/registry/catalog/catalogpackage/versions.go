@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -33,7 +33,7 @@ var (
 )
 
 // New returns an empty list.
-func (*VersionsREST) New() runtime.Object { return &catalog.CatalogPackageVersions{} }
+func (*VersionsREST) New() runtime.Object { return &v1alpha1.CatalogPackageVersions{} }
 
 // Get returns all versions of a package, the highest first.
 func (r *VersionsREST) Get(_ context.Context, name string, options runtime.Object) (runtime.Object, error) {
@@ -47,10 +47,10 @@ func (r *VersionsREST) Get(_ context.Context, name string, options runtime.Objec
 	}
 	drawn := graph.New(config, query.Channel)
 	all := drawn.Versions()
-	out := &catalog.CatalogPackageVersions{ObjectMeta: named(from), Catalog: from.Catalog.Name, Versions: []catalog.BundleVersion{}}
+	out := &v1alpha1.CatalogPackageVersions{ObjectMeta: named(from), Catalog: from.Catalog.Name, Versions: []v1alpha1.BundleVersion{}}
 	out.Omitted = int32(max(0, len(all)-mostVersions))
 	for _, one := range all[:min(len(all), mostVersions)] {
-		out.Versions = append(out.Versions, catalog.BundleVersion{
+		out.Versions = append(out.Versions, v1alpha1.BundleVersion{
 			Version: word(one.Version), Bundle: word(one.Bundle), Channels: words(one.Channels),
 			Replaces: words(one.Replaces), Skips: words(one.Skips), SkipRanges: words(one.SkipRanges),
 			Deprecation: deprecationOf(drawn.Node(one.Bundle)), Unsupported: text.Line(one.Unsupported, longestMessage), Image: text.Line(one.Image, longestMessage),
@@ -64,7 +64,7 @@ type versionsTable struct{}
 
 // ConvertToTable prints one row a version.
 func (versionsTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	found, ok := object.(*catalog.CatalogPackageVersions)
+	found, ok := object.(*v1alpha1.CatalogPackageVersions)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of versions: got a %T", object)
 	}
@@ -77,7 +77,7 @@ func (versionsTable) ConvertToTable(_ context.Context, object, options runtime.O
 		out.Rows = append(out.Rows, printing.Row([]any{
 			one.Version, cell(one.Channels), cell(one.Replaces), cell(slices.Concat(one.Skips, one.SkipRanges)), deprecated(one.Deprecation), supported,
 			one.Bundle, one.Image,
-		}, &catalog.CatalogPackageVersions{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}))
+		}, &v1alpha1.CatalogPackageVersions{ObjectMeta: metav1.ObjectMeta{Name: found.Name}}))
 	}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Version", Type: "string", Description: "The version, as its bundle says."},

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/penstock-project/penstock/pkg/apis/catalog"
+	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
@@ -131,20 +131,20 @@ func (w *watcher) catchUp(ctx context.Context) bool {
 }
 
 // same is whether two are alike but for the version.
-func same(old, found *catalog.CatalogPackage) bool {
+func same(old, found *v1alpha1.CatalogPackage) bool {
 	comparable := *old
 	comparable.ResourceVersion = found.ResourceVersion
 	return apiequality.Semantic.DeepEqual(&comparable, found)
 }
 
 func (w *watcher) bookmark(ctx context.Context, annotations map[string]string) bool {
-	return w.send(ctx, watch.Bookmark, &catalog.CatalogPackage{
+	return w.send(ctx, watch.Bookmark, &v1alpha1.CatalogPackage{
 		ObjectMeta: metav1.ObjectMeta{ResourceVersion: w.at.Version().String(), Annotations: annotations},
 	})
 }
 
 // send is false when nobody listens any more.
-func (w *watcher) send(ctx context.Context, kind watch.EventType, object *catalog.CatalogPackage) bool {
+func (w *watcher) send(ctx context.Context, kind watch.EventType, object *v1alpha1.CatalogPackage) bool {
 	select {
 	case w.result <- watch.Event{Type: kind, Object: object}:
 		return true
