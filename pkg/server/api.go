@@ -80,11 +80,11 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	}
 	info, revisions, err := olm.NewAPIGroupInfo(a.codecs, olm.Deps{
 		Deps: clusterextensionrevision.Deps{
-			Scheme:     a.scheme,
-			OptsGetter: options,
-			Bodies:     a.health.LimitedBodies(a.records.Packs),
-			Heads:      a.records.Heads,
-			Standings:  a.records.Standings, Inventories: a.records.Inventories,
+			Scheme:        a.scheme,
+			OptsGetter:    options,
+			Bodies:        a.health.LimitedBodies(a.records.Packs),
+			Heads:         a.records.Heads,
+			ChainVersions: a.records.ChainVersions, Inventories: a.records.Inventories,
 			Digester:   a.records.Digester,
 			Authorizer: a.config.Authorization.Authorizer,
 			Redactor:   a.redactor,

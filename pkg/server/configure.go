@@ -15,8 +15,8 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/registry/guardedstorage"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
-	"github.com/penstock-project/penstock/pkg/registry/judged"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/server/filters"
 	"github.com/penstock-project/penstock/pkg/server/initializers"
@@ -54,7 +54,7 @@ func (s *Server) configure() error {
 	if reason != "" {
 		s.config.RESTOptionsGetter = storeguard.NewClosedStorage(etcd, reason)
 	} else {
-		s.config.RESTOptionsGetter = s.health.Limited(judged.Resources(s.config.RESTOptionsGetter))
+		s.config.RESTOptionsGetter = s.health.Limited(guardedstorage.Resources(s.config.RESTOptionsGetter))
 	}
 	// We serve metrics of more than one registry, under the same path.
 	s.config.EnableMetrics = false

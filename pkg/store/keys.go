@@ -132,8 +132,8 @@ func (k Keys) Inventory(chain string) string {
 	return k.Chains() + url.PathEscape(chain) + "/inventory"
 }
 
-// Standing is the key that is written with every change of a chain's revisions.
-func (k Keys) Standing(chain string) string {
+// ChainVersion is the key that is written with every change of a chain's revisions.
+func (k Keys) ChainVersion(chain string) string {
 	return k.Chains() + url.PathEscape(chain) + "/standing"
 }
 

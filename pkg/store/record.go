@@ -43,9 +43,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the %s has %d bytes, %d are allowed", e.Kind, e.Bytes, e.Limit)
 }
 
-// StandingRecord is what is written with every change of a chain's revisions: magic and
+// ChainVersionRecord is what is written with every change of a chain's revisions: magic and
 // version, as of every record. It says nothing but that it was written.
-func StandingRecord() string { return "PKJ\x01" }
+func ChainVersionRecord() string { return "PKJ\x01" }
 
 // FormatError says that a record is in a version that this Penstock does not
 // know. It is not damaged: the Penstock that wrote it reads it.

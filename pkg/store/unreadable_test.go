@@ -60,9 +60,9 @@ func TestUnreadableRecords(t *testing.T) {
 	for key, want := range map[string]string{
 		"/p/olm.operatorframework.io/clusterextensionrevisions/e-1": "clusterextensionrevisions",
 		"/p/hco.kubevirt.io/configurationplans/p":                   "configurationplans",
-		keys.Identity():      "other",
-		keys.Standing("e"):   "other",
-		keys.Pack("sha256:"): "other",
+		keys.Identity():        "other",
+		keys.ChainVersion("e"): "other",
+		keys.Pack("sha256:"):   "other",
 	} {
 		if got := keys.KindOf(key); got != want {
 			t.Errorf("%s is of kind %s, want %s", key, got, want)

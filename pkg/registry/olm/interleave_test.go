@@ -34,13 +34,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
-	"github.com/penstock-project/penstock/pkg/registry/judged"
+	"github.com/penstock-project/penstock/pkg/registry/guardedstorage"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
 	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/store/pack"
-	"github.com/penstock-project/penstock/pkg/store/standing"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
@@ -92,12 +92,12 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 		// Without a cache every read is one that another write can come before.
 		Decorator: func(config *storagebackend.ConfigForResource, resourcePrefix string, _ func(runtime.Object) (string, error), newFunc, newList func() runtime.Object,
 			_ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-			return judged.Raw(client, nil, config, newFunc, newList, resourcePrefix)
+			return guardedstorage.Raw(client, nil, config, newFunc, newList, resourcePrefix)
 		},
 	}
 	b.heads = chain.NewHeads(kv, prefix)
 	stored, err := clusterextensionrevision.NewStorage(clusterextensionrevision.Deps{
-		Scheme: scheme, Bodies: pack.New(kv, prefix, b.digester), Heads: b.heads, Standings: standing.New(kv, prefix),
+		Scheme: scheme, Bodies: pack.New(kv, prefix, b.digester), Heads: b.heads, ChainVersions: chainversion.New(kv, prefix),
 		Digester: b.digester, Authorizer: byName{},
 		OptsGetter: encoding.Stored{RESTOptionsGetter: options, Codecs: serializer.NewCodecFactory(scheme), Version: v1alpha1.SchemeGroupVersion},
 	})

@@ -103,7 +103,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	}
 	if deps.Forget != nil {
 		served["revisionhistories"] = revisionhistory.NewForgettingREST(histories, revisionhistory.ForgetDeps{
-			Heads: deps.Forget, Inventories: deps.Inventories, Standings: deps.Standings,
+			Heads: deps.Forget, Inventories: deps.Inventories, ChainVersions: deps.ChainVersions,
 		})
 	}
 	if deps.Imports != nil {

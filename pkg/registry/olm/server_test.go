@@ -41,14 +41,14 @@ import (
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
-	"github.com/penstock-project/penstock/pkg/registry/judged"
+	"github.com/penstock-project/penstock/pkg/registry/guardedstorage"
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/store/chain"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/store/pack"
-	"github.com/penstock-project/penstock/pkg/store/standing"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
@@ -141,11 +141,11 @@ func newServer(t *testing.T, settings settings) *server {
 	}
 	deps := olm.Deps{
 		Deps: clusterextensionrevision.Deps{
-			Scheme:     scheme,
-			OptsGetter: restOptions(client),
-			Bodies:     s.bodies,
-			Heads:      s.heads,
-			Standings:  standing.New(client, prefix), Inventories: chain.NewInventories(client, prefix),
+			Scheme:        scheme,
+			OptsGetter:    restOptions(client),
+			Bodies:        s.bodies,
+			Heads:         s.heads,
+			ChainVersions: chainversion.New(client, prefix), Inventories: chain.NewInventories(client, prefix),
 			Digester:   digester,
 			Authorizer: s.rules,
 		},
@@ -191,7 +191,7 @@ func restOptions(client *clientv3.Client) generic.RESTOptions {
 	config.Transport.ServerList = client.Endpoints()
 	return generic.RESTOptions{
 		StorageConfig:           config.ForResource(v1alpha1.Resource("clusterextensionrevisions")),
-		Decorator:               judged.WithCacher(),
+		Decorator:               guardedstorage.WithCacher(),
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          "olm.operatorframework.io/clusterextensionrevisions",

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/records"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
+	chainversion "github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 	"github.com/penstock-project/penstock/pkg/store/gc"
@@ -17,7 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/references"
 	"github.com/penstock-project/penstock/pkg/store/run"
-	chainstanding "github.com/penstock-project/penstock/pkg/store/standing"
 )
 
 // Records is the part of the store that is not behind our API.
@@ -25,8 +25,8 @@ type Records struct {
 	Packs       *pack.Store
 	Heads       *chain.Heads
 	Inventories *chain.Inventories
-	// Standings is by what changes of revisions are judged.
-	Standings *chainstanding.Standings
+	// ChainVersions is by what changes of revisions are judged.
+	ChainVersions *chainversion.ChainVersions
 	// Claims is who holds which profile, and Runs is what plans did.
 	Claims *claim.Claims
 	Runs   *run.Runs
@@ -65,13 +65,13 @@ func (d *Database) Records(present identity.Identity, unreadable *store.Unreadab
 	}
 	packs := pack.New(d.Client, Prefix, digester, pack.MaxBytes(v1alpha1.MaxManifestBytes))
 	return Records{
-		Packs:       packs,
-		Heads:       chain.NewHeads(d.Client, Prefix).Noting(unreadable),
-		Inventories: chain.NewInventories(d.Client, Prefix).Noting(unreadable),
-		Standings:   chainstanding.New(d.Client, Prefix),
-		Claims:      claim.New(d.Client, Prefix).Noting(unreadable),
-		Runs:        run.New(d.Client, Prefix).Noting(unreadable),
-		Digester:    digester,
+		Packs:         packs,
+		Heads:         chain.NewHeads(d.Client, Prefix).Noting(unreadable),
+		Inventories:   chain.NewInventories(d.Client, Prefix).Noting(unreadable),
+		ChainVersions: chainversion.New(d.Client, Prefix),
+		Claims:        claim.New(d.Client, Prefix).Noting(unreadable),
+		Runs:          run.New(d.Client, Prefix).Noting(unreadable),
+		Digester:      digester,
 		Upkeep: Upkeep{
 			kv: d.Client, packs: packs, digester: digester, source: references.NewSource(d.Client, Prefix, records.Decoders()),
 		},

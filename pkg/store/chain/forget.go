@@ -14,8 +14,8 @@ import (
 type Seen struct {
 	// Head of the chain.
 	Head int64
-	// Standing, of its revisions.
-	Standing int64
+	// Version, of its revisions.
+	Version int64
 	// Inventory of what it has in the cluster.
 	Inventory int64
 }
@@ -33,7 +33,7 @@ func (s *Heads) SeenHead(ctx context.Context, name string) (int64, error) {
 // Forget deletes the head of a chain: its numbers and its history are as if it had never
 // been. It tells whether it did; it does not when anything was written since it was seen.
 //
-// Whoever judges a create meanwhile has to begin anew: the standing is written. Neither
+// Whoever judges a create meanwhile has to begin anew: the chain version is written. Neither
 // that nor an empty inventory is deleted: 0 would come back, and with it a writer who
 // started from it.
 func (s *Heads) Forget(ctx context.Context, name string, seen Seen) (bool, error) {
@@ -42,8 +42,8 @@ func (s *Heads) Forget(ctx context.Context, name string, seen Seen) (bool, error
 	}
 	head := s.keys.Head(name)
 	done, err := s.kv.Txn(ctx).
-		If(unchanged(head, seen.Head), unchanged(s.keys.Standing(name), seen.Standing), unchanged(s.keys.Inventory(name), seen.Inventory)).
-		Then(clientv3.OpDelete(head), clientv3.OpPut(s.keys.Standing(name), store.StandingRecord())).
+		If(unchanged(head, seen.Head), unchanged(s.keys.ChainVersion(name), seen.Version), unchanged(s.keys.Inventory(name), seen.Inventory)).
+		Then(clientv3.OpDelete(head), clientv3.OpPut(s.keys.ChainVersion(name), store.ChainVersionRecord())).
 		Commit()
 	if err != nil {
 		return false, fmt.Errorf("forgetting extension %q: %w", name, err)

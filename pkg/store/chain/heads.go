@@ -66,7 +66,7 @@ func (s *Heads) Get(ctx context.Context, name string) (Head, bool, error) {
 // chain had before its revisions were looked at, see Advance, and the errors of the write
 // are those of Advance. A hold is that of a rollback: it holds the chain's owner from then
 // on; nil is for none.
-func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.Beside {
+func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.CompanionWrite {
 	return s.beside(seen.Name, func(h *Head) error {
 		take := h.advance
 		if hold != nil {
@@ -84,7 +84,7 @@ func (s *Heads) Create(seen Head, row Row, hold *Hold) *store.Beside {
 // Note is the head's part in a write that changes what history says of a revision, in the
 // same transaction. As with Confirm, the revision's number is used from then on; with
 // succeeded the chain has Succeeded, as with Succeed.
-func (s *Heads) Note(name string, row Row, succeeded bool) *store.Beside {
+func (s *Heads) Note(name string, row Row, succeeded bool) *store.CompanionWrite {
 	return s.beside(name, func(h *Head) error {
 		h.Succeeded = h.Succeeded || succeeded
 		return h.confirm(row)
@@ -92,9 +92,9 @@ func (s *Heads) Note(name string, row Row, succeeded bool) *store.Beside {
 }
 
 // beside changes a head together with something else.
-func (s *Heads) beside(name string, apply func(*Head) error) *store.Beside {
+func (s *Heads) beside(name string, apply func(*Head) error) *store.CompanionWrite {
 	key := s.keys.Head(name)
-	return &store.Beside{Key: key, Known: s.known, Change: func(found store.Value) ([]byte, error) {
+	return &store.CompanionWrite{Key: key, Known: s.known, Change: func(found store.Value) ([]byte, error) {
 		head, err := s.decode(name, found)
 		if err != nil {
 			return nil, err

@@ -83,7 +83,7 @@ func (d *depot) roll(history []release, at int) {
 	row := chain.Row{Revision: int64(r.number), UID: uid, PackRoot: rootOf(r), CreatedAt: time.Unix(0, 0).UTC(), RequestedBy: "system:serviceaccount:operators:installer", Version: r.version}
 	d.must(d.heads.Advance(ctx, head, int64(r.number), uid))
 	d.put(d.record(r), sealed(d.t, r, uid))
-	d.put(d.keys.Standing(r.operator), []byte(penstock.StandingRecord()))
+	d.put(d.keys.ChainVersion(r.operator), []byte(penstock.ChainVersionRecord()))
 	d.must(d.heads.Confirm(ctx, r.operator, int64(r.number), uid, row))
 	d.must(d.heads.Succeed(ctx, r.operator, int64(r.number), uid, chain.Row{}))
 	if first > 0 {

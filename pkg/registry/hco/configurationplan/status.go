@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store"
-	"github.com/penstock-project/penstock/pkg/store/standing"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
 // StatusREST is the subresource status. Its writer has stored manifests before it: the
@@ -23,9 +23,9 @@ type StatusREST struct{ *status.REST }
 
 // Update writes status.
 func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	ctx = standing.Referring(ctx)
+	ctx = chainversion.Referring(ctx)
 	out, created, err := r.REST.Update(ctx, name, info, create, func(ctx context.Context, obj, old runtime.Object) error {
-		standing.From(ctx).Refers(newPacks(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan))...)
+		chainversion.From(ctx).Refers(newPacks(obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan))...)
 		if update == nil {
 			return nil
 		}

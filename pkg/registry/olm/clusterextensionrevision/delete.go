@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/store/standing"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -25,7 +25,7 @@ const longestUser = 253
 func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	orphans := false
 	validate = recordDeletion(validate, options)
-	out, done, err := r.Store.Delete(standing.With(ctx), name, func(ctx context.Context, obj runtime.Object) error {
+	out, done, err := r.Store.Delete(chainversion.With(ctx), name, func(ctx context.Context, obj runtime.Object) error {
 		if err := r.judge(ctx, name); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
-	"github.com/penstock-project/penstock/pkg/store/standing"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
 // Past is what an imported revision brings along that no client can set: what
@@ -133,8 +133,8 @@ func (i *Importer) Write(ctx context.Context, admitted *olm.ClusterExtensionRevi
 	// It was judged together with those that are imported with it, before any of them
 	// was there; no other create is let into the chain until all are.
 	chain, _, _ := olm.ChainOf(revision.Name)
-	ctx = standing.Counting(ctx, chain)
-	standing.From(ctx).Refers(rootOf(revision))
+	ctx = chainversion.Counting(ctx, chain)
+	chainversion.From(ctx).Refers(rootOf(revision))
 	err = i.revisions.Storage.Create(ctx, key, revision, &olm.ClusterExtensionRevision{}, 0, false)
 	if err == nil {
 		return nil

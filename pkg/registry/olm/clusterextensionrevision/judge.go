@@ -13,12 +13,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/store"
-	"github.com/penstock-project/penstock/pkg/store/standing"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
 // What a write of a revision comes to depends on the other revisions of its chain, so
 // every create, update and delete of a revision is judged by the chain as it stands when
-// it is written (see pkg/store/standing). The order is what makes it so:
+// it is written (see pkg/store/chainversion). The order is what makes it so:
 //
 //  1. judge reads how the chain stands,
 //  2. admission and validation read the revisions, and what the chain has in the
@@ -34,24 +34,24 @@ import (
 // revision as written from when it is there, and every one that may still succeed as one
 // that is rolled back to.
 
-// Standings tells how chains stand, as a *standing.Standings does.
-type Standings interface {
+// ChainVersions tells how chains stand, as a *chainversion.ChainVersions does.
+type ChainVersions interface {
 	// Get returns etcd's revision of the last change of a chain's revisions.
 	Get(ctx context.Context, chain string) (int64, error)
 }
 
 // judge is the first thing that the validation of a write does.
 func (r *REST) judge(ctx context.Context, name string) error {
-	judgement := standing.From(ctx)
+	precondition := chainversion.From(ctx)
 	chain, _, ok := olm.ChainOf(name)
-	if judgement == nil || !ok {
-		return nil // Nothing is written then, see the client of package standing.
+	if precondition == nil || !ok {
+		return nil // Nothing is written then, see the client of package chainversion.
 	}
-	at, err := r.standings.Get(ctx, chain)
+	at, err := r.chainVersions.Get(ctx, chain)
 	if err != nil {
 		return asStatus(err)
 	}
-	judgement.Made(chain, at)
+	precondition.Made(chain, at)
 	return nil
 }
 
@@ -59,25 +59,25 @@ func (r *REST) judge(ctx context.Context, name string) error {
 // its revisions. If it does not any more, what was taken from them, and validated by them, may
 // not be so, and the write finds that out.
 func (r *REST) judgeCreate(ctx context.Context, name string) error {
-	judgement, held := standing.From(ctx), stagedFrom(ctx)
+	precondition, held := chainversion.From(ctx), stagedFrom(ctx)
 	chain, _, ok := olm.ChainOf(name)
-	if judgement == nil || !ok {
+	if precondition == nil || !ok {
 		return nil // As in judge.
 	}
 	if err := held.failed(); err != nil {
 		return asStatus(err) // The revisions may not have been read.
 	}
-	judgement.Made(chain, held.stood())
+	precondition.Made(chain, held.stood())
 	return nil
 }
 
-// maxJudgements bounds how often a create is judged anew because its chain changes.
-const maxJudgements = 5
+// maxAttempts bounds how often a create is judged anew because its chain changes.
+const maxAttempts = 5
 
 // changed makes an answer of a write that was not done because of what happened in the
 // chain meanwhile.
 func changed(name string, err error) error {
-	var meanwhile *standing.ChangedError
+	var meanwhile *chainversion.ChangedError
 	if errors.As(err, &meanwhile) {
 		return apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf("%w: look at them, then try again", meanwhile))
 	}
@@ -92,7 +92,7 @@ func changed(name string, err error) error {
 
 // beginsAnew tells whether a create is judged anew, and its manifests stored again.
 func beginsAnew(err error) bool {
-	var meanwhile *standing.ChangedError
+	var meanwhile *chainversion.ChangedError
 	return errors.As(err, &meanwhile) || wasCollected(err)
 }
 

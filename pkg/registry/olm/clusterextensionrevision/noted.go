@@ -19,7 +19,7 @@ import (
 	rev "github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
-	"github.com/penstock-project/penstock/pkg/store/standing"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
 // What history keeps of a revision is written in the transaction that writes the revision:
@@ -35,7 +35,7 @@ type StatusREST struct {
 
 // Update writes status, and notes a new result in history.
 func (s *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	ctx = standing.Referring(ctx)
+	ctx = chainversion.Referring(ctx)
 	return s.REST.Update(ctx, name, info, create, func(ctx context.Context, obj, old runtime.Object) error {
 		if update != nil {
 			if err := update(ctx, obj, old); err != nil {
@@ -51,8 +51,8 @@ func (s *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedO
 
 // noteResult has history changed with a status that has another result than before.
 func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExtensionRevision) error {
-	judgement := standing.From(ctx)
-	judgement.Beside(nil)
+	precondition := chainversion.From(ctx)
+	precondition.Accompany(nil)
 	name, _, ok := olm.ChainOf(revision.Name)
 	if !ok || slices.Equal(results(revision), results(before)) {
 		return nil
@@ -62,7 +62,7 @@ func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExte
 		return asStatus(err)
 	}
 	row.Counts = nil // those of the create stand
-	judgement.Beside(orLater(ctx, revision, r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded)))
+	precondition.Accompany(orLater(ctx, revision, r.heads.Note(name, row, row.Result == v1alpha1.ResultSucceeded)))
 	return nil
 }
 
@@ -70,8 +70,8 @@ func (r *REST) noteResult(ctx context.Context, revision, before *olm.ClusterExte
 // status says what is wrong with an extension, also when it is its history, and a person can
 // get rid of a revision in spite of that. The controllers note it later, or say in status why
 // they cannot.
-func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *store.Beside) *store.Beside {
-	return &store.Beside{Key: note.Key, Known: note.Known, Change: func(found store.Value) ([]byte, error) {
+func orLater(ctx context.Context, revision *olm.ClusterExtensionRevision, note *store.CompanionWrite) *store.CompanionWrite {
+	return &store.CompanionWrite{Key: note.Key, Known: note.Known, Change: func(found store.Value) ([]byte, error) {
 		record, err := note.Change(found)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "The history entry of a revision could not be written with the revision", "revision", revision.Name)
@@ -106,7 +106,7 @@ func (r *REST) noteGone(ctx context.Context, revision *olm.ClusterExtensionRevis
 	if who, _ := genericrequest.UserFrom(ctx); !request.IsInternal(ctx, who) {
 		note = orLater(ctx, revision, note)
 	}
-	standing.From(ctx).Beside(note)
+	chainversion.From(ctx).Accompany(note)
 	return nil
 }
 

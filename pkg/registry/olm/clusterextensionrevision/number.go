@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chain"
-	"github.com/penstock-project/penstock/pkg/store/standing"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
 // Heads keeps the numbers of chains, as a *chain.Heads does.
@@ -27,9 +27,9 @@ type Heads interface {
 	// number is not free is a *chain.NumberUsedError, that it is too high a *chain.GapError, that it
 	// cannot be had at the moment a *chain.OpenError or a *chain.OvertakenError of the write. The
 	// hold is that of a rollback, nil for none.
-	Create(seen chain.Head, row chain.Row, hold *chain.Hold) *store.Beside
+	Create(seen chain.Head, row chain.Row, hold *chain.Hold) *store.CompanionWrite
 	// Note changes what history says of a revision when the revision is written.
-	Note(chain string, row chain.Row, succeeded bool) *store.Beside
+	Note(chain string, row chain.Row, succeeded bool) *store.CompanionWrite
 	// Get returns the head of a chain, and whether there is one.
 	Get(ctx context.Context, chain string) (chain.Head, bool, error)
 	// Confirm notes that the revision was written, and what history keeps of
@@ -86,7 +86,7 @@ func (r *REST) take(ctx context.Context, revision *olm.ClusterExtensionRevision,
 	if back := rollbackFrom(ctx); back != nil && back.Holds {
 		hold = &chain.Hold{Revision: number, UID: revision.UID, OwnerGeneration: back.OwnerGeneration}
 	}
-	standing.From(ctx).Beside(r.heads.Create(seen, row, hold))
+	chainversion.From(ctx).Accompany(r.heads.Create(seen, row, hold))
 	return nil
 }
 

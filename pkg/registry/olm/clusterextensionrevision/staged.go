@@ -33,7 +33,7 @@ type staged struct {
 	// revisions of the chain, when they were needed, and how the chain stood before they
 	// were read.
 	revisions []olm.ClusterExtensionRevision
-	standing  int64
+	version   int64
 	// failure is why a step that cannot return errors could not do its work.
 	failure error
 }
@@ -155,17 +155,17 @@ func (s *staged) hidesSizes() bool {
 
 // setChain remembers the revisions of the chain that a new revision joins, as they were
 // read when the chain stood so.
-func (s *staged) setChain(revisions []olm.ClusterExtensionRevision, standing int64) {
+func (s *staged) setChain(revisions []olm.ClusterExtensionRevision, version int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.revisions, s.standing = revisions, standing
+	s.revisions, s.version = revisions, version
 }
 
 // stood is how the chain stood before its revisions were read.
 func (s *staged) stood() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.standing
+	return s.version
 }
 
 func (s *staged) chain() []olm.ClusterExtensionRevision {

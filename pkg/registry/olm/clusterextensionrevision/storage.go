@@ -29,8 +29,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/status"
 	"github.com/penstock-project/penstock/pkg/store"
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/store/pack"
-	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
 const (
@@ -52,9 +52,9 @@ type Deps struct {
 	Bodies Bodies
 	// Heads keeps the numbers.
 	Heads Heads
-	// Standings tells how chains stand. OptsGetter must lead to storage that compares it,
+	// ChainVersions tells how chains stand. OptsGetter must lead to storage that compares it,
 	// see package judged.
-	Standings Standings
+	ChainVersions ChainVersions
 	// Inventories tell what chains have in the cluster; nil tells nothing.
 	Inventories Inventories
 	// Digester must be that of Bodies and of the filter.
@@ -93,17 +93,17 @@ func NewStorage(deps Deps) (*Storage, error) {
 		heads:    deps.Heads,
 		redactor: deps.Redactor,
 
-		standings:   deps.Standings,
-		inventories: deps.Inventories,
-		authorizer:  deps.Authorizer,
-		applyCheck:  deps.ApplyCheck,
-		shares:      deps.Shares,
+		chainVersions: deps.ChainVersions,
+		inventories:   deps.Inventories,
+		authorizer:    deps.Authorizer,
+		applyCheck:    deps.ApplyCheck,
+		shares:        deps.Shares,
 	}
 	strategy := &strategy{
 		ObjectTyper:   deps.Scheme,
 		NameGenerator: names.SimpleNameGenerator,
 		inliner:       inliner{digester: deps.Digester},
-		standings:     deps.Standings,
+		chainVersions: deps.ChainVersions,
 		chain:         revision.Chain,
 		checkCEL:      deps.CheckCEL,
 		namesake:      deps.Namesake,
@@ -141,8 +141,8 @@ type REST struct {
 	heads    Heads
 	redactor *redact.Redactor
 
-	standings   Standings
-	inventories Inventories // nil for none
+	chainVersions ChainVersions
+	inventories   Inventories // nil for none
 	// authorizer says who may know a Secret, and get a revision.
 	authorizer authorizer.UnconditionalAuthorizer
 	applyCheck ApplyCheck
@@ -250,8 +250,8 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 	validate = r.storeContents(validate, dryRun)
 	var out runtime.Object
 	var err error
-	for try := 1; try <= maxJudgements; try++ {
-		out, err = r.Store.Create(standing.With(ctx), obj.DeepCopyObject(), validate, options)
+	for try := 1; try <= maxAttempts; try++ {
+		out, err = r.Store.Create(chainversion.With(ctx), obj.DeepCopyObject(), validate, options)
 		if !beginsAnew(err) {
 			break
 		}
@@ -267,9 +267,9 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, validate rest.Val
 func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	ctx, _ = withStaged(ctx)
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	out, created, err := r.Store.Update(standing.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
-	for try := 1; try < maxJudgements && wasCollected(err); try++ {
-		out, created, err = r.Store.Update(standing.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
+	out, created, err := r.Store.Update(chainversion.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
+	for try := 1; try < maxAttempts && wasCollected(err); try++ {
+		out, created, err = r.Store.Update(chainversion.With(ctx), name, info, r.storeContents(create, dryRun), r.healContents(update, dryRun), forceAllowCreate, options)
 	}
 	return out, created, changed(name, r.refused(ctx, name, err))
 }
@@ -339,7 +339,7 @@ func (r *REST) takeContents(validate rest.ValidateObjectFunc, auditKey string, d
 		}
 		audit.AddAuditAnnotation(ctx, auditKey, root)
 		// Nothing refers to the pack until the record is written.
-		standing.From(ctx).Refers(root)
+		chainversion.From(ctx).Refers(root)
 		return nil
 	}
 }

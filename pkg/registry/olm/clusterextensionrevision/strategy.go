@@ -35,12 +35,12 @@ import (
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	inliner   inliner
-	standings Standings
-	chain     ChainFunc
-	checkCEL  func(expression string) error
-	namesake  func() string // nil for none
-	clock     clock.PassiveClock
+	inliner       inliner
+	chainVersions ChainVersions
+	chain         ChainFunc
+	checkCEL      func(expression string) error
+	namesake      func() string // nil for none
+	clock         clock.PassiveClock
 }
 
 var (
@@ -123,9 +123,9 @@ func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterE
 		setFacts(revision, held, nil, false)
 		return nil
 	}
-	// The standing first: what is taken from the revisions here holds while the chain
+	// The chain version first: what is taken from the revisions here holds while the chain
 	// stands so, see judgeCreate.
-	at, err := s.standings.Get(ctx, chain)
+	at, err := s.chainVersions.Get(ctx, chain)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (stands) Get(context.Context, string) (int64, error) { return 0, nil }
 // TestUnreadableChain: what cannot be read is not taken for empty.
 func TestUnreadableChain(t *testing.T) {
 	unreadable := errors.New("etcd is away")
-	s := &strategy{standings: stands{}, chain: func(context.Context, string) ([]olm.ClusterExtensionRevision, error) { return nil, unreadable }}
+	s := &strategy{chainVersions: stands{}, chain: func(context.Context, string) ([]olm.ClusterExtensionRevision, error) { return nil, unreadable }}
 	ctx, held := withStaged(t.Context())
 	s.PrepareForCreate(ctx, &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "e-1"}})
 	r := &REST{contents: &contents{}}

@@ -32,17 +32,17 @@ type Inventories interface {
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
 }
 
-// Standings tells how chains stand, as a *standing.Standings does.
-type Standings interface {
+// ChainVersions tells how chains stand, as a *chainversion.ChainVersions does.
+type ChainVersions interface {
 	// Get returns etcd's revision of the last change of a chain's revisions.
 	Get(ctx context.Context, name string) (int64, error)
 }
 
 // ForgetDeps is what deleting a history needs.
 type ForgetDeps struct {
-	Heads       Forgetting
-	Inventories Inventories
-	Standings   Standings
+	Heads         Forgetting
+	Inventories   Inventories
+	ChainVersions ChainVersions
 }
 
 // ForgettingREST is REST with deletes: to delete the history of an extension is to forget
@@ -98,7 +98,7 @@ func (r *ForgettingREST) Delete(ctx context.Context, name string, validate rest.
 func (r *ForgettingREST) see(ctx context.Context, name string) (seen chain.Seen, left string, err error) {
 	// When it was written last comes before what was written: so nothing that comes
 	// between them goes unseen.
-	if seen.Standing, err = r.deps.Standings.Get(ctx, name); err != nil {
+	if seen.Version, err = r.deps.ChainVersions.Get(ctx, name); err != nil {
 		return chain.Seen{}, "", apierrors.NewInternalError(err)
 	}
 	if seen.Head, err = r.deps.Heads.SeenHead(ctx, name); err != nil {

@@ -1,4 +1,4 @@
-package standing
+package chainversion
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func TestBeside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			etcd := storetest.Client(t)
-			client, standings := NewClient(&kubernetes.Client{Client: etcd}, etcd, "/p"), New(etcd, "/p")
+			client, chainVersions := NewClient(&kubernetes.Client{Client: etcd}, etcd, "/p"), New(etcd, "/p")
 			put := func(key, value string) {
 				t.Helper()
 				if _, err := etcd.Put(t.Context(), key, value); err != nil {
@@ -56,8 +56,8 @@ func TestBeside(t *testing.T) {
 			}
 			put("/p/e-1", "old")
 			put("/beside", "0")
-			put(store.NewKeys("/p").Standing("e"), "x")
-			at, err := standings.Get(t.Context(), "e")
+			put(store.NewKeys("/p").ChainVersion("e"), "x")
+			at, err := chainVersions.Get(t.Context(), "e")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestBeside(t *testing.T) {
 				From(ctx).Made("e", at)
 			}
 			tries := 0
-			From(ctx).Beside(&store.Beside{Key: "/beside", Change: func(found store.Value) ([]byte, error) {
+			From(ctx).Accompany(&store.CompanionWrite{Key: "/beside", Change: func(found store.Value) ([]byte, error) {
 				tries++
 				switch {
 				case tries > 1:
@@ -80,7 +80,7 @@ func TestBeside(t *testing.T) {
 				case tc.meanwhile == "record":
 					put("/p/e-1", "newer")
 				case tc.meanwhile == "chain":
-					put(store.NewKeys("/p").Standing("e"), "y")
+					put(store.NewKeys("/p").ChainVersion("e"), "y")
 				}
 				if tc.change == nil {
 					return append(found.Bytes, '+'), nil

@@ -1,4 +1,4 @@
-package judged
+package guardedstorage
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"

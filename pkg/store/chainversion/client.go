@@ -1,4 +1,4 @@
-package standing
+package chainversion
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Client writes records of revisions as the API server's storage does, and the standing
-// of their chain in the same transaction, when the context has a Judgement.
+// Client writes records of revisions as the API server's storage does, and the chain version
+// of their chain in the same transaction, when the context has a Precondition.
 type Client struct {
 	kubernetes.Interface
 	kv   clientv3.KV
@@ -29,16 +29,16 @@ func NewClient(client kubernetes.Interface, kv clientv3.KV, prefix string) *Clie
 // OptimisticPut writes a record that is as expected, in a chain that stands as it was
 // judged.
 //
-// When only the standing is another one, the storage is told what it is told when the
+// When only the chain version is another one, the storage is told what it is told when the
 // record is another one, with the record as it is: it goes back to the function that
 // makes the update, and that judges once more. A create has no such way: it is a
 // *ChangedError.
 func (c *Client) OptimisticPut(ctx context.Context, key string, value []byte, expected int64, options kubernetes.PutOptions) (kubernetes.PutResponse, error) {
-	j := From(ctx)
-	if j == nil {
+	p := From(ctx)
+	if p == nil {
 		return c.Interface.OptimisticPut(ctx, key, value, expected, options)
 	}
-	done, err := c.write(ctx, j, key, expected, clientv3.OpPut(key, string(value), clientv3.WithLease(options.LeaseID)))
+	done, err := c.write(ctx, p, key, expected, clientv3.OpPut(key, string(value), clientv3.WithLease(options.LeaseID)))
 	if err != nil {
 		return kubernetes.PutResponse{}, err
 	}
@@ -51,11 +51,11 @@ func (c *Client) OptimisticPut(ctx context.Context, key string, value []byte, ex
 // OptimisticDelete deletes a record that is as expected, in a chain that stands as it was
 // judged. See OptimisticPut.
 func (c *Client) OptimisticDelete(ctx context.Context, key string, expected int64, options kubernetes.DeleteOptions) (kubernetes.DeleteResponse, error) {
-	j := From(ctx)
-	if j == nil {
+	p := From(ctx)
+	if p == nil {
 		return c.Interface.OptimisticDelete(ctx, key, expected, options)
 	}
-	done, err := c.write(ctx, j, key, expected, clientv3.OpDelete(key))
+	done, err := c.write(ctx, p, key, expected, clientv3.OpDelete(key))
 	if err != nil {
 		return kubernetes.DeleteResponse{}, err
 	}
@@ -66,21 +66,21 @@ func (c *Client) OptimisticDelete(ctx context.Context, key string, expected int6
 type outcome struct {
 	chain     string
 	succeeded bool
-	// asExpected tells that the record was, and that it was for the standing.
+	// asExpected tells that the record was, and that it was for the chain version.
 	asExpected bool
-	// asJudged tells that the record and the standing were, and that it was for neither.
+	// asJudged tells that the record and the chain version were, and that it was for neither.
 	asJudged bool
 	// found is the record as it is, when nothing was written.
 	found    *mvccpb.KeyValue
 	revision int64
 }
 
-// write is the one transaction: the record, the standing, the packs that the record comes to
+// write is the one transaction: the record, the chain version, the packs that the record comes to
 // refer to and the record beside it are compared, and all that changes is written, together. A
 // pack that is not there any more is a *store.CollectedError, in whatever state the rest is.
 // Only when nothing but the record beside it has changed it tries again by itself.
-func (c *Client) write(ctx context.Context, j *Judgement, key string, expected int64, change clientv3.Op) (outcome, error) {
-	on, err := j.begin()
+func (c *Client) write(ctx context.Context, p *Precondition, key string, expected int64, change clientv3.Op) (outcome, error) {
+	on, err := p.begin()
 	if err != nil {
 		return outcome{}, err
 	}
@@ -91,7 +91,7 @@ func (c *Client) write(ctx context.Context, j *Judgement, key string, expected i
 		}
 	}
 	for {
-		done, beside, err := c.try(ctx, j, on, part, key, expected, change)
+		done, beside, err := c.try(ctx, p, on, part, key, expected, change)
 		if on.beside != nil && err == nil {
 			if done.succeeded {
 				on.beside.Wrote(part, done.revision)
@@ -109,15 +109,15 @@ func (c *Client) write(ctx context.Context, j *Judgement, key string, expected i
 }
 
 // try is write once. When nothing was written it also returns the record beside it, as it is.
-func (c *Client) try(ctx context.Context, j *Judgement, on basis, part store.Part, key string, expected int64, change clientv3.Op) (outcome, store.Value, error) {
-	mark := c.keys.Standing(on.chain)
+func (c *Client) try(ctx context.Context, p *Precondition, on basis, part store.Part, key string, expected int64, change clientv3.Op) (outcome, store.Value, error) {
+	mark := c.keys.ChainVersion(on.chain)
 	conditions := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", expected)}
 	if on.compare {
 		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(mark), "=", on.at))
 	}
 	changes := []clientv3.Op{change}
 	if !on.apart {
-		changes = append(changes, clientv3.OpPut(mark, store.StandingRecord()))
+		changes = append(changes, clientv3.OpPut(mark, store.ChainVersionRecord()))
 	}
 	looks := []clientv3.Op{clientv3.OpGet(key), clientv3.OpGet(mark, clientv3.WithKeysOnly())}
 	if on.beside != nil {
@@ -129,23 +129,23 @@ func (c *Client) try(ctx context.Context, j *Judgement, on basis, part store.Par
 		Else(append(looks, store.LookReferable(c.keys, on.packs...)...)...).
 		Commit()
 	if err != nil {
-		j.spend() // whether it was written is not known
+		p.spend() // whether it was written is not known
 		return outcome{}, store.Value{}, err
 	}
 	done := outcome{chain: on.chain, succeeded: response.Succeeded, revision: response.Header.Revision}
 	if done.succeeded {
-		j.spend()
+		p.spend()
 		return done, store.Value{}, nil
 	}
 	if collected := store.WasReferable(response.Responses[len(looks):], on.packs...); collected != nil {
-		j.spend()
+		p.spend()
 		return outcome{}, store.Value{}, collected
 	}
 	done.found = found(response.Responses[0])
 	done.asExpected = revisionOf(done.found) == expected
 	done.asJudged = done.asExpected
 	if on.compare && revisionOf(found(response.Responses[1])) != on.at {
-		j.spend()
+		p.spend()
 		done.asJudged = false
 	}
 	var beside store.Value

@@ -1,4 +1,4 @@
-package standing
+package chainversion
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 func TestWrites(t *testing.T) {
 	etcd := storetest.Client(t)
 	stock := &kubernetes.Client{Client: etcd}
-	client, standings := NewClient(stock, etcd, "/p"), New(etcd, "/p")
+	client, chainVersions := NewClient(stock, etcd, "/p"), New(etcd, "/p")
 	ctx := t.Context()
 	at := func() int64 {
 		t.Helper()
-		revision, err := standings.Get(ctx, "e")
+		revision, err := chainVersions.Get(ctx, "e")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("judged again: %+v, %v", got, err)
 	}
 	if _, err := put(late, "/p/e-1", at()); !changed(err) {
-		t.Errorf("one judgement, two writes: %v", err)
+		t.Errorf("one precondition, two writes: %v", err)
 	}
 
 	// A record of a cache that is behind is no change of the chain.
@@ -73,10 +73,10 @@ func TestWrites(t *testing.T) {
 		t.Errorf("a delete of the record as it is: %+v, %v", got, err)
 	}
 
-	// What nobody judged is not written, what needs no judgement is counted, and status is
+	// What nobody judged is not written, what needs no precondition is counted, and status is
 	// neither.
 	if _, err := put(With(ctx), "/p/e-3", 0); !changed(err) {
-		t.Errorf("without a judgement: %v", err)
+		t.Errorf("without a precondition: %v", err)
 	}
 	before = at()
 	if got, err := put(Counting(ctx, "e"), "/p/e-3", 0); err != nil || !got.Succeeded || at() == before {

@@ -1,4 +1,4 @@
-// Package standing joins two steps: checking a change of a chain's revisions, and
+// Package chainversion joins two steps: checking a change of a chain's revisions, and
 // writing it.
 //
 // What a change of one revision comes to depends on the others of its chain: an object
@@ -9,9 +9,9 @@
 // that it was written last when the judge began to look. Of two changes that were judged
 // at the same time one is written, and the other one is judged again.
 //
-// Whoever judges reads the key first (Standings.Get), then the records, both
-// linearizable, and says so (Judgement.Made). Whoever writes (Client) compares.
-package standing
+// Whoever judges reads the key first (ChainVersions.Get), then the records, both
+// linearizable, and says so (Precondition.Made). Whoever writes (Client) compares.
+package chainversion
 
 import (
 	"context"
@@ -23,21 +23,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Standings reads how chains stand.
-type Standings struct {
+// ChainVersions reads the versions of chains: the last change of their revisions.
+type ChainVersions struct {
 	kv   clientv3.KV
 	keys store.Keys
 }
 
-// New returns the standings below an etcd prefix.
-func New(kv clientv3.KV, prefix string) *Standings {
-	return &Standings{kv: kv, keys: store.NewKeys(prefix)}
+// New returns the chain versions below an etcd prefix.
+func New(kv clientv3.KV, prefix string) *ChainVersions {
+	return &ChainVersions{kv: kv, keys: store.NewKeys(prefix)}
 }
 
 // Get returns etcd's revision of the last change of a chain's revisions, 0 when none was
 // counted. Records that are read after it are at least as new.
-func (s *Standings) Get(ctx context.Context, chain string) (int64, error) {
-	found, err := store.Get(ctx, s.kv, s.keys.Standing(chain))
+func (s *ChainVersions) Get(ctx context.Context, chain string) (int64, error) {
+	found, err := store.Get(ctx, s.kv, s.keys.ChainVersion(chain))
 	if err != nil {
 		return 0, fmt.Errorf("reading the state of extension %q: %w", chain, err)
 	}
@@ -52,10 +52,10 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the revisions of %s changed while this change was checked against them", e.Chain)
 }
 
-// Judgement is what the writes of one request rest on. It is good for one write,
+// Precondition is what the writes of one request rest on. It is good for one write,
 // tried as often as it takes while the chain stands as it did: the storage begins with the
 // record as a cache has it.
-type Judgement struct {
+type Precondition struct {
 	mu    sync.Mutex
 	chain string
 	at    int64
@@ -63,14 +63,14 @@ type Judgement struct {
 	// packs are the roots of those that the record will refer to.
 	packs []string
 	// beside is what changes with the record, nil for nothing.
-	beside *store.Beside
+	beside *store.CompanionWrite
 }
 
-// state of a judgement.
+// state of a precondition.
 type state int
 
 const (
-	// open is before a judgement was made, after its write, and when the chain stands
+	// open is before a precondition was made, after its write, and when the chain stands
 	// otherwise: nothing can be written.
 	open state = iota
 	// made lets one write through that is compared.
@@ -81,75 +81,75 @@ const (
 	apart
 )
 
-type judgementKey struct{}
+type preconditionKey struct{}
 
 // With returns a context in which revisions are written only as they were judged.
 func With(ctx context.Context) context.Context {
-	return context.WithValue(ctx, judgementKey{}, &Judgement{})
+	return context.WithValue(ctx, preconditionKey{}, &Precondition{})
 }
 
-// Counting returns a context for one write to a chain that needs no judgement by what
+// Counting returns a context for one write to a chain that needs no precondition by what
 // else is written there, and makes the judgements of others that were made before it
 // void.
 func Counting(ctx context.Context, chain string) context.Context {
-	return context.WithValue(ctx, judgementKey{}, &Judgement{chain: chain, state: waived})
+	return context.WithValue(ctx, preconditionKey{}, &Precondition{chain: chain, state: waived})
 }
 
 // Referring returns a context for writes that belong to no chain, or by which nothing in it
 // is judged, such as those of status. They are compared with the packs that the record comes
 // to refer to (see Refers).
 func Referring(ctx context.Context) context.Context {
-	return context.WithValue(ctx, judgementKey{}, &Judgement{state: apart})
+	return context.WithValue(ctx, preconditionKey{}, &Precondition{state: apart})
 }
 
-// Beside has a record changed in the transaction of the next write, in place of one that was
-// named before; nil changes none. Another judgement forgets it. It does nothing on a nil
+// Accompany has a record changed in the transaction of the next write, in place of one that was
+// named before; nil changes none. Another precondition forgets it. It does nothing on a nil
 // receiver.
-func (j *Judgement) Beside(record *store.Beside) {
-	if j == nil {
+func (p *Precondition) Accompany(record *store.CompanionWrite) {
+	if p == nil {
 		return
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.beside = record
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beside = record
 }
 
 // Refers notes the packs that the record comes to refer to by the next write, in place of
 // those that were noted before: it is written only while nothing has collected them.
 // Otherwise the error is a *store.CollectedError. It does nothing on a nil receiver.
-func (j *Judgement) Refers(roots ...string) {
-	if j == nil {
+func (p *Precondition) Refers(roots ...string) {
+	if p == nil {
 		return
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.packs = roots
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.packs = roots
 }
 
 // From returns what the writes of a context rest on, nil for writes that change nothing
 // that others are judged by.
-func From(ctx context.Context) *Judgement {
-	j, _ := ctx.Value(judgementKey{}).(*Judgement)
-	return j
+func From(ctx context.Context) *Precondition {
+	p, _ := ctx.Value(preconditionKey{}).(*Precondition)
+	return p
 }
 
 // Made notes that the next write is judged by the chain as it stood at a revision of
-// etcd, as Standings.Get has it.
-func (j *Judgement) Made(chain string, at int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.chain, j.at, j.state, j.beside = chain, at, made, nil
+// etcd, as ChainVersions.Get has it.
+func (p *Precondition) Made(chain string, at int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.chain, p.at, p.state, p.beside = chain, at, made, nil
 }
 
-// begin hands the judgement out to one write. With compare the chain must stand as it
+// begin hands the precondition out to one write. With compare the chain must stand as it
 // did at that revision.
-func (j *Judgement) begin() (basis, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.state == open {
-		return basis{}, &ChangedError{Chain: j.chain}
+func (p *Precondition) begin() (basis, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == open {
+		return basis{}, &ChangedError{Chain: p.chain}
 	}
-	return basis{chain: j.chain, at: j.at, compare: j.state == made, apart: j.state == apart, packs: j.packs, beside: j.beside}, nil
+	return basis{chain: p.chain, at: p.at, compare: p.state == made, apart: p.state == apart, packs: p.packs, beside: p.beside}, nil
 }
 
 // basis is what one write rests on.
@@ -161,14 +161,14 @@ type basis struct {
 	// apart tells that there is no chain.
 	apart  bool
 	packs  []string
-	beside *store.Beside
+	beside *store.CompanionWrite
 }
 
-// spend ends the judgement: it was written by, or is void.
-func (j *Judgement) spend() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.state != apart {
-		j.state = open
+// spend ends the precondition: it was written by, or is void.
+func (p *Precondition) spend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state != apart {
+		p.state = open
 	}
 }

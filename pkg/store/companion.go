@@ -6,9 +6,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Beside is a record that changes in the transaction that writes another one: either both
+// CompanionWrite is a record that changes in the transaction that writes another one: either both
 // are written, or none of them.
-type Beside struct {
+type CompanionWrite struct {
 	Key string
 	// Change returns what the record becomes, nil for what it is. It is called again when
 	// another writer was faster. Its error keeps both from being written.
@@ -20,7 +20,7 @@ type Beside struct {
 
 // Beginning returns the record's part of a first transaction: by what is known of it, or
 // else read.
-func (b Beside) Beginning(ctx context.Context, kv clientv3.KV) (Part, error) {
+func (b CompanionWrite) Beginning(ctx context.Context, kv clientv3.KV) (Part, error) {
 	if known, ok := b.Known.Get(b.Key); ok {
 		// What cannot be made of an earlier record, perhaps can be made of the present one.
 		if part, err := b.Onto(known); err == nil {
@@ -36,17 +36,17 @@ func (b Beside) Beginning(ctx context.Context, kv clientv3.KV) (Part, error) {
 }
 
 // Saw remembers the record as a transaction has found it.
-func (b Beside) Saw(found Value) { b.Known.Set(b.Key, found) }
+func (b CompanionWrite) Saw(found Value) { b.Known.Set(b.Key, found) }
 
 // Wrote remembers the record as a transaction has left it, at a revision of etcd.
-func (b Beside) Wrote(part Part, revision int64) {
+func (b CompanionWrite) Wrote(part Part, revision int64) {
 	if part.record != nil {
 		b.Known.Set(b.Key, Value{Bytes: part.record, ModRevision: revision})
 	}
 }
 
 // Onto returns the part of the record in a transaction, as it was found.
-func (b Beside) Onto(found Value) (Part, error) {
+func (b CompanionWrite) Onto(found Value) (Part, error) {
 	record, err := b.Change(found)
 	return Part{key: b.Key, at: found.ModRevision, record: record}, err
 }

@@ -1,7 +1,7 @@
-// Package judged is the storage of revisions and plans: the stock one of the API server
+// Package guardedstorage is the storage of revisions and plans: the stock one of the API server
 // library, over a client that writes a record only while the chain stands as it was judged,
-// and the packs are there that the record comes to refer to (see pkg/store/standing).
-package judged
+// and the packs are there that the record comes to refer to (see pkg/store/chainversion).
+package guardedstorage
 
 import (
 	"sync"
@@ -20,8 +20,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/store/etcdclient"
-	"github.com/penstock-project/penstock/pkg/store/standing"
 )
 
 // WithCacher is registry.StorageWithCacher, over storage of this package. The library
@@ -84,7 +84,7 @@ func dial(config *storagebackend.ConfigForResource, newFunc, newList func() runt
 // compacts nothing.
 func Raw(client *clientv3.Client, compactor etcd3.Compactor, config *storagebackend.ConfigForResource, newFunc, newList func() runtime.Object, resourcePrefix string) (storage.Interface, func(), error) {
 	wrapped := &kubernetes.Client{Client: client}
-	wrapped.Kubernetes = standing.NewClient(wrapped, client.KV, config.Prefix)
+	wrapped.Kubernetes = chainversion.NewClient(wrapped, client.KV, config.Prefix)
 	transformer := config.Transformer
 	if transformer == nil {
 		transformer = identity.NewEncryptCheckTransformer()
