@@ -1,0 +1,53 @@
+package cause_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/cause"
+)
+
+// parse reads an object as a cluster returns it.
+func parse[T any](t *testing.T, text string) T {
+	t.Helper()
+	var object T
+	if err := yaml.UnmarshalStrict([]byte(text), &object); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return object
+}
+
+// pod is a Pod of namespace a with a name, a spec and a status.
+func pod(t *testing.T, name, spec, status string) corev1.Pod {
+	t.Helper()
+	indent := func(text string) string {
+		return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n"
+	}
+	return parse[corev1.Pod](t, "metadata: {namespace: a, name: "+name+"}\nspec:\n"+indent(spec)+"status:\n"+indent(status))
+}
+
+// main is a spec with one container.
+const main = `
+containers:
+- name: main
+  image: quay.io/example/server:1
+`
+
+func deploymentID() manifest.ID {
+	return manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "a", Name: "server"}
+}
+
+// said is a cause as a person reads it.
+func said(c cause.Cause, found bool) string {
+	if !found {
+		return ""
+	}
+	return c.String()
+}
+
+// secret stands for what components write into their texts.
+const secret = "hunter2"
