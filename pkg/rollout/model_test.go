@@ -358,8 +358,8 @@ func (m *model) apply(ref manifest.Ref, body []byte, o targetclient.ApplyOptions
 		return nil, err
 	}
 	have := m.objects[ref.ID]
-	if err := m.applies(ref, have, o.CreateOnly); err != nil {
-		return nil, err
+	if err := m.applies(ref, have, o.CreateOnly); err != nil && !(o.Merge && targetclient.IsVersionGone(err)) {
+		return nil, err // an update, as a merge patch is, does not read managedFields
 	}
 	conflict := func(why string) error { return apierrors.NewConflict(resourceOf(ref), ref.Name, errors.New(why)) }
 	switch {

@@ -102,7 +102,7 @@ func (m *model) Try(_ context.Context, ref manifest.Ref, body []byte, o targetcl
 		return nil, err
 	}
 	now := &thing{ref: ref, fields: map[string]owned{}, uid: "would-be"}
-	if err := m.applies(ref, m.objects[ref.ID], false); err != nil {
+	if err := m.applies(ref, m.objects[ref.ID], false); err != nil && !(o.Merge && targetclient.IsVersionGone(err)) {
 		return nil, err
 	}
 	if have := m.objects[ref.ID]; have != nil {
