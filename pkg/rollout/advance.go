@@ -35,8 +35,10 @@ func (p *pass) advance(ctx context.Context) (refusals, error) {
 			if p.isClaimed(ctx) {
 				return p.notBegun(at), nil
 			}
-			if refused, err := p.reach(ctx, at); err != nil || len(refused) > 0 {
-				return refused, err
+			result, err := p.reach(ctx, at)
+			p.note(result)
+			if err != nil || len(result.refused) > 0 {
+				return result.refused, err
 			}
 		}
 		switch {
@@ -61,16 +63,14 @@ func (p *pass) leading() int {
 }
 
 // reach begins a stage and holds it, unless something refuses that.
-func (p *pass) reach(ctx context.Context, at place) (refusals, error) {
+func (p *pass) reach(ctx context.Context, at place) (stageResult, error) {
 	if refused, err := p.preflight(ctx, at); err != nil || len(refused) > 0 {
-		return refused, err
+		return stageResult{refused: refused}, err
 	}
-	p.inventory.Reached[p.Layers[at.layer].Key] = at.stage + 1
+	p.ledger.reach(p.Layers[at.layer].Key, at.stage+1)
 	p.claim(at)
 	p.began(at)
-	objects, err := p.holdStage(ctx, at)
-	p.note(objects)
-	return nil, err
+	return p.holdStage(ctx, at)
 }
 
 // complete is true when all objects of a stage that belong to its layer are

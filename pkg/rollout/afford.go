@@ -14,113 +14,106 @@ import (
 // afford returns those of the leaving objects that may go, and charges the budget
 // with them before any of them goes: a crash must not make us forget it. What somebody
 // has to answer for stays, and is asked for.
-func (r *removal) afford(ctx context.Context, leaving []manifest.ID) ([]manifest.ID, error) {
-	if r.Budget == nil {
-		return leaving, nil
+func (p *pass) afford(ctx context.Context, objects []*object) ([]*object, leaving, error) {
+	if p.Budget == nil {
+		return objects, leaving{}, nil
 	}
-	empty, err := r.emptyDefinitions(ctx, leaving)
+	empty, err := p.emptyDefinitions(ctx, objects)
 	if err != nil {
-		return nil, err
+		return nil, leaving{}, err
 	}
-	charged := slices.DeleteFunc(slices.Clone(leaving), func(id manifest.ID) bool { return r.isFree(id, empty) })
+	charged := slices.DeleteFunc(slices.Clone(objects), func(o *object) bool { return o.isFree(empty) })
 	if len(charged) == 0 {
-		return leaving, nil
+		return objects, leaving{}, nil
 	}
-	now := r.engine.Clock.Now()
-	recent, spent := r.inventory.recent(now)
-	judged := r.judge(charged, spent, empty)
-	asking := slices.DeleteFunc(slices.Clone(charged), func(id manifest.ID) bool { return judged.asks[id] == "" })
-	token := DeletionToken(asking, r.mark)
+	now := p.engine.Clock.Now()
+	recent, spent := p.inventory.recent(now)
+	judged := p.judge(charged, spent, empty)
+	isAsked := func(o *object) bool { return judged.asks[o.step.ID] != "" }
+	asking := slices.DeleteFunc(slices.Clone(charged), func(o *object) bool { return !isAsked(o) })
+	token := tokenOf(asking)
+	var asked leaving
 	switch {
 	case len(asking) == 0:
-	case r.Budget.Acknowledged[token]:
-		r.events = append(r.events, Event{
-			Revision: r.inventory.Entries[asking[0]].Revision, Warning: true, Reason: "Acknowledged",
-			Message: fmt.Sprintf("the deletion of %d objects was acknowledged as %s", len(asking), token),
-		})
+	case p.Budget.Acknowledged[token]:
+		p.acknowledge(asking[0], fmt.Sprintf("%d objects", len(asking)), token)
 	default:
-		r.ask(asking, judged, spent, token)
-		if judged.asks[asking[0]] == becauseMany && judged.loss <= judged.limit {
-			r.again(recent[0].At.Add(budgetWindow).Sub(now))
+		asked = ask(asking, judged, spent, token)
+		if judged.asks[asking[0].step.ID] == becauseMany && judged.loss <= judged.limit {
+			p.again(recent[0].At.Add(budgetWindow).Sub(now))
 		}
-		isAsked := func(id manifest.ID) bool { return judged.asks[id] != "" }
-		leaving, charged = slices.DeleteFunc(slices.Clone(leaving), isAsked), slices.DeleteFunc(charged, isAsked)
+		objects, charged = slices.DeleteFunc(slices.Clone(objects), isAsked), slices.DeleteFunc(charged, isAsked)
 	}
 	if len(charged) == 0 {
-		return leaving, nil
+		return objects, asked, nil
 	}
 	if judged.charge > 0 {
 		recent = append(recent, Deletion{At: now.UTC().Truncate(time.Second), Objects: judged.charge})
 	}
-	r.inventory.Deletions = recent
-	for _, id := range charged {
-		if empty[id] && judged.asks[id] == "" {
-			continue // it is judged again until it is gone
-		}
-		entry := r.inventory.Entries[id]
-		entry.Doomed = true
-		r.inventory.Entries[id] = entry
-	}
-	return leaving, r.save(ctx)
+	p.charge(recent)
+	p.doom(slices.DeleteFunc(charged, func(o *object) bool {
+		return empty[o.step.ID] && !isAsked(o) // it is judged again until it is gone
+	}))
+	return objects, asked, p.save(ctx)
+}
+
+// acknowledge tells that somebody has answered for objects.
+func (p *pass) acknowledge(first *object, what, token string) {
+	event := first.event("Acknowledged", "the deletion of %s was acknowledged as %s", what, token)
+	event.Warning = true
+	p.events = append(p.events, event)
 }
 
 // emptyDefinitions are the definitions among objects that would be asked for, and that have no instance at
 // all. Each is looked at before it is deleted; that one has instances is believed for a while.
-func (r *removal) emptyDefinitions(ctx context.Context, leaving []manifest.ID) (map[manifest.ID]bool, error) {
+func (p *pass) emptyDefinitions(ctx context.Context, objects []*object) (map[manifest.ID]bool, error) {
 	empty := map[manifest.ID]bool{}
-	now := r.engine.Clock.Now()
-	for _, id := range leaving {
-		if !id.IsDefinition() || r.isFree(id, nil) {
+	now := p.engine.Clock.Now()
+	for _, o := range objects {
+		id := o.step.ID
+		if !id.IsDefinition() || o.isFree(nil) {
 			continue
 		}
-		known := r.memory.inside[id]
+		known := p.memory.inside[id]
 		if known.full == "" || !now.Before(known.next) {
-			instances, err := r.instances(ctx, id, nil)
+			instances, err := o.instances(ctx, nil)
 			if ctx.Err() != nil {
 				return nil, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
 			}
 			if err == nil && len(instances) == 0 {
-				delete(r.memory.inside, id)
+				delete(p.memory.inside, id)
 				empty[id] = true
 				continue
 			}
-			known.wait = min(longestInside, max(settleFallback, 2*known.wait))
-			known.full, known.next = "has instances", now.Add(r.engine.Jitter(known.wait))
-			r.memory.inside[id] = known
+			known = known.again("has instances", now, p.engine.Jitter)
+			p.memory.inside[id] = known
 		}
-		r.due(known.next)
+		p.due(known.next)
 	}
 	return empty, nil
 }
 
-// mark tells an object from another one of its name, and from itself at another time: what
-// a later revision wanted again is asked for anew.
-func (r *removal) mark(id manifest.ID) string {
-	entry := r.inventory.Entries[id]
-	return fmt.Sprintf("%s %d", entry.UID, entry.Revision)
-}
-
 // isFree is true for an object whose deletion does not count: it may go already, nobody
 // knows whether it exists, somebody asked for its deletion, or it is left.
-func (r *removal) isFree(id manifest.ID, empty map[manifest.ID]bool) bool {
-	entry := r.inventory.Entries[id]
-	return entry.Doomed || entry.Intent() || r.Budget.Explicit[entry.Revision] || r.Orphan[entry.Revision] || r.leaves(entry) ||
-		id.IsDefinition() && r.AllowCRDDeletion[id.Name] ||
-		r.Budget.Undone != nil && (!keeps(id) || empty[id]) && r.Budget.Undone(id, entry.Revision) ||
-		r.Budget.Reviewed != nil && r.Budget.Reviewed(id, entry.Revision)
+func (o *object) isFree(empty map[manifest.ID]bool) bool {
+	id := o.step.ID
+	return o.memo.Doomed || o.memo.Intent() || o.Budget.Explicit[o.revision] || o.Orphan[o.revision] || o.leaves() ||
+		id.IsDefinition() && o.AllowCRDDeletion[id.Name] ||
+		o.Budget.Undone != nil && (!keeps(id) || empty[id]) && o.Budget.Undone(id, o.revision) ||
+		o.Budget.Reviewed != nil && o.Budget.Reviewed(id, o.revision)
 }
 
 // judge puts the rule to objects that are to go.
-func (r *removal) judge(charged []manifest.ID, spent int, empty map[manifest.ID]bool) ruling {
-	g := going{objects: make(map[manifest.ID]int64, len(charged)), emptied: true, listed: r.Budget.Listed, spent: spent, empty: empty}
-	for _, id := range charged {
-		g.objects[id] = r.inventory.Entries[id].Revision
+func (p *pass) judge(charged []*object, spent int, empty map[manifest.ID]bool) ruling {
+	g := going{objects: make(map[manifest.ID]int64, len(charged)), emptied: true, listed: p.Budget.Listed, spent: spent, empty: empty}
+	for _, o := range charged {
+		g.objects[o.step.ID] = o.revision
 	}
 	kept := map[manifest.ID]bool{}
-	for _, stg := range r.stages() {
+	for _, stg := range p.stages() {
 		for _, step := range stg.Steps {
 			g.emptied = false
-			if entry := r.inventory.Entry(step.ID); entry != nil && !entry.Intent() && !kept[step.ID] {
+			if p.exists(step.ID) && !kept[step.ID] {
 				kept[step.ID], g.kept = true, append(g.kept, step.ID)
 			}
 		}
@@ -129,11 +122,11 @@ func (r *removal) judge(charged []manifest.ID, spent int, empty map[manifest.ID]
 }
 
 // ask reports objects that somebody has to answer for.
-func (r *removal) ask(asking []manifest.ID, judged ruling, spent int, token string) {
-	r.found.acknowledge = token
-	for _, id := range asking {
+func ask(asking []*object, judged ruling, spent int, token string) leaving {
+	asked := leaving{acknowledge: token}
+	for _, o := range asking {
 		var why string
-		switch judged.asks[id] {
+		switch judged.asks[o.step.ID] {
 		case becauseEmptied:
 			why = fmt.Sprintf("is one of %d objects that would be deleted although nobody deletes their revision, and nothing would be left of the extension", len(asking))
 		case becauseMany:
@@ -142,11 +135,28 @@ func (r *removal) ask(asking []manifest.ID, judged ruling, spent int, token stri
 		case becauseLastWorkload:
 			why = "would be deleted although nobody deletes its revision, and no workload would be left of the extension"
 		default:
-			why = fmt.Sprintf("would be deleted although nobody deletes its revision, and what is in a %s goes with it", id.Kind)
+			why = fmt.Sprintf("would be deleted although nobody deletes its revision, and what is in a %s goes with it", o.step.Kind)
 		}
-		r.leave(id, ReasonBudget, true, fmt.Sprintf("%s: acknowledge it as %s", why, token))
-		r.found.failures[len(r.found.failures)-1].Acknowledge = token
+		asked.failures = append(asked.failures, o.question(ReasonBudget, why, token))
 	}
+	return asked
+}
+
+// question reports an object that goes when somebody acknowledges its token.
+func (o *object) question(reason, why, token string) Failure {
+	failure := o.leave(reason, true, fmt.Sprintf("%s: acknowledge it as %s", why, token))
+	failure.Acknowledge = token
+	return failure
+}
+
+// tokenOf names a set of objects by their uids and revisions: what a later revision wanted again is asked
+// for anew.
+func tokenOf(objects []*object) string {
+	ids, marks := make([]manifest.ID, len(objects)), make(map[manifest.ID]string, len(objects))
+	for i, o := range objects {
+		ids[i], marks[o.step.ID] = o.step.ID, fmt.Sprintf("%s %d", o.memo.UID, o.revision)
+	}
+	return DeletionToken(ids, func(id manifest.ID) string { return marks[id] })
 }
 
 // recent are the deletions that still count, oldest first, and their sum.

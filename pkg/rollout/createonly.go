@@ -98,7 +98,7 @@ func (o *object) leaveExisting(ctx context.Context, seen Seen) objectResult {
 		}
 		result.events = []Event{o.event("Released", "%s is create-only from now on: it belongs to nobody", o.step.ID)}
 	}
-	result.disowned = true
+	result.dropped = true
 	return result
 }
 

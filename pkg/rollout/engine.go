@@ -156,8 +156,8 @@ func (e *Engine) Forget(owner string) {
 // Objects that fail do not make an error: they are in the report.
 func (e *Engine) Reconcile(ctx context.Context, work Work) (Report, error) {
 	p := e.begin(work)
-	left, err := p.run(ctx)
-	return p.report(ctx, left), err
+	found, err := p.run(ctx)
+	return p.report(ctx, found), err
 }
 
 // begin prepares a pass.
@@ -175,10 +175,9 @@ func (e *Engine) begin(work Work) *pass {
 		setting: &setting{
 			Work: work, engine: e, who: who, manifests: Manifests{Bodies: work.Bodies, Kinds: e.Reader, Names: e.Names, Chain: who.Chain},
 		},
-		inventory: work.Inventory.clone(),
-		saved:     work.Inventory,
-		places:    make(map[manifest.ID]place, len(work.Inventory.Entries)),
-		outcomes:  make(map[manifest.ID]outcome, len(work.Inventory.Entries)),
-		memory:    mem,
+		ledger:   ledger{owner: work.Owner, store: work.Save, inventory: work.Inventory.clone(), saved: work.Inventory},
+		places:   make(map[manifest.ID]place, len(work.Inventory.Entries)),
+		outcomes: make(map[manifest.ID]outcome, len(work.Inventory.Entries)),
+		memory:   mem,
 	}
 }

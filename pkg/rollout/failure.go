@@ -44,10 +44,10 @@ func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 	p.events = append(p.events, result.events...)
 	p.recreated(id, result.events)
 	if result.entry != nil {
-		p.inventory.Entries[id] = *result.entry
+		p.record(id, *result.entry)
 	}
-	if result.disowned {
-		delete(p.inventory.Entries, id)
+	if result.dropped {
+		p.drop(id)
 	}
 	if result.existing != "" {
 		p.memory.existing[id] = result.existing
@@ -61,8 +61,14 @@ func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 	if result.failure != nil && result.failure.Reason == ReasonCollision && (result.hidden || result.seen.Chain == "") {
 		p.hide(id)
 	}
-	if result.applied {
+	if result.applied || result.dropped {
 		p.memory.done(o.step.Ref)
+	}
+	if result.deleted != nil {
+		p.memory.deleted[id] = deletion{*result.deleted, p.engine.Clock.Now().Add(lastRetry)}
+	}
+	if result.version != "" && !result.dropped {
+		p.memory.versions[id] = result.version
 	}
 	if result.looked {
 		p.memory.looked(id, p.engine.Clock.Now())
@@ -81,7 +87,7 @@ func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 // in a later stage, which waits for this one. The manifest of the definition names the kind; its
 // name has the plural, which does not follow from the kind.
 func (p *pass) definedLater(ctx context.Context, o *object, failure *Failure) {
-	if failure.Reason != ReasonNotServed {
+	if failure.Reason != ReasonNotServed || o.layer < 0 {
 		return
 	}
 	stages := p.Layers[o.layer].Stages

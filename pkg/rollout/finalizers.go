@@ -64,52 +64,51 @@ func detained(objects []metav1.PartialObjectMetadata) string {
 
 // detains completes the failure of an object that takes others along, and that is not gone before they
 // are: it names those of them that finalizers hold. It looks again as rarely as goesWith does.
-func (r *removal) detains(ctx context.Context, failure *Failure) {
+func (p *pass) detains(ctx context.Context, o *object, failure *Failure) {
 	id := failure.ID
 	if !id.IsDefinition() && !isNamespace(id) {
 		return
 	}
-	now, known := r.engine.Clock.Now(), r.memory.detains[id]
+	now, known := p.engine.Clock.Now(), p.memory.detains[id]
 	switch {
 	case known.next.IsZero():
 		known.next = now.Add(firstInspection)
-		r.memory.detains[id] = known
+		p.memory.detains[id] = known
 	case !now.Before(known.next):
-		held, err := r.inspect(ctx, id)
+		held, err := o.inspect(ctx)
 		if err != nil {
 			held = "" // the next look may say it
 		}
-		known.full, known.wait = held, min(longestInside, max(settleFallback, 2*known.wait))
-		known.next = now.Add(r.engine.Jitter(known.wait))
-		r.memory.detains[id] = known
+		known = known.again(held, now, p.engine.Jitter)
+		p.memory.detains[id] = known
 	}
-	r.due(known.next)
+	p.due(known.next)
 	if known.full != "" {
 		failure.Message, failure.Held = "is being deleted; "+known.full, true
 	}
 }
 
 // inspect says what holds a definition or a namespace that is being deleted, empty for nothing.
-func (r *removal) inspect(ctx context.Context, id manifest.ID) (string, error) {
-	live, err := r.engine.Reader.Read(ctx, r.inventory.Ref(id))
+func (o *object) inspect(ctx context.Context) (string, error) {
+	live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if err != nil {
 		return "", err
 	}
-	if id.IsDefinition() {
+	if o.step.IsDefinition() {
 		kind, served := servedKind(live.Object)
 		if !served {
 			return "", nil
 		}
-		instances, err := r.engine.Reader.Instances(ctx, kind, mostInspected)
+		instances, err := o.engine.Reader.Instances(ctx, kind, mostInspected)
 		return detained(instances), err
 	}
 	said := namespaceSays(live)
-	if said == "" || r.engine.Insider == nil {
+	if said == "" || o.engine.Insider == nil {
 		return said, nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, insideTimeout)
 	defer cancel()
-	inside, err := r.engine.Insider.InNamespace(bounded, id.Name, r.engine.Names.ChainLabel)
+	inside, err := o.engine.Insider.InNamespace(bounded, o.step.Name, o.engine.Names.ChainLabel)
 	if held := detained(inside); err == nil && held != "" {
 		return held, nil
 	}

@@ -28,7 +28,7 @@ func (p *pass) noteFinished(ctx context.Context, step stage.Step, seen Seen) {
 	}
 	if removesItself {
 		entry.Finished = outcome
-		p.inventory.Entries[step.ID] = entry
+		p.record(step.ID, entry)
 	}
 }
 

@@ -13,36 +13,30 @@ import (
 )
 
 // guard holds objects back while a CustomResourceDefinition among them still has
-// instances which are not leaving too: deleting it would delete them.
-func (r *removal) guard(ctx context.Context, next, leaving []manifest.ID) (bool, error) {
-	free := true
-	for _, id := range next {
-		entry := r.inventory.Entries[id]
-		if !id.IsDefinition() || r.AllowCRDDeletion[id.Name] || r.Orphan[entry.Revision] || r.leaves(entry) {
+// instances which are not leaving too: deleting it would delete them. Guarded are those that were looked at.
+func (p *pass) guard(ctx context.Context, next, leaving []*object, guarded map[manifest.ID]bool) ([]Failure, error) {
+	var held []Failure
+	for _, o := range next {
+		id := o.step.ID
+		if !id.IsDefinition() || o.AllowCRDDeletion[id.Name] || o.Orphan[o.revision] || o.leaves() || o.deleted.UID != "" || guarded[id] {
 			continue
 		}
-		if r.memory.deleted[id].UID != "" || r.guarded[id] {
-			continue
-		}
-		r.guarded[id] = true
-		instances, err := r.instances(ctx, id, leaving)
+		guarded[id] = true
+		instances, err := o.instances(ctx, leaving)
 		switch {
 		case ctx.Err() != nil:
-			return false, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
+			return held, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
 		case err != nil:
-			r.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not look for instances: %s%s", Explain(r.inventory.Ref(id), err), conversionAdvice(id.Name, err)))
-			r.found.failures[len(r.found.failures)-1].Refused = isRefusal(err)
-			free = false
+			held = append(held, o.unread("could not look for instances: %s%s", err, conversionAdvice(id.Name, err)))
 		case len(instances) > 0:
-			r.leave(id, ReasonCRDInstances, true, fmt.Sprintf(
-				"still has instances (%s), which would be deleted with it: delete them, or acknowledge their deletion", strings.Join(instances, ", ")))
-			free = false
+			held = append(held, o.leave(ReasonCRDInstances, true, fmt.Sprintf(
+				"still has instances (%s), which would be deleted with it: delete them, or acknowledge their deletion", strings.Join(instances, ", "))))
 		}
 	}
-	if !free {
-		r.again(r.engine.Jitter(settleFallback))
+	if len(held) > 0 {
+		p.again(p.engine.Jitter(settleFallback))
 	}
-	return free, nil
+	return held, nil
 }
 
 // conversionAdvice says what helps when instances cannot be read because their conversion webhook does not
@@ -56,16 +50,15 @@ func conversionAdvice(definition string, err error) string {
 
 // instances names up to three instances of a CustomResourceDefinition that are not
 // leaving themselves.
-func (r *removal) instances(ctx context.Context, id manifest.ID, leaving []manifest.ID) ([]string, error) {
-	crd, err := r.engine.Reader.Read(ctx, r.inventory.Ref(id))
+func (o *object) instances(ctx context.Context, leaving []*object) ([]string, error) {
+	crd, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	seen := r.engine.Names.Observe(crd)
-	if ours, _ := r.who.MayRemove(r.inventory.Entries[id], seen); !ours || seen.Keep {
+	if !o.isDeletable(o.engine.Names.Observe(crd)) {
 		return nil, nil // it will not be deleted
 	}
 	kind, served := servedKind(crd.Object)
@@ -74,18 +67,18 @@ func (r *removal) instances(ctx context.Context, id manifest.ID, leaving []manif
 	}
 	also := 0
 	for _, other := range leaving {
-		if other.GroupKind() == kind.GroupKind() {
+		if other.step.GroupKind() == kind.GroupKind() {
 			also++
 		}
 	}
-	found, err := r.engine.Reader.Instances(ctx, kind, int64(also+3))
+	found, err := o.engine.Reader.Instances(ctx, kind, int64(also+3))
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, instance := range found {
 		other := manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: instance.Namespace, Name: instance.Name}
-		if !slices.Contains(leaving, other) && len(names) < 3 {
+		if !slices.ContainsFunc(leaving, func(o *object) bool { return o.step.ID == other }) && len(names) < 3 {
 			name := strings.TrimPrefix(instance.Namespace+"/"+instance.Name, "/")
 			if instance.DeletionTimestamp != nil {
 				name += ", which " + Terminating(instance.Finalizers)

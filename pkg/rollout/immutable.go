@@ -227,7 +227,7 @@ func (p *pass) noteRefusal(o *object, result *objectResult) {
 	default:
 		return
 	}
-	p.inventory.Entries[o.step.ID] = entry
+	p.record(o.step.ID, entry)
 }
 
 // makesRoom returns the leading revision, or 0, when an object was deleted of which the server had refused

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -48,129 +49,129 @@ func isClaim(id manifest.ID) bool { return id.Group == "" && id.Kind == "Persist
 
 func isNamespace(id manifest.ID) bool { return id.Group == "" && id.Kind == "Namespace" }
 
+// again is a look that found the same: the longer that is so, the more rarely it is looked.
+func (i inside) again(full string, now time.Time, jitter func(time.Duration) time.Duration) inside {
+	wait := min(longestInside, max(settleFallback, 2*i.wait))
+	return inside{full: full, next: now.Add(jitter(wait)), wait: wait}
+}
+
 // holdFull holds back, of the objects that go because somebody deletes their revision, the
 // claims that are bound and the namespaces with things of others in them. Whoever deletes a
-// revision wants its objects gone; that more goes with them they need not know. It is true
-// when nothing is held back.
-func (r *removal) holdFull(ctx context.Context, ids []manifest.ID, kind func(manifest.ID) bool) (bool, error) {
-	var asking []manifest.ID
-	found, free := map[manifest.ID]string{}, true
-	for _, id := range ids {
-		if !kind(id) || !r.takesAlong(id) {
+// revision wants its objects gone; that more goes with them they need not know.
+func (p *pass) holdFull(ctx context.Context, objects []*object, kind func(manifest.ID) bool) ([]Failure, error) {
+	var asking []*object
+	var held []Failure
+	for _, o := range objects {
+		if !kind(o.step.ID) || !o.takesAlong() {
 			continue
 		}
-		full, err := r.goesWith(ctx, id)
+		full, err := p.goesWith(ctx, o)
 		switch {
 		case ctx.Err() != nil:
-			return false, fmt.Errorf("looking for what goes with %s: %w", id, ctx.Err())
+			return held, fmt.Errorf("looking for what goes with %s: %w", o.step.ID, ctx.Err())
 		case err != nil:
-			r.leave(id, ReasonUnreachable, false, fmt.Sprintf("could not find out what would be deleted with it: %s", Explain(r.inventory.Ref(id), err)))
-			r.found.failures[len(r.found.failures)-1].Refused = isRefusal(err)
-			r.again(r.engine.Jitter(settleFallback))
-			free = false
-		case full != "":
-			asking, found[id] = append(asking, id), full
+			held = append(held, o.unread("could not find out what would be deleted with it: %s", err))
+			p.again(p.engine.Jitter(settleFallback))
+		case full:
+			asking = append(asking, o)
 		}
 	}
 	if len(asking) == 0 {
-		return free, nil
+		return held, nil
 	}
-	token := DeletionToken(asking, r.mark)
-	if r.Budget.Acknowledged[token] {
-		return free, r.acknowledged(ctx, asking, token)
+	token := tokenOf(asking)
+	if p.Budget.Acknowledged[token] {
+		p.acknowledge(asking[0], text.Count(len(asking), "object"), token)
+		p.doom(asking)
+		for _, o := range asking {
+			delete(p.memory.inside, o.step.ID)
+		}
+		return held, p.save(ctx)
 	}
-	for _, id := range asking {
-		r.leave(id, ReasonNotEmpty, true, fmt.Sprintf("%s: acknowledge it as %s", found[id], token))
-		r.found.failures[len(r.found.failures)-1].Acknowledge = token
-		r.again(r.memory.inside[id].next.Sub(r.engine.Clock.Now()))
+	for _, o := range asking {
+		known := p.memory.inside[o.step.ID]
+		held = append(held, o.question(ReasonNotEmpty, known.full, token))
+		p.again(known.next.Sub(p.engine.Clock.Now()))
 	}
-	return false, nil
+	return held, nil
 }
 
 // takesAlong is true for an object that somebody deletes with its revision, and that nobody
 // has answered for yet.
-func (r *removal) takesAlong(id manifest.ID) bool {
-	entry := r.inventory.Entries[id]
-	return r.Budget != nil && r.Budget.Explicit[entry.Revision] && !entry.Doomed && !entry.Intent() &&
-		!r.Orphan[entry.Revision] && !r.leaves(entry) && r.memory.deleted[id].UID == ""
+func (o *object) takesAlong() bool {
+	return o.Budget != nil && o.Budget.Explicit[o.revision] && !o.memo.Doomed && !o.memo.Intent() &&
+		!o.Orphan[o.revision] && !o.leaves() && o.deleted.UID == ""
 }
 
-// acknowledged notes that objects may go, before any of them does.
-func (r *removal) acknowledged(ctx context.Context, ids []manifest.ID, token string) error {
-	r.events = append(r.events, Event{
-		Revision: r.inventory.Entries[ids[0]].Revision, Warning: true, Reason: "Acknowledged",
-		Message: fmt.Sprintf("the deletion of %s was acknowledged as %s", text.Count(len(ids), "object"), token),
-	})
-	for _, id := range ids {
-		entry := r.inventory.Entries[id]
-		entry.Doomed = true
-		r.inventory.Entries[id] = entry
-		delete(r.memory.inside, id)
-	}
-	return r.save(ctx)
+// unread reports an object of which the server did not say what it was asked.
+func (o *object) unread(format string, err error, args ...any) Failure {
+	failure := o.leave(ReasonUnreachable, false, fmt.Sprintf(format, append([]any{Explain(o.step.Ref, err)}, args...)...))
+	failure.Refused = isRefusal(err)
+	return failure
 }
 
-// goesWith says what goes with an object, as it was found lately: the longer the answer is the
-// same, the more rarely it is asked for. Nothing is remembered of an object with which
-// nothing goes, because it is deleted now.
-func (r *removal) goesWith(ctx context.Context, id manifest.ID) (string, error) {
-	now := r.engine.Clock.Now()
-	known := r.memory.inside[id]
+// goesWith tells whether something goes with an object, as it was found lately. Nothing is remembered of
+// an object with which nothing goes, because it is deleted now.
+func (p *pass) goesWith(ctx context.Context, o *object) (bool, error) {
+	now, known := p.engine.Clock.Now(), p.memory.inside[o.step.ID]
 	if known.full != "" && now.Before(known.next) {
-		return known.full, nil
+		return true, nil
 	}
-	full, err := r.lookInto(ctx, id)
+	full, err := o.lookInto(ctx, p.inventory)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	if full == "" {
-		delete(r.memory.inside, id)
-		return "", nil
+		delete(p.memory.inside, o.step.ID)
+		return false, nil
 	}
-	known.wait = min(longestInside, max(settleFallback, 2*known.wait))
-	known.full, known.next = full, now.Add(r.engine.Jitter(known.wait))
-	r.memory.inside[id] = known
-	return full, nil
+	p.memory.inside[o.step.ID] = known.again(full, now, p.engine.Jitter)
+	return true, nil
 }
 
-// lookInto reads an object, and what is in it where it is a namespace.
-func (r *removal) lookInto(ctx context.Context, id manifest.ID) (string, error) {
-	live, err := r.engine.Reader.Read(ctx, r.inventory.Ref(id))
+// lookInto reads the object, and what is in it where it is a namespace.
+func (o *object) lookInto(ctx context.Context, inventory Inventory) (string, error) {
+	live, err := o.engine.Reader.Read(ctx, o.step.Ref)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	seen := r.engine.Names.Observe(live)
-	if ours, _ := r.who.MayRemove(r.inventory.Entries[id], seen); !ours || seen.Keep || seen.Deleting {
+	if seen := o.engine.Names.Observe(live); !o.isDeletable(seen) || seen.Deleting {
 		return "", nil // it will not be deleted, or is so already
 	}
-	if isClaim(id) {
+	if isClaim(o.step.ID) {
 		if volume, _, _ := unstructured.NestedString(live.Object, "spec", "volumeName"); volume != "" {
 			return fmt.Sprintf("is bound to volume %s, whose data is deleted with it unless its reclaim policy is Retain", volume), nil
 		}
 		return "", nil
 	}
-	return r.lookIntoNamespace(ctx, id.Name)
+	return o.lookIntoNamespace(ctx, inventory)
 }
 
-// lookIntoNamespace says what others have in a namespace, empty for nothing.
-func (r *removal) lookIntoNamespace(ctx context.Context, namespace string) (string, error) {
-	if r.engine.Insider == nil {
+// isDeletable is true for a live object that is the chain's, and that nobody wants to keep.
+func (o *object) isDeletable(seen observe.Observation) bool {
+	ours, _ := o.who.MayRemove(*o.memo, seen)
+	return ours && !seen.Keep
+}
+
+// lookIntoNamespace says what others have in the namespace, empty for nothing.
+func (o *object) lookIntoNamespace(ctx context.Context, inventory Inventory) (string, error) {
+	if o.engine.Insider == nil {
 		return "", nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, insideTimeout)
 	defer cancel()
-	label := r.engine.Names.ChainLabel
-	all, err := r.engine.Insider.InNamespace(bounded, namespace, fmt.Sprintf("%s,%s!=%s", label, label, r.who.Chain))
+	label := o.engine.Names.ChainLabel
+	all, err := o.engine.Insider.InNamespace(bounded, o.step.Name, fmt.Sprintf("%s,%s!=%s", label, label, o.who.Chain))
 	if apierrors.IsForbidden(err) {
 		return "could not be inspected, and everything in it is deleted with it: " + text.Clip(forbidden(err), maxDeniedBytes), nil
 	}
 	if err != nil {
 		return "", err
 	}
-	if others := r.ofOthers(all); len(others) > 0 {
+	if others := ofOthers(inventory, all); len(others) > 0 {
 		return "has objects of others, which are deleted with it: " + enumerate(others), nil
 	}
 	return "", nil
@@ -178,14 +179,14 @@ func (r *removal) lookIntoNamespace(ctx context.Context, namespace string) (stri
 
 // ofOthers are the objects that are in no inventory of this chain, and that nobody generates:
 // what has an owner is made anew with the owner, and goes with it.
-func (r *removal) ofOthers(all []metav1.PartialObjectMetadata) []manifest.ID {
+func ofOthers(inventory Inventory, all []metav1.PartialObjectMetadata) []manifest.ID {
 	var others []manifest.ID
 	for i := range all {
 		object := &all[i]
 		kind := object.GroupVersionKind()
 		id := manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: object.Namespace, Name: object.Name}
 		_, copied := object.Labels[copiedByOLM]
-		if r.inventory.Entry(id) == nil && len(object.OwnerReferences) == 0 && object.DeletionTimestamp == nil && !copied {
+		if inventory.Entry(id) == nil && len(object.OwnerReferences) == 0 && object.DeletionTimestamp == nil && !copied {
 			others = append(others, id)
 		}
 	}

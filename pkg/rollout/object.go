@@ -27,7 +27,7 @@ type setting struct {
 // change the cluster and nothing else, so objects are worked on side by side.
 type object struct {
 	*setting
-	// place is that of a wanted object; one that has to go has none.
+	// place is that of a wanted object; the layer of one that has to go is -1.
 	place
 	step stage.Step
 	// revision that wants the object, or whose content it has.
@@ -76,10 +76,10 @@ type objectResult struct {
 	version string
 	// watching is true when the watch, which tries again by itself, will tell.
 	watching bool
-	// existing is the version of a create-only object that is there, and
-	// disowned is true when it was ours and is not any more.
+	// existing is the version of a create-only object that is there.
 	existing string
-	disowned bool
+	// dropped is true when the inventory has to forget the object: it is gone, or not ours any more.
+	dropped bool
 	// protected is true when the object's namespace keeps it from us.
 	protected bool
 	// looked is true when a changed object was read, and perhaps repaired.

@@ -19,14 +19,11 @@ type pass struct {
 	*setting
 	memory *memory
 
-	// inventory is what we know, saved what is stored.
-	inventory, saved Inventory
+	ledger
 	// places says which layer and stage an object belongs to.
 	places map[manifest.ID]place
 	// outcomes of the objects that were looked at, by the layer they belong to.
 	outcomes map[manifest.ID]outcome
-	// refused are the failures of a phase that could not be started.
-	refused refusals
 	// claimed is what the rival said.
 	claimed claim
 
@@ -38,35 +35,40 @@ type pass struct {
 // place is a stage of a layer, by index.
 type place struct{ layer, stage int }
 
+// passed is what a pass found, next to the outcomes of the objects that layers want.
+type passed struct {
+	// refused are the failures of a phase that could not be started.
+	refused refusals
+	leaving
+}
+
 // run does the steps of a pass; the package comment says what each is for.
-func (p *pass) run(ctx context.Context) (leaving, error) {
+func (p *pass) run(ctx context.Context) (found passed, err error) {
 	// 1. Watch what the layers and the inventory name.
 	p.watch()
 	// 2. Give every object to the newest layer that has reached its stage.
 	p.assign()
 	// 3. Keep what was reached as it should be, in every layer.
 	if err := p.hold(ctx); err != nil {
-		return leaving{}, err
+		return found, err
 	}
 	// 4. Lead the newest layer on, stage by stage, as far as its gates let it.
-	var err error
-	if p.refused, err = p.advance(ctx); err != nil {
-		return leaving{}, err
+	if found.refused, err = p.advance(ctx); err != nil {
+		return found, err
 	}
 	// 5. Remove what belongs to no layer.
-	left, err := p.prune(ctx)
-	if err != nil {
-		return left, err
+	if found.leaving, err = p.prune(ctx); err != nil {
+		return found, err
 	}
 	// 6. Record what is known better than before.
 	if err := p.save(ctx); err != nil {
-		return left, err
+		return found, err
 	}
 	// 7. Watch objects by name that turned out to be hidden from watches by label,
 	// and forget what was tried for manifests that nobody wants any more.
 	p.watch()
 	p.tidy()
-	return left, nil
+	return found, nil
 }
 
 // assign applies the first half of the one rule.
@@ -128,7 +130,7 @@ func (p *pass) object(at place, step stage.Step) *object {
 func (p *pass) leaver(id manifest.ID) *object {
 	memo := p.inventory.Entry(id)
 	ref := memo.ref(id)
-	return &object{setting: p.setting, step: stage.Step{Ref: ref}, revision: memo.Revision, memo: memo, seen: p.observed(id), remembered: p.memory.of(ref)}
+	return &object{setting: p.setting, place: place{layer: -1}, step: stage.Step{Ref: ref}, revision: memo.Revision, memo: memo, seen: p.observed(id), remembered: p.memory.of(ref)}
 }
 
 // carryOut does something with objects, some at a time. The error is the
@@ -150,19 +152,6 @@ func (p *pass) carryOut(ctx context.Context, objects []*object, do func(*object,
 		return nil, fmt.Errorf("rolling out %s: %w", p.Owner, err)
 	}
 	return results, nil
-}
-
-// save stores the inventory when it differs from what is stored.
-func (p *pass) save(ctx context.Context) error {
-	if p.inventory.equal(p.saved) {
-		return nil
-	}
-	snapshot := p.inventory.clone()
-	if err := p.Save(ctx, snapshot); err != nil {
-		return fmt.Errorf("saving the inventory of %s: %w", p.Owner, err)
-	}
-	p.saved = snapshot
-	return nil
 }
 
 // tidy keeps the memory of attempts from growing with the revisions of a chain.

@@ -23,122 +23,132 @@ type leaving struct {
 // An error means that the context ended, or that the inventory could not be saved; what
 // was found until then is told all the same.
 func (p *pass) prune(ctx context.Context) (leaving, error) {
-	r := &removal{pass: p, guarded: map[manifest.ID]bool{}}
-	err := r.run(ctx)
-	return r.found, err
+	// 1. What has to go.
+	objects := p.unclaimed()
+	if len(objects) == 0 {
+		return leaving{}, nil
+	}
+	if reason, why := p.suspended(); why != "" {
+		return leaving{failures: leaveAll(objects, reason, "would be deleted; "+why)}, nil
+	}
+	var left leaving
+	allowed := objects
+	if p.isClaimed(ctx) {
+		allowed, left.failures = p.keepClaimed(objects)
+	}
+	// 2. What of it may go.
+	affordable, asked, err := p.afford(ctx, allowed)
+	left.failures, left.acknowledge = append(left.failures, asked.failures...), asked.acknowledge
+	if err != nil || len(affordable) == 0 {
+		return left, err
+	}
+	// 3. The removal, turn by turn.
+	kept, err := p.removeInTurns(ctx, affordable, allowed)
+	left.failures = append(left.failures, kept...)
+	return left, err
 }
 
-// removal is the state of one prune.
-type removal struct {
-	*pass
-	found leaving
-	// guarded are the CustomResourceDefinitions that were looked at for instances.
-	guarded map[manifest.ID]bool
-}
-
-// run reads in three parts: what has to go, what of it may go, and the removal itself, turn
-// by turn.
-func (r *removal) run(ctx context.Context) error {
-	leaving := r.unclaimed()
-	if len(leaving) == 0 {
-		return nil
+// suspended says why nothing is deleted now, empty when something may be.
+func (p *pass) suspended() (reason, why string) {
+	if p.Freeze != nil {
+		return ReasonFrozen, p.Freeze.String()
 	}
-	if r.Freeze != nil {
-		for _, id := range leaving {
-			r.leave(id, ReasonFrozen, false, "would be deleted; "+r.Freeze.String())
-		}
-		return nil
-	}
-	for _, layer := range r.Layers {
+	for _, layer := range p.Layers {
 		if layer.Paused {
-			for _, id := range leaving {
-				r.leave(id, ReasonPaused, false, fmt.Sprintf("would be deleted; revision %d is paused", layer.Revision))
-			}
-			return nil
+			return ReasonPaused, fmt.Sprintf("revision %d is paused", layer.Revision)
 		}
 	}
-	if r.isClaimed(ctx) {
-		leaving = r.keepClaimed(leaving)
-	}
-	all, err := r.afford(ctx, leaving)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	turns := r.turns(all, leaving)
-	if len(r.memory.deleted) == 0 {
+	return "", ""
+}
+
+// removeInTurns removes objects, and returns those that are still there. No turn begins before the one
+// before it is gone, and none while a definition has instances, or an object takes others along.
+func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) ([]Failure, error) {
+	guarded := map[manifest.ID]bool{}
+	turns := turnsOf(objects, unclaimed)
+	if len(p.memory.deleted) == 0 {
 		// Before anything goes, all of it is looked at: the controllers of the
 		// instances should not go while there are some.
-		free, err := r.guard(ctx, all, all)
+		held, err := p.guard(ctx, objects, objects, guarded)
 		if err != nil {
-			return err
+			return held, err
 		}
-		if empty, err := r.holdFull(ctx, all, isClaim); err != nil || !free || !empty {
-			return err
+		full, err := p.holdFull(ctx, objects, isClaim)
+		if held = append(held, full...); err != nil || len(held) > 0 {
+			return held, err
 		}
 	}
 	for i, turn := range turns {
-		next := turn.ids
+		next := turn.objects
 		if i > 0 && turns[i-1].early && !turn.early {
 			// The controller of the custom resources is still there: nothing of it is removed while
 			// there are new ones.
-			clear(r.guarded)
-			next = all
+			clear(guarded)
+			next = objects
 		}
 		// A user may have made an instance during the earlier turns.
-		if free, err := r.guard(ctx, next, all); err != nil || !free {
-			return err
+		if held, err := p.guard(ctx, next, objects, guarded); err != nil || len(held) > 0 {
+			return held, err
 		}
 		// A namespace has generated objects as long as their controller runs.
-		if empty, err := r.holdFull(ctx, turn.ids, func(id manifest.ID) bool { return isClaim(id) || isNamespace(id) }); err != nil || !empty {
-			return err
+		if full, err := p.holdFull(ctx, turn.objects, func(id manifest.ID) bool { return isClaim(id) || isNamespace(id) }); err != nil || len(full) > 0 {
+			return full, err
 		}
-		gone, err := r.remove(ctx, turn.ids)
-		if err != nil {
-			return err
-		}
-		if !gone {
-			r.postpone(turns[i+1:], turn.early)
-			break
+		left, err := p.remove(ctx, turn.objects)
+		if err != nil || len(left) > 0 {
+			return append(left, postponed(turns[i+1:], turn.early)...), err
 		}
 	}
-	return r.save(ctx)
+	return nil, nil
 }
 
-// postpone reports the objects of later turns.
-func (r *removal) postpone(turns []turn, early bool) {
+// postponed are the objects of later turns.
+func postponed(turns []turn, early bool) []Failure {
 	why := "waits for the objects that were rolled out after it to be gone"
 	if early {
 		why = "waits for the custom resources to be gone, whose controller may need it"
 	}
+	var waiting []Failure
 	for _, turn := range turns {
-		for _, id := range turn.ids {
-			r.leave(id, ReasonWaiting, false, why)
-		}
+		waiting = append(waiting, leaveAll(turn.objects, ReasonWaiting, why)...)
 	}
+	return waiting
+}
+
+// leaveAll reports objects that have to go and cannot yet.
+func leaveAll(objects []*object, reason, message string) []Failure {
+	failures := make([]Failure, len(objects))
+	for i, o := range objects {
+		failures[i] = o.leave(reason, false, message)
+	}
+	return failures
 }
 
 // unclaimed lists the objects that are in no layer, the highest rank first. An
 // object that a layer lists in a stage it has not reached is not among them. Nearly always
 // every object has a place, and then no layer has to be looked through.
-func (p *pass) unclaimed() []manifest.ID {
+func (p *pass) unclaimed() []*object {
 	for id := range p.inventory.Entries {
 		if _, placed := p.places[id]; !placed {
-			return p.inventory.Unlisted(p.Layers)
+			var objects []*object
+			for _, id := range p.inventory.Unlisted(p.Layers) {
+				objects = append(objects, p.leaver(id))
+			}
+			return objects
 		}
 	}
 	return nil
 }
 
-// keepClaimed leaves out what would be deleted and a rival has. What is only released is
+// keepClaimed keeps what would be deleted and a rival has. What is only released is
 // given up to them all the same.
-func (r *removal) keepClaimed(leaving []manifest.ID) []manifest.ID {
-	var released []manifest.ID
-	for _, id := range leaving {
-		if r.Orphan[r.inventory.Entries[id].Revision] {
-			released = append(released, id)
+func (p *pass) keepClaimed(objects []*object) (released []*object, kept []Failure) {
+	for _, o := range objects {
+		if o.Orphan[o.revision] {
+			released = append(released, o)
 			continue
 		}
-		r.leave(id, r.claimed.reason, r.claimed.reason == ReasonContested, "would be deleted; "+r.claimed.why)
+		kept = append(kept, o.leave(p.claimed.reason, p.claimed.reason == ReasonContested, "would be deleted; "+p.claimed.why))
 	}
-	return released
+	return released, kept
 }

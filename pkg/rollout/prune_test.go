@@ -21,6 +21,11 @@ func inventory(ranks map[string]int) Inventory {
 	return i
 }
 
+// passOver is a pass over a chain with this inventory and no layers.
+func passOver(s *saga, ranks map[string]int) *pass {
+	return s.engine.begin(Work{Owner: "argocd", Inventory: inventory(ranks)})
+}
+
 func TestUnclaimed(t *testing.T) {
 	s := newSaga()
 	cases := map[string]struct {
@@ -55,13 +60,13 @@ func TestUnclaimed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{setting: &setting{}, inventory: inventory(tc.inventory)}
+			p := passOver(s, tc.inventory)
 			for _, r := range tc.layers {
 				p.Layers = append(p.Layers, r.layer())
 			}
 			var got []string
-			for _, id := range p.unclaimed() {
-				got = append(got, id.String())
+			for _, o := range p.unclaimed() {
+				got = append(got, o.step.ID.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -13,13 +13,21 @@ import (
 // waits.
 func (p *pass) hold(ctx context.Context) error {
 	for at := range p.reached() {
-		found, err := p.holdStage(ctx, at)
-		p.note(found)
+		result, err := p.holdStage(ctx, at)
+		p.note(result)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stageResult is what became of a stage.
+type stageResult struct {
+	// objects that the pass worked on, of those that belong to the stage.
+	objects []found
+	// refused are the objects that keep the stage from being begun.
+	refused refusals
 }
 
 // found is what became of one object.
@@ -29,17 +37,17 @@ type found struct {
 }
 
 // note keeps what became of objects, for the stages that wait for them and for the report.
-func (p *pass) note(objects []found) {
-	for _, object := range objects {
+func (p *pass) note(result stageResult) {
+	for _, object := range result.objects {
 		p.outcomes[object.ID] = object.outcome
 	}
 }
 
 // holdStage makes the objects of a stage that belong to its layer as they should
 // be, in any order, several at a time, and returns what became of each.
-func (p *pass) holdStage(ctx context.Context, at place) ([]found, error) {
+func (p *pass) holdStage(ctx context.Context, at place) (result stageResult, err error) {
 	steps := p.stage(at).Steps
-	objects := make([]found, 0, len(steps))
+	result.objects = make([]found, 0, len(steps))
 	var wanted []*object
 	for _, step := range steps {
 		switch {
@@ -49,32 +57,33 @@ func (p *pass) holdStage(ctx context.Context, at place) ([]found, error) {
 			if observe.IsJob(step.ID) {
 				p.noteFinished(ctx, step, p.observed(step.ID))
 			}
-			objects = append(objects, found{step.ID, outcome{applied: true}})
+			result.objects = append(result.objects, found{step.ID, outcome{applied: true}})
 		default:
 			wanted = append(wanted, p.object(at, step))
 		}
 	}
 	if p.Layers[at.layer].Paused || p.Freeze != nil || p.Rival != nil && writes(wanted) && p.isClaimed(ctx) {
-		return append(objects, p.pause(wanted)...), nil
+		result.objects = append(result.objects, p.pause(wanted)...)
+		return result, nil
 	}
 	if p.intend(wanted) {
 		// Before the cluster changes, what a crash must not make us forget is
 		// stored: that the stage was reached, and which objects may exist soon.
 		if err := p.save(ctx); err != nil {
-			return objects, err
+			return result, err
 		}
 	}
 	results, err := p.carryOut(ctx, wanted, (*object).execute)
 	if err != nil {
-		return objects, err
+		return result, err
 	}
 	for i, o := range wanted {
 		p.conclude(ctx, o, &results[i])
-		objects = append(objects, found{o.step.ID, results[i].outcome})
+		result.objects = append(result.objects, found{o.step.ID, results[i].outcome})
 	}
 	// What was found is stored with what the next stage is about to do, or behind
 	// the last one: that is the loss of a crash between a write and its record.
-	return objects, nil
+	return result, nil
 }
 
 // rests looks at an object of which nothing has to be done or written down, which
@@ -104,7 +113,7 @@ func (p *pass) intend(objects []*object) bool {
 			adopts := action == Adopt && !o.seen.Installed
 			if !o.step.Policy.CreateOnly && (o.memo == nil || adopts && o.memo.Intent()) {
 				o.memo = &Entry{Version: o.step.Version, Revision: o.revision, Rank: o.stage, Adopted: adopts}
-				p.inventory.Entries[o.step.ID] = *o.memo
+				p.record(o.step.ID, *o.memo)
 			}
 			writes = true
 		case Shared:

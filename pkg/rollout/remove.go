@@ -5,51 +5,30 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// remove deletes objects of one rank and tells whether all of them are gone.
-func (r *removal) remove(ctx context.Context, ids []manifest.ID) (bool, error) {
-	objects := make([]*object, len(ids))
-	for i, id := range ids {
-		objects[i] = r.leaver(id)
+// remove deletes objects of one rank and returns those that are not gone.
+func (p *pass) remove(ctx context.Context, objects []*object) ([]Failure, error) {
+	for i, o := range objects {
+		objects[i] = p.leaver(o.step.ID) // as it is now
 	}
-	results, err := r.carryOut(ctx, objects, (*object).removeOne)
+	results, err := p.carryOut(ctx, objects, (*object).removeOne)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	gone := true
-	for i, id := range ids {
-		result := results[i]
-		if result.err != nil {
-			result.failure = Classify(r.inventory.Ref(id), result.err)
+	var left []Failure
+	for i, o := range objects {
+		p.conclude(ctx, o, &results[i])
+		if failure := results[i].failure; failure != nil {
+			if failure.Reason == ReasonTerminating {
+				p.detains(ctx, o, failure)
+			}
+			left = append(left, *failure)
 		}
-		if targetclient.IsOvertaken(result.err) {
-			r.again(r.memory.lag(id, r.engine.Clock.Now(), r.engine.Jitter))
-		}
-		r.events = append(r.events, result.events...)
-		if result.failure == nil {
-			delete(r.inventory.Entries, id)
-			r.memory.done(objects[i].step.Ref)
-			continue
-		}
-		gone = false
-		if result.failure.Reason == ReasonTerminating {
-			r.detains(ctx, result.failure)
-		}
-		if result.deleted != nil {
-			r.memory.deleted[id] = deletion{*result.deleted, r.engine.Clock.Now().Add(lastRetry)}
-		}
-		if result.version != "" {
-			r.memory.versions[id] = result.version
-		}
-		r.found.failures = append(r.found.failures, *result.failure)
-		r.again(result.wait)
-		r.schedule(objects[i], result)
 	}
-	return gone, nil
+	return left, nil
 }
 
 // removeOne deletes or releases one object, and judges once more from a live read
@@ -62,7 +41,7 @@ func (o *object) removeOne(ctx context.Context) objectResult {
 	}
 	switch sent := o.deleted.UID != ""; {
 	case sent && seen.Presence == observe.Absent && !older(seen.ResourceVersion, o.memo.ResourceVersion):
-		return objectResult{} // we deleted it, and its watch says it is gone
+		return objectResult{dropped: true} // we deleted it, and its watch says it is gone
 	case sent && seen.Presence == observe.Present && o.deleted.Precondition == preconditionOf(seen) && o.engine.Clock.Now().Before(o.deleted.until):
 		// The watch has not come to the deletion yet.
 		return o.refuse(seen, ReasonTerminating, false, "is being deleted")
@@ -74,6 +53,7 @@ func (o *object) removeOne(ctx context.Context) objectResult {
 	// A failure is kept until what was seen changes or its time has come, whatever was
 	// read since.
 	result.seen = seen
+	result.dropped = result.err == nil && result.failure == nil
 	return result
 }
 
@@ -108,7 +88,7 @@ func (o *object) takePresent(ctx context.Context, seen Seen) objectResult {
 	switch {
 	case o.Orphan[o.revision] || seen.Keep:
 		return o.release(ctx, seen)
-	case o.leaves(*o.memo):
+	case o.leaves():
 		result := o.release(ctx, seen)
 		if result.err == nil {
 			result.events = append(result.events, o.event("Left", "left %s as it is: it existed before the extension", o.step.ID))
@@ -160,9 +140,7 @@ func (o *object) vanished(ctx context.Context, err error) objectResult {
 }
 
 // leaves is true for an object that existed before the chain and is left for that.
-func (s *setting) leaves(entry Entry) bool {
-	return entry.Adopted && !s.DeleteAdopted[entry.Revision]
-}
+func (o *object) leaves() bool { return o.memo.Adopted && !o.DeleteAdopted[o.revision] }
 
 // left tells that an object is not ours to remove, and lets the inventory forget
 // it. An intent that was never carried out is nothing to tell of.
@@ -194,7 +172,7 @@ func (o *object) release(ctx context.Context, seen Seen) objectResult {
 	return objectResult{err: err}
 }
 
-// leave reports an object that has to go and cannot yet.
-func (r *removal) leave(id manifest.ID, reason string, needsPerson bool, message string) {
-	r.found.failures = append(r.found.failures, Failure{Ref: r.inventory.Ref(id), Reason: reason, Message: message, NeedsPerson: needsPerson})
+// leave reports the object, which has to go and cannot yet.
+func (o *object) leave(reason string, needsPerson bool, message string) Failure {
+	return Failure{Ref: o.step.Ref, Reason: reason, Message: message, NeedsPerson: needsPerson}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // report tells what the pass found.
-func (p *pass) report(ctx context.Context, left leaving) Report {
-	report := Report{Inventory: p.saved, Leaving: left.failures, Acknowledge: left.acknowledge, Events: p.events}
+func (p *pass) report(ctx context.Context, found passed) Report {
+	report := Report{Inventory: p.saved, Leaving: found.failures, Acknowledge: found.acknowledge, Events: p.events}
 	for li := range p.Layers {
-		report.Layers = append(report.Layers, p.reportLayer(ctx, li))
+		report.Layers = append(report.Layers, p.reportLayer(ctx, li, found.refused))
 	}
 	p.age(&report)
 	report.Idle = p.requeue == 0 && len(report.Leaving) == 0
@@ -77,7 +77,7 @@ func (r *Report) has(is func(*Failure) bool) bool {
 	return false
 }
 
-func (p *pass) reportLayer(ctx context.Context, li int) LayerReport {
+func (p *pass) reportLayer(ctx context.Context, li int, refused refusals) LayerReport {
 	layer := p.Layers[li]
 	report := LayerReport{Revision: layer.Revision, Complete: p.inventory.Reached[layer.Key] >= len(layer.Stages)}
 	level := p.runningLevel(li)
@@ -92,7 +92,7 @@ func (p *pass) reportLayer(ctx context.Context, li int) LayerReport {
 		}
 		at, phase := place{li, si}, &report.Phases[n]
 		failuresBefore := len(phase.Failures)
-		p.reportStage(ctx, at, phase)
+		p.reportStage(ctx, at, phase, refused)
 		level.add(stg, phase.Failures[failuresBefore:])
 		report.Complete = report.Complete && p.complete(ctx, at)
 	}
@@ -144,14 +144,14 @@ func (l *LevelReport) add(stg stage.Stage, failures []Failure) {
 }
 
 // reportStage adds what is known of a stage to its phase.
-func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport) {
+func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport, refusals refusals) {
 	stg := p.stage(at)
 	reached := p.isReached(at)
 	phase.Reached = phase.Reached || reached
 	gates := p.closedGates(ctx, at, stg, reached)
 	for _, step := range stg.Steps {
 		phase.Objects++
-		failure, refused := p.refused[step.ID]
+		failure, refused := refusals[step.ID]
 		switch have := p.places[step.ID]; {
 		case !reached:
 			phase.Pending++

@@ -8,33 +8,40 @@
 // archival, falling back to an older revision and deletion are this one rule.
 // The engine spends no request on the target cluster while nothing changes.
 //
+// The engine has three storeys. Each calls the one below it, and gets a value back:
+//
+//   - chain (pass): assigns every object to a stage, advances, prunes, and makes the Report.
+//   - stage: preflight asks the server about a phase, holdStage makes the objects of a stage as they
+//     should be, gates judge whether the next stage may begin. Both return a stageResult.
+//   - object: Decide, a pure function, says from the manifest, what is watched and the inventory what to
+//     do with one object: nothing, create, update, adopt, repair, or report. The methods of object do it
+//     and return an objectResult. An object has no way to the pass, so objects are worked on side by side.
+//
+// conclude applies an objectResult: to the ledger, which is the inventory during a pass and the one place
+// where it changes, and to the memory of the engine, which may be lost at any time.
+//
 // A pass over a chain (Engine.Reconcile) has these steps, in this order; each is a method
 // of pass, which run calls:
 //
 //  1. watch: the observer is told which objects the layers and the inventory name.
 //  2. assign: every object gets its place, the stage of the newest layer that has reached
 //     it.
-//  3. hold: every reached stage of every layer is made as it should be (holdStage), its
-//     objects side by side. For each of them Decide, a pure function, says from the
-//     manifest, what is watched and the inventory what to do: nothing (rests), create,
-//     update, adopt, repair, or report. What a crash must not make us forget is saved
-//     before the first write.
+//  3. hold: every reached stage of every layer is made as it should be (holdStage). What a crash must
+//     not make us forget is saved before the first write: a stage that is reached, and objects that may
+//     exist soon.
 //  4. advance: the newest layer that is not paused reaches its next stages, as long as all
 //     before them is applied and their gates are open. Before the first one, conform judges
 //     custom resources by the definitions that come with them. Before each, preflight asks the
 //     server by dry-run about the rest of the phase; then reach holds it as step 3 does.
 //  5. prune: of the inventory's objects without a place, those that the freeze, a pause,
 //     the deletion budget (afford) and the guard of definitions let go are deleted or
-//     released, custom resources before what serves them, and otherwise the highest rank first (turns).
+//     released, custom resources before what serves them, and otherwise the highest rank first (turnsOf).
 //  6. save: the inventory is stored, if it is another one.
 //  7. watch and tidy: what turned out to be hidden from watches by label is watched by
 //     name, and what is remembered of objects that nobody wants any more is forgotten.
 //
-// Steps return what they found: holdStage what became of each object, advance why the next
-// phase could not be started (refusals), prune what is left. What became of one object is a
-// objectResult; conclude takes from it what the inventory and the next pass have to know, one
-// after the other. The report is made of the pass at the end, whether it came to it or not;
-// what has not been ready for a while is explained then (explain).
+// The report is made at the end, whether the pass came to it or not; what has not been ready for a while
+// is explained then (explain).
 //
 // The package is a library: it knows neither Penstock's API nor its store. A
 // caller compiles manifests into stages (package stage), lends an inventory that

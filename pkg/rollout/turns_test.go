@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // TestTurns: custom resources are removed while what serves them is there.
@@ -79,22 +77,23 @@ func TestTurns(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{inventory: inventory(tc.inventory), setting: &setting{Work: Work{AllowCRDDeletion: map[string]bool{tc.allowed: true}}}}
+			p := passOver(newSaga(), tc.inventory)
+			p.AllowCRDDeletion = map[string]bool{tc.allowed: true}
 			if tc.change != nil {
 				tc.change(p)
 			}
 			unclaimed := p.unclaimed()
-			var leaving []manifest.ID
-			for _, id := range unclaimed {
-				if id.String() != tc.asked {
-					leaving = append(leaving, id)
+			var leaving []*object
+			for _, o := range unclaimed {
+				if o.step.ID.String() != tc.asked {
+					leaving = append(leaving, o)
 				}
 			}
 			var got []string
-			for _, turn := range (&removal{pass: p}).turns(leaving, unclaimed) {
+			for _, turn := range turnsOf(leaving, unclaimed) {
 				var names []string
-				for _, id := range turn.ids {
-					names = append(names, id.String())
+				for _, o := range turn.objects {
+					names = append(names, o.step.ID.String())
 				}
 				line := strings.Join(names, ", ")
 				if turn.early {
