@@ -11,7 +11,7 @@ import (
 
 // Identity is in whose name the next revision is made, and whether a person has to approve it.
 type Identity struct {
-	// As is nil for a proposal whose approver acts in their own name.
+	// As is nil for a proposal whose approver acts in their own name, and for nothing else.
 	As user.Info
 	// Author wrote the object that asks for the revision.
 	Author user.Info
@@ -60,6 +60,9 @@ func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool,
 	identity, stopped := front.Decide(ctx)
 	if stopped != nil {
 		return stopped
+	}
+	if identity.Approval == "" && identity.As == nil {
+		return failed("the policy of %s names neither an identity for the next revision nor a reason to propose it", chain.Name)
 	}
 	if identity.Approval != "" {
 		if stopped := writer.Propose(ctx, identity); stopped != nil {

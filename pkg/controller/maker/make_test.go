@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -16,6 +17,8 @@ type front struct {
 	steps    []string
 	approval string
 	same     bool
+	// nobody is true for a policy that names no identity.
+	nobody bool
 	// stops is the step that ends the pass.
 	stops string
 }
@@ -29,7 +32,11 @@ func (f *front) step(name string) *Outcome {
 }
 
 func (f *front) Decide(context.Context) (Identity, *Outcome) {
-	return Identity{Approval: f.approval}, f.step("Decide")
+	identity := Identity{Approval: f.approval}
+	if f.approval == "" && !f.nobody {
+		identity.As = &user.DefaultInfo{Name: "alice"}
+	}
+	return identity, f.step("Decide")
 }
 
 func (f *front) Render(context.Context, Identity) (string, bool, *Outcome) {
@@ -80,6 +87,7 @@ func TestMake(t *testing.T) {
 		"Archived":  {chainOf(revision("lamp-1", "now", archived)), front{}, false, "Decide, Render, Write content", Awaited},
 		"Proposal":  {chainOf(revision("lamp-1", "before", active)), front{approval: "by hand"}, false, "Decide, Propose, Render, Write content", Awaited},
 		"NoPolicy":  {chainOf(), front{stops: "Decide"}, false, "Decide", Failed},
+		"Nobody":    {chainOf(), front{nobody: true}, false, "Decide", Failed},
 		"NoMore":    {chainOf(), front{approval: "by hand", stops: "Propose"}, false, "Decide, Propose", Failed},
 		"Judged":    {chainOf(), front{stops: "Render"}, false, "Decide, Render", Failed},
 	} {
