@@ -147,7 +147,7 @@ func (c *Chain) Hold(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRe
 	if !found || hold == nil || hold.OwnerGeneration != 0 && generation > hold.OwnerGeneration {
 		return nil
 	}
-	return Stop(Held, held(olm.RevisionName(c.Name, hold.Revision), hold.OwnerGeneration), "")
+	return Stop(Held, held(c.Name, olm.RevisionName(c.Name, hold.Revision), hold.OwnerGeneration), "")
 }
 
 // holdBy is the hold of a rollback, nil when there is none. The record of the rollback is
@@ -161,8 +161,8 @@ func holdBy(head chain.Head, rollback *olmv1alpha1.ClusterExtensionRevision) *ch
 }
 
 // held says how long a rollback holds, and what helps.
-func held(name string, generation int64) string {
-	release := fmt.Sprintf("kubectl annotate cer %s %s=%s", name, olmv1alpha1.ReleaseHoldAnnotation, name)
+func held(chain, name string, generation int64) string {
+	release := fmt.Sprintf("kubectl penstock resume %s, or kubectl annotate cer %s %s=%[2]s", chain, name, olmv1alpha1.ReleaseHoldAnnotation)
 	if generation == 0 {
 		return fmt.Sprintf("%s is a rollback: no revision is made until the hold is released: %s", name, release)
 	}

@@ -30,7 +30,8 @@ func TestHoldBy(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}
-	if said := held("lamp-5", 0); strings.Contains(said, "generation") || !strings.Contains(said, "kubectl annotate cer lamp-5") {
+	if said := held("lamp", "lamp-5", 0); strings.Contains(said, "generation") ||
+		!strings.HasSuffix(said, ": kubectl penstock resume lamp, or kubectl annotate cer lamp-5 "+olmv1alpha1.ReleaseHoldAnnotation+"=lamp-5") {
 		t.Errorf("a hold that ends by release alone says %q", said)
 	}
 }
