@@ -85,7 +85,7 @@ func (c *Catalogs) AddFlags(flags *pflag.FlagSet) {
 		"Address at which the content of ClusterCatalogs is served over HTTPS, without authentication. Port 0 takes any free port. Empty: it is not served; packages are listed all the same.")
 	flags.StringVar(&c.Dir, "catalog-dir", c.Dir,
 		"Directory for ClusterCatalogs, created when absent. Several processes may share it: they share downloads then. Without it, a folder in --data-dir; with an external etcd, ClusterCatalogs are left alone.")
-	flags.BoolVar(&c.TakeOver, "take-over-catalogs", c.TakeOver,
+	flags.BoolVar(&c.TakeOver, "adopt-catalogs", c.TakeOver,
 		"Write ClusterCatalogs although OLM's catalogd has a lease (catalogd-operator-lock) in this cluster, once catalogd no longer holds it. Without this flag Penstock reads what catalogd serves and writes nothing.")
 	flags.StringSliceVar(&c.CatalogdNamespaces, "catalogd-namespaces", c.CatalogdNamespaces,
 		"Namespaces where OLM's catalogd may be installed. While its lease is in one of them, Penstock does not write ClusterCatalogs. A lease of the same name elsewhere does not count.")

@@ -14,7 +14,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"Kubeconfig file for the host cluster. Without it $KUBECONFIG, then, in a pod, the cluster of the pod.")
 	fs.StringVar(&o.TargetKubeconfig, "target-kubeconfig", o.TargetKubeconfig,
 		"Kubeconfig file for the cluster that all revisions are rolled out into, when it is not the host. It must be complete in itself: no programs, no other files. It is read again when it changes.")
-	fs.StringVar(&o.AcceptTarget, "accept-target", o.AcceptTarget,
+	fs.StringVar(&o.ConfirmTargetChange, "confirm-target-change", o.ConfirmTargetChange,
 		"Give up the objects that were rolled out into another cluster than the present one. Use the value at the end of the error message; it is valid for that cluster only.")
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory of the store, created when absent. One process at a time may use it.")

@@ -63,10 +63,10 @@ type Options struct {
 	// TargetKubeconfig is a file for the cluster that revisions are rolled out
 	// into; empty is the host.
 	TargetKubeconfig string
-	// AcceptTarget is the decision to give up what was rolled out into another
+	// ConfirmTargetChange is the decision to give up what was rolled out into another
 	// cluster: the uid of kube-system in the one to go to, or "host". Other values
 	// decide nothing.
-	AcceptTarget string
+	ConfirmTargetChange string
 	// DataDir is the directory of the embedded etcd. Empty when Etcd names
 	// servers.
 	DataDir string

@@ -92,12 +92,12 @@ func (s *Server) findTarget(ctx context.Context) error {
 	}
 	if o.TargetKubeconfig != "" {
 		s.target, err = targetcluster.New(targetcluster.Options{
-			File: o.TargetKubeconfig, Accept: o.AcceptTarget, Visitor: s.visitor(),
+			File: o.TargetKubeconfig, Accept: o.ConfirmTargetChange, Visitor: s.visitor(),
 			Inventories: s.records.Inventories, UserAgent: s.host.UserAgent,
 		})
 		return err
 	}
-	if err := targetcluster.CheckHost(ctx, s.records.Inventories, o.AcceptTarget); err != nil {
+	if err := targetcluster.CheckHost(ctx, s.records.Inventories, o.ConfirmTargetChange); err != nil {
 		s.decision = storeguard.Decision{Degraded: storeguard.DegradedMessage(err.Error(), "start it again with one of these")}
 	}
 	return nil

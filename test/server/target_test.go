@@ -222,7 +222,7 @@ func targetAnother(t *testing.T, w *hostAndTarget) {
 	}
 	w.lead(t, w.User("third", "system:masters"), address(t, w.Cluster))
 	becomes(t, "the condition", func() string { return w.condition("there-1", "Available") },
-		"Unknown ", "what was rolled out is in cluster", "--accept-target=")
+		"Unknown ", "what was rolled out is in cluster", "--confirm-target-change=")
 	if got := numberOf(w.Cluster, "first")() + numberOf(w.Cluster, "second")(); got != "theirs" {
 		t.Errorf("the other cluster has %q", got)
 	}
@@ -253,7 +253,7 @@ func targetClaimed(t *testing.T, w *hostAndTarget) {
 func targetWithoutFlag(t *testing.T, w *hostAndTarget) {
 	w.server.Stop(t)
 	w.server = w.program.Serve(t, w, w.dir)
-	becomes(t, "the answer", func() string { return w.Kubectl("get", "cer").Stderr }, "give --target-kubeconfig", "--accept-target=host")
+	becomes(t, "the answer", func() string { return w.Kubectl("get", "cer").Stderr }, "give --target-kubeconfig", "--confirm-target-change=host")
 	if got := numberOf(w.Cluster, "first")() + numberOf(w.Cluster, "second")(); got != "theirs" {
 		t.Errorf("the host has %q", got)
 	}

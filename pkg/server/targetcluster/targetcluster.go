@@ -38,7 +38,7 @@ const (
 type Cluster struct {
 	// file has the kubeconfig.
 	file string
-	// accepted names a cluster that a person decided for, see --accept-target.
+	// accepted names a cluster that a person decided for, see --confirm-target-change.
 	accepted  string
 	visitor   target.Visitor
 	userAgent func(part string) string
@@ -53,7 +53,7 @@ type Cluster struct {
 type Options struct {
 	// File has the kubeconfig.
 	File string
-	// Accept names a cluster that a person decided for, see --accept-target.
+	// Accept names a cluster that a person decided for, see --confirm-target-change.
 	Accept      string
 	Visitor     target.Visitor
 	Inventories *chain.Inventories
@@ -152,7 +152,7 @@ func (t *Cluster) lead(ctx context.Context, config *rest.Config) error {
 	defer cancel()
 	_, err := t.visitor.Enter(ctx, config, func(ctx context.Context, name string) error {
 		if err := t.checkTarget(ctx, name, t.accepted == name); err != nil {
-			return fmt.Errorf("%w: remove it there first, or give it up with --accept-target=%s", err, name)
+			return fmt.Errorf("%w: remove it there first, or give it up with --confirm-target-change=%s", err, name)
 		}
 		return nil
 	})
@@ -195,10 +195,10 @@ func CheckHost(ctx context.Context, inventories *chain.Inventories, accept strin
 	err := inventories.CheckTarget(ctx, "", accept == acceptHost)
 	var elsewhere *chain.OtherTargetError
 	if errors.As(err, &elsewhere) {
-		return fmt.Errorf("%w: give --target-kubeconfig, or give it up with --accept-target=%s", err, acceptHost)
+		return fmt.Errorf("%w: give --target-kubeconfig, or give it up with --confirm-target-change=%s", err, acceptHost)
 	}
 	return err
 }
 
-// acceptHost is the value of --accept-target for the host.
+// acceptHost is the value of --confirm-target-change for the host.
 const acceptHost = "host"
