@@ -96,16 +96,6 @@ func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, erro
 	return out, err
 }
 
-// Schema returns the JSON schema of the configuration that a bundle takes when it is
-// installed in a namespace.
-func Schema(ctx context.Context, fsys fs.FS, installNamespace string) ([]byte, error) {
-	contents, err := read(ctx, fsys)
-	if err != nil {
-		return nil, err
-	}
-	return config.Schema(contents.installModes(), installNamespace)
-}
-
 // configure checks the configuration, and reads it.
 func (c *contents) configure(options Options) (config.Config, error) {
 	modes := c.installModes()

@@ -24,11 +24,6 @@ var (
 	AddToScheme = localSchemeBuilder.AddToScheme
 )
 
-// Kind returns the group-qualified kind.
-func Kind(kind string) schema.GroupKind {
-	return SchemeGroupVersion.WithKind(kind).GroupKind()
-}
-
 // Resource returns the group-qualified resource.
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()
