@@ -108,7 +108,7 @@ func (w *typeWriter) fields(of reflect.Type) string {
 		field := of.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
-		case name == "-":
+		case name == "-", !field.IsExported() && !field.Anonymous:
 		case field.Anonymous && strings.Contains(options, "inline"): // kind and apiVersion, which pages know
 		default:
 			optional := ""
