@@ -41,7 +41,7 @@ func TestConsole(t *testing.T) {
 
 // overview: what needs somebody comes first, and what changes in the cluster changes on the page.
 func overview(i *installation, p *page) {
-	p.sees("Needs you", "mail", "mail-config", "search", "Unschedulable", "shop", "1.5.0", "billing")
+	p.sees("Needs attention", "mail", "mail-config", "search", "Unschedulable", "shop", "1.5.0", "billing")
 	p.until("who and where", "document.querySelector('.who').innerText.includes('as')")
 	p.until("the key is not in the address", "!location.href.includes('key')")
 	p.until("what needs somebody is first", "document.querySelector('#extensions tbody tr').innerText.startsWith('mail')")

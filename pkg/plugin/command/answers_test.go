@@ -302,7 +302,7 @@ func TestAnswers(t *testing.T) {
 			if stdout, stderr, code := run(t, server, 0, env, "status", "argocd"); code != exit || want != advice.Well && strings.Contains(stdout, "✓ argocd") && !strings.Contains(stdout, glyph+" argocd") {
 				t.Errorf("status argocd: exit %d, want %d and %s:\n%s%s", code, exit, glyph, stdout, stderr)
 			}
-			if stdout, stderr, code := run(t, server, 0, env, "status"); code != 0 || strings.Contains(stdout, "Needs you\n"+glyph+" argocd") != (want == advice.Needs || want == advice.Review) {
+			if stdout, stderr, code := run(t, server, 0, env, "status"); code != 0 || strings.Contains(stdout, "Needs attention\n"+glyph+" argocd") != (want == advice.Needs || want == advice.Review) {
 				t.Errorf("status: exit %d, want %s:\n%s%s", code, glyph, stdout, stderr)
 			}
 			if stdout, stderr, code := run(t, server, 0, env, "upgrades", "argocd"); code != exit || !strings.HasPrefix(stdout, glyph+" argocd") {

@@ -139,7 +139,7 @@ func printAll(s *session.Session, extensions []overview.Extension, proposed []hc
 	}
 	needs := slices.Concat(extensionsInNeed(extensions), plans.InNeed(proposed))
 	if len(needs) > 0 {
-		s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, "Needs you"))
+		s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, "Needs attention"))
 		s.Out.Lines(needs)
 		s.Out.Printf("\n")
 	}

@@ -94,7 +94,7 @@ function Asked({ name, wanted, alone }) {
 /** How the extension is, as every other answer says it. @param {{ extension: Extension }} props */
 function Head({ extension }) {
   const { row, advice } = extension, first = advice[0];
-  return html`<div class="headline"><p><${State} signal=${row.signal} word=${row.signal === "well" ? "Well" : row.signal === "review" ? "To review" : inWords(row.state)}/>
+  return html`<div class="headline"><p><${State} signal=${row.signal} word=${row.signal === "well" ? "Healthy" : row.signal === "review" ? "To review" : inWords(row.state)}/>
       ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${row.since}/></span></p>
     ${row.signal !== "well" && first && html`<p id="because">${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
     ${first?.do && row.signal !== "well" && first.subject !== row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}

@@ -84,7 +84,7 @@ function Attention({ rows, plans }) {
   const needs = rows.filter((row) => row.signal === "needs" || row.signal === "review" || row.proposed), waits = plans.filter((plan) => plan.signal === "needs" || plan.signal === "review");
   if (!needs.length && !waits.length) return null;
   const most = 12;
-  return html`<section aria-labelledby="needs"><h2 id="needs">Needs you <span class="quiet number">${needs.length + waits.length}</span></h2><ul class="cards">
+  return html`<section aria-labelledby="needs"><h2 id="needs">Needs attention <span class="quiet number">${needs.length + waits.length}</span></h2><ul class="cards">
     ${needs.slice(0, most).map((row) => row.signal === "needs" || !row.proposed
       ? html`<li class=${`card ${row.signal}`} key=${row.name}><div><${State} signal=${row.signal} word=${row.state}/> <a class="title" href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet"><${Ago} at=${row.since} ago/></span></div>
           <p>${row.message}</p>${row.do && html`<p class="do"><span class="quiet">To do:</span> ${row.do}.</p>`}</li>`
@@ -99,7 +99,7 @@ function Attention({ rows, plans }) {
 function MovingNow({ rows, plans }) {
   const moving = rows.filter((row) => row.signal === "moving"), run = plans.filter((plan) => plan.signal === "moving");
   if (!moving.length && !run.length) return null;
-  return html`<section aria-labelledby="moving"><h2 id="moving">Moving <span class="quiet number">${moving.length + run.length}</span></h2><ul class="moves">
+  return html`<section aria-labelledby="moving"><h2 id="moving">In progress <span class="quiet number">${moving.length + run.length}</span></h2><ul class="moves">
     ${moving.slice(0, 12).map((row) => html`<li key=${row.name}><a href=${`#/x/${row.name}`}>${row.name}</a> <span class="quiet">${row.version ?? ""}</span>
       ${row.revision ? html`<progress max=${Math.max(1, row.objects)} value=${row.ready} aria-label=${`${row.name}: ${row.ready} of ${row.objects} objects available`}></progress>
       <span class="number">${row.ready} of ${count(row.objects, "object")}</span>` : html`<span>no revision yet</span>`} <span class="quiet">${row.phase || inWords(row.state)}</span></li>`)}
@@ -124,7 +124,7 @@ function Tally({ rows, only }) {
 function Extension({ row }) {
   return html`<tr class=${row.signal}><th scope="row"><a data-row href=${`#/x/${row.name}`}>${soft(row.name)}</a>${row.message && row.signal !== "well" && row.signal !== "review" && html`<span class="more">${row.message}</span>`}
       <span class="thin">${row.version && `${row.version}${row.proposedVersion ? ` → ${row.proposedVersion}` : ""} · `}${row.ready}/${row.objects} available</span></th>
-    <td><${State} signal=${row.signal} word=${row.signal === "well" ? "Well" : row.signal === "review" ? "To review" : row.state}/></td>
+    <td><${State} signal=${row.signal} word=${row.signal === "well" ? "Healthy" : row.signal === "review" ? "To review" : row.state}/></td>
     <td class="wide version">${row.version}${row.proposedVersion && html` <span class="quiet">→ ${row.proposedVersion}</span>`}</td>
     <td class="wide number">${row.revision ? `${row.ready}/${row.objects}` : "–"}</td><td class="number"><${Ago} at=${row.since}/></td></tr>`;
 }

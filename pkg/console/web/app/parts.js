@@ -7,7 +7,7 @@ setInterval(() => (now.value = Date.now()), 10000);
 
 /** Glyph and word of each signal: colour only repeats them.
  * @type {Record<string, [string, string]>} */
-const signals = { well: ["✓", "Well"], moving: ["◐", "Moving"], needs: ["✗", "Stuck"], stopped: ["‖", "Stopped"], review: ["◆", "To review"] };
+const signals = { well: ["✓", "Healthy"], moving: ["◐", "In progress"], needs: ["✗", "Stuck"], stopped: ["‖", "Stopped"], review: ["◆", "To review"] };
 
 /** @param {string} name */
 export const wordOf = (name) => signals[name]?.[1] ?? name;
