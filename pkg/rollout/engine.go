@@ -73,7 +73,7 @@ type Lister interface {
 	Secrets(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error)
 }
 
-// Options of an engine. All but Trier, Explainer, Insider, Lister, Parallel, SkipPreflight, Jitter, Meter
+// Options of an engine. All but Trier, Explainer, Insider, Lister, Parallel, SkipPreflight, Jitter, Metrics
 // and Redactor are required.
 type Options struct {
 	Writer   Writer
