@@ -3,9 +3,12 @@
 package extension_test
 
 import (
+	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
@@ -14,6 +17,7 @@ import (
 // loopScenarios are about what becomes of ClusterExtensions.
 func loopScenarios() map[string]scenario {
 	return map[string]scenario{
+		"Yield":   yields,
 		"Install": install,
 	}
 }
@@ -48,4 +52,37 @@ func install(w shared) {
 	if got := w.MustKubectl("-n", w.name, "get", "configmap", w.name+"-config", "-o", "jsonpath={.data.text} {.metadata.labels} {.metadata.annotations}"); !strings.HasPrefix(got, "1.0.0 ") || strings.Contains(got, "bundle-version") {
 		w.t.Errorf("the object is %s", got)
 	}
+}
+
+// Yield: fields that the annotation names stay as others set them, through repairs and upgrades. Every
+// other field is repaired.
+func yields(w shared) {
+	tuned := func(value string) []string {
+		return []string{fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-tuned}\ndata: {left: %q, kept: %q}\n", w.name, value, value)}
+	}
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", More: tuned("1")}, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0", More: tuned("2")})
+	alice := w.author("alice")
+	const rule = `penstock.dev/yield: "[{selector: {groupKind: {kind: ConfigMap}}, fields: [data.left]}]"`
+	changed := func() {
+		w.MustKubectl("-n", w.name, "patch", "configmap", w.name+"-tuned", "--type=merge", "--field-manager=tuner", "-p", `{"data":{"left":"tuner","kept":"tuner"}}`)
+	}
+	becomes := func(what, left, kept string) {
+		w.t.Helper()
+		w.await(corev1.SchemeGroupVersion.WithResource("configmaps"), w.name+"-tuned", what, func(object *unstructured.Unstructured) (bool, error) {
+			data, _, err := unstructured.NestedStringMap(object.Object, "data")
+			return data["left"] == left && data["kept"] == kept, err
+		})
+	}
+	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0"))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	changed()
+	becomes("without the annotation all is repaired", "1", "1")
+
+	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0", rule))
+	w.awaitRevision(w.name+"-2", "it yields", func(r *olmv1alpha1.ClusterExtensionRevision) bool { return succeeded(r) && len(r.Spec.Yield) == 1 })
+	changed()
+	becomes("the rest is repaired", "tuner", "1")
+	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.1.0", rule))
+	w.awaitExtension(w.name, "it is upgraded", installed("1.1.0"))
+	becomes("an upgrade takes nothing back", "tuner", "2")
 }
