@@ -159,3 +159,52 @@ func TestRealDefinitions(t *testing.T) {
 		}
 	}
 }
+
+// TestFieldCases compares definitions of upgrades and of a rollback that users reported.
+func TestFieldCases(t *testing.T) {
+	const cases = "../../../shared/data/field-cases/olm/"
+	if _, err := os.Stat(cases); err != nil {
+		t.Skip("no field cases beside the repository")
+	}
+	read := func(file string) *apiextensionsv1.CustomResourceDefinition {
+		content, err := os.ReadFile(cases + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(content, one); err != nil {
+			t.Fatal(err)
+		}
+		return one
+	}
+	for name, c := range map[string]struct {
+		live, next, file string
+		stored           []string
+		// refused and advice are parts of the refusal; empty is none.
+		refused, advice string
+	}{
+		"05 upgrade":        {"05-stored-version/v1", "05-stored-version/v2", "agents.dd.example.com.yaml", []string{"v1alpha1"}, "", ""},
+		"05 drops stored":   {"05-stored-version/v2", "05-stored-version/v3", "agents.dd.example.com.yaml", []string{"v1alpha1", "v2"}, "stored versions removed : [v1alpha1]", "storedVersions"},
+		"05 goes on":        {"05-stored-version/v2", "05-stored-version/v3", "agents.dd.example.com.yaml", []string{"v2"}, "", ""},
+		"06 newly required": {"06-new-version-required/v1", "06-new-version-required/v2", "addons.tk.example.com.yaml", []string{"v1alpha1"}, "required", ""},
+		"14 upgrade":        {"14-rollback-storage-version/v1", "14-rollback-storage-version/v2", "comps.xp.example.com.yaml", []string{"v1alpha1"}, "", ""},
+		"14 rollback":       {"14-rollback-storage-version/v2", "14-rollback-storage-version/v1", "comps.xp.example.com.yaml", []string{"v1alpha1", "v1beta1"}, "stored versions removed : [v1beta1]", "storedVersions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checker, err := New(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			live, next := read(c.live+"/manifests/"+c.file), read(c.next+"/manifests/"+c.file)
+			live.Status.StoredVersions = c.stored
+			_, err = checker.Check(live, next)
+			refused := AsError(err)
+			switch {
+			case (refused != nil) != (c.refused != ""):
+				t.Errorf("got %v", err)
+			case refused != nil && (!strings.Contains(refused.Error(), c.refused) || !strings.Contains(refused.Advice, c.advice)):
+				t.Errorf("got %v, advice %q", refused, refused.Advice)
+			}
+		})
+	}
+}

@@ -127,6 +127,59 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestFieldCases reads catalogs that users reported; want are parts of the findings, in their order.
+func TestFieldCases(t *testing.T) {
+	const cases = "../../../../shared/data/field-cases/olm"
+	if _, err := os.Stat(cases); err != nil {
+		t.Skip("no field cases beside the repository")
+	}
+	for name, c := range map[string]struct {
+		bundles int
+		want    []string
+		// refused is a part of the error of a catalog that cannot be read.
+		refused string
+	}{
+		"19-skipped-chain/catalog.yaml":                     {bundles: 4, want: []string{`following replaces from the head "skipop.v4.0.0" does not reach skipop.v1.0.0`}},
+		"20-git-sha-version/catalog.yaml":                   {bundles: 5, want: []string{"hive.v0.1.1036-0152295: its version cannot be read", "is no range and is ignored", "rhods.1.1.1-57: its version cannot be read", "rhods.1.2.0: its version cannot be read"}},
+		"21-bundle-missing-in-rolling-channel/catalog.yaml": {bundles: 3, want: []string{`"apic.v3.2.5" of channel 3.2.x is missing`}},
+		"27-broken-catalog-update/catalog.yaml":             {refused: "c:254: reading YAML"},
+		"29-switch-catalog/community/catalog.yaml":          {bundles: 1},
+		"31-mixed-json-yaml/c.yaml":                         {bundles: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := os.Open(filepath.Join(cases, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			loaded, err := fbc.Load(t.Context(), file, "c", fbc.DefaultLimits())
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("got %v, want %q", err, c.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			bundles := 0
+			for _, one := range loaded.Packages {
+				bundles += len(loaded.Package(one.Name).Bundles)
+			}
+			if bundles != c.bundles {
+				t.Errorf("got %d bundles, want %d", bundles, c.bundles)
+			}
+			found := Check(loaded)
+			for i := range max(len(found), len(c.want)) {
+				if i >= len(found) || i >= len(c.want) || !strings.Contains(found[i].String(), c.want[i]) {
+					t.Errorf("got %v, want %q", found, c.want)
+					break
+				}
+			}
+		})
+	}
+}
+
 // TestOperatorHub: opm takes this catalog, and so do its rules here. FULL=1 has it.
 func TestOperatorHub(t *testing.T) {
 	if os.Getenv("FULL") != "1" {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -214,6 +215,37 @@ func TestBothHooks(t *testing.T) {
 	before, after = names("x", once)
 	if b, a := names("other", once); b != before || a != after {
 		t.Error("a hook of installations runs again when another manifest changes")
+	}
+}
+
+// TestCapabilitiesOfTheField renders charts that users reported on the cluster of the report.
+func TestCapabilitiesOfTheField(t *testing.T) {
+	const cases = "../../../../shared/data/field-cases/apply/07-capabilities"
+	if _, err := os.Stat(cases); err != nil {
+		t.Skip("no field cases beside the repository")
+	}
+	cluster := &template.Capabilities{Version: "v1.36.3", Major: "1", Minor: "36", APIVersions: []string{"policy/v1", "policy/v1/PodDisruptionBudget",
+		"networking.k8s.io/v1", "networking.k8s.io/v1/Ingress", "autoscaling/v2", "autoscaling/v2/HorizontalPodAutoscaler"}}
+	options := Options{Release: "r", Namespace: "light", Cluster: cluster}
+	rendered, err := Renderer{options}.Render(t.Context(), os.DirFS(filepath.Join(cases, "cap")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(rendered.Phases[0].Objects[0].JSON)
+	for _, want := range []string{`"pdbkind":"true"`, `"ing":"true"`, `"hpa":"true"`, `"pdbbeta":"false"`, `"extbeta":"false"`, `"cronbeta":"false"`, `"kube":"v1.36.3"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s in %s", want, got)
+		}
+	}
+	if rendered, err = (Renderer{options}).Render(t.Context(), os.DirFS(filepath.Join(cases, "a"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, phase := range rendered.Phases {
+		for _, object := range phase.Objects {
+			if object.Kind == "PodDisruptionBudget" && object.Version != "v1" {
+				t.Errorf("%s is in %s", object.ID, object.APIVersion())
+			}
+		}
 	}
 }
 

@@ -5,8 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/applycheck"
+	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // sharedData has manifests of real operators, beside the repository.
@@ -104,3 +110,60 @@ func TestFieldCases(t *testing.T) {
 		})
 	}
 }
+
+// TestLateRefusals: what certainly fails, or becomes another object, is said before anything is written.
+func TestLateRefusals(t *testing.T) {
+	dir := filepath.Join(sharedData, "field-cases", "apply", "08-late-refusals", "dir1")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("no field cases beside the repository")
+	}
+	var said []string
+	objects, err := Read(t.Context(), os.DirFS(dir), Options{Warn: func(one Error) { said = append(said, one.Error()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtin, err := applycheck.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests := make([]manifest.Object, len(objects))
+	for i := range objects {
+		manifests[i] = objects[i].Object
+	}
+	for _, note := range applycheck.Foresee(t.Context(), builtin, emptyCluster{}, manifests) {
+		said = append(said, manifests[note.Object].Name+": "+note.Message)
+	}
+	for _, want := range []string{
+		"plain-cns: metadata.namespace is left out", "plain-ttl: Namespace fb does not exist", "plain-ttl: spec.ttlSecondsAfterFinished",
+		"plain-agg: rules are left out", "plain-pdb: the cluster does not serve PodDisruptionBudget in policy/v1beta1, but in v1",
+	} {
+		if !slices.ContainsFunc(said, func(one string) bool { return strings.Contains(one, want) }) {
+			t.Errorf("nothing says %q:\n%s", want, strings.Join(said, "\n"))
+		}
+	}
+}
+
+// TestStatusOfTheField: status of an instance of a definition without the subresource is kept.
+func TestStatusOfTheField(t *testing.T) {
+	dir := filepath.Join(sharedData, "field-cases", "apply", "12-status-without-subresource", "d")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("no field cases beside the repository")
+	}
+	objects, err := Read(t.Context(), os.DirFS(dir), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(objects, func(one Located) bool {
+		return one.Kind == "NoStat" && strings.Contains(string(one.JSON), `"status":{"enabled":true}`)
+	}) {
+		t.Error("the status of NoStat ns is missing")
+	}
+}
+
+// emptyCluster has no namespace, and every kind in version v1.
+type emptyCluster struct{}
+
+func (emptyCluster) Versions(context.Context, schema.GroupKind) ([]string, error) {
+	return []string{"v1"}, nil
+}
+func (emptyCluster) HasNamespace(context.Context, string) (bool, error) { return false, nil }
