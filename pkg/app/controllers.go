@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/controller/retention"
 	"github.com/penstock-project/penstock/pkg/controller/rolloutevents"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
@@ -45,6 +46,8 @@ type Settings struct {
 	// KeepReleases keeps the Secrets of Helm releases whose objects the engine has taken over.
 	KeepReleases bool
 
+	// looked is called with each ClusterExtension before a pass, in the term that runs.
+	looked func(*extension.Extension)
 	// pool bounds what all controllers together pull and render.
 	pool *rendering.Pool
 }
@@ -53,6 +56,7 @@ type Settings struct {
 func (s *Settings) Controllers() []leadership.Controller {
 	s.pool = rendering.NewPool()
 	controllers := []leadership.Controller{
+		{Name: "notify", Start: s.startNotifications},
 		{Name: "chain", Start: s.startChains},
 		{Name: "plan", Start: s.startPlans},
 		{Name: "retention", Start: func(_ context.Context, term leadership.Term) error {

@@ -77,6 +77,7 @@ func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (
 		return extension.Options{}, err
 	}
 	built := extension.Options{
+		Looked: s.looked,
 		Events: events, Metrics: func(all func() []*unstructured.Unstructured) (extension.Metrics, error) {
 			return metrics.AddExtensions(term.Metrics, all)
 		},

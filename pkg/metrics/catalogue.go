@@ -51,6 +51,10 @@ const (
 	ChartResources = "penstock_chart_resources"
 	ChartRenders   = "penstock_chart_renders_total"
 
+	Notifications       = "penstock_notifications_total"
+	NotificationsLeft   = "penstock_notifications_pending"
+	NotificationsFailed = "penstock_notifications_failing_seconds"
+
 	CatalogUnpacked = "penstock_catalog_unpacked_timestamp_seconds"
 	CatalogPulled   = "penstock_catalog_last_pull_success"
 	CatalogPulls    = "penstock_catalog_pulls_total"
@@ -123,7 +127,7 @@ func Catalogue() []Metric {
 		{Name: Full, Type: "gauge", EveryReplica: true,
 			Help: "1 while etcd has reached its quota and accepts no writes, or the embedded etcd accepts none that add to it; else 0."},
 		{Name: Unreadable, Type: "gauge", Labels: []string{"kind"}, EveryReplica: true,
-			Help: "How many records cannot be read from the store, by kind: clusterextensionrevisions, configurationplans, head, inventory, runs, claim; /readyz/store-records names them."},
+			Help: "How many records cannot be read from the store, by kind: clusterextensionrevisions, configurationplans, head, inventory, runs, claim, notification; /readyz/store-records names them."},
 		{Name: ShareRefusals, Type: "counter", Labels: []string{"of"}, EveryReplica: true,
 			Help: "Creates of revisions that were refused because a user or a chain, as the label of says, would have had more of the store than stays free for others."},
 		{Name: VolumeFree, Type: "gauge", EveryReplica: true,
@@ -148,6 +152,12 @@ func Catalogue() []Metric {
 			Help: "Custom resources of a ChartKind that is served, by the reason of their condition Progressing; state is empty before there is one."},
 		{Name: ChartRenders, Type: "counter", Labels: []string{"chartkind"},
 			Help: "How often the chart of a ChartKind was rendered since this process became leader. Nothing is rendered while chart, values and inputs are as before."},
+		{Name: Notifications, Type: "counter", Labels: []string{"receiver", "result"},
+			Help: "Requests with notifications that were sent to a receiver, by result: success or failure. A failed one is sent again."},
+		{Name: NotificationsLeft, Type: "gauge", Labels: []string{"receiver"},
+			Help: "Notifications that a receiver has not taken yet; at most 1000 are kept."},
+		{Name: NotificationsFailed, Type: "gauge", Labels: []string{"receiver"},
+			Help: "For how many seconds a receiver has taken nothing although there is something for it; 0 when the last attempt succeeded."},
 		{Name: CatalogUnpacked, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,
 			Help: "Unix time at which the content of a ClusterCatalog that is in use was taken from its image; 100 catalogs are exposed."},
 		{Name: CatalogPulled, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,

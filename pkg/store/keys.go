@@ -28,6 +28,7 @@ const runsSuffix = "/runs"
 //	<prefix>/chains/<name>/standing         written with every change of a chain's revisions
 //	<prefix>/plans/<name>/runs              what the plans of a name did
 //	<prefix>/claims/<key>                   who holds what only one may hold
+//	<prefix>/notifications/<kind>/<name>    what receivers are notified of: log, told, receivers, begun
 //	<prefix>/<group>/<resource>/<name>      the API server's own; groups have a dot, the names above have none
 //
 // Names that come from outside are escaped, so that none of them can reach into
@@ -159,17 +160,19 @@ func nameIn(key, prefix, suffix string) (string, bool) {
 
 // RecordKinds are what KindOf returns for records that one of something belongs to.
 func RecordKinds() []string {
-	return []string{"clusterextensionrevisions", "configurationplans", "head", "inventory", "runs", "claim"}
+	return []string{"clusterextensionrevisions", "configurationplans", "head", "inventory", "runs", "claim", "notification"}
 }
 
 // KindOf returns what a record is that one of something belongs to: the resource of an
-// object of the API, or head, inventory, runs or claim; "other" for any other key.
+// object of the API, or head, inventory, runs, claim or notification; "other" for any other key.
 func (k Keys) KindOf(key string) string {
 	parts := strings.Split(strings.TrimPrefix(key, k.All()), "/")
 	kind := ""
 	switch {
 	case len(parts) == 2 && parts[0] == "claims":
 		kind = "claim"
+	case len(parts) == 3 && parts[0] == "notifications":
+		kind = "notification"
 	case len(parts) == 3 && (parts[0] == "chains" || parts[0] == "plans"):
 		kind = parts[2]
 	case len(parts) == 3:
@@ -198,6 +201,23 @@ func (k Keys) RunsOf(key string) (name string, found bool) {
 	escaped, runs := strings.CutSuffix(rest, runsSuffix)
 	name, err := url.PathUnescape(escaped)
 	return name, below && runs && err == nil
+}
+
+// Notifications is the beginning of the keys of all records of notifications.
+func (k Keys) Notifications() string { return k.prefix + "/notifications/" }
+
+// Notification is the key of one record of notifications.
+func (k Keys) Notification(kind, name string) string {
+	return k.Notifications() + kind + "/" + url.PathEscape(name)
+}
+
+// NotificationOf returns the kind and name of a key of Notification; found is false for any
+// other key.
+func (k Keys) NotificationOf(key string) (kind, name string, found bool) {
+	rest, below := strings.CutPrefix(key, k.Notifications())
+	kind, escaped, two := strings.Cut(rest, "/")
+	name, err := url.PathUnescape(escaped)
+	return kind, name, below && two && err == nil
 }
 
 // Claim is the key of a claim.

@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/crdsafety"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
@@ -108,6 +109,9 @@ type Options struct {
 	ByHelm, KeepReleases bool
 	// Freezes is asked before Helm writes; nil for never frozen.
 	Freezes Freezes
+	// Looked is called with each extension as it is before a pass, and without a uid when it is
+	// gone; nil for nobody.
+	Looked func(*extension.Extension)
 	// Events is where people are told.
 	Events  record.EventRecorder
 	Metrics func(all func() []*unstructured.Unstructured) (Metrics, error)
@@ -138,6 +142,9 @@ type Controller struct {
 
 // New returns a controller that sends no request before Run.
 func New(o Options) *Controller {
+	if o.Looked == nil {
+		o.Looked = func(*extension.Extension) {}
+	}
 	return &Controller{
 		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
 		queue: maker.NewQueue(o.Clock),

@@ -97,12 +97,14 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	if object == nil {
 		c.forget(name)
 		c.forgetLeftAlone(name)
+		c.Looked(&extension.Extension{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		return nil
 	}
 	asked, err := extension.From(object)
 	if err != nil {
 		return err
 	}
+	c.Looked(asked)
 	switch c.other() {
 	case otherUnknown:
 		return nil

@@ -96,3 +96,7 @@ func Retried(reason string) bool {
 	verdict, failed := verdicts()[Result(reason)]
 	return failed && verdict.reason == ReasonRetrying && !verdict.person
 }
+
+// NeedsPerson is whether a reason of Ready is of a pass that made no revision, where nothing changes before
+// a person acts.
+func NeedsPerson(reason string) bool { return verdicts()[Result(reason)].person }

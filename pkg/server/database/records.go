@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 	"github.com/penstock-project/penstock/pkg/store/gc"
 	"github.com/penstock-project/penstock/pkg/store/identity"
+	"github.com/penstock-project/penstock/pkg/store/outbox"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/references"
 	"github.com/penstock-project/penstock/pkg/store/run"
@@ -30,6 +31,8 @@ type Records struct {
 	// Claims is who holds which profile, and Runs is what plans did.
 	Claims *claim.Claims
 	Runs   *run.Runs
+	// Outbox is what receivers are notified of.
+	Outbox *outbox.Outbox
 	// Digester makes the digests of this store: those of Secrets with its key.
 	Digester manifest.Digester
 	// Upkeep is for whoever collects and checks all of it.
@@ -71,6 +74,7 @@ func (d *Database) Records(present identity.Identity, unreadable *store.Unreadab
 		ChainVersions: chainversion.New(d.Client, Prefix),
 		Claims:        claim.New(d.Client, Prefix).Noting(unreadable),
 		Runs:          run.New(d.Client, Prefix).Noting(unreadable),
+		Outbox:        outbox.New(d.Client, Prefix).Noting(unreadable),
 		Digester:      digester,
 		Upkeep: Upkeep{
 			kv: d.Client, packs: packs, digester: digester, source: references.NewSource(d.Client, Prefix, records.Decoders()),

@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/identity"
+	"github.com/penstock-project/penstock/pkg/store/outbox"
 	"github.com/penstock-project/penstock/pkg/store/pack"
 	"github.com/penstock-project/penstock/pkg/store/references"
 )
@@ -212,6 +213,8 @@ func (c *check) decode(key string, record []byte) ([]string, error) {
 		return nil, err
 	case "claim":
 		return nil, claim.Verify(key, record)
+	case "notification":
+		return nil, outbox.Verify(key, record)
 	}
 	if key == c.keys.Identity() {
 		return nil, identity.Verify(key, record)

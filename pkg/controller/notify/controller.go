@@ -1,0 +1,252 @@
+// Package notify is the loop of the leader that records what receivers are to be notified of, and
+// sends it to them.
+//
+// controller.go follows the Secrets of receivers, record.go compares the facts of objects with
+// what was recorded, and deliver.go sends to one receiver. Without receivers the loop does
+// nothing but watch for one.
+package notify
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/penstock-project/penstock/pkg/metrics"
+	"github.com/penstock-project/penstock/pkg/notify"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/store/outbox"
+)
+
+const (
+	// MaxReceivers is how many receivers are served, the first ones by name.
+	MaxReceivers = 10
+	// retryFirst and retryMost bound the time between two attempts.
+	retryFirst, retryMost = time.Second, 5 * time.Minute
+	// settle is how long a receiver waits for more before the first attempt: what happens
+	// together is sent together.
+	settle = 2 * time.Second
+)
+
+// Reasons of events on the Secrets of receivers.
+const (
+	eventInvalid   = "ReceiverInvalid"
+	eventFailed    = "NotificationFailed"
+	eventDelivered = "NotificationDelivered"
+)
+
+// Informer takes handlers.
+type Informer interface {
+	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+}
+
+// Options of a Controller; all are required.
+type Options struct {
+	// Secrets reads those of Namespace.
+	Secrets   kubernetes.Interface
+	Namespace string
+	// Revisions and Plans are the informers of Reader.
+	Revisions, Plans Informer
+	Reader           client.Reader
+	Outbox           *outbox.Outbox
+	// Source is the attribute of all events.
+	Source string
+	Dialer notify.Dialer
+	// Events are written about the Secrets of receivers.
+	Events record.EventRecorder
+	Clock  clock.WithTicker
+}
+
+// Controller is safe for concurrent use.
+type Controller struct {
+	Options
+	secrets *objectwatch.Watch[*corev1.Secret]
+	// changed has an element when the receivers may be others.
+	changed chan struct{}
+	queue   workqueue.TypedRateLimitingInterface[key]
+	sent    *prometheus.CounterVec
+
+	mu sync.Mutex
+	// recording is true while there are receivers, and since is when it began.
+	recording bool
+	since     time.Time
+	// noted are the objects with facts that another loop looks at, by name.
+	noted map[string]noted
+	// receivers are those that run, by uid.
+	receivers map[string]*receiver
+}
+
+// New returns a controller that sends no request before Run.
+func New(o Options) *Controller {
+	c := &Controller{Options: o, changed: make(chan struct{}, 1), receivers: map[string]*receiver{}, noted: map[string]noted{}, sent: metrics.Counter(metrics.Notifications)}
+	c.secrets = objectwatch.New(o.Secrets, o.Secrets.CoreV1().Secrets(o.Namespace), &corev1.Secret{}, objectwatch.Options{
+		Selector: notify.ReceiverLabel + "=true", Changed: c.look,
+	})
+	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[key](retryFirst, retryMost),
+		workqueue.TypedRateLimitingQueueConfig[key]{Clock: o.Clock})
+	return c
+}
+
+func (c *Controller) look() { signal(c.changed) }
+
+// overtaken begins again with what is stored: another process leads, or has led in between.
+func (c *Controller) overtaken() {
+	c.setRecording(false, time.Time{})
+	c.look()
+}
+
+// Run records and sends until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("notify"))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer c.queue.ShutDown()
+	if err := c.watch(); err != nil {
+		return err
+	}
+	running.Go(func() { c.secrets.Run(ctx) })
+	running.Go(func() {
+		for c.next(ctx) {
+		}
+	})
+	for {
+		var again <-chan time.Time
+		if err := c.follow(ctx, &running); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "The receivers of notifications are not followed; trying again")
+			again = c.Clock.After(retryFirst)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.changed:
+		case <-again:
+		}
+	}
+}
+
+// follow makes the receivers those of the Secrets:
+//
+//  1. Without any, nothing is recorded, and nothing is kept.
+//  2. With the first one, recording begins.
+//  3. Each has a cursor, and something that sends.
+func (c *Controller) follow(ctx context.Context, running *sync.WaitGroup) error {
+	secrets, err := c.secrets.List()
+	if err != nil {
+		return nil //nolint:nilerr // it is not known yet, and the watch says when it is
+	}
+	slices.SortFunc(secrets, func(a, b *corev1.Secret) int { return cmp.Compare(a.Name, b.Name) })
+	if len(secrets) > MaxReceivers {
+		for _, secret := range secrets[MaxReceivers:] {
+			c.Events.Eventf(secret, corev1.EventTypeWarning, eventInvalid, "%d receivers are served, the first ones by name; this one is not", MaxReceivers)
+		}
+		secrets = secrets[:MaxReceivers]
+	}
+	if len(secrets) == 0 {
+		c.stop(nil)
+		c.setRecording(false, time.Time{})
+		return c.Outbox.Clear(ctx)
+	}
+	if !c.isRecording() {
+		since, err := c.Outbox.Begin(ctx, c.Clock.Now())
+		if err != nil {
+			return err
+		}
+		c.setRecording(true, since)
+		if err := c.sweep(ctx); err != nil {
+			c.setRecording(false, time.Time{})
+			return err
+		}
+	}
+	uids := make([]string, 0, len(secrets))
+	for _, secret := range secrets {
+		uids = append(uids, string(secret.UID))
+	}
+	if err := c.Outbox.Receivers(ctx, uids); err != nil {
+		return err
+	}
+	c.stop(uids)
+	for _, secret := range secrets {
+		c.serve(ctx, running, secret)
+	}
+	return nil
+}
+
+// serve makes sure that a receiver runs with what its Secret says now.
+func (c *Controller) serve(ctx context.Context, running *sync.WaitGroup, secret *corev1.Secret) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	uid := string(secret.UID)
+	r := c.receivers[uid]
+	if r == nil {
+		var while context.Context
+		r = &receiver{Controller: c, uid: uid, wake: make(chan struct{}, 1), renewed: make(chan struct{}, 1)}
+		while, r.stop = context.WithCancel(ctx)
+		c.receivers[uid] = r
+		defer running.Go(func() { r.run(while) })
+	}
+	r.set(secret)
+}
+
+// stop ends the receivers that are not named.
+func (c *Controller) stop(except []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uid, r := range c.receivers {
+		if !slices.Contains(except, uid) {
+			r.stop()
+			delete(c.receivers, uid)
+		}
+	}
+}
+
+// wakeAll has all receivers look at the outbox.
+func (c *Controller) wakeAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.receivers {
+		signal(r.wake)
+	}
+}
+
+func (c *Controller) isRecording() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recording
+}
+
+func (c *Controller) setRecording(is bool, since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recording, c.since = is, since
+}
+
+// Pending is how many entries a receiver has not taken, and since when attempts fail; zero when the
+// last one did not.
+type Pending struct {
+	Receiver     string
+	Entries      int
+	FailingSince time.Time
+}
+
+// Pending returns what receivers have not taken.
+func (c *Controller) Pending() []Pending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]Pending, 0, len(c.receivers))
+	for _, r := range c.receivers {
+		out = append(out, r.pending())
+	}
+	return out
+}

@@ -1,0 +1,194 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"github.com/penstock-project/penstock/pkg/notify"
+	"github.com/penstock-project/penstock/pkg/store/outbox"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// longestNote bounds the message of an event, in bytes.
+const longestNote = 512
+
+// receiver sends to one receiver, one request after the other.
+type receiver struct {
+	*Controller
+	uid  string
+	stop context.CancelFunc
+	// wake has an element when there may be something to send, and renewed when the Secret changed.
+	wake, renewed chan struct{}
+
+	mu sync.Mutex
+	// secret is the last one, and to what it says; invalid is why it says nothing.
+	secret  *corev1.Secret
+	to      notify.Receiver
+	invalid error
+	// failed is why the last attempt failed, and failing is when the first one did since one
+	// succeeded.
+	failed  string
+	failing time.Time
+}
+
+// set takes what a Secret says.
+func (r *receiver) set(secret *corev1.Secret) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.secret != nil && r.secret.ResourceVersion == secret.ResourceVersion {
+		return
+	}
+	r.secret = secret
+	r.to, r.invalid = notify.ReceiverOf(secret)
+	signal(r.wake)
+	signal(r.renewed)
+}
+
+// signal adds an element to a channel that has none. One that has not been taken yet stands for
+// this one too.
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// run sends until ctx ends. What is wrong is tried again, at longer and longer intervals; a
+// changed Secret is tried at once.
+func (r *receiver) run(ctx context.Context) {
+	backoff := retryFirst
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+		}
+		r.pause(ctx, settle, nil)
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = r.deliver(ctx); err == nil {
+				backoff = retryFirst
+				continue
+			}
+			if errors.Is(err, outbox.ErrOvertaken) {
+				r.overtaken()
+			}
+			after := wait.Jitter(backoff, 0.2)
+			if refused := (*notify.RefusedError)(nil); errors.As(err, &refused) {
+				after = max(after, refused.RetryAfter)
+			}
+			backoff, more = min(2*backoff, retryMost), true
+			r.pause(ctx, after, r.renewed)
+		}
+	}
+}
+
+func (r *receiver) pause(ctx context.Context, d time.Duration, until <-chan struct{}) {
+	timer := r.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-until:
+	case <-timer.C():
+	}
+}
+
+// deliver sends one request, and moves the cursor when the receiver has taken it:
+//
+//  1. The first one shows that the way works.
+//  2. Few entries are sent one by one, many as one summary.
+//
+// It returns whether there may be more to send.
+func (r *receiver) deliver(ctx context.Context) (bool, error) {
+	cursor, entries, known := r.Outbox.Pending(r.uid)
+	if !known || cursor.Greeted && len(entries) == 0 {
+		return false, nil
+	}
+	r.mu.Lock()
+	to, secret, err := r.to, r.secret, r.invalid
+	r.mu.Unlock()
+	if err != nil {
+		r.report(ctx, secret, err)
+		return false, err
+	}
+	body, moved, err := r.following(ctx, to.Name, cursor, entries)
+	if err != nil {
+		return false, err
+	}
+	err = to.Send(ctx, r.Dialer, body, r.Clock.Now())
+	if ctx.Err() != nil {
+		return false, nil // whether it was taken is not known: it is sent again
+	}
+	r.count(to.Name, err)
+	r.report(ctx, secret, err)
+	if err != nil {
+		return false, err
+	}
+	return true, r.Outbox.Move(ctx, r.uid, moved)
+}
+
+// following returns the next body for a receiver, and its cursor when it has taken that.
+func (r *receiver) following(ctx context.Context, name string, cursor outbox.Cursor, entries []outbox.Entry) ([]byte, outbox.Cursor, error) {
+	moved := outbox.Cursor{Next: cursor.Next, Greeted: true}
+	if !cursor.Greeted {
+		body, err := notify.Encode(notify.Connected(r.Source, name, r.uid, r.Clock.Now()))
+		return body, moved, err
+	}
+	leftOut := entries[0].Number - cursor.Next
+	if cursor.Until == 0 && !notify.NeedsSummary(len(entries), leftOut) {
+		moved.Next = entries[0].Number + 1
+		return entries[0].Body, moved, nil
+	}
+	// A summary that is sent again has the same content, as long as the log has it.
+	if last := entries[len(entries)-1].Number; cursor.Until == 0 || cursor.Until <= entries[0].Number {
+		cursor.Until = last + 1
+		if err := r.Outbox.Move(ctx, r.uid, cursor); err != nil {
+			return nil, moved, err
+		}
+	}
+	moved.Next = cursor.Until
+	var bodies []json.RawMessage
+	for _, entry := range entries {
+		if entry.Number < cursor.Until {
+			bodies = append(bodies, entry.Body)
+		}
+	}
+	body, err := notify.Encode(notify.Summary(r.Source, r.uid, cursor.Next, cursor.Until-1, bodies, leftOut, r.Clock.Now()))
+	return body, moved, err
+}
+
+// report says on the Secret when the way to a receiver breaks, and when it works again.
+func (r *receiver) report(ctx context.Context, secret *corev1.Secret, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.failed
+	if r.failed = ""; err != nil {
+		r.failed = text.Clip(err.Error(), longestNote)
+	}
+	switch {
+	case r.failed == before:
+	case r.failed == "":
+		r.failing = time.Time{}
+		r.Events.Event(secret, corev1.EventTypeNormal, eventDelivered, "Notifications are delivered again")
+	default:
+		if before == "" {
+			r.failing = r.Clock.Now()
+		}
+		klog.FromContext(ctx).Error(err, "A notification is not delivered; trying again", "receiver", secret.Name)
+		r.Events.Event(secret, corev1.EventTypeWarning, eventFailed, "A notification is not delivered, and is sent again: "+r.failed)
+	}
+}
+
+func (r *receiver) pending() Pending {
+	_, entries, _ := r.Outbox.Pending(r.uid)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Pending{Receiver: r.secret.Name, Entries: len(entries), FailingSince: r.failing}
+}

@@ -1,0 +1,101 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// services are addresses at which clouds have their metadata services, besides link-local ones.
+func services() []netip.Addr {
+	return []netip.Addr{netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("192.0.0.192"), netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254")}
+}
+
+// embedding are prefixes of IPv6 addresses that lead to an IPv4 address, by the byte where that begins.
+func embedding() map[netip.Prefix]int {
+	return map[netip.Prefix]int{netip.MustParsePrefix("64:ff9b::/96"): 12, netip.MustParsePrefix("64:ff9b:1::/48"): 12, netip.MustParsePrefix("2002::/16"): 2, netip.MustParsePrefix("::/96"): 12}
+}
+
+// Allowed is nil for an address that Penstock may connect to.
+func Allowed(to netip.AddrPort, host []netip.AddrPort) error {
+	address := to.Addr().Unmap().WithZone("")
+	for prefix, at := range embedding() {
+		if address.Is6() && !address.IsLoopback() && !address.IsUnspecified() && prefix.Contains(address) {
+			raw := address.As16()
+			address = netip.AddrFrom4([4]byte(raw[at : at+4]))
+		}
+	}
+	kind := ""
+	switch {
+	case address.IsLoopback():
+		kind = "loopback"
+	case address.IsLinkLocalUnicast(), address.IsLinkLocalMulticast(), address.IsInterfaceLocalMulticast():
+		kind = "link-local"
+	case address.IsMulticast():
+		kind = "multicast"
+	case address.IsUnspecified(), address.Is4() && address.As4()[0] == 0, address == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		kind = "unspecified"
+	case slices.Contains(services(), address):
+		kind = "metadata service"
+	case slices.Contains(host, netip.AddrPortFrom(address, to.Port())):
+		kind = "API server"
+	default:
+		return nil
+	}
+	return fmt.Errorf("connecting to %s: a receiver cannot have a %s address", to, kind)
+}
+
+// Dialer connects to receivers.
+type Dialer struct {
+	// Hosts are the host's API, as host:port.
+	Hosts []string
+	// Check decides about an address; nil is Allowed.
+	Check func(to netip.AddrPort, host []netip.AddrPort) error
+}
+
+// dial checks each address before it connects: what the name meant earlier does not count.
+func (d Dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, err := d.host(ctx)
+	if err != nil {
+		return nil, err
+	}
+	check := d.Check
+	if check == nil {
+		check = Allowed
+	}
+	dialer := net.Dialer{Timeout: sendTimeout, KeepAlive: -time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("reading the address to connect to: %w", err)
+		}
+		return check(to, host)
+	}}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// host resolves the host's API.
+func (d Dialer) host(ctx context.Context) ([]netip.AddrPort, error) {
+	var all []netip.AddrPort
+	for _, one := range d.Hosts {
+		name, port, err := net.SplitHostPort(one)
+		if err != nil {
+			return nil, fmt.Errorf("reading the address of the API server: %w", err)
+		}
+		number, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
+		if err != nil {
+			return nil, fmt.Errorf("reading the port of the API server: %w", err)
+		}
+		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		if err != nil {
+			return nil, fmt.Errorf("resolving the API server: %w", err)
+		}
+		for _, address := range found {
+			all = append(all, netip.AddrPortFrom(address.Unmap(), uint16(number))) //nolint:gosec // a port fits
+		}
+	}
+	return all, nil
+}

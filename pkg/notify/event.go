@@ -1,0 +1,128 @@
+package notify
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// ContentType is that of a CloudEvent in structured mode.
+	ContentType = "application/cloudevents+json"
+	// typePrefix begins the type attribute of events.
+	typePrefix = "dev.penstock."
+	// MaxBytes bounds the body of a request.
+	MaxBytes = 64 << 10
+)
+
+// Types of events besides those of facts.
+const (
+	// SummaryType is one event for many, and ConnectedType the first one that a receiver gets.
+	SummaryType   = "Summary"
+	ConnectedType = "Connected"
+)
+
+// Event is a CloudEvent, version 1.0.
+type Event struct {
+	SpecVersion     string `json:"specversion"`
+	ID              string `json:"id"`
+	Source          string `json:"source"`
+	Type            string `json:"type"`
+	Subject         string `json:"subject,omitempty"`
+	Time            string `json:"time"`
+	DataContentType string `json:"datacontenttype"`
+	Data            any    `json:"data"`
+}
+
+// Data is that of an event about one object. It has no content of objects and no message of a
+// condition: those may quote what only some users may read.
+type Data struct {
+	Subject
+	Reason string `json:"reason"`
+	// Summary is one sentence.
+	Summary string `json:"summary"`
+	// Look is the command that shows more.
+	Look string `json:"look"`
+}
+
+// Source is the attribute of the events of a store: id is that of the store.
+func Source(id string) string { return "urn:penstock:store:" + id }
+
+// idOf is the same for the same parts.
+func idOf(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return hex.EncodeToString(sum[:16])
+}
+
+func newEvent(source, kind, subject, id string, at time.Time, data any) Event {
+	return Event{
+		SpecVersion: "1.0", ID: id, Source: source, Type: typePrefix + kind, Subject: subject,
+		Time: at.UTC().Format(time.RFC3339), DataContentType: "application/json", Data: data,
+	}
+}
+
+// Of returns the event of a fact.
+func Of(source string, subject Subject, fact Fact) Event {
+	data := Data{Subject: subject, Reason: fact.Reason, Summary: sentence(subject, fact), Look: look(subject, fact.Type)}
+	id := idOf(subject.UID, string(fact.Type), fact.Reason, strconv.FormatInt(fact.Since.Unix(), 10))
+	return newEvent(source, string(fact.Type), strings.ToLower(subject.Kind)+"s/"+subject.Name, id, fact.At, data)
+}
+
+// Connected returns the first event for a receiver: it shows that the way to it works.
+func Connected(source, receiver, uid string, at time.Time) Event {
+	data := map[string]string{"summary": "Penstock sends notifications to receiver " + receiver}
+	return newEvent(source, ConnectedType, "secrets/"+receiver, idOf(ConnectedType, uid), at, data)
+}
+
+// sentence says it for people.
+func sentence(s Subject, fact Fact) string {
+	what := map[string]string{"ClusterExtensionRevision": "revision " + s.Name, "ConfigurationPlan": "plan " + s.Name}[s.Kind]
+	if what == "" {
+		if fact.Type == Held {
+			return fmt.Sprintf("An upgrade of ClusterExtension %s is held: %s", s.Name, fact.Reason)
+		}
+		return fmt.Sprintf("No revision of ClusterExtension %s can be made: %s", s.Name, fact.Reason)
+	}
+	if of := strings.TrimSpace(s.Package + " " + s.Version); of != "" {
+		what += " (" + of + ")"
+	}
+	switch fact.Type {
+	case WaitingForApproval:
+		return "Penstock waits for approval of " + what
+	case Held:
+		return "Penstock holds " + what + ": " + fact.Reason
+	case Halted:
+		return "The rollout of " + what + " has halted: " + fact.Reason
+	case RolledBack:
+		return "Penstock rolled back " + what + ": " + fact.Reason
+	case Failed:
+		return "The rollout of " + what + " failed: " + fact.Reason
+	case Completed:
+	}
+	return "The rollout of " + what + " is complete"
+}
+
+// look is the command that shows more. Names are those of objects, and need no quotes.
+func look(s Subject, kind Type) string {
+	switch {
+	case s.Kind == "ConfigurationPlan":
+		return "kubectl penstock plan show " + s.Name
+	case kind == WaitingForApproval:
+		return "kubectl penstock upgrade " + s.Extension
+	}
+	return "kubectl penstock why " + s.Extension
+}
+
+// Encode returns the body of a request. An event of a fact is far below MaxBytes: all of its text
+// is bounded.
+func Encode(event Event) ([]byte, error) {
+	body, err := json.Marshal(event)
+	if err != nil {
+		return nil, fmt.Errorf("encoding notification %s: %w", event.ID, err)
+	}
+	return body, nil
+}

@@ -1,0 +1,144 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ReceiverLabel marks the Secret of a receiver, with the value "true".
+const ReceiverLabel = "penstock.dev/notification-receiver"
+
+// Keys of the Secret of a receiver.
+const (
+	urlKey  = "url"
+	keyKey  = "key"
+	rootKey = "ca.crt"
+)
+
+// SignatureHeader has the signature of the body: t=<Unix time>,v1=<hexadecimal HMAC-SHA256 of
+// time, dot and body>.
+const SignatureHeader = "Penstock-Signature"
+
+const (
+	// leastKey is how many bytes the key of a signature has at least.
+	leastKey = 16
+	// sendTimeout bounds one request.
+	sendTimeout = 10 * time.Second
+	// mostRetryAfter bounds what a receiver may ask for.
+	mostRetryAfter = time.Hour
+)
+
+// Receiver is where notifications are sent.
+type Receiver struct {
+	// Name and UID are those of the Secret.
+	Name, UID string
+	url       *url.URL
+	key       []byte
+	roots     *x509.CertPool
+}
+
+// ReceiverOf reads a Secret. Errors quote nothing of it.
+func ReceiverOf(secret *corev1.Secret) (Receiver, error) {
+	r := Receiver{Name: secret.Name, UID: string(secret.UID), key: bytes.TrimSpace(secret.Data[keyKey])}
+	var err error
+	if r.url, err = url.Parse(strings.TrimSpace(string(secret.Data[urlKey]))); err != nil {
+		return r, fmt.Errorf("its key %s is not a URL", urlKey)
+	}
+	switch {
+	case r.url.Scheme != "https" || r.url.Hostname() == "":
+		return r, fmt.Errorf("its key %s is not a URL that begins with https:// and names a host", urlKey)
+	case r.url.User != nil:
+		return r, fmt.Errorf("its key %s has a user: requests are signed with %s", urlKey, keyKey)
+	case len(r.key) < leastKey:
+		return r, fmt.Errorf("its key %s has %d bytes, %d are needed", keyKey, len(r.key), leastKey)
+	}
+	if roots := secret.Data[rootKey]; len(roots) > 0 {
+		r.roots = x509.NewCertPool()
+		if !r.roots.AppendCertsFromPEM(roots) {
+			return r, fmt.Errorf("its key %s has no certificate in PEM", rootKey)
+		}
+	}
+	return r, nil
+}
+
+// Sign returns the value of SignatureHeader.
+func Sign(key, body []byte, at time.Time) string {
+	t := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(t + "."))
+	mac.Write(body)
+	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// RefusedError says that a receiver did not take an event.
+type RefusedError struct {
+	Status int
+	// RetryAfter is how long the receiver asks to wait; 0 when it does not ask.
+	RetryAfter time.Duration
+}
+
+func (e *RefusedError) Error() string {
+	if e.Status >= 300 && e.Status < 400 {
+		return fmt.Sprintf("the receiver answered %d: redirects are not followed", e.Status)
+	}
+	return fmt.Sprintf("the receiver answered %d, 2xx is needed", e.Status)
+}
+
+// Send sends one body. Errors name no path and no query: they may be a secret. Answers are not read.
+func (r Receiver) Send(ctx context.Context, dialer Dialer, body []byte, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return errors.New("its URL cannot be requested")
+	}
+	request.Header.Set("Content-Type", ContentType)
+	request.Header.Set("User-Agent", "penstock")
+	request.Header.Set(SignatureHeader, Sign(r.key, body, now))
+	transport := &http.Transport{
+		DialContext: dialer.dial, TLSClientConfig: &tls.Config{RootCAs: r.roots, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: sendTimeout,
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("sending to %s: %w", r.url.Hostname(), quiet(err))
+	}
+	_ = response.Body.Close()
+	if response.StatusCode/100 == 2 {
+		return nil
+	}
+	refused := &RefusedError{Status: response.StatusCode}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		refused.RetryAfter = min(time.Duration(seconds)*time.Second, mostRetryAfter)
+	}
+	return refused
+}
+
+var errNotHTTP = errors.New("the receiver answered something else than HTTP over TLS")
+
+// quiet is an error of the way to a receiver. Errors about an answer quote it.
+func quiet(err error) error {
+	var operation *net.OpError
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &operation), errors.As(err, &name), errors.As(err, &certificate), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return err
+	}
+	return errNotHTTP
+}

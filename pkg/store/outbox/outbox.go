@@ -1,0 +1,303 @@
+// Package outbox keeps what receivers are to be notified of until each has taken it: a log of
+// bounded length, one cursor for each receiver, and the marks of what was recorded.
+//
+// outbox.go is what callers use, and records.go is how it is stored. One process writes at a
+// time, the leader. Begin fences off earlier leaders: their writes fail with ErrOvertaken.
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// MaxEntries is how many entries the log keeps. The oldest are deleted first.
+const MaxEntries = 1000
+
+// Mark says that a fact of an object was recorded.
+type Mark struct {
+	// Key names the fact within its object, such as Halted/BudgetExceeded.
+	Key string `json:"key"`
+	// Since is when the fact became true, and At when it was recorded, in Unix seconds.
+	Since int64 `json:"since"`
+	At    int64 `json:"at"`
+}
+
+// Entry is one record of the log.
+type Entry struct {
+	// Number counts the entries of this store. It has no gaps.
+	Number int64
+	// Body is what is sent, in JSON.
+	Body json.RawMessage
+}
+
+// Cursor is how far one receiver is.
+type Cursor struct {
+	// Next is the number of the first entry that the receiver has not taken.
+	Next int64 `json:"next"`
+	// Until bounds the entries of a summary that was begun: it has the same id when it is sent
+	// again. It is 0 when there is none.
+	Until int64 `json:"until,omitempty"`
+	// Greeted is true when the receiver has answered once.
+	Greeted bool `json:"greeted,omitempty"`
+}
+
+// ErrOvertaken says that another process began since this one did: it has to load and begin again.
+var ErrOvertaken = errors.New("another process has begun to record notifications")
+
+// Outbox is safe for concurrent use.
+type Outbox struct {
+	kv   clientv3.KV
+	keys store.Keys
+	// unreadable is told of records that cannot be read; nil is told nothing.
+	unreadable *store.Unreadable
+
+	mu sync.Mutex
+	// fence is etcd's revision of the record that Begin wrote.
+	fence   int64
+	entries []Entry
+	// next is the number of the next entry.
+	next    int64
+	cursors map[string]Cursor
+	marks   map[string][]Mark
+}
+
+// New returns the outbox below an etcd prefix. It has to be begun.
+func New(kv clientv3.KV, prefix string) *Outbox {
+	o := &Outbox{kv: kv, keys: store.NewKeys(prefix)}
+	o.reset()
+	return o
+}
+
+// Noting has records that cannot be read noted. It returns the same outbox.
+func (o *Outbox) Noting(unreadable *store.Unreadable) *Outbox {
+	o.unreadable = unreadable
+	return o
+}
+
+// Begin begins recording for this process, and returns since when something is recorded:
+//
+//  1. Other processes cannot write any more.
+//  2. What is stored is read.
+func (o *Outbox) Begin(ctx context.Context, now time.Time) (time.Time, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reset()
+	found, err := store.Get(ctx, o.kv, o.fenced())
+	if err != nil {
+		return time.Time{}, err
+	}
+	at := now.Unix()
+	if raw, err := format().Unwrap(o.fenced(), found.Bytes); found.Exists() && err == nil {
+		_ = json.Unmarshal(raw, &at) // what cannot be read is written anew
+	}
+	record, err := wrap(at)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var done bool
+	if o.fence, done, err = store.Swap(ctx, o.kv, o.fenced(), record, found.ModRevision); err != nil {
+		return time.Time{}, err
+	}
+	if !done {
+		return time.Time{}, ErrOvertaken
+	}
+	return time.Unix(at, 0), o.load(ctx)
+}
+
+// Clear deletes everything that is stored, when there is no receiver.
+func (o *Outbox) Clear(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reset()
+	any, err := o.kv.Get(ctx, o.keys.Notifications(), clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+	if err == nil && len(any.Kvs) > 0 {
+		_, err = o.kv.Delete(ctx, o.keys.Notifications(), clientv3.WithPrefix())
+	}
+	if err != nil {
+		return fmt.Errorf("deleting notifications: %w", err)
+	}
+	return nil
+}
+
+func (o *Outbox) fenced() string { return o.keys.Notification(kindBegun, "at") }
+
+// Marks returns what was recorded of an object.
+func (o *Outbox) Marks(object string) []Mark {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.marks[object])
+}
+
+// Marked returns the objects of which something was recorded, with the time of the latest.
+func (o *Outbox) Marked() map[string]time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := make(map[string]time.Time, len(o.marks))
+	for object, marks := range o.marks {
+		latest := int64(0)
+		for _, mark := range marks {
+			latest = max(latest, mark.At)
+		}
+		out[object] = time.Unix(latest, 0)
+	}
+	return out
+}
+
+// Append adds entries to the log and writes the marks of their object, in one transaction: none
+// is recorded without its mark, and none is recorded twice.
+func (o *Outbox) Append(ctx context.Context, object string, marks []Mark, bodies ...json.RawMessage) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	record, err := wrap(marks)
+	if err != nil {
+		return err
+	}
+	then := []clientv3.Op{clientv3.OpPut(o.keys.Notification(kindTold, object), string(record))}
+	added := make([]Entry, 0, len(bodies))
+	for i, body := range bodies {
+		entry := Entry{Number: o.next + int64(i), Body: body}
+		if record, err = format().Wrap(body); err != nil {
+			return err
+		}
+		then = append(then, clientv3.OpPut(o.keys.Notification(kindLog, numbered(entry.Number)), string(record)))
+		added = append(added, entry)
+	}
+	entries := append(slices.Clip(o.entries), added...)
+	left := max(0, len(entries)-MaxEntries)
+	for _, entry := range entries[:left] {
+		if entry.Number < o.next { // one key is written once in a transaction
+			then = append(then, clientv3.OpDelete(o.keys.Notification(kindLog, numbered(entry.Number))))
+		}
+	}
+	if err := o.commit(ctx, then...); err != nil {
+		return fmt.Errorf("recording notifications of %s: %w", object, err)
+	}
+	o.entries, o.next = slices.Clone(entries[left:]), o.next+int64(len(added))
+	o.marks[object] = slices.Clone(marks)
+	return nil
+}
+
+// Forget deletes the marks of an object that is gone. Its entries stay.
+func (o *Outbox) Forget(ctx context.Context, object string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, marked := o.marks[object]; !marked {
+		return nil
+	}
+	if err := o.commit(ctx, clientv3.OpDelete(o.keys.Notification(kindTold, object))); err != nil {
+		return fmt.Errorf("forgetting notifications of %s: %w", object, err)
+	}
+	delete(o.marks, object)
+	return nil
+}
+
+// Receivers makes the cursors those of these receivers, by uid. A new one begins at the end of
+// the log, and the cursor of one that is not named is deleted.
+func (o *Outbox) Receivers(ctx context.Context, uids []string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var then []clientv3.Op
+	cursors := map[string]Cursor{}
+	for _, uid := range uids {
+		cursor, known := o.cursors[uid]
+		if !known {
+			cursor = Cursor{Next: o.next}
+			record, err := wrap(cursor)
+			if err != nil {
+				return err
+			}
+			then = append(then, clientv3.OpPut(o.keys.Notification(kindReceivers, uid), string(record)))
+		}
+		cursors[uid] = cursor
+	}
+	for uid := range o.cursors {
+		if _, named := cursors[uid]; !named {
+			then = append(then, clientv3.OpDelete(o.keys.Notification(kindReceivers, uid)))
+		}
+	}
+	if len(then) == 0 {
+		return nil
+	}
+	if err := o.commit(ctx, then...); err != nil {
+		return fmt.Errorf("recording the receivers of notifications: %w", err)
+	}
+	o.cursors = cursors
+	return o.trim(ctx)
+}
+
+// Pending returns the cursor of a receiver and the entries that it has not taken, the oldest
+// first. Entries between the cursor and the first of these are not in the log any more. known is
+// false for a receiver that has no cursor.
+func (o *Outbox) Pending(uid string) (cursor Cursor, entries []Entry, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if cursor, known = o.cursors[uid]; !known {
+		return Cursor{}, nil, false
+	}
+	from := slices.IndexFunc(o.entries, func(e Entry) bool { return e.Number >= cursor.Next })
+	if from < 0 {
+		return cursor, nil, true
+	}
+	return cursor, slices.Clone(o.entries[from:]), true
+}
+
+// Move writes the cursor of a receiver, and deletes the entries that all have taken. It does
+// nothing for a receiver that is gone.
+func (o *Outbox) Move(ctx context.Context, uid string, cursor Cursor) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.cursors[uid]; !known {
+		return nil
+	}
+	if err := o.put(ctx, o.keys.Notification(kindReceivers, uid), cursor); err != nil {
+		return err
+	}
+	o.cursors[uid] = cursor
+	return o.trim(ctx)
+}
+
+// trim deletes the entries that all receivers have taken.
+func (o *Outbox) trim(ctx context.Context) error {
+	oldest := o.next
+	for _, cursor := range o.cursors {
+		oldest = min(oldest, cursor.Next)
+	}
+	if len(o.entries) == 0 || o.entries[0].Number >= oldest {
+		return nil
+	}
+	from, to := o.keys.Notification(kindLog, numbered(0)), o.keys.Notification(kindLog, numbered(oldest))
+	if err := o.commit(ctx, clientv3.OpDelete(from, clientv3.WithRange(to))); err != nil {
+		return fmt.Errorf("deleting notifications that were taken: %w", err)
+	}
+	o.entries = slices.DeleteFunc(o.entries, func(e Entry) bool { return e.Number < oldest })
+	return nil
+}
+
+func (o *Outbox) put(ctx context.Context, key string, content any) error {
+	record, err := wrap(content)
+	if err != nil {
+		return err
+	}
+	return o.commit(ctx, clientv3.OpPut(key, string(record)))
+}
+
+// commit writes, unless another process has begun. Without a fence, nobody has.
+func (o *Outbox) commit(ctx context.Context, then ...clientv3.Op) error {
+	response, err := o.kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(o.fenced()), "=", o.fence)).Then(then...).Commit()
+	if err != nil {
+		return fmt.Errorf("writing below %s: %w", o.keys.Notifications(), err)
+	}
+	if !response.Succeeded {
+		return ErrOvertaken
+	}
+	return nil
+}

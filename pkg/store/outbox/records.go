@@ -1,0 +1,123 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/penstock-project/penstock/pkg/store"
+)
+
+// Kinds of records.
+const (
+	kindLog       = "log"
+	kindTold      = "told"
+	kindReceivers = "receivers"
+	kindBegun     = "begun"
+)
+
+const (
+	// maxRecordBytes bounds a record: a body has 64 KiB at most.
+	maxRecordBytes = 128 << 10
+	// page is how many records are read at a time.
+	page = 500
+)
+
+func format() store.Format {
+	return store.Format{Kind: "notification", Magic: "PKN", Version: 1, Limit: maxRecordBytes}
+}
+
+func wrap(content any) ([]byte, error) {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a record of notifications: %w", err)
+	}
+	return format().Wrap(raw)
+}
+
+// numbered is the name of an entry: names are in the order of numbers.
+func numbered(number int64) string { return fmt.Sprintf("%016x", number) }
+
+// reset makes the outbox empty, as it is without receivers.
+func (o *Outbox) reset() {
+	o.fence, o.entries, o.next, o.cursors, o.marks = 0, nil, 1, map[string]Cursor{}, map[string][]Mark{}
+}
+
+// load reads what is stored. A record that cannot be read is noted and left out: its entry counts
+// as lost, and a fact without its mark is recorded again, with the same id.
+func (o *Outbox) load(ctx context.Context) error {
+	from, end := o.keys.Notifications(), clientv3.GetPrefixRangeEnd(o.keys.Notifications())
+	for {
+		found, err := o.kv.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))
+		if err != nil {
+			return fmt.Errorf("reading notifications from %s on: %w", from, err)
+		}
+		for _, kv := range found.Kvs {
+			if err := o.take(kv); err != nil {
+				_ = o.unreadable.Told(string(kv.Key), kv.Value, err)
+			}
+			from = string(kv.Key) + "\x00"
+		}
+		if !found.More || len(found.Kvs) == 0 {
+			break
+		}
+	}
+	slices.SortFunc(o.entries, func(a, b Entry) int { return cmp.Compare(a.Number, b.Number) })
+	for _, cursor := range o.cursors {
+		o.next = max(o.next, cursor.Next)
+	}
+	return nil
+}
+
+// take adds one record to what is known.
+func (o *Outbox) take(kv *mvccpb.KeyValue) error {
+	key := string(kv.Key)
+	kind, name, _ := o.keys.NotificationOf(key)
+	// The number of an entry is taken, whether the entry can be read or not.
+	number, _ := strconv.ParseInt(name, 16, 64)
+	if kind == kindLog {
+		o.next = max(o.next, number+1)
+	}
+	raw, err := format().Unwrap(key, kv.Value)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case kindLog:
+		if !json.Valid(raw) {
+			return format().Damaged(key, errNotJSON)
+		}
+		o.entries = append(o.entries, Entry{Number: number, Body: raw})
+	case kindTold:
+		var marks []Mark
+		if err = json.Unmarshal(raw, &marks); err == nil {
+			o.marks[name] = marks
+		}
+	case kindReceivers:
+		var cursor Cursor
+		if err = json.Unmarshal(raw, &cursor); err == nil {
+			o.cursors[name] = cursor
+		}
+	}
+	if err != nil {
+		return format().Damaged(key, err)
+	}
+	return nil
+}
+
+var errNotJSON = fmt.Errorf("it is not JSON")
+
+// Verify says what is wrong with a record of notifications.
+func Verify(key string, record []byte) error {
+	raw, err := format().Unwrap(key, record)
+	if err == nil && !json.Valid(raw) {
+		err = format().Damaged(key, errNotJSON)
+	}
+	return err
+}
