@@ -115,7 +115,7 @@ func namespaceRights() []reasonedRule {
 	return []reasonedRule{
 		to("the certificate authority", "", all("secrets"), all("create")),
 		to("the certificate authority", "", all("secrets"), all("update"), certificates.AuthoritySecret),
-		to("kubeconfigs of targets", "", all("secrets"), all("get", "list", "watch")),
+		to("kubeconfigs of targets, receivers of notifications", "", all("secrets"), all("get", "list", "watch")),
 		to("pull secrets of this ServiceAccount", "", all("serviceaccounts"), all("get"), registration.ServiceAccount),
 		to("the witness of the store", "", all("configmaps"), all("create")),
 		to("the witness of the store", "", all("configmaps"), all("get", "update"), storeguard.WitnessName),

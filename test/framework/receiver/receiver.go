@@ -1,0 +1,211 @@
+// Package receiver is a receiver of notifications for tests. It listens on an address of this
+// machine that is not loopback, because Penstock sends to no loopback address.
+package receiver
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/notify"
+	"github.com/penstock-project/penstock/test/framework/poll"
+)
+
+// Got is an event as it was received.
+type Got struct {
+	notify.Event
+	Data struct {
+		Name          string
+		Summary       string
+		Reason        string
+		Counts        map[string]int
+		LeftOut       int64
+		Notifications []json.RawMessage
+	}
+	// Body is the request, Key the one that it is signed with, and Taken whether it was answered 2xx.
+	Body  string
+	Key   string
+	Taken bool
+}
+
+// Receiver takes events, or does not.
+type Receiver struct {
+	// URL leads to it.
+	URL   string
+	roots []byte
+
+	mu sync.Mutex
+	// status is the answer, and hold has requests wait.
+	status int
+	hold   chan struct{}
+	keys   []string
+	got    []Got
+	more   chan struct{}
+}
+
+// Start runs a receiver until the test ends. Without an address that is not loopback the test is skipped.
+func Start(t testing.TB, keys ...string) *Receiver {
+	t.Helper()
+	address := elsewhere(t)
+	certificate, roots := issue(t, address)
+	r := &Receiver{status: http.StatusNoContent, keys: keys, roots: roots, more: make(chan struct{})}
+	listener, err := net.Listen("tcp", net.JoinHostPort(address.String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(r.take))
+	_ = server.Listener.Close()
+	server.Listener, server.TLS = listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(func() { r.Answer(http.StatusNoContent); server.Close() })
+	r.URL = "https://" + listener.Addr().String() + "/token-in-path"
+	return r
+}
+
+// elsewhere is an address of this machine that is not loopback.
+func elsewhere(t testing.TB) net.IP {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range addresses {
+		if of, ok := address.(*net.IPNet); ok && of.IP.To4() != nil && of.IP.IsGlobalUnicast() {
+			return of.IP
+		}
+	}
+	t.Skip("this machine has no address but loopback: Penstock sends nothing there")
+	return nil
+}
+
+// issue makes a certificate for an address, which is its own authority.
+func issue(t testing.TB, address net.IP) (tls.Certificate, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{address}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+}
+
+// Secret is the manifest of a Secret that names the receiver.
+func (r *Receiver) Secret(namespace, name, key string) string {
+	return Secret(namespace, name, r.URL, key, r.roots)
+}
+
+// Secret is the manifest of the Secret of a receiver.
+func Secret(namespace, name, url, key string, roots []byte) string {
+	data := fmt.Sprintf("url: %q, key: %q", url, key)
+	if len(roots) > 0 {
+		data += fmt.Sprintf(", ca.crt: %q", roots)
+	}
+	return fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {namespace: %s, name: %s, labels: {%s: \"true\"}}, stringData: {%s}}", namespace, name, notify.ReceiverLabel, data)
+}
+
+// Answer is what requests are answered from now on, also those that wait. 0 has them wait.
+func (r *Receiver) Answer(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hold != nil {
+		close(r.hold)
+		r.hold = nil
+	}
+	if r.status = status; status == 0 {
+		r.hold = make(chan struct{})
+	}
+}
+
+func (r *Receiver) take(w http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body)
+	got := Got{Body: string(body)}
+	if err := json.Unmarshal(body, &got); err != nil || request.Header.Get("Content-Type") != notify.ContentType {
+		http.Error(w, "no CloudEvent", http.StatusBadRequest)
+		return
+	}
+	signature := request.Header.Get(notify.SignatureHeader)
+	var at int64
+	_, _ = fmt.Sscanf(signature, "t=%d,", &at)
+	r.mu.Lock()
+	for _, key := range r.keys {
+		if notify.Sign([]byte(key), bytes.TrimSpace(body), time.Unix(at, 0)) == signature {
+			got.Key = key
+		}
+	}
+	status, hold := r.status, r.hold
+	got.Taken = status/100 == 2
+	r.got = append(r.got, got)
+	close(r.more)
+	r.more = make(chan struct{})
+	r.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-request.Context().Done():
+		}
+		return
+	}
+	w.WriteHeader(status)
+}
+
+// Got are the events that were received, the oldest first.
+func (r *Receiver) Got() []Got {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Got(nil), r.got...)
+}
+
+// Await returns the first event that is as it should be.
+func (r *Receiver) Await(t testing.TB, what string, is func(Got) bool) Got {
+	t.Helper()
+	end := time.After(poll.Patience)
+	for {
+		r.mu.Lock()
+		more := r.more
+		r.mu.Unlock()
+		all := r.Got()
+		for _, got := range all {
+			if is(got) {
+				return got
+			}
+		}
+		select {
+		case <-more:
+		case <-end:
+			var seen []string
+			for _, got := range all {
+				seen = append(seen, fmt.Sprintf("%s %s taken=%t", got.Type, got.Subject, got.Taken))
+			}
+			t.Fatalf("%s is not notified of; these are:\n%s", what, strings.Join(seen, "\n"))
+		}
+	}
+}
+
+// Of is a condition for Await: a type, the name of an object, and whether it was taken.
+func Of(kind, name string, taken bool) func(Got) bool {
+	return func(got Got) bool {
+		return got.Type == "dev.penstock."+kind && got.Data.Name == name && got.Taken == taken
+	}
+}
