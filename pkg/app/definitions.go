@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -79,14 +80,37 @@ func (r *definitionReader) Definition(ctx context.Context, secret, name string) 
 func (r *definitionReader) Capabilities(ctx context.Context, secret string) (*template.Capabilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 	defer cancel()
-	config := r.here
-	if secret != "" {
-		var err error
-		if config, err = r.way(ctx, secret); err != nil {
-			return nil, err
-		}
+	config, err := r.configFor(ctx, secret)
+	if err != nil {
+		return nil, err
 	}
 	return capabilities.Read(ctx, config)
+}
+
+// version is that of a cluster, such as v1.36.3.
+func (r *definitionReader) version(ctx context.Context, secret string) (string, error) {
+	config, err := r.configFor(ctx, secret)
+	if err != nil {
+		return "", err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("making a client for the version of the cluster: %w", err)
+	}
+	found, err := client.ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading the version of the cluster: %w", err)
+	}
+	return found.GitVersion, nil
+}
+
+// configFor is for clients of the cluster that a Secret leads to, and of that of extensions which
+// name none.
+func (r *definitionReader) configFor(ctx context.Context, secret string) (*rest.Config, error) {
+	if secret == "" {
+		return r.here, nil
+	}
+	return r.way(ctx, secret)
 }
 
 // way is how a cluster is reached that a Secret leads to. One of another Penstock is none.

@@ -18,6 +18,7 @@ import (
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/controller/extension"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
@@ -77,7 +78,7 @@ func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (
 		return extension.Options{}, err
 	}
 	built := extension.Options{
-		Looked: s.looked,
+		Looked: s.looked, Versions: clusterversion.New(clock.RealClock{}, definitions.version),
 		Events: events, Metrics: func(all func() []*unstructured.Unstructured) (extension.Metrics, error) {
 			return metrics.AddExtensions(term.Metrics, all)
 		},

@@ -96,6 +96,8 @@ func (r *resolver) whyNone(refused []Refusal) (string, []string) {
 	switch nearest := refused[0]; nearest.Rule {
 	case NotSuccessor:
 		return r.whyNotSuccessor(nearest)
+	case ClusterVersion:
+		return fmt.Sprintf("%s %s: upgrade the cluster first, or ask for a lower version", cmp.Or(nearest.Version, nearest.Bundle), nearest.Why), nil
 	case OutsideRange:
 		return r.whyOutside(), nil
 	default:
@@ -261,7 +263,7 @@ func (r *resolver) higher(own *view, winner *graph.Node) string {
 	var above *Refusal
 	for i := range r.refused {
 		refused := &r.refused[i]
-		matters := refused.own == own && refused.node.Readable && (refused.Rule == DeprecatedBundle || refused.Rule == NotSuccessor)
+		matters := refused.own == own && refused.node.Readable && (refused.Rule == DeprecatedBundle || refused.Rule == NotSuccessor || refused.Rule == ClusterVersion)
 		if matters && refused.node.Version.Compare(winner.Version) > 0 && (above == nil || graph.Better(refused.node, above.node) < 0) {
 			above = refused
 		}

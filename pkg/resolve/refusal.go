@@ -17,6 +17,7 @@ const (
 	NotInChannel        Rule = "NotInChannel"
 	OutsideRange        Rule = "OutsideRange"
 	NotSuccessor        Rule = "NotSuccessor"
+	ClusterVersion      Rule = "ClusterVersion"
 	Lower               Rule = "Lower"
 	DeprecatedBundle    Rule = "Deprecated"
 	DeprecatedInCatalog Rule = "DeprecatedInCatalog"
@@ -25,7 +26,7 @@ const (
 
 // Rules returns all of them, in the order in which they are asked.
 func Rules() []Rule {
-	return []Rule{NotInChannel, OutsideRange, NotSuccessor, Lower, DeprecatedBundle, DeprecatedInCatalog, LowerPriority}
+	return []Rule{NotInChannel, OutsideRange, NotSuccessor, ClusterVersion, Lower, DeprecatedBundle, DeprecatedInCatalog, LowerPriority}
 }
 
 // MaxRefused is how many refused bundles an answer lists.
@@ -89,6 +90,9 @@ func (r *resolver) whyRefused(refused Refusal) string {
 			return fmt.Sprintf("is no successor of %s: it neither replaces nor skips any version", r.request.Installed.Version)
 		}
 		return fmt.Sprintf("is no successor of %s: it %s", r.request.Installed.Version, described)
+	case ClusterVersion:
+		least, _ := minKubernetes(refused.node.Bundle)
+		return fmt.Sprintf("needs Kubernetes %s or later, and the cluster has %s", least, r.request.Cluster)
 	case DeprecatedBundle:
 		return strings.TrimSuffix("is deprecated: "+strings.Join(strings.Fields(refused.node.Message), " "), ": ")
 	case DeprecatedInCatalog:

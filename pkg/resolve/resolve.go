@@ -5,6 +5,7 @@ package resolve
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 )
 
 // Request is what an extension asks for.
@@ -32,6 +34,9 @@ type Request struct {
 	AcceptRequirements bool
 	// Installed is nil when nothing is.
 	Installed *Installed
+	// Cluster is the version of the cluster that the bundle is for; nil when it is not known, and
+	// then it does not matter.
+	Cluster *clusterversion.Kubernetes
 }
 
 // Installed is the bundle that the extension has.
@@ -211,13 +216,47 @@ func (r *resolver) refuses(own *view, node *graph.Node, installed *graph.Install
 	if r.allowed != nil && !(node.Readable && r.allowed.Check(masterminds(node.Version))) {
 		return OutsideRange
 	}
-	if installed == nil || node.Readable && node.Version.Compare(installed.Version) == 0 {
-		return ""
+	if installed != nil && !(node.Readable && node.Version.Compare(installed.Version) == 0) {
+		if _, ok := own.graph.Succeeds(node.Bundle.Name, *installed); !ok {
+			return NotSuccessor
+		}
 	}
-	if _, ok := own.graph.Succeeds(node.Bundle.Name, *installed); ok {
-		return ""
+	if r.tooNew(node) {
+		return ClusterVersion
 	}
-	return NotSuccessor
+	return ""
+}
+
+// tooNew is whether a bundle needs a newer Kubernetes than the cluster has. The one that is
+// installed stays, or a lower one would take its place.
+func (r *resolver) tooNew(node *graph.Node) bool {
+	if r.request.Cluster == nil || r.request.Installed != nil && r.request.Installed.Name == node.Bundle.Name {
+		return false
+	}
+	least, found := minKubernetes(node.Bundle)
+	return found && r.request.Cluster.Less(least)
+}
+
+// NeedsKubernetes is whether a bundle needs a version of Kubernetes.
+func NeedsKubernetes(bundle *fbc.Bundle) bool {
+	_, needs := minKubernetes(bundle)
+	return needs
+}
+
+// minKubernetes is the Kubernetes that a bundle needs. What cannot be read does not count: rendering
+// warns of it.
+func minKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
+	for _, property := range bundle.Properties {
+		var csv struct {
+			MinKubeVersion string `json:"minKubeVersion"`
+		}
+		if property.Type != fbc.PropertyCSVMetadata || json.Unmarshal(property.Value, &csv) != nil || csv.MinKubeVersion == "" {
+			continue
+		}
+		least, err := clusterversion.ParseKubernetes(csv.MinKubeVersion)
+		return least, err == nil
+	}
+	return clusterversion.Kubernetes{}, false
 }
 
 // InRange is whether a version is in a range, in the grammar of Request.Version. Every version

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
@@ -19,6 +21,7 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -132,13 +135,39 @@ func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer) error 
 	}
 	info := catalog.NewAPIGroupInfo(a.codecs, catalog.Deps{
 		Scheme: a.scheme, Catalogs: catalogs,
-		Asking:    catalog.AskingFor(extensionsOf(host), a.revisions.Revision.All, a.config.Authorization.Authorizer),
+		Asking:    catalog.AskingFor(extensionsOf(host), a.revisions.Revision.All, a.clusterVersion, a.config.Authorization.Authorizer),
 		Installed: catalog.InstalledBy(a.revisions.Revision.All, a.config.Authorization.Authorizer),
 	})
 	if err := generic.InstallAPIGroup(info); err != nil {
 		return fmt.Errorf("installing %s: %w", catalogv1alpha1.GroupName, err)
 	}
 	return nil
+}
+
+// versionTimeout bounds the question for the version of the host.
+const versionTimeout = 5 * time.Second
+
+// clusterVersion is that of the host, nil when it is not known, or when extensions are rolled out into
+// another cluster.
+func (a *api) clusterVersion(ctx context.Context) *clusterversion.Kubernetes {
+	if a.options.TargetKubeconfig != "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	client, err := discovery.NewDiscoveryClientForConfig(a.host.ConfigFor("extensions"))
+	if err != nil {
+		return nil
+	}
+	answer, err := client.ServerVersionWithContext(ctx)
+	if err != nil {
+		return nil
+	}
+	found, err := clusterversion.ParseKubernetes(answer.GitVersion)
+	if err != nil {
+		return nil
+	}
+	return &found
 }
 
 // extensionsOf lists the ClusterExtensions of a cluster; one that does not have the kind has none.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
@@ -24,7 +25,9 @@ type catalogResolveOptions struct {
 	request    resolve.Request
 	installed  string
 	output     string
-	images     registryFlags
+	// kubeVersion is that of the cluster; empty is not known.
+	kubeVersion string
+	images      registryFlags
 }
 
 func newCatalogResolve(p Program) *cobra.Command {
@@ -44,6 +47,7 @@ func newCatalogResolve(p Program) *cobra.Command {
 	}
 	options.add(command.Flags())
 	options.images.add(command.Flags())
+	command.Flags().StringVar(&options.kubeVersion, "kube-version", "", "Version of Kubernetes that the cluster has; bundles that need a newer one are not chosen. Default: all bundles.")
 	command.Flags().StringVarP(&options.output, "output", "o", "text", "Format: text or json.")
 	return command
 }
@@ -130,6 +134,13 @@ func (o *catalogResolveOptions) complete() error {
 			return fmt.Errorf("--installed %q: want BUNDLE=VERSION, for instance argocd-operator.v0.14.0=0.14.0", o.installed)
 		}
 		o.request.Installed = &resolve.Installed{Name: bundle, Version: version}
+	}
+	if o.kubeVersion != "" {
+		cluster, err := clusterversion.ParseKubernetes(o.kubeVersion)
+		if err != nil {
+			return fmt.Errorf("--kube-version: %w", err)
+		}
+		o.request.Cluster = &cluster
 	}
 	return nil
 }

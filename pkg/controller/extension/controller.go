@@ -94,6 +94,8 @@ type Options struct {
 	Safety      *crdsafety.Checker
 	// Capabilities are read each time that a chart is rendered.
 	Capabilities maker.Capabilities
+	// Versions are those of the clusters; nil when they do not matter.
+	Versions Versions
 	// Digester makes digests of manifests that are comparable with those of revisions.
 	Digester manifest.Digester
 	// Certificates says who makes those of webhooks; empty refuses bundles with webhooks.
@@ -177,6 +179,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	running.Go(func() { c.watchDefinition(ctx) })
 	running.Go(func() { c.watchCatalogs(ctx) })
+	running.Go(func() { c.watchVersions(ctx) })
 	for range workers {
 		running.Go(func() {
 			maker.Work(ctx, c.queue, c.reconcile, "A ClusterExtension could not be brought up to date; trying again")

@@ -144,6 +144,7 @@ func (s *scope) chooseBundle(d *desired) (*desired, *maker.Outcome) {
 	began := s.Clock.Now()
 	answer, err := resolve.Resolve(request, catalogs)
 	s.measured.Resolved(s.Clock.Since(began), err)
+	s.awaitVersion(answer, err)
 	if err != nil {
 		stopped := s.unresolved(err, catalogs)
 		if resultOf(stopped) == status.NoCatalog {
@@ -153,6 +154,9 @@ func (s *scope) chooseBundle(d *desired) (*desired, *maker.Outcome) {
 	}
 	if answer.Bundle.Image == "" {
 		return nil, stop(status.Unresolved, fmt.Sprintf("catalog %s: bundle %s names no image", answer.Catalog, answer.Bundle.Name), "")
+	}
+	if stopped := s.mayChoose(answer); stopped != nil {
+		return nil, stopped
 	}
 	s.answer = answer
 	d.ref, d.formats, d.pkg = answer.Bundle.Image, []packed.Format{packed.Bundle}, source.PackageName
@@ -166,7 +170,9 @@ func (s *scope) request() resolve.Request {
 	if name, version := s.installedBundle(); name != "" {
 		installed = &resolve.Installed{Name: name, Version: version}
 	}
-	return upgrades.Request(*s.extension.Spec.Source.Catalog, s.extension.Annotations, installed)
+	asked := upgrades.Request(*s.extension.Spec.Source.Catalog, s.extension.Annotations, installed)
+	asked.Cluster = s.cluster.version
+	return asked
 }
 
 // installedBundle is the bundle of the package that is installed, "" for none: one of another

@@ -57,6 +57,8 @@ type plane struct {
 	leases    *fake.Clientset
 	inventory *inventory.Inventory
 	key       author.Key
+	// versions are those of the clusters; nil when they do not matter.
+	versions *versions
 
 	mu sync.Mutex
 	// revisions are our API; handlers are told of what changes there.
@@ -135,6 +137,9 @@ func (p *plane) controller() *Controller {
 			As: func(who user.Info) (maker.Revisions, error) { return writer{p, who.GetName()}, nil }},
 		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock,
 		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
+	}
+	if p.versions != nil {
+		options.Versions = p.versions
 	}
 	if p.releases != nil {
 		options.Releases, options.Objects, options.ByHelm, options.KeepReleases, options.Manifests, options.Freezes = p.releases, p.releases, p.byHelm, p.keepReleases, p.releases.manifests, p.releases

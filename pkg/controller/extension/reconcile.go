@@ -28,6 +28,7 @@ type scope struct {
 	object    *unstructured.Unstructured
 	extension *extension.Extension
 	catalogs  *inventory.Snapshot
+	cluster   clusterIs
 	// answer is what the catalogs say, nil when they were not asked or have nothing, and
 	// upgrades is what they have besides.
 	answer   *resolve.Resolution
@@ -117,6 +118,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	if asked.DeletionTimestamp != nil {
 		return s.leave(ctx)
 	}
+	s.cluster = s.clusterVersion(ctx)
 	outcome := s.advance(ctx)
 	if ctx.Err() == nil {
 		c.waitFor(name, s.catalogs, waitsForCatalogs(outcome))

@@ -9,6 +9,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -149,7 +150,7 @@ func (c *Controller) follow(ctx context.Context, running *sync.WaitGroup) error 
 	slices.SortFunc(secrets, func(a, b *corev1.Secret) int { return cmp.Compare(a.Name, b.Name) })
 	if len(secrets) > MaxReceivers {
 		for _, secret := range secrets[MaxReceivers:] {
-			c.Events.Eventf(secret, corev1.EventTypeWarning, eventInvalid, "%d receivers are served, the first ones by name; this one is not", MaxReceivers)
+			c.event(secret, corev1.EventTypeWarning, eventInvalid, fmt.Sprintf("%d receivers are served, the first ones by name; this one is not", MaxReceivers))
 		}
 		secrets = secrets[:MaxReceivers]
 	}
@@ -181,6 +182,11 @@ func (c *Controller) follow(ctx context.Context, running *sync.WaitGroup) error 
 		c.serve(ctx, running, secret)
 	}
 	return nil
+}
+
+// event writes an event about a Secret. The scheme of the recorder has our own types alone.
+func (c *Controller) event(secret *corev1.Secret, kind, reason, message string) {
+	c.Events.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}, kind, reason, message)
 }
 
 // serve makes sure that a receiver runs with what its Secret says now.

@@ -176,13 +176,13 @@ func (r *receiver) report(ctx context.Context, secret *corev1.Secret, err error)
 	case r.failed == before:
 	case r.failed == "":
 		r.failing = time.Time{}
-		r.Events.Event(secret, corev1.EventTypeNormal, eventDelivered, "Notifications are delivered again")
+		r.event(secret, corev1.EventTypeNormal, eventDelivered, "Notifications are delivered again")
 	default:
 		if before == "" {
 			r.failing = r.Clock.Now()
 		}
 		klog.FromContext(ctx).Error(err, "A notification is not delivered; trying again", "receiver", secret.Name)
-		r.Events.Event(secret, corev1.EventTypeWarning, eventFailed, "A notification is not delivered, and is sent again: "+r.failed)
+		r.event(secret, corev1.EventTypeWarning, eventFailed, "A notification is not delivered, and is sent again: "+r.failed)
 	}
 }
 

@@ -51,6 +51,7 @@ func TestCompare(t *testing.T) {
 		"came back later":  {"it is news again", marked("Halted/Collision", 1500, 1500), fact(notify.Halted, "Collision", 9000), 9000, true},
 		"other reason":     {"something else is wrong", marked("Halted/Collision", 1500, 1500), fact(notify.Halted, "Refused", 1600), 1600, true},
 		"ended before":     {"nobody listened then", nil, fact(notify.Completed, "RolledOut", 900), 1500, false},
+		"ended just then":  {"times of conditions are whole seconds", nil, fact(notify.Completed, "RolledOut", began), 1500, false},
 		"lasts since then": {"it waits still", nil, fact(notify.WaitingForApproval, "Proposed", 900), 1500, true},
 	} {
 		marks, fresh := compare(tc.marks, []notify.Fact{tc.fact}, time.Unix(began, 0), time.Unix(tc.now, 0))

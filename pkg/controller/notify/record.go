@@ -185,11 +185,11 @@ func (c *Controller) record(ctx context.Context, at key) error {
 }
 
 // compare returns the facts that are to be told, and the marks that say that they were recorded.
-// What began and ended before since is nobody's news.
+// What began and ended before since, or within its second, is nobody's news.
 func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) ([]outbox.Mark, []notify.Fact) {
 	var fresh []notify.Fact
 	for _, fact := range facts {
-		if !fact.Type.Lasts() && fact.At.Before(since) {
+		if !fact.Type.Lasts() && !fact.At.After(since) {
 			continue
 		}
 		mark := outbox.Mark{Key: string(fact.Type) + "/" + fact.Reason, Since: fact.Since.Unix(), At: now.Unix()}

@@ -62,6 +62,8 @@ const (
 	// NotSuccessor: the catalog has no upgrade to it from what is installed, and
 	// spec.source.catalog.upgradeConstraintPolicy asks for one.
 	NotSuccessor Cause = "NotSuccessor"
+	// ClusterVersion: it needs a newer Kubernetes than the cluster has.
+	ClusterVersion Cause = "ClusterVersion"
 	// Deprecated: the catalog says that it should not be used, and has another one.
 	Deprecated Cause = "Deprecated"
 	// Priority: another catalog has a higher priority.
@@ -85,6 +87,7 @@ func causes() []standing {
 		{Channel, []resolve.Rule{resolve.NotInChannel}},
 		{Range, []resolve.Rule{resolve.OutsideRange}},
 		{NotSuccessor, []resolve.Rule{resolve.NotSuccessor}},
+		{ClusterVersion, []resolve.Rule{resolve.ClusterVersion}},
 		{Deprecated, []resolve.Rule{resolve.DeprecatedBundle, resolve.DeprecatedInCatalog}},
 		{Priority, []resolve.Rule{resolve.LowerPriority}},
 		{Tie, nil},
@@ -203,7 +206,7 @@ func why(survey *resolve.Survey, one candidate) string {
 		return survey.Tie()
 	case Unsupported:
 		return survey.Err.Error()
-	case Channel, Range, NotSuccessor, Deprecated, Priority:
+	case Channel, Range, NotSuccessor, ClusterVersion, Deprecated, Priority:
 	}
 	return survey.Why(one.Seen)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/registry/catalog/catalogpackage"
 	"github.com/penstock-project/penstock/pkg/resolve"
@@ -27,10 +28,13 @@ const mostAsked = 100
 // Extensions lists the ClusterExtensions of the cluster, in the name of Penstock.
 type Extensions func(ctx context.Context) ([]extension.Extension, error)
 
+// Version is that of the cluster of extensions that name no target; nil when it is not known.
+type Version func(ctx context.Context) *clusterversion.Kubernetes
+
 // AskingFor tells which ClusterExtensions ask for a package. Whoever may list clusterextensions
 // and clusterextensionrevisions sees all of them, anybody else those that they may get, together
 // with the revision that is installed.
-func AskingFor(extensions Extensions, revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Asking {
+func AskingFor(extensions Extensions, revisions Revisions, version Version, by authorizer.UnconditionalAuthorizer) catalogpackage.Asking {
 	return func(ctx context.Context, name string) ([]catalogpackage.Asked, error) {
 		caller, ok := request.UserFrom(ctx)
 		if !ok {
@@ -55,7 +59,17 @@ func AskingFor(extensions Extensions, revisions Revisions, by authorizer.Uncondi
 		if err != nil {
 			return nil, fmt.Errorf("listing clusterextensionrevisions: %w", err)
 		}
-		return sees.of(ctx, all, chains)
+		asked, err := sees.of(ctx, all, chains)
+		if err != nil || len(asked) == 0 {
+			return nil, err
+		}
+		cluster := version(ctx)
+		for i := range asked {
+			if asked[i].Extension.Annotations[extension.TargetAnnotation] == "" {
+				asked[i].Cluster = cluster
+			}
+		}
+		return asked, nil
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
@@ -61,7 +62,7 @@ func TestAskingFor(t *testing.T) {
 				}
 				return authorizer.DecisionNoOpinion, "", c.fail
 			})
-			found, err := AskingFor(extensions, revisions, by)(request.WithUser(t.Context(), &user.DefaultInfo{Name: "alice"}), "lamp")
+			found, err := AskingFor(extensions, revisions, func(context.Context) *clusterversion.Kubernetes { return nil }, by)(request.WithUser(t.Context(), &user.DefaultInfo{Name: "alice"}), "lamp")
 			var got []string
 			for _, one := range found {
 				installed := ""

@@ -293,6 +293,13 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("warnings: %v", rendered.Warnings)
 		}
 	})
+	t.Run("Suffix", func(t *testing.T) {
+		for _, wanted := range []string{">=1.25.0", ">=1.25.0-0", "~1.36.1"} {
+			if _, err := render(t, chart("Chart.yaml", "apiVersion: v2\nname: lamp\nversion: 1.2.3\nkubeVersion: '"+wanted+"'\n", "templates/a.yaml", configMap("a")), Options{Cluster: cluster}); err != nil {
+				t.Errorf("%s: %v; the suffix of a distribution does not count", wanted, err)
+			}
+		}
+	})
 	t.Run("TooNew", func(t *testing.T) {
 		_, err := render(t, chart("Chart.yaml", "apiVersion: v2\nname: lamp\nversion: 1.2.3\nkubeVersion: '>=1.99.0-0'\n", "templates/a.yaml", configMap("a")), Options{Cluster: cluster})
 		if err == nil || !strings.Contains(err.Error(), "needs Kubernetes >=1.99.0-0, and is rendered for v1.36.3-gke.1") {

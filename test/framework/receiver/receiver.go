@@ -28,8 +28,8 @@ import (
 
 // Got is an event as it was received.
 type Got struct {
-	notify.Event
-	Data struct {
+	SpecVersion, ID, Source, Type, Subject string
+	Data                                   struct {
 		Name          string
 		Summary       string
 		Reason        string
@@ -38,9 +38,9 @@ type Got struct {
 		Notifications []json.RawMessage
 	}
 	// Body is the request, Key the one that it is signed with, and Taken whether it was answered 2xx.
-	Body  string
-	Key   string
-	Taken bool
+	Body  string `json:"-"`
+	Key   string `json:"-"`
+	Taken bool   `json:"-"`
 }
 
 // Receiver takes events, or does not.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/extension/upgrades"
@@ -24,6 +25,8 @@ import (
 type Asked struct {
 	Extension *extension.Extension
 	Installed *resolve.Installed
+	// Cluster is the version of the cluster of the extension; nil when it is not known here.
+	Cluster *clusterversion.Kubernetes
 }
 
 // Asking returns the ClusterExtensions that ask for a package, by name, as far as the caller of
@@ -105,7 +108,9 @@ func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) v1
 	if asked.Installed != nil {
 		row.Installed = word(asked.Installed.Version)
 	}
-	found, err := upgrades.Of(upgrades.Request(source, asked.Extension.Annotations, asked.Installed), catalogs)
+	request := upgrades.Request(source, asked.Extension.Annotations, asked.Installed)
+	request.Cluster = asked.Cluster
+	found, err := upgrades.Of(request, catalogs)
 	if err != nil {
 		row.Message = text.Line(err.Error(), longestMessage)
 		return row

@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // render renders a chart as Helm does, but for functions whose answer is another one each
@@ -90,7 +91,7 @@ func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capa
 			return nil, fmt.Errorf("chart %s depends on %s %s, which is not in its folder charts: run `helm dependency build` first", chart.Name(), wanted.Name, wanted.Version)
 		}
 	}
-	if wanted := chart.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, capabilities.KubeVersion.String()) {
+	if wanted := chart.Metadata.KubeVersion; wanted != "" && !compatible(wanted, capabilities.KubeVersion.String()) {
 		text := fmt.Sprintf("chart %s needs Kubernetes %s, and is rendered for %s", chart.Name(), wanted, capabilities.KubeVersion.String())
 		if request.KubeVersion != "" || request.Cluster != nil {
 			return nil, errors.New(text)
@@ -98,6 +99,16 @@ func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capa
 		warnings = append(warnings, text)
 	}
 	return warnings, nil
+}
+
+// compatible is whether a version of Kubernetes is in a range, with or without the suffix of a
+// distribution: to the library v1.31.2-gke.5 is a pre-release, which is not in >=1.25.0.
+func compatible(wanted, cluster string) bool {
+	if chartutil.IsCompatibleRange(wanted, cluster) {
+		return true
+	}
+	plain, err := version.ParseGeneric(cluster)
+	return err == nil && chartutil.IsCompatibleRange(wanted, fmt.Sprintf("v%d.%d.%d", plain.Major(), plain.Minor(), plain.Patch()))
 }
 
 // execute runs all templates, and returns what they made, by name, and the notes.

@@ -1,0 +1,53 @@
+// Package clusterversion has the versions of clusters: that of Kubernetes and that of OpenShift are
+// two types, so that nobody compares one with the other.
+//
+// clusterversion.go is pure. known.go knows the version of each cluster, and asks for it no more
+// often than somebody needs it.
+package clusterversion
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// Kubernetes is a version of Kubernetes. Suffixes of distributions and builds do not count.
+type Kubernetes struct{ Major, Minor, Patch uint }
+
+// ParseKubernetes reads v1.31.2-gke.5, 1.30+ and 1.30.
+func ParseKubernetes(text string) (Kubernetes, error) {
+	major, minor, patch, err := parse(text)
+	return Kubernetes{major, minor, patch}, err
+}
+
+// Less is whether a version is below another one.
+func (k Kubernetes) Less(than Kubernetes) bool {
+	return cmp.Or(cmp.Compare(k.Major, than.Major), cmp.Compare(k.Minor, than.Minor), cmp.Compare(k.Patch, than.Patch)) < 0
+}
+
+// String is such as 1.31.2.
+func (k Kubernetes) String() string { return fmt.Sprintf("%d.%d.%d", k.Major, k.Minor, k.Patch) }
+
+// OpenShift is a version of OpenShift. Suffixes of builds do not count.
+type OpenShift struct{ Major, Minor, Patch uint }
+
+// ParseOpenShift reads 4.17, 4.17.3 and 4.18.0-rc.1.
+func ParseOpenShift(text string) (OpenShift, error) {
+	major, minor, patch, err := parse(text)
+	return OpenShift{major, minor, patch}, err
+}
+
+// Less is whether a version is below another one.
+func (o OpenShift) Less(than OpenShift) bool { return Kubernetes(o).Less(Kubernetes(than)) }
+
+// String is such as 4.17.3.
+func (o OpenShift) String() string { return Kubernetes(o).String() }
+
+func parse(text string) (major, minor, patch uint, err error) {
+	found, err := version.ParseGeneric(text)
+	if err != nil {
+		return 0, 0, 0, fmt.Errorf("reading version %q: want major.minor, or major.minor.patch", text)
+	}
+	return found.Major(), found.Minor(), found.Patch(), nil
+}

@@ -1,0 +1,117 @@
+package extension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/catalog/inventory/inventorytest"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// versions are those of the clusters of a test.
+type versions struct {
+	p       *plane
+	text    string
+	err     error
+	changed chan struct{}
+	asked   []string
+}
+
+func newVersions(p *plane, text string) *versions {
+	return &versions{p: p, text: text, changed: make(chan struct{}, 1)}
+}
+
+func (v *versions) Version(_ context.Context, target string) (clusterversion.Kubernetes, bool, error) {
+	v.p.mu.Lock()
+	defer v.p.mu.Unlock()
+	v.asked = append(v.asked, target)
+	found, err := clusterversion.ParseKubernetes(v.text)
+	return found, err == nil, v.err
+}
+
+func (v *versions) Changed() <-chan struct{} { return v.changed }
+
+func (v *versions) set(text string, err error) {
+	v.p.mu.Lock()
+	v.text, v.err = text, err
+	v.p.mu.Unlock()
+	v.changed <- struct{}{}
+}
+
+// offerNeeding has the catalog offer 1.0.0, and 2.0.0 that needs Kubernetes 1.31.
+func (p *plane) offerNeeding() {
+	p.publish("1.0.0", "2.0.0")
+	text := "---\n{schema: olm.package, name: lamp, defaultChannel: stable}\n---\n{schema: olm.channel, package: lamp, name: stable, entries: [{name: lamp.v1.0.0}, {name: lamp.v2.0.0, replaces: lamp.v1.0.0}]}\n"
+	for version, needs := range map[string]string{"1.0.0": "", "2.0.0": `, {type: olm.csv.metadata, value: {minKubeVersion: "1.31.0"}}`} {
+		text += fmt.Sprintf("---\n{schema: olm.bundle, package: lamp, name: lamp.v%[1]s, image: \"r.example/lamp:v%[1]s\", properties: [{type: olm.package, value: {packageName: lamp, version: %[1]s}}%[2]s]}\n", version, needs)
+	}
+	p.inventory.Put(inventorytest.FromText(p, "hub", text))
+}
+
+// TestClusterVersion: what needs a newer Kubernetes than its cluster has waits for that, and comes by
+// itself when the cluster was upgraded. While the version is not known, nothing is chosen that depends on it.
+func TestClusterVersion(t *testing.T) {
+	p := newPlane(t)
+	p.versions = newVersions(p, "")
+	p.offerNeeding()
+	p.apply(nil)
+	p.process()
+	p.awaitSays("the version of the cluster is not known yet")
+	p.versions.set("", errors.New("no connection"))
+	p.awaitSays("reading the version of the cluster")
+	p.versions.set("v1.30.9-gke.5", nil)
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	p.awaitSays("2.0.0 is newer, and blocked: needs Kubernetes 1.31.0 or later, and the cluster has 1.30.9")
+
+	p.apply(version("2.0.0"))
+	p.awaitSays("2.0.0 needs Kubernetes 1.31.0 or later, and the cluster has 1.30.9: upgrade the cluster first")
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.versions.set("v1.31.0", nil)
+	p.await("2.0.0 comes", func() bool { return strings.Contains(p.shown(), "2 Active 2.0.0 alice") })
+}
+
+// awaitSays waits until a condition of the extension says something.
+func (p *plane) awaitSays(text string) {
+	p.Helper()
+	said := ""
+	p.await(text, func() bool {
+		object, err := p.host.Tracker().Get(extension.Resource, "", "lamp")
+		if err != nil {
+			return false
+		}
+		status, _ := object.(*unstructured.Unstructured).Object["status"].(map[string]any)
+		said = fmt.Sprint(status)
+		return strings.Contains(said, text)
+	})
+}
+
+// TestVersionOfOthers: of another cluster nothing is asked for an author who may not use it.
+func TestVersionOfOthers(t *testing.T) {
+	p := newPlane(t)
+	p.versions = newVersions(p, "v1.30.0")
+	p.apply(func(object *unstructured.Unstructured) { annotate(object, extension.TargetAnnotation, "far") })
+	object, err := p.host.Tracker().Get(extension.Resource, "", "lamp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := extension.From(object.(*unstructured.Unstructured)) //nolint:forcetypeassert // it is
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &scope{Controller: p.controller(), object: object.(*unstructured.Unstructured), extension: asked} //nolint:forcetypeassert // it is
+	p.lacks["use"], p.lacks["bypass"] = true, true
+	if found := v.clusterVersion(t.Context()); found.version != nil || found.waits == nil || len(p.versions.asked) > 0 {
+		t.Errorf("%+v is known of a cluster that the author may not use; asked for %v", found, p.versions.asked)
+	}
+	delete(p.lacks, "use")
+	if found := v.clusterVersion(t.Context()); found.version == nil || p.versions.asked[0] != "far" {
+		t.Errorf("%+v is known of a cluster that the author may use; asked for %v", found, p.versions.asked)
+	}
+}
