@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/clusterversion"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/extension/status"
