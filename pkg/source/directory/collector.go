@@ -145,7 +145,7 @@ func (c *collector) file(name string, content []byte) {
 		// YAML may begin with a brace too.
 	}
 	var documents []document
-	for _, doc := range yamlDocuments(text) {
+	for _, doc := range yamlDocuments(text, c.asHelm) {
 		documents = append(documents, mixed(doc)...)
 	}
 	c.documents(name, documents)

@@ -172,6 +172,21 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestJoinedMarker: a template that trims too much joins a line to the marker before it, as that of
+// cert-manager 1.21 does.
+func TestJoinedMarker(t *testing.T) {
+	for _, joined := range []string{"---# of the second\napiVersion: v1", "---apiVersion: v1"} {
+		data := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n" + joined + "\nkind: ConfigMap\nmetadata:\n  name: second\n"
+		located, err := ReadTexts(t.Context(), []Text{{Name: "a.yaml", Data: []byte(data)}}, Options{AsHelm: true})
+		if err != nil || len(located) != 2 {
+			t.Errorf("%q: %d objects, %v", joined, len(located), err)
+		}
+		if _, err := ReadTexts(t.Context(), []Text{{Name: "a.yaml", Data: []byte(data)}}, Options{}); err == nil {
+			t.Errorf("%q is taken in a file of a user, which kubectl refuses", joined)
+		}
+	}
+}
+
 // TestAsHelm: what Helm accepts is taken with a warning at its line, and refused in files of users.
 func TestAsHelm(t *testing.T) {
 	data := configMap("a") + "data:\n  x: one\n  yes: text\n  x: two\n---\n" + `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"},` + "\n" + `"data":{"x":"one","x":"two"}}` + "\n"

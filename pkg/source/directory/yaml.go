@@ -20,12 +20,16 @@ import (
 // kubectl reads it (YAML 1.1: a plain yes is a boolean); where it says it is
 // read from the node tree of yaml.v3, which has lines.
 
-// yamlDocuments splits a stream at its document markers.
-func yamlDocuments(content []byte) []document {
+// yamlDocuments splits a stream at its document markers. Helm takes every line that begins with
+// "---" as one, also where a template has joined the next line to it.
+func yamlDocuments(content []byte, asHelm bool) []document {
 	var documents []document
 	current := document{line: 1}
 	for number, line := range bytes.SplitAfter(content, []byte("\n")) {
 		isMarker, rest := documentMarker(bytes.TrimPrefix(line, []byte(text.ByteOrderMark)))
+		if joined, begins := bytes.CutPrefix(line, []byte("---")); asHelm && begins && !isMarker {
+			isMarker, rest = true, joined
+		}
 		if !isMarker {
 			if len(bytes.TrimSpace(current.text)) == 0 {
 				line = bytes.TrimPrefix(line, []byte(text.ByteOrderMark)) // of a file that was joined to others
