@@ -49,6 +49,13 @@ func (a *answers) rev(number int) draft { return revision(a.name, number) }
 
 func (a *answers) settings(data ...string) object { return configMap(a.name, "settings", data...) }
 
+// homeless is a Deployment that no node suits.
+func (a *answers) homeless() object {
+	server := deployment(a.name, "server", "example.com/server:v2")
+	server["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"nowhere": "yes"}
+	return server
+}
+
 // deployed waits for a revision.
 func deployed(number int) func(*answers) {
 	return func(a *answers) { a.succeeded(fmt.Sprintf("%s-%d", a.name, number)) }
@@ -112,9 +119,7 @@ func answerCases() map[string]answerCase {
 			have: func(a *answers) {
 				server := deployment(a.name, "server", "example.com/server:v1")
 				a.roll(a.rev(1).Phase("all", server))
-				nowhere := deployment(a.name, "server", "example.com/server:v2")
-				nowhere["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["nodeSelector"] = map[string]any{"nowhere": "yes"}
-				a.create(a.rev(2).Phase("all", nowhere))
+				a.create(a.rev(2).Phase("all", a.homeless()))
 			},
 			solved: deployed(3),
 		},
@@ -169,6 +174,13 @@ func answerCases() map[string]answerCase {
 			},
 			example: []string{"widget example", "configmap settings", "--namespace default", "--namespace answer-terminating"},
 			solved:  func(a *answers) { a.condition(a.revision, "Available", "True") },
+		},
+		"ProgressDeadlineExceeded": {
+			have: func(a *answers) {
+				a.roll(a.rev(1).Phase("all", deployment(a.name, "server", "example.com/server:v1")))
+				a.create(a.rev(2).Phase("all", a.homeless()).With("progressDeadlineMinutes", 1))
+			},
+			solved: deployed(3),
 		},
 		"TargetUnavailable": {
 			have: func(a *answers) {
@@ -232,6 +244,14 @@ func (a *answers) why(reason string) advice.Advice {
 		a.t.Fatalf("why does not say %s: %v\n%s", reason, err, last)
 	}
 	return found
+}
+
+// documented runs the command that the reference has for a reason of a plan, as it stands there with
+// the name of the plan, and returns what it printed.
+func (w sharedPlane) documented(heading, reason, plan string) string {
+	w.t.Helper()
+	out := w.types(0, strings.ReplaceAll(reference.Commands(w.t, "reasons.md", heading, reason)[0], "rebalance", plan))
+	return out.Stdout + out.Stderr
 }
 
 // line runs a line that is printed for people, and returns what it printed.

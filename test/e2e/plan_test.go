@@ -138,6 +138,7 @@ func prerequisites(w sharedPlane) {
 	w.phase("rebalance", "PrerequisiteFailed")
 	w.planSays("rebalance", ".status.message", "KubeDescheduler", "install the Kube Descheduler Operator")
 	w.planSays("rebalance", `.status.conditions[?(@.type=="PrerequisitesMet")].reason`, "MissingDependency")
+	w.says(w.documented("Of plans", "MissingDependency", "rebalance"), "install the Kube Descheduler Operator")
 	w.profile("Inactive", "<none>", "Unknown", "Missing: install the Kube Descheduler Operator")
 	for _, file := range []string{
 		"operator.openshift.io_kubedeschedulers.yaml", "machineconfiguration.openshift.io_machineconfigs.yaml",
@@ -191,6 +192,7 @@ func reviewPlan(w sharedPlane) {
 	w.untilPlan("rebalance", `.status.conditions[?(@.type=="Ready")].reason`, "FieldConflict")
 	w.phase("rebalance", "ReviewRequired")
 	w.planSays("rebalance", ".status.message", "kubectl-client-side-apply", ".spec.deschedulingIntervalSeconds", "onConflict")
+	w.says(w.documented("Of plans", "FieldConflict", "rebalance"), "kubectl-client-side-apply")
 	hash := w.read(".status.planHash", "configplan", "rebalance")
 	if _, err := w.post("rebalance", "approve", "PlanApprovalRequest", fmt.Sprintf(`{"planHash":%q}`, hash)); err == nil || !strings.Contains(err.Error(), "kubectl-client-side-apply") {
 		w.t.Errorf("approving a plan that takes what it must not: %v", err)

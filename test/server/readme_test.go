@@ -109,7 +109,7 @@ func TestReadme(t *testing.T) {
 // progress begins with the seconds that a terminal has at its end.
 func checkTranscript(t *testing.T, transcript, out string) {
 	t.Helper()
-	seconds := regexp.MustCompile(`(?m)^ *\d+s  |, followed \d+s$`)
+	seconds := regexp.MustCompile(`(?m)^ *\d+s  |, watched for \d+s$`)
 	printed := map[string]bool{}
 	for line := range strings.SplitSeq(seconds.ReplaceAllString(out, ""), "\n") {
 		printed[line] = true

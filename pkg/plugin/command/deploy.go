@@ -208,7 +208,7 @@ func (d *deployment) run(ctx context.Context, from string, arguments []string) e
 			return err
 		}
 	default:
-		agreed, err := d.Confirm(ctx, review.Question(rendered.Name, shown))
+		agreed, err := d.Confirm(ctx, review.Question("Roll out "+rendered.Name, shown))
 		if err != nil || !agreed {
 			d.Err.Para(screen.Dim, screen.Waiting, "nothing was stored or rolled out")
 			return cmp.Or(err, outcome.Quiet(outcome.No))

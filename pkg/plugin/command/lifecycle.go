@@ -102,7 +102,7 @@ func resumption(ctx context.Context, s *session.Session, cluster *session.Cluste
 		return "", nil, err
 	}
 	changes.Print(s.Err, diff, changes.View{Lines: true})
-	return review.Question(revision.Name, diff), review.Answers(diff), nil
+	return review.Question("Roll out "+revision.Name, diff), review.Answers(diff), nil
 }
 
 // unread approves a proposal of the server without showing what it changes; deletions stay

@@ -120,7 +120,7 @@ func TestLiveView(t *testing.T) {
 		t.Errorf("%d lines on a terminal of 10:\n%s", len(v.shown), strings.Join(v.shown, "\n"))
 	}
 	shown := strings.Join(v.shown, "\n")
-	for _, must := range []string{"◎ lighthouse-3 v1.2.0-stuck: Active, 13 of 15 objects available, followed 0s", "◎ deploy", "Deployment lighthouse-system/lighthouse-controller: waiting: 1 of 2"} {
+	for _, must := range []string{"◎ lighthouse-3 v1.2.0-stuck: Active, 13 of 15 objects available, watched for 0s", "◎ deploy", "Deployment lighthouse-system/lighthouse-controller: waiting: 1 of 2"} {
 		if !strings.Contains(shown, must) {
 			t.Errorf("%q is not in:\n%s", must, shown)
 		}

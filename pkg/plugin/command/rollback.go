@@ -98,7 +98,13 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 		}
 	}
 	if !d.yes {
-		agreed, err := d.Confirm(ctx, fmt.Sprintf("Roll %s back to %s, as %s?", d.name, target, would.Status.Revision))
+		asked := fmt.Sprintf("Roll %s back to %s, as %s", d.name, target, would.Status.Revision)
+		if would.Status.Diff == nil {
+			asked += "?"
+		} else {
+			asked = review.Question(asked, would.Status.Diff)
+		}
+		agreed, err := d.Confirm(ctx, asked)
 		if err != nil {
 			return err
 		}

@@ -202,7 +202,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	answers := review.Answers(diff)
 	answers[v1alpha1.LifecycleReasonAnnotation] = nil // it has waited for this
 	if !u.yes {
-		agreed, err := u.Confirm(ctx, review.Question(waiting.Name, diff))
+		agreed, err := u.Confirm(ctx, review.Question("Roll out "+waiting.Name, diff))
 		if err != nil || !agreed {
 			return u.declined(err, waiting.Name+" stays proposed")
 		}

@@ -38,7 +38,7 @@ func (v *View) Show(lines []screen.Line, now time.Time) {
 	if v.live != nil {
 		shown := append([]screen.Line(nil), lines...)
 		if len(shown) > 0 {
-			shown[0].Text += ", followed " + Elapsed(now.Sub(v.began))
+			shown[0].Text += ", watched for " + Elapsed(now.Sub(v.began))
 		}
 		v.live.Draw(shown)
 		return

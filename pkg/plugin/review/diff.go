@@ -62,9 +62,9 @@ func Proposal(ctx context.Context, cluster *session.Cluster, extension string, r
 	return diff, false, err
 }
 
-// Question asks whether a revision is to be rolled out. It warns of a diff that does not show all.
-func Question(name string, diff *v1alpha1.RevisionDiff) string {
-	asked := "Roll out " + name
+// Question asks whether a change is to be made, such as "Roll out argocd-2". It says how many objects the
+// change deletes, and warns of a diff that does not show all.
+func Question(asked string, diff *v1alpha1.RevisionDiff) string {
 	if n := diff.Summary.Removed; n > 0 {
 		asked += fmt.Sprintf(", and delete the %d removed", n)
 	}

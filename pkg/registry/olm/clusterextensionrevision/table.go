@@ -80,8 +80,12 @@ func (t table) write(revision *olm.ClusterExtensionRevision, cells []string) {
 	})
 }
 
-// readyObjects is 13/15: how many objects are available, of how many.
+// readyObjects is 13/15: how many objects are available, of how many. An archived revision has none that
+// could be.
 func readyObjects(revision *olm.ClusterExtensionRevision) string {
+	if revision.Spec.LifecycleState == olm.LifecycleStateArchived {
+		return "-"
+	}
 	objects, available := 0, int32(0)
 	for i := range revision.Spec.Phases {
 		objects += revision.Spec.Phases[i].Count()
