@@ -94,7 +94,9 @@ func heldRollback(w shared) {
 		w.t.Fatal(out)
 	}
 	w.says(out.Stderr, w.name+"-5 is a rollback, and ClusterExtension "+w.name+" makes no revision since", "Release the hold of "+w.name)
-	w.awaitRevision(w.name+"-6", "the owner goes on", succeeded)
+	w.awaitRevision(w.name+"-6", "the owner goes on, by a proposal: the stamp of alice has decided a revision already", func(r *olmv1alpha1.ClusterExtensionRevision) bool {
+		return r.Annotations[extension.ProposedAnnotation] == "true"
+	})
 }
 
 // CatalogGone: what is installed is kept as it is, also when its catalog is gone, and goes
