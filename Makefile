@@ -23,7 +23,7 @@ demo: build tools ## Watch it work; FROM=dir TO=dir NAME=x for your manifests, K
 
 .PHONY: cluster-up
 cluster-up: ## Start a control plane on this machine; NODE=real has a kubelet and containers
-	@echo "Starting a Kubernetes control plane in .local/cluster; the first time, its programs are built from source, for about five minutes" >&2
+	@echo "Starting a Kubernetes control plane in .local/cluster; the first time, its programs are built from source" >&2
 	@go run ./hack/cluster $(if $(NODE),-node $(NODE)) up
 
 .PHONY: cluster-down
@@ -34,7 +34,7 @@ cluster-down: ## Stop it and remove its files
 
 .PHONY: build
 build: ## Build bin/penstock and the plugin, bin/kubectl-penstock
-	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@hack/compile.sh "bin/penstock, bin/kubectl-penstock" -ldflags '$(LDFLAGS)' -o bin/ -- ./cmd/...
 
 .PHONY: image
 image: ## Build the image into bin/image; PLATFORMS=linux/amd64 for one platform

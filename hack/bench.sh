@@ -33,7 +33,7 @@ while IFS=';' read -r name folders tests limit description; do
 		exec go test -run '^$' -bench . -benchmem -timeout "${limit}" "${folders[@]/#/./}"
 	elif [ "${name}" = "$1" ]; then
 		# The store is measured without a control plane.
-		[ "${name}" = store ] || PENSTOCK_TOOLS="$(hack/build-tools.sh)"
+		[ "${name}" = store ] || PENSTOCK_TOOLS="$(hack/build-tools.sh kubectl-batch)"
 		[ -z "${PROFILE:-}" ] || PROFILE="$(realpath -m "${PROFILE}")"
 		export BENCH="${name}" PENSTOCK_TOOLS PROFILE
 		read -ra folders <<<"${folders}"

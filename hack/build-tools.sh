@@ -2,12 +2,13 @@
 # Builds a Kubernetes control plane from the module proxy into a cache outside
 # the work tree, and prints the folder on stdout. Progress goes to stderr.
 #
-#   hack/build-tools.sh            the default version, v1.36
-#   hack/build-tools.sh v1.34      one pinned module below hack/tools
+#   hack/build-tools.sh                  the default version, v1.37
+#   hack/build-tools.sh kubectl-batch    the same, and kubectl for tests that run it often
+#   hack/build-tools.sh v1.34            one pinned module below hack/tools
 #
-# etcd and kwok are those of the default version everywhere: kwok compiles with
-# one minor of Kubernetes' libraries only. kubectl-batch is kubectl for tests that
-# run it often: the default version has it, and with others tests run kubectl.
+# etcd and kwok are those of the default version everywhere. The default version has the minor of
+# Penstock's libraries and the same versions of modules, so that programs and Penstock share most
+# of what is compiled; pkg/toolmodules_test.go keeps the versions equal.
 #
 # The cache is ${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/tools}/<version>-<hash>,
 # where the hash covers what decides the programs: the pinned module and the
@@ -17,12 +18,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Count this up when the programs, their flags or their stages change below.
-recipe=2
+recipe=3
 
-default=v1.36
-release="${1:-${default}}"
+default=v1.37
+release="${1:-${default}}" batch=""
+[ "${release}" != kubectl-batch ] || release="${default}" batch=yes
 module="hack/tools/${release}"
 common="hack/tools/${default}"
+compile="${PWD}/hack/compile.sh"
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "error: $*"; exit 1; }
 
@@ -30,7 +33,8 @@ fail() { say "error: $*"; exit 1; }
 command -v go >/dev/null || fail "Go is not on PATH: install Go 1.26 or later (https://go.dev/dl) and run this again"
 command -v git >/dev/null || fail "git is not on PATH: install it and run this again"
 # Settings of the caller's shell must not decide what is built.
-export GOFLAGS= GOWORK=off CGO_ENABLED=0
+GOFLAGS="-trimpath -tags=$(cat hack/tags)"
+export GOFLAGS GOWORK=off CGO_ENABLED=0
 
 # home ORIGIN is the folder of the module that pins a program's own module.
 home() { if [ "$1" = k8s.io/kubernetes ]; then echo "${module}"; else echo "${common}"; fi; }
@@ -39,7 +43,7 @@ kubernetes="$(pinned k8s.io/kubernetes)"
 # Each file once, and for the default version as ever.
 recipes=("${module}/go.mod" "${module}/go.sum")
 [ "${module}" = "${common}" ] || recipes+=("${common}/go.mod" "${common}/go.sum")
-hash="$({ echo "${recipe}"; cat "${recipes[@]}" "${common}"/*/*.go; } | git hash-object --stdin | cut -c1-12)"
+hash="$({ echo "${recipe}"; cat hack/tags "${recipes[@]}" "${common}"/*/*.go; } | git hash-object --stdin | cut -c1-12)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/v${kubernetes}-${hash}"
 
 # name, pinned module, package
@@ -51,8 +55,8 @@ programs=(
 	"etcd                     go.etcd.io/etcd/server/v3  ./etcd"
 	"kwok                     sigs.k8s.io/kwok           sigs.k8s.io/kwok/cmd/kwok"
 )
-# In the folder of the default version.
-[ "${module}" != "${common}" ] ||
+# In the folder of the default version; with others tests run kubectl.
+[ -z "${batch}" ] ||
 	programs+=("kubectl-batch            k8s.io/kubernetes          ./kubectlbatch")
 
 complete() {
@@ -101,15 +105,6 @@ for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
 	ldflags+=" -X ${package}.gitVersion=v${kubernetes} -X ${package}.gitMajor=1 -X ${package}.gitMinor=${minor} -X ${package}.gitTreeState=clean"
 done
 
-# compile MODULE PACKAGE... puts programs into ${partial}. One command compiles all of a module:
-# while one program is linked, which takes one processor, others are compiled.
-compile() {
-	local folder="$1"
-	shift
-	(cd "${folder}" && go build -v -trimpath -ldflags "${ldflags}" -o "${partial}/" "$@" 2>&1) |
-		awk '/^[A-Za-z0-9._~\/-]+$/ { if (++n % 200 == 0) print n " packages so far"; next } { print }' >&2
-}
-
 for folder in "${module}" "${common}"; do
 	names=() packages=()
 	for program in "${programs[@]}"; do
@@ -120,8 +115,9 @@ for folder in "${module}" "${common}"; do
 		fi
 	done
 	[ "${#names[@]}" -gt 0 ] || continue
-	say "building ${names[*]}, usually 5 min"
-	compile "${folder}" "${packages[@]}" || fail "building ${names[*]} failed; the compiler's output is above"
+	# One command compiles all of a module: while one program is linked, which takes one
+	# processor, others are compiled.
+	(cd "${folder}" && "${compile}" "${names[*]}" -ldflags "${ldflags}" -o "${partial}/" -- "${packages[@]}") || fail "building ${names[*]} failed; the compiler's output is above"
 	for i in "${!names[@]}"; do
 		mv "${partial}/${packages[i]##*/}" "${cache}/${names[i]}"
 	done

@@ -30,7 +30,7 @@ v1.36     the same on 1.36'
 suite() { # suite RUN PACKAGE... runs tests of the suites, whole
 	local run="$1"
 	shift
-	PENSTOCK_TOOLS="${PENSTOCK_TOOLS:-$(hack/build-tools.sh)}" \
+	PENSTOCK_TOOLS="${PENSTOCK_TOOLS:-$(hack/build-tools.sh kubectl-batch)}" \
 		go test -tags="$(cat hack/tags),integration" -vet=off -run "${run}" -count 1 -v -timeout 1h "$@"
 }
 

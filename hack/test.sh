@@ -74,7 +74,7 @@ runner() {
 
 # begin_tools builds the control plane beside the steps that need none; end_tools waits.
 begin_tools() {
-	GOGC=400 hack/build-tools.sh >"${scratch}/folder" 2>"${scratch}/tools" &
+	GOGC=400 hack/build-tools.sh kubectl-batch >"${scratch}/folder" 2>"${scratch}/tools" &
 	building=$!
 }
 end_tools() {

@@ -2,20 +2,20 @@
 # Fails when a go.mod or go.sum, the main one or one of the nested modules that
 # pin tools, is not what go mod tidy would make of it. Nothing is changed.
 #
-#   hack/verify-modules.sh                 all modules but those of other hosts
+#   hack/verify-modules.sh                 all modules but those of hosts other than the default
 #   hack/verify-modules.sh hack/tools/lint one
 #
-# The modules of other hosts are checked where they are used, in
-# the slices of these hosts: to tidy one takes the whole source of its Kubernetes.
+# The modules of the other hosts are checked in the slices of these hosts: to tidy one takes the
+# whole source of its Kubernetes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 modules=("$@")
 if [ "${#modules[@]}" -eq 0 ]; then
+	modules=("hack/tools/$(sed -n 's/^default=//p' hack/build-tools.sh)")
 	while IFS= read -r file; do
 		modules+=("$(dirname "${file}")")
-	done < <(git ls-files --cached --others --exclude-standard -- go.mod '**/go.mod' ':!:**/testdata/**' |
-		grep -vE '^hack/tools/v1\.3[45]/')
+	done < <(git ls-files --cached --others --exclude-standard -- go.mod '**/go.mod' ':!:**/testdata/**' ':!:hack/tools/v1.*')
 fi
 
 untidy=()

@@ -26,7 +26,7 @@ const (
 	defaultCredentialsPatience = time.Minute
 
 	// Hosts of 1.oldestMinor to 1.newestMinor are what we are tested with.
-	oldestMinor, newestMinor = 34, 36
+	oldestMinor, newestMinor = 34, 37
 )
 
 // Host is the cluster that Penstock extends: the kube-apiserver that sends us

@@ -3,11 +3,13 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,10 +129,28 @@ func TestKubeconfigErrors(t *testing.T) {
 	}
 }
 
+// TestTestedMinors: the minors of the host that are tested are those whose programs are pinned.
+func TestTestedMinors(t *testing.T) {
+	var want, got []string
+	for minor := oldestMinor; minor <= newestMinor; minor++ {
+		want = append(want, fmt.Sprintf("v1.%d", minor))
+	}
+	folders, err := filepath.Glob("../../../hack/tools/v1.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		got = append(got, filepath.Base(folder))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("hack/tools pins the hosts %v, want %v", got, want)
+	}
+}
+
 func TestDoubtOf(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.36.3": "", "v1.34.0-eks-1a2b3c": "", "v1.35.4+k3s1": "",
-		"v1.33.9": "the oldest one is 1.34", "v1.37.0": "the newest one is 1.36", "v2.0.0": "the oldest one is 1.34",
+		"v1.33.9": "the oldest one is 1.34", "v1.37.2": "", "v1.38.0": "the newest one is 1.37", "v2.0.0": "the oldest one is 1.34",
 		"unknown": `it cannot be read: could not parse "unknown" as version`,
 	} {
 		if got := doubtOf(version); got != want {

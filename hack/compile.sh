@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# compile.sh NAME FLAG... -- PACKAGE... runs `go build FLAG... PACKAGE...` in the working folder, and
+# says on stderr how many of the packages that have to be compiled are, and the time so far.
+# Flags that decide what is compiled are in GOFLAGS.
+set -euo pipefail
+
+name="$1" flags=()
+shift
+while [ "$1" != -- ]; do
+	flags+=("$1")
+	shift
+done
+shift
+say() { printf '%s\n' "$*" >&2; }
+say "building ${name}"
+# What the cache of builds has is not stale.
+stale="$(go list -deps -f '{{if .Stale}}x{{end}}' "$@" | grep -c x)" || true
+progress() { say "building ${name}: ${compiled} of ${stale} packages, $((SECONDS / 60)) min $((SECONDS % 60)) s so far"; }
+
+# go build -v prints a line for each package that it compiles.
+compiled=0 last="${SECONDS}"
+{
+	status=0
+	go build -v "${flags[@]}" "$@" 2>&1 || status=$?
+	echo "exit ${status}"
+} | {
+	status=1
+	while :; do
+		read -r -t 15 line && got=0 || got=$?
+		if [ "${got}" -gt 128 ]; then
+			line=""
+		elif [ "${got}" -ne 0 ]; then
+			break
+		fi
+		case "${line}" in
+		"exit "[0-9]*) status="${line#exit }" ;;
+		*[!A-Za-z0-9._~/-]*) say "${line}" ;;
+		?*) compiled=$((compiled + 1)) ;;
+		esac
+		if [ $((SECONDS - last)) -ge 15 ]; then
+			progress
+			last="${SECONDS}"
+		fi
+	done
+	[ "${compiled}" -lt 20 ] || progress
+	exit "${status}"
+}

@@ -1,0 +1,119 @@
+package fences
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+)
+
+const kubernetes = "k8s.io/kubernetes"
+
+// TestToolModules: the default control plane has the module versions of Penstock. Go compiles a
+// package once for both only if the module, its version and those of all dependencies are equal,
+// and no replacement stands between: 1,300 packages are, and each first run waits for the others.
+func TestToolModules(t *testing.T) {
+	ours, tools := moduleOf(t, ".."), moduleOf(t, defaultTools(t))
+	for path, version := range tools.versions() {
+		if want := ours.versions()[path]; want != "" && want != version {
+			t.Errorf("%s is %s in go.mod and %s in %s: raise the older one with go get, and run go mod tidy", path, want, version, defaultTools(t))
+		}
+	}
+	for _, replacement := range tools.Replace {
+		if replacement.Old.Version != "v0.0.0" {
+			t.Errorf("%s replaces %s %s: replace nothing but the placeholder v0.0.0, and require the version", defaultTools(t), replacement.Old.Path, replacement.Old.Version)
+		}
+	}
+	for path, version := range tools.versions() {
+		if version == "v0.0.0" {
+			t.Errorf("%s requires the placeholder of %s: require its version", defaultTools(t), path)
+		}
+	}
+}
+
+// TestNodeTools: kubelet and kube-proxy of a real node are pinned in a module of their own, so that
+// only a real node builds them. The versions may differ from the default control plane as far as
+// Kubernetes supports it: nodes are at most three minors older.
+func TestNodeTools(t *testing.T) {
+	minor := func(folder string) uint {
+		return utilversion.MustParseSemantic(moduleOf(t, folder).versions()[kubernetes]).Minor()
+	}
+	node, plane := minor("../hack/tools/node"), minor(defaultTools(t))
+	if node > plane || node+3 < plane {
+		t.Errorf("hack/tools/node pins Kubernetes 1.%d, the default control plane is 1.%d: nodes are at most three minors older", node, plane)
+	}
+}
+
+// TestHosts: each tested minor of the host but the default one has its slice.
+func TestHosts(t *testing.T) {
+	folders, err := filepath.Glob("../hack/tools/v1.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, folder := range folders {
+		if folder != defaultTools(t) {
+			want = append(want, filepath.Base(folder))
+		}
+	}
+	var got []string
+	for _, found := range regexp.MustCompile(`(?m)^(?:slices=')?(v1\.[0-9]+) `).FindAllStringSubmatch(read(t, "../hack/test-slice.sh"), -1) {
+		got = append(got, found[1])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("hack/test-slice.sh has slices for the hosts %v, want %v, as hack/tools has them", got, want)
+	}
+}
+
+// defaultTools is the folder of the module that pins the default control plane.
+func defaultTools(t *testing.T) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^default=(.+)$`).FindStringSubmatch(read(t, "../hack/build-tools.sh"))
+	if found == nil {
+		t.Fatal("hack/build-tools.sh names no default version")
+	}
+	return filepath.Join("..", "hack", "tools", found[1])
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// pinned is what a go.mod says. A tidy one names each module that has a compiled package, in the
+// version that is compiled.
+type pinned struct {
+	Require []struct{ Path, Version string }
+	Replace []struct {
+		Old struct{ Path, Version string }
+	}
+}
+
+func (m pinned) versions() map[string]string {
+	all := make(map[string]string, len(m.Require))
+	for _, required := range m.Require {
+		all[required.Path] = required.Version
+	}
+	return all
+}
+
+func moduleOf(t *testing.T, folder string) (m pinned) {
+	t.Helper()
+	encoded, err := exec.Command("go", "mod", "edit", "-json", filepath.Join(folder, "go.mod")).Output()
+	if err != nil {
+		t.Fatalf("reading go.mod of %s: %v", folder, err)
+	}
+	if err := json.Unmarshal(encoded, &m); err != nil {
+		t.Fatalf("reading go.mod of %s: %v", folder, err)
+	}
+	return m
+}
