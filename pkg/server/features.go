@@ -25,6 +25,14 @@ func addFeatures(gate featuregate.MutableVersionedFeatureGate) error {
 	return nil
 }
 
+// setFeatures sets the gates that the flag names. A gate of a former version may be gone.
+func (o *Options) setFeatures() error {
+	if err := o.Run.ComponentGlobalsRegistry.Set(); err != nil {
+		return fmt.Errorf("--feature-gates: %w; this version takes those that `penstock serve --help` lists: remove the others", err)
+	}
+	return nil
+}
+
 // Enabled tells whether a feature is on, once the server runs.
 func (o *Options) Enabled(feature featuregate.Feature) bool {
 	return o.Run.ComponentGlobalsRegistry.FeatureGateFor(compatibility.DefaultKubeComponent).Enabled(feature)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
 	baseversion "k8s.io/component-base/version"
 
 	"github.com/penstock-project/penstock/pkg/admission"
@@ -136,7 +137,7 @@ func NewOptions() (*Options, error) {
 	recommended.ExtraAdmissionInitializers = initializers.Schemas
 	admission.Register(recommended.Admission)
 
-	registry, err := newComponentRegistry()
+	registry, err := newComponentRegistry(utilfeature.DefaultMutableFeatureGate)
 	if err != nil {
 		return nil, err
 	}
@@ -160,15 +161,15 @@ func NewOptions() (*Options, error) {
 	}, nil
 }
 
-// newComponentRegistry has the versions and feature gates of this server. The
-// gate itself is the library's: its code reads no other.
-func newComponentRegistry() (compatibility.ComponentGlobalsRegistry, error) {
+// newComponentRegistry has the versions and feature gates of this server. In the server the
+// gate is the library's: its code reads no other.
+func newComponentRegistry(gate featuregate.MutableVersionedFeatureGate) (compatibility.ComponentGlobalsRegistry, error) {
 	registry := compatibility.NewComponentGlobalsRegistry()
 	version := compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
-	if err := addFeatures(utilfeature.DefaultMutableFeatureGate); err != nil {
+	if err := addFeatures(gate); err != nil {
 		return nil, err
 	}
-	if err := registry.Register(compatibility.DefaultKubeComponent, version, utilfeature.DefaultMutableFeatureGate); err != nil {
+	if err := registry.Register(compatibility.DefaultKubeComponent, version, gate); err != nil {
 		return nil, fmt.Errorf("registering the server's feature gates: %w", err)
 	}
 	return registry, nil

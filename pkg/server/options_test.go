@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/penstock-project/penstock/pkg/server/certificates"
@@ -132,6 +133,35 @@ func TestValidate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGatesThatAreGone: gates of the library of Kubernetes 1.36 that 1.37 lacks end the process, as in
+// kube-apiserver. The error names the flag and the gate.
+func TestGatesThatAreGone(t *testing.T) {
+	for gate, gone := range map[string]bool{
+		"ConsistentListFromCache": true, "BtreeWatchCache": true, "StreamingCollectionEncodingToJSON": true,
+		"WatchListCompression": false, string(BoxcutterRuntime): false,
+	} {
+		// A gate remembers what it refused.
+		registry, err := newComponentRegistry(utilfeature.DefaultMutableFeatureGate.DeepCopy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		registry.AddFlags(flags)
+		if err := flags.Parse([]string{"--feature-gates=" + gate + "=true"}); err != nil {
+			t.Fatal(err)
+		}
+		o := parsedOptions(t)
+		o.Run.ComponentGlobalsRegistry = registry
+		err = o.setFeatures()
+		if (err != nil) != gone {
+			t.Errorf("%s: got error %v, want one %t", gate, err, gone)
+		}
+		if gone && err != nil && (!strings.Contains(err.Error(), "--feature-gates: ") || !strings.Contains(err.Error(), gate)) {
+			t.Errorf("the error names neither the flag nor the gate: %v", err)
+		}
 	}
 }
 

@@ -48,8 +48,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	if err := o.Run.ComponentGlobalsRegistry.Set(); err != nil {
-		return fmt.Errorf("setting feature gates: %w", err)
+	if err := o.setFeatures(); err != nil {
+		return err
 	}
 	o.measureFeatures(ctx)
 	cluster, err := host.New(o.Kubeconfig, o.Version)

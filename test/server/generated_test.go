@@ -4,6 +4,7 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"reflect"
@@ -12,7 +13,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
@@ -31,6 +34,48 @@ func generatedClients(t *testing.T, w servedHost) {
 	}
 	if diff := cmp.Diff(served, requestedResources(t)); diff != "" {
 		t.Errorf("resources that are served (-) and that the generated clients request (+):\n%s", diff)
+	}
+}
+
+// aggregatedDiscovery: clients of Kubernetes 1.37 read aggregated discovery in version v2 alone.
+// Penstock answers it to the host and to users, with every resource.
+func aggregatedDiscovery(t *testing.T, w servedHost) {
+	want, err := servedResources(w.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reader, config := range map[string]*rest.Config{"from the host": w.Config(), "from Penstock": w.server.Loopback()} {
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept", discovery.AcceptV2).DoRaw(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all apidiscovery.APIGroupDiscoveryList
+		if err := json.Unmarshal(answer, &all); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, group := range all.Items {
+			for _, version := range group.Versions {
+				if version.Version != "v1alpha1" || !slices.Contains([]string{olm.GroupName, hco.GroupName, catalog.GroupName}, group.Name) {
+					continue
+				}
+				for _, resource := range version.Resources {
+					got = append(got, group.Name+"/"+resource.Resource)
+					for _, sub := range resource.Subresources {
+						got = append(got, group.Name+"/"+resource.Resource+"/"+sub.Subresource)
+					}
+				}
+			}
+		}
+		slices.Sort(got)
+		got = slices.DeleteFunc(got, func(name string) bool { return strings.HasSuffix(name, "revisionhistories/import") })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("aggregated discovery %s (-resources of each version, +aggregated):\n%s", reader, diff)
+		}
 	}
 }
 

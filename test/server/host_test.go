@@ -281,6 +281,71 @@ metadata: {name: labels}
 spec: {policyName: labels}
 `
 
+// TestPolicyFiles: kube-apiserver reads policies from files since 1.37, and no API shows them. They
+// judge what Penstock applies. Penstock enforces them on revisions when it has the same file.
+func TestPolicyFiles(t *testing.T) {
+	t.Parallel()
+	configuration := policyFiles(t)
+	c := cluster.Start(t, cluster.APIServerArgs("--admission-control-config-file="+configuration))
+	dir := dataDir(t)
+	p := start(t, newOptions(t, c, dir))
+	if out := c.MustKubectl("get", "validatingadmissionpolicies", "-o", "name"); strings.Contains(out, "static") {
+		t.Fatalf("the API shows policies of files: %s", out)
+	}
+	c.MustKubectlInput(strings.ReplaceAll(revision("argocd", 1), "second", "forbidden"), "create", "-f", "-")
+	eventually(t, "the refusal", func() error {
+		return missing(c.MustKubectl("get", "cer", "argocd-1", "-o", "jsonpath={.status.conditions}"), []string{"no ConfigMap may be called forbidden"})
+	})
+	p.halt(t)
+
+	start(t, newOptions(t, c, dir, "--admission-control-config-file="+configuration))
+	eventually(t, "the policy of the file", func() error {
+		out := c.KubectlInput(revision("forbidden", 1), "create", "--dry-run=server", "-f", "-")
+		return missing(out.Stderr, []string{"no extension may be called forbidden"})
+	})
+	c.MustKubectlInput(revision("allowed", 1), "create", "-f", "-")
+}
+
+// policyFiles makes a folder with policies, and the file that names it.
+func policyFiles(t *testing.T) string {
+	t.Helper()
+	folder, configuration := t.TempDir(), filepath.Join(t.TempDir(), "admission.yaml")
+	policies := `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: names.static.k8s.io}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}
+    - {apiGroups: [olm.operatorframework.io], apiVersions: [v1alpha1], operations: [CREATE], resources: [clusterextensionrevisions]}
+  validations:
+  - expression: "object.kind != 'ConfigMap' || object.metadata.name != 'forbidden'"
+    message: no ConfigMap may be called forbidden
+  - expression: "object.kind == 'ConfigMap' || !object.metadata.name.startsWith('forbidden-')"
+    message: no extension may be called forbidden
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: names.static.k8s.io}
+spec: {policyName: names.static.k8s.io, validationActions: [Deny]}
+`
+	for path, content := range map[string]string{
+		filepath.Join(folder, "names.yaml"): policies,
+		configuration: `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ValidatingAdmissionPolicy
+  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration, staticManifestsDir: ` + folder + `}
+`,
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return configuration
+}
+
 // idleWindow is how long the silence is listened to. PENSTOCK_IDLE sets it to
 // find what happens at longer intervals.
 func idleWindow(t *testing.T) time.Duration {

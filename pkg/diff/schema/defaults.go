@@ -110,14 +110,17 @@ func sibling(field string) computed {
 func volumeDefaults(core string) defaults {
 	const mode = int64(0o644)
 	return defaults{
-		core + "ConfigMapVolumeSource":             {"defaultMode": mode},
-		core + "DownwardAPIVolumeSource":           {"defaultMode": mode},
-		core + "ProjectedVolumeSource":             {"defaultMode": mode},
-		core + "SecretVolumeSource":                {"defaultMode": mode},
-		core + "EmptyDirVolumeSource":              {"medium": ""},
-		core + "HostPathVolumeSource":              {"type": ""},
-		core + "ServiceAccountTokenProjection":     {"expirationSeconds": int64(3600)},
-		core + "PersistentVolumeClaimSpec":         {"volumeMode": "Filesystem"},
+		core + "ConfigMapVolumeSource":         {"defaultMode": mode},
+		core + "DownwardAPIVolumeSource":       {"defaultMode": mode},
+		core + "ProjectedVolumeSource":         {"defaultMode": mode},
+		core + "SecretVolumeSource":            {"defaultMode": mode},
+		core + "EmptyDirVolumeSource":          {"medium": ""},
+		core + "HostPathVolumeSource":          {"type": ""},
+		core + "ServiceAccountTokenProjection": {"expirationSeconds": int64(3600)},
+		core + "PersistentVolumeClaimSpec":     {"volumeMode": "Filesystem"},
+		// Claims of a StatefulSet leave these out.
+		core + "PersistentVolumeClaim":             {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": defaulted()},
+		core + "PersistentVolumeClaimStatus":       {"phase": "Pending"},
 		core + "PersistentVolumeSpec":              {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
 		core + "PersistentVolumeClaimVolumeSource": {"readOnly": false},
 	}
@@ -135,6 +138,7 @@ func coreDefaults(core string) defaults {
 		core + "EndpointPort":                                         {"protocol": "TCP"},
 		core + "Secret":                                               {"type": "Opaque"},
 		core + "Namespace":                                            {"spec": defaulted()},
+		core + "NamespaceSpec":                                        {"finalizers": []any{"kubernetes"}},
 		"io.k8s.api.networking.v1.NetworkPolicySpec":                  {"podSelector": defaulted()},
 		"io.k8s.api.networking.v1.NetworkPolicyPort":                  {"protocol": "TCP"},
 		"io.k8s.api.storage.v1.StorageClass":                          {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
@@ -193,7 +197,9 @@ func batchDefaults(batch string) defaults {
 		batch + "JobSpec": {
 			"backoffLimit":         int64(6),
 			"completionMode":       "NonIndexed",
+			"completions":          computed(completions),
 			"manualSelector":       false,
+			"parallelism":          int64(1),
 			"podReplacementPolicy": "TerminatingOrFailed",
 			"suspend":              false,
 		},
@@ -204,6 +210,11 @@ func batchDefaults(batch string) defaults {
 			"suspend":                    false,
 		},
 	}
+}
+
+// completions is one of a Job that says nothing of parallelism; with it, absent stays absent.
+func completions(job Parent) (any, bool) {
+	return int64(1), job.Value("parallelism") == nil
 }
 
 func rbacDefaults(rbac string) defaults {

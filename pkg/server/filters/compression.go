@@ -16,8 +16,8 @@ const leastCompressed = 128 << 10
 // Compression returns what compresses large answers to reads for those who accept gzip:
 // kubectl, and the aggregator, which asks for it by itself. The library would, too, with an
 // encoder that takes four times as long for the same size: a sixth of the processor time of
-// a large table. So the library is not told that the client accepts gzip. Watches are never
-// compressed. Where it is off, nothing is done.
+// a large table. So the library is not told that the client accepts gzip. Watches are left to the
+// library, which compresses those that begin with initial events. Where it is off, nothing is done.
 //
 // The handler must find the RequestInfo of a request in its context.
 func Compression(on bool) (func(http.Handler) http.Handler, error) {

@@ -30,6 +30,7 @@ func TestFacts(t *testing.T) {
 		t.Fatalf("the self-test finds that create-only apply works: fallback %t, %v", h.PostsCreates(), err)
 	}
 	t.Run("F7NoApplyByPost", func(t *testing.T) { postsCannotApply(t, w.in(t)) })
+	t.Run("Defaults", func(t *testing.T) { defaulted(t, w.in(t)) })
 	for name, kind := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)

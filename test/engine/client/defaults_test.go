@@ -1,0 +1,58 @@
+//go:build integration
+
+package client_test
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the objects with the defaults of the host")
+
+// defaulted compares the defaults of the host with those that the tests of pkg/diff/schema know.
+func defaulted(t *testing.T, w targetCluster) {
+	const folder = "../../../pkg/diff/schema/testdata/"
+	answers := yamlutil.NewYAMLToJSONDecoder(strings.NewReader(w.MustKubectl("create", "--dry-run=server", "-o", "yaml", "-f", folder+"sent.yaml")))
+	var got []any
+	for {
+		var object unstructured.Unstructured
+		if err := answers.Decode(&object.Object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		object.Object["metadata"] = map[string]any{"name": object.GetName()}
+		delete(object.Object, "status")
+		// These are chosen, and no defaults.
+		for _, field := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
+			unstructured.RemoveNestedField(object.Object, "spec", field)
+		}
+		got = append(got, object.Object)
+	}
+	encoded, err := yaml.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(folder+"stored.yaml", encoded, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(folder + "stored.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(encoded)); diff != "" {
+		t.Errorf("the defaults of the host are others: run this test with -update, and those of pkg/diff/schema (-known +host):\n%s", diff)
+	}
+}
