@@ -15,7 +15,7 @@ say() { printf '%s\n' "$*" >&2; }
 say "building ${name}"
 # What the cache of builds has is not stale.
 stale="$(go list -deps -f '{{if .Stale}}x{{end}}' "$@" | grep -c x)" || true
-progress() { say "building ${name}: ${compiled} of ${stale} packages, $((SECONDS / 60)) min $((SECONDS % 60)) s so far"; }
+progress() { say "${compiled} of ${stale} packages, $((SECONDS / 60)) min $((SECONDS % 60)) s so far"; }
 
 # go build -v prints a line for each package that it compiles.
 compiled=0 last="${SECONDS}"

@@ -3,6 +3,7 @@
 package client_test
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -17,6 +18,36 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the objects with the defaults of the host")
+
+// immutable: the host refuses to change the fields of which a review says so.
+func immutable(t *testing.T, w targetCluster) {
+	content, err := os.ReadFile("../../../pkg/diff/review/testdata/immutable.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []struct {
+		Object  unstructured.Unstructured
+		Changes map[string]json.RawMessage
+	}
+	if err := yaml.Unmarshal(content, &all); err != nil {
+		t.Fatal(err)
+	}
+	in := "--namespace=" + w.namespace(t)
+	for _, one := range all {
+		encoded, err := one.Object.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.MustKubectlInput(string(encoded), "create", in, "-f", "-")
+		kind := one.Object.GroupVersionKind()
+		for field, patch := range one.Changes {
+			out := w.Kubectl("patch", kind.Kind+"."+kind.Version+"."+kind.Group, one.Object.GetName(), in, "--type=merge", "--dry-run=server", "--patch", string(patch))
+			if out.ExitCode == 0 || !strings.Contains(out.Stderr, "is invalid") {
+				t.Errorf("%s of %s: the host takes the change %s: %s", field, kind.Kind, patch, out)
+			}
+		}
+	}
+}
 
 // defaulted compares the defaults of the host with those that the tests of pkg/diff/schema know.
 func defaulted(t *testing.T, w targetCluster) {

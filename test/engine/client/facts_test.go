@@ -31,6 +31,7 @@ func TestFacts(t *testing.T) {
 	}
 	t.Run("F7NoApplyByPost", func(t *testing.T) { postsCannotApply(t, w.in(t)) })
 	t.Run("Defaults", func(t *testing.T) { defaulted(t, w.in(t)) })
+	t.Run("Immutable", func(t *testing.T) { immutable(t, w.in(t)) })
 	for name, kind := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
