@@ -23,7 +23,7 @@ func immutablesOf(groupKind string) immutableFields {
 			"spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates",
 		}}
 	case "Job.batch":
-		return immutableFields{always: []string{"spec.selector", "spec.template", "spec.completionMode", "spec.manualSelector"}}
+		return immutableFields{always: []string{"spec.selector", "spec.template", "spec.completionMode"}}
 	case "Service":
 		return immutableFields{setOnce: []string{"spec.clusterIP", "spec.clusterIPs", "spec.healthCheckNodePort"}}
 	case "PersistentVolumeClaim":

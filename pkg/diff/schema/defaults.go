@@ -172,7 +172,7 @@ func appsDefaults(apps string) defaults {
 		},
 		apps + "StatefulSetPersistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
 		apps + "StatefulSetUpdateStrategy":                       {"rollingUpdate": onlyFor("RollingUpdate"), "type": "RollingUpdate"},
-		apps + "RollingUpdateStatefulSetStrategy":                {"partition": int64(0)},
+		apps + "RollingUpdateStatefulSetStrategy":                {"maxUnavailable": int64(1), "partition": int64(0)},
 		apps + "DaemonSetSpec": {
 			"minReadySeconds":      int64(0),
 			"revisionHistoryLimit": int64(10),
