@@ -18,12 +18,16 @@ help: ## List the targets
 ##@ Try it
 
 .PHONY: demo
+# The program first, then the tools: two commands of go that run at the same time compile
+# twice what both need.
 demo: build tools ## Watch it work; FROM=dir TO=dir NAME=x for your manifests, KEEP=1 keeps it
+	@echo "building the demonstration" >&2
 	@PENSTOCK_TOOLS="$$(hack/build-tools.sh)" FROM="$(FROM)" TO="$(TO)" NAME="$(NAME)" KEEP="$(KEEP)" go run ./test/demo
 
 .PHONY: cluster-up
 cluster-up: ## Start a control plane on this machine; NODE=real has a kubelet and containers
 	@echo "Starting a Kubernetes control plane in .local/cluster; the first time, its programs are built from source" >&2
+	@[ -n "$$PENSTOCK_TOOLS" ] || hack/build-tools.sh >/dev/null
 	@go run ./hack/cluster $(if $(NODE),-node $(NODE)) up
 
 .PHONY: cluster-down
