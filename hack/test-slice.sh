@@ -25,7 +25,8 @@ image     the image, built twice, and its program in namespaces
 release   a release for this machine or RELEASE=folder, installed from its files alone
 v1.34     our suites of the host on Kubernetes 1.34
 v1.35     the same on 1.35
-v1.36     the same on 1.36'
+v1.36     the same on 1.36
+v1.37     the same on 1.37'
 
 suite() { # suite RUN PACKAGE... runs tests of the suites, whole
 	local run="$1"

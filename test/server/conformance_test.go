@@ -101,6 +101,7 @@ func TestManners(t *testing.T) {
 	})
 	t.Run("GeneratedClients", func(t *testing.T) { generatedClients(t, w) })
 	t.Run("AggregatedDiscovery", func(t *testing.T) { aggregatedDiscovery(t, w) })
+	t.Run("CompressedWatchList", func(t *testing.T) { compressedWatchList(t, w) })
 	t.Run("Neighbours", func(t *testing.T) { neighbours(t, c.In(t)) })
 	t.Run("OpenAPIv2", func(t *testing.T) {
 		published(t, c, "/openapi/v2", "/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/{name}/manifests")

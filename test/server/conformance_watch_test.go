@@ -28,8 +28,6 @@ type watcher struct {
 	s      *subject
 	events chan map[string]any
 	close  func() error
-	// compressed is true when it came so. Clients ask for that, and undo it, by themselves.
-	compressed bool
 }
 
 // watch begins one over the scenario's objects.
@@ -40,7 +38,7 @@ func (s *subject) watch(accept string, query ...string) *watcher {
 	if response.StatusCode != http.StatusOK {
 		s.t.Fatalf("watching: %s", response.Status)
 	}
-	w := &watcher{s: s, events: make(chan map[string]any, 100), close: response.Body.Close, compressed: response.Uncompressed}
+	w := &watcher{s: s, events: make(chan map[string]any, 100), close: response.Body.Close}
 	go func() {
 		defer close(w.events)
 		lines := bufio.NewScanner(response.Body)
@@ -136,7 +134,6 @@ func watchList(s *subject) {
 	s.several("d")
 	s.turn("b", 2)
 	s.must(call{method: http.MethodDelete, name: s.name("c")})
-	s.note("compressed", "%t", w.compressed)
 	s.note("and on", "%s", w.take(3))
 
 	// From a version on that was seen before, as after a reconnect.

@@ -3,6 +3,7 @@
 package server_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -75,6 +77,48 @@ func aggregatedDiscovery(t *testing.T, w servedHost) {
 		got = slices.DeleteFunc(got, func(name string) bool { return strings.HasSuffix(name, "revisionhistories/import") })
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("aggregated discovery %s (-resources of each version, +aggregated):\n%s", reader, diff)
+		}
+	}
+}
+
+// compressedWatchList: since Kubernetes 1.37, clients may get the initial events of a watch
+// compressed, and their end without a wait for more.
+func compressedWatchList(t *testing.T, w servedHost) {
+	config := w.server.Loopback()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const query = "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+"/apis/"+olm.GroupName+"/v1alpha1/clusterextensionrevisions"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Go's own client would decompress by itself, if it asked.
+	request.Header.Set("Accept-Encoding", "gzip")
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if encoding := response.Header.Get("Content-Encoding"); encoding != "gzip" {
+		t.Fatalf("%s, encoding %q, want gzip", response.Status, encoding)
+	}
+	plain, err := gzip.NewReader(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := json.NewDecoder(plain)
+	for {
+		var event struct {
+			Type   string
+			Object metav1.PartialObjectMetadata
+		}
+		if err := events.Decode(&event); err != nil {
+			t.Fatalf("before the initial events ended: %v", err)
+		}
+		if event.Type == "BOOKMARK" && event.Object.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
+			return
 		}
 	}
 }
