@@ -62,7 +62,7 @@ func aggregatedDiscovery(t *testing.T, w servedHost) {
 		var got []string
 		for _, group := range all.Items {
 			for _, version := range group.Versions {
-				if version.Version != "v1alpha1" || !slices.Contains([]string{olm.GroupName, hco.GroupName, catalog.GroupName}, group.Name) {
+				if version.Version != "v1alpha1" || !slices.Contains([]string{olm.GroupName, hco.GroupName, v1alpha1.GroupName}, group.Name) {
 					continue
 				}
 				for _, resource := range version.Resources {
