@@ -61,7 +61,7 @@ func TestHosts(t *testing.T) {
 	for _, folder := range folders {
 		want[filepath.Base(folder)] = folder == defaultTools(t)
 	}
-	for _, found := range regexp.MustCompile(`(?m)^(?:slices=')?(v1\.[0-9]+) `).FindAllStringSubmatch(read(t, "../hack/test-slice.sh"), -1) {
+	for _, found := range regexp.MustCompile(`(?m)^(?:slices=')?(v1\.[0-9]+) `).FindAllStringSubmatch(contentOfFile(t, "../hack/test-slice.sh"), -1) {
 		if _, pinned := want[found[1]]; !pinned {
 			t.Errorf("hack/test-slice.sh has a slice for the host %s, and hack/tools does not pin it", found[1])
 		}
@@ -77,14 +77,14 @@ func TestHosts(t *testing.T) {
 // defaultTools is the folder of the module that pins the default control plane.
 func defaultTools(t *testing.T) string {
 	t.Helper()
-	found := regexp.MustCompile(`(?m)^default=(.+)$`).FindStringSubmatch(read(t, "../hack/build-tools.sh"))
+	found := regexp.MustCompile(`(?m)^default=(.+)$`).FindStringSubmatch(contentOfFile(t, "../hack/build-tools.sh"))
 	if found == nil {
 		t.Fatal("hack/build-tools.sh names no default version")
 	}
 	return filepath.Join("..", "hack", "tools", found[1])
 }
 
-func read(t *testing.T, path string) string {
+func contentOfFile(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
