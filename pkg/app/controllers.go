@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/controller/chain"
 	"github.com/penstock-project/penstock/pkg/controller/freeze"
+	windows "github.com/penstock-project/penstock/pkg/controller/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/controller/retention"
 	"github.com/penstock-project/penstock/pkg/controller/rolloutevents"
@@ -50,6 +51,8 @@ type Settings struct {
 	looked func(*extension.Extension)
 	// pool bounds what all controllers together pull and render.
 	pool *rendering.Pool
+	// windows says what may begin, in the current term.
+	windows *windows.Controller
 }
 
 // Controllers are the loops that run where this replica is the leader.
@@ -64,6 +67,7 @@ func (s *Settings) Controllers() []leadership.Controller {
 		}},
 		{Name: "upkeep", Start: startUpkeep},
 		{Name: "image-templates", Start: startTemplates},
+		{Name: "maintenance-windows", Start: s.startWindows},
 	}
 	if s.Catalogs != nil {
 		controllers = append(controllers, s.Catalogs.Controller(), leadership.Controller{Name: "extensions", Start: s.startExtensions},

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook/governed"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/owners"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
@@ -43,6 +44,7 @@ func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.
 	}
 	all = append(all, extension.Webhooks(key, time.Now, o.writesForOthers)...)
 	all = append(all, chartkind.Webhooks(key, time.Now, o.writesForOthers)...)
+	all = append(all, maintenancewindow.Webhook())
 	return append(all, imagetemplate.Webhooks(key, time.Now, o.writesForOthers, access)...), nil
 }
 

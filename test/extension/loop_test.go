@@ -5,13 +5,16 @@ package extension_test
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 )
 
 // loopScenarios are about what becomes of ClusterExtensions.
@@ -19,6 +22,7 @@ func loopScenarios() map[string]scenario {
 	return map[string]scenario{
 		"Yield":   yields,
 		"Install": install,
+		"Windows": maintenanceWindows,
 	}
 }
 
@@ -85,4 +89,63 @@ func yields(w shared) {
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.1.0", rule))
 	w.awaitExtension(w.name, "it is upgraded", installed("1.1.0"))
 	becomes("an upgrade takes nothing back", "tuner", "2")
+}
+
+// Windows: an upgrade that a catalog brings waits for a maintenance window of the extension, and
+// comes when one opens. A person has it begin at once. Windows that mean nothing are refused.
+func maintenanceWindows(w shared) {
+	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
+	w.grant("installer", "ServiceAccount", mayInstall)
+	alice := w.person("alice", mayWrite+mayInstall+mayFollow+"- {apiGroups: [\"\"], resources: [serviceaccounts], resourceNames: [installer], verbs: [impersonate]}\n")
+	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	w.MustKubectl("label", "clusterextension", w.name, "windows="+w.name)
+
+	window := func(spec string) string {
+		return fmt.Sprintf("{apiVersion: penstock.dev/v1alpha1, kind: MaintenanceWindow, metadata: {name: %s}, spec: {%s, extensionSelector: {matchLabels: {windows: %[1]s}}}}", w.name, spec)
+	}
+	between := func(start, end time.Duration) string {
+		now := time.Now().UTC()
+		return window(fmt.Sprintf("type: Allow, start: %q, end: %q", now.Add(start).Format(time.RFC3339), now.Add(end).Format(time.RFC3339)))
+	}
+	w.eventually("a schedule that means nothing is refused", func() bool { // once kube-apiserver asks
+		out := w.KubectlInput(window("type: Allow, schedule: 0 25 * * *, duration: 1h"), "apply", "--dry-run=server", "-f", "-")
+		return strings.Contains(out.Stderr, `spec.schedule: Invalid value: "0 25 * * *"`)
+	})
+	for _, mistaken := range []string{"type: Allow", "type: Allow, schedule: '@daily'", "type: Sometimes, schedule: '@daily', duration: 1h"} {
+		if out := w.KubectlInput(window(mistaken), "apply", "-f", "-"); out.ExitCode == 0 {
+			w.t.Errorf("a window with %s is stored", mistaken)
+		}
+	}
+	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "maintenancewindow", w.name) })
+
+	w.MustKubectlInput(between(time.Hour, 2*time.Hour), "apply", "-f", "-")
+	w.await(maintenancewindow.Resource, w.name, "it is closed", isOpen(metav1.ConditionFalse))
+	bundles = w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})...)
+	w.awaitExtension(w.name, "the upgrade waits", is("UpgradeAvailable=True/WaitingForWindow", "Ready=True/Succeeded", "Progressing=True/Succeeded"))
+	w.MustKubectlInput(between(-time.Hour, time.Hour), "apply", "-f", "-")
+	w.awaitExtension(w.name, "the window is open", installed("1.1.0"))
+	w.await(maintenancewindow.Resource, w.name, "it is open", isOpen(metav1.ConditionTrue))
+
+	w.MustKubectlInput(between(-2*time.Hour, -time.Hour), "apply", "-f", "-")
+	w.await(maintenancewindow.Resource, w.name, "it is over", isOpen(metav1.ConditionFalse))
+	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.1.0"})...)
+	w.awaitExtension(w.name, "the next upgrade waits", is("UpgradeAvailable=True/WaitingForWindow"))
+	w.types(alice, 0, "kubectl penstock upgrade "+w.name)
+	w.awaitExtension(w.name, "alice had it begin", installed("1.2.0"))
+	r := w.awaitRevision(w.name+"-3", "it was rolled out", succeeded)
+	if who := r.Status.RequestedBy; who == nil || who.Username != alice.name {
+		w.t.Errorf("the revision was made by %v, want %s", who, alice.name)
+	}
+}
+
+// isOpen is whether the condition Open of a window has a status.
+func isOpen(status metav1.ConditionStatus) func(*unstructured.Unstructured) (bool, error) {
+	return func(object *unstructured.Unstructured) (bool, error) {
+		if object == nil {
+			return false, nil
+		}
+		read, err := maintenancewindow.From(object)
+		return err == nil && meta.IsStatusConditionPresentAndEqual(read.Status.Conditions, maintenancewindow.ConditionOpen, status), err
+	}
 }

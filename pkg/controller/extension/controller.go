@@ -109,6 +109,8 @@ type Options struct {
 	// ByHelm has Helm apply extensions (the feature gate BoxcutterRuntime is off), and
 	// KeepReleases keeps the Secrets of releases whose objects were taken back.
 	ByHelm, KeepReleases bool
+	// Windows is asked before an upgrade begins that nobody asked for just now.
+	Windows Windows
 	// Freezes is asked before Helm writes; nil for never frozen.
 	Freezes Freezes
 	// Looked is called with each extension as it is before a pass, and without a uid when it is
@@ -135,6 +137,8 @@ type Controller struct {
 	leases     *objectwatch.Watch[*coordinationv1.Lease]
 	// waiting are the extensions whose last pass waits for catalogs, whatever package changes.
 	waiting map[string]bool
+	// windowed are the extensions whose last pass waits for a maintenance window.
+	windowed map[string]bool
 	// orphaning are the names of extensions that are being deleted and leave their revisions.
 	orphaning map[types.UID]string
 	// leftAlone are the uids of the extensions of which people were told that
@@ -148,7 +152,7 @@ func New(o Options) *Controller {
 		o.Looked = func(*extension.Extension) {}
 	}
 	return &Controller{
-		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
+		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, windowed: map[string]bool{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
 		queue: maker.NewQueue(o.Clock),
 	}
 }
@@ -180,6 +184,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	running.Go(func() { c.watchDefinition(ctx) })
 	running.Go(func() { c.watchCatalogs(ctx) })
 	running.Go(func() { c.watchVersions(ctx) })
+	c.Windows.OnChange(c.windowsChanged)
 	for range workers {
 		running.Go(func() {
 			maker.Work(ctx, c.queue, c.reconcile, "A ClusterExtension could not be brought up to date; trying again")

@@ -36,6 +36,9 @@ type engineWriter struct{ making }
 
 // Write makes the next revision, in the name of its identity; proposals in our own.
 func (w engineWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
+	if stopped := w.waitsForWindow(); stopped != nil {
+		return stopped
+	}
 	revision, outcome := w.Replace(ctx, identity, made.Phases, func(next *olmv1alpha1.ClusterExtensionRevision) { w.describe(next, identity, made) })
 	if revision != nil {
 		for _, warning := range made.warnings() {

@@ -90,6 +90,7 @@ type plane struct {
 	// where there is none.
 	byHelm, keepReleases bool
 	releases             *releases
+	windows              *windows
 	// writing is held during a write to the extension.
 	writing sync.Mutex
 }
@@ -119,7 +120,7 @@ func newPlane(t *testing.T) *plane {
 		metadata: metadatafake.NewSimpleMetadataClient(metascheme, definition), leases: fake.NewClientset(),
 		inventory: inventorytest.Of(), key: author.NewKey([]byte("secret")),
 		revisions: map[string]*olmv1alpha1.ClusterExtensionRevision{}, made: map[string]string{}, denied: map[string]bool{}, impersonators: map[string]bool{}, lacks: map[string]bool{},
-		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: chain.Head{Name: "lamp"},
+		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: chain.Head{Name: "lamp"}, windows: &windows{},
 	}
 }
 
@@ -135,7 +136,7 @@ func (p *plane) controller() *Controller {
 		Clients: Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
 		Store: maker.Store{Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
 			As: func(who user.Info) (maker.Revisions, error) { return writer{p, who.GetName()}, nil }},
-		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock,
+		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock, Windows: p.windows,
 		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
 	}
 	if p.versions != nil {

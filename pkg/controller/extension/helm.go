@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -157,7 +158,7 @@ func (w helmWriter) Write(ctx context.Context, identity maker.Identity, made *co
 	if stopped := w.mayRemove(ctx, identity, made); stopped != nil {
 		return stopped
 	}
-	if stopped := w.mayWrite(); stopped != nil {
+	if stopped := cmp.Or(w.waitsForWindow(), w.mayWrite()); stopped != nil {
 		return stopped
 	}
 	wanted := w.wanted(releaseLabels(revision))

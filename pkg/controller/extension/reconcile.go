@@ -35,6 +35,8 @@ type scope struct {
 	upgrades *upgrades.Upgrades
 	// resolved is the bundle that the outcome of the pass is about, nil for none.
 	resolved *status.Bundle
+	// unasked is true for a revision that nobody asked for just now, and that needs no approval.
+	unasked bool
 	// byHelm is true when the extension is applied by Helm.
 	byHelm bool
 	// release are the revisions of the Helm release, newest first, when they were read.
@@ -97,6 +99,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	}
 	if object == nil {
 		c.forget(name)
+		c.noteWindowed(name, false)
 		c.forgetLeftAlone(name)
 		c.Looked(&extension.Extension{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		return nil

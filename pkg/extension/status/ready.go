@@ -50,12 +50,22 @@ func readiness(facts Facts, v view) (said, bool) {
 	}
 	said, person := v.installed.readiness()
 	switch {
+	case outcome.Result == WaitingForWindow:
+		said.message += "; " + waiting(outcome)
 	case failed:
 		said.message += fmt.Sprintf("; no other version can be installed (%s): %s", outcome.Result, joined(outcome))
 	case v.proposal != nil:
 		said.message += "; " + proposal(v)
 	}
 	return said, person
+}
+
+// waiting says what waits for a window.
+func waiting(outcome Outcome) string {
+	if outcome.Bundle == nil {
+		return "an upgrade waits: " + joined(outcome)
+	}
+	return fmt.Sprintf("an upgrade to %s waits: %s", outcome.Bundle.Version, joined(outcome))
 }
 
 // joined is what is known of an outcome.

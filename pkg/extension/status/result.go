@@ -51,6 +51,8 @@ const (
 
 	// Frozen: the cluster is frozen, and Helm would write to it.
 	Frozen Result = "Frozen"
+	// WaitingForWindow: an upgrade that nobody asked for just now waits for a maintenance window.
+	WaitingForWindow Result = "WaitingForWindow"
 	// Held: a rollback keeps the extension from making a revision, or somebody has paused what
 	// Helm would go on with.
 	Held Result = "Held"
@@ -87,6 +89,7 @@ func verdicts() map[Result]verdict {
 		Failed:               {progressing: yes, reason: ReasonRetrying, resolved: true},
 		ReleaseBlocked:       {progressing: no, reason: ReasonBlocked, person: true},
 		Frozen:               {progressing: no, reason: ReasonBlocked, person: true},
+		WaitingForWindow:     {progressing: yes, reason: ReasonRollingOut},
 		Held:                 {progressing: no, reason: ReasonBlocked, person: true},
 	}
 }

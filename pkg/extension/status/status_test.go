@@ -357,7 +357,7 @@ func TestSize(t *testing.T) {
 
 // TestResults: every result besides the first two says what OLM would say.
 func TestResults(t *testing.T) {
-	reasons := map[string]bool{ReasonRetrying: true, ReasonBlocked: true, ReasonInvalidConfiguration: true}
+	reasons := map[string]bool{ReasonRetrying: true, ReasonBlocked: true, ReasonInvalidConfiguration: true, ReasonRollingOut: true}
 	for result, verdict := range verdicts() {
 		if !reasons[verdict.reason] || verdict.progressing == "" {
 			t.Errorf("%s is %s/%s", result, verdict.progressing, verdict.reason)

@@ -4,6 +4,7 @@ package extensions
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client/install"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
@@ -58,6 +60,18 @@ func askForVersion(ctx context.Context, cluster *session.Cluster, read *extensio
 		return outcome.Errorf(outcome.Conflict, "somebody has changed ClusterExtension %s meanwhile: run the command again", read.Name)
 	}
 	return fmt.Errorf("changing ClusterExtension %s: %w", read.Name, err)
+}
+
+// takeOver writes an extension as it is, in the name of whoever runs the command.
+func takeOver(ctx context.Context, cluster *session.Cluster, read *extension.Extension) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": read.UID, "annotations": map[string]string{extension.AuthorAnnotation: author.Renew}}})
+	if err != nil {
+		return fmt.Errorf("encoding a change of ClusterExtension %s: %w", read.Name, err)
+	}
+	if _, err := cluster.Host.Resource(extension.Resource).Patch(ctx, read.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("changing ClusterExtension %s: %w", read.Name, err)
+	}
+	return nil
 }
 
 // extensionAndRevisions is an extension with its revisions, newest last.

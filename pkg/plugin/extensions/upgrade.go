@@ -9,10 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/review"
@@ -91,7 +94,11 @@ func (u *upgrading) run(ctx context.Context) error {
 		return u.approve(ctx, waiting)
 	}
 	said := "nothing is proposed"
-	if found := (followed{extension: read}).condition("UpgradeAvailable"); found != nil && found.Message != "" {
+	found := (followed{extension: read}).condition(status.UpgradeAvailable)
+	if found != nil && found.Reason == string(status.WaitingForWindow) {
+		return u.beginNow(ctx, read, found.Message)
+	}
+	if found != nil && found.Message != "" {
 		said += ": " + found.Message
 	}
 	u.Err.Para(screen.Dim, screen.Waiting, said+"; --version asks for another one")
@@ -111,6 +118,41 @@ func (u *upgrading) waiting(ctx context.Context) (*v1alpha1.ClusterExtensionRevi
 		return newest, nil
 	}
 	return nil, nil
+}
+
+// beginNow has an upgrade that waits for a maintenance window begin, when somebody wants that: by a
+// write of their own, which waits for no window.
+func (u *upgrading) beginNow(ctx context.Context, read *extension.Extension, message string) error {
+	u.Out.Para("", screen.Waiting, message)
+	if u.dryRun {
+		return outcome.Quiet(outcome.No)
+	}
+	if !u.yes {
+		agreed, err := u.Confirm(ctx, "Begin now, in your name, outside of the window?")
+		if err != nil || !agreed {
+			return u.declined(err, "it begins by itself when the window opens")
+		}
+	}
+	if err := takeOver(ctx, u.cluster, read); err != nil {
+		return err
+	}
+	return u.follow(ctx)
+}
+
+// sayWindow says that no upgrade would begin now by itself. Without the right to read windows
+// nothing is said: a person's own write waits for none.
+func (u *upgrading) sayWindow(ctx context.Context) {
+	found, err := u.cluster.Host.Resource(maintenancewindow.Resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	asked, err := u.cluster.Host.Resource(extension.Resource).Get(ctx, u.name, getOptions())
+	if err != nil {
+		return
+	}
+	if decision := maintenancewindow.Decide(maintenancewindow.NewAll(found.Items), asked.GetLabels(), time.Now()); !decision.Open {
+		u.Err.Para(screen.Yellow, screen.Notice, decision.String()+": approving begins it now")
+	}
 }
 
 // askFor changes the range of versions, and follows what becomes of it.
@@ -201,6 +243,7 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	}
 	answers := review.Answers(diff)
 	answers[v1alpha1.LifecycleReasonAnnotation] = nil // it has waited for this
+	u.sayWindow(ctx)
 	if !u.yes {
 		agreed, err := u.Confirm(ctx, review.Question("Roll out "+waiting.Name, diff))
 		if err != nil || !agreed {

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
+	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/server/certificates"
 	"github.com/penstock-project/penstock/pkg/server/host"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
@@ -72,6 +73,9 @@ func clusterRights() []reasonedRule {
 		to("ChartKinds", chartkind.Resource.Group, all(chartkind.Resource.Resource), all("list", "watch", "patch")),
 		to("ChartKinds", chartkind.Resource.Group, all(chartkind.Resource.Resource+"/status"), all("patch")),
 		to("ChartKinds: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), chartkind.DefinitionName),
+		to("MaintenanceWindows", maintenancewindow.Resource.Group, all(maintenancewindow.Resource.Resource), all("list", "watch")),
+		to("MaintenanceWindows", maintenancewindow.Resource.Group, all(maintenancewindow.Resource.Resource+"/status"), all("patch")),
+		to("MaintenanceWindows: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), maintenancewindow.DefinitionName),
 		to("what happened to revisions", "", all("events"), all("create", "patch")),
 	)
 }
@@ -95,8 +99,8 @@ func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("create", "list", "watch")),
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("get", "patch"), apiServices...),
 		to(setOwner, "apiregistration.k8s.io", all("apiservices"), all("delete"), apiServices...),
-		to("--register: the definitions of ClusterCatalogs, ClusterExtensions and ChartKinds", "apiextensions.k8s.io", all("customresourcedefinitions"), all("create")),
-		to("--register: the definitions of ClusterCatalogs, ClusterExtensions and ChartKinds", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName),
+		to("--register: the definitions of kinds that people declare things with", "apiextensions.k8s.io", all("customresourcedefinitions"), all("create")),
+		to("--register: the definitions of kinds that people declare things with", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName, maintenancewindow.DefinitionName),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles"), all("list", "watch", "patch", "escalate", "bind"), names...),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterrolebindings"), all("list", "watch", "patch"), names...),

@@ -1,0 +1,175 @@
+package maintenancewindow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/penstock-project/penstock/pkg/window"
+)
+
+// Window is one MaintenanceWindow, ready to be asked.
+type Window struct {
+	Name string
+	deny bool
+	// extensions are the labels of those that it is for, nil for all.
+	extensions labels.Selector
+	recurs     *window.Window
+	once       window.Span
+	// problem is why it cannot be read: it holds everything then.
+	problem string
+}
+
+// New reads a MaintenanceWindow. One that cannot be read holds what it is for, or everything when
+// its selector is what cannot be read.
+func New(of *MaintenanceWindow) Window {
+	w := Window{Name: of.Name, deny: of.Spec.Type == TypeDeny}
+	selector, err := metav1.LabelSelectorAsSelector(of.Spec.ExtensionSelector)
+	if of.Spec.ExtensionSelector != nil && err == nil {
+		w.extensions = selector
+	}
+	if errs := Validate(&of.Spec); len(errs) > 0 {
+		w.problem = errs.ToAggregate().Error()
+		return w
+	}
+	if of.Spec.Start != nil {
+		w.once = window.Span{Opens: of.Spec.Start.Time, Closes: of.Spec.End.Time}
+		return w
+	}
+	if w.recurs, err = window.New(of.Spec.Schedule, of.Spec.zone(), of.Spec.Duration.Duration); err != nil {
+		w.problem = err.Error()
+	}
+	return w
+}
+
+// NewAll reads MaintenanceWindows, in the order of their names.
+func NewAll(objects []unstructured.Unstructured) []Window {
+	all := make([]Window, len(objects))
+	for i := range objects {
+		read, err := From(&objects[i])
+		if err != nil {
+			all[i] = Window{Name: objects[i].GetName(), problem: err.Error()}
+			continue
+		}
+		all[i] = New(read)
+	}
+	slices.SortFunc(all, func(a, b Window) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Problem is why it cannot be read; empty for one that can.
+func (w Window) Problem() string { return w.problem }
+
+// Selects tells whether it is for an extension with these labels.
+func (w Window) Selects(of map[string]string) bool {
+	return w.extensions == nil || w.extensions.Matches(labels.Set(of))
+}
+
+// At is the time that is open at a moment, or else the next one; zero when there is none any more,
+// or when the window cannot be read.
+func (w Window) At(now time.Time) (span window.Span, open bool) {
+	switch {
+	case w.problem != "":
+		return window.Span{}, false
+	case w.recurs != nil:
+		return w.recurs.At(now)
+	case now.Before(w.once.Closes):
+		return w.once, !now.Before(w.once.Opens)
+	}
+	return window.Span{}, false
+}
+
+// Decision is whether an upgrade may begin.
+type Decision struct {
+	Open bool
+	// By names the window that keeps it from beginning, and Why says how.
+	By, Why string
+	// Opens is when it may begin, if windows stay as they are; zero when that is never or not
+	// known. Of an open decision, Closes is until when it may begin; zero for no end.
+	Opens, Closes time.Time
+}
+
+// String says why an upgrade may not begin, and when it may.
+func (d Decision) String() string {
+	if d.Opens.IsZero() {
+		return d.Why
+	}
+	return fmt.Sprintf("%s; it may begin at %s", d.Why, d.Opens.UTC().Format(time.RFC3339))
+}
+
+// steps bounds how many openings and closings are looked at for the next change of a decision:
+// beyond them it is not known.
+const steps = 512
+
+// Decide says whether an upgrade of an extension with these labels may begin: no Deny that is for
+// it is open, and, when there is an Allow for it, one is. Windows that cannot be read hold.
+func Decide(all []Window, of map[string]string, now time.Time) Decision {
+	var mine []Window
+	for _, w := range all {
+		if !w.Selects(of) {
+			continue
+		}
+		if w.problem != "" {
+			return Decision{By: w.Name, Why: fmt.Sprintf("MaintenanceWindow %s cannot be read, and holds upgrades until it can: %s", w.Name, w.problem)}
+		}
+		mine = append(mine, w)
+	}
+	decided, until := decideAt(mine, now)
+	for range steps {
+		if until.IsZero() {
+			break
+		}
+		at := until
+		var then Decision
+		if then, until = decideAt(mine, at); then.Open == decided.Open {
+			continue
+		}
+		if decided.Open {
+			decided.Closes = at
+		} else {
+			decided.Opens = at
+		}
+		break
+	}
+	return decided
+}
+
+// decideAt decides at a moment, by windows that can be read, and says when the decision may be
+// another one; zero for never.
+func decideAt(mine []Window, at time.Time) (decided Decision, until time.Time) {
+	var denied, allowed string
+	var allow []string
+	for _, w := range mine {
+		span, open := w.At(at)
+		change := span.Opens
+		if open {
+			change = span.Closes
+		}
+		if !change.IsZero() && (until.IsZero() || change.Before(until)) {
+			until = change
+		}
+		switch {
+		case w.deny && open && denied == "":
+			denied = w.Name
+		case !w.deny && open && allowed == "":
+			allowed = w.Name
+		}
+		if !w.deny {
+			allow = append(allow, w.Name)
+		}
+	}
+	switch {
+	case denied != "":
+		decided.By, decided.Why = denied, fmt.Sprintf("MaintenanceWindow %s, of type Deny, is open", denied)
+	case len(allow) > 0 && allowed == "":
+		decided.By, decided.Why = allow[0], "MaintenanceWindow "+strings.Join(allow, ", ")+", of type Allow, is closed"
+	default:
+		decided.Open, decided.By = true, allowed
+	}
+	return decided, until
+}
