@@ -70,7 +70,6 @@ func TestChart(t *testing.T) {
 		"templates/rbac.yaml":        "deploy/base/rbac.yaml",
 		"templates/rbac-engine.yaml": "deploy/base/rbac-engine.yaml",
 		"templates/rbac-users.yaml":  "deploy/base/rbac-users.yaml",
-		"templates/service.yaml":     "deploy/base/service.yaml",
 		"files/prometheusrule.yaml":  "monitoring/prometheusrule.yaml",
 		"files/servicemonitor.yaml":  "monitoring/servicemonitor.yaml",
 		"files/dashboard.json":       "monitoring/dashboard.json",
