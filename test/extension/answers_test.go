@@ -16,7 +16,8 @@ func (w shared) admin() person {
 }
 
 // answers runs the last command that the reference has for a reason of an extension, as it stands there
-// with the name of the extension, and returns what it printed. An editor changes nothing.
+// with the name of the extension, and returns what it printed. An editor changes nothing, and questions are
+// answered with yes.
 func (w shared) answers(who person, name, reason string) string {
 	w.t.Helper()
 	page, heading := "clusterextension-status.md", "Reasons of Ready"
@@ -26,7 +27,7 @@ func (w shared) answers(who person, name, reason string) string {
 	commands := reference.Commands(w.t, page, heading, reason)
 	command := strings.ReplaceAll(commands[len(commands)-1], "argocd", name)
 	if strings.HasPrefix(command, "kubectl penstock ") {
-		out := plugin.User{Kubeconfig: who.Kubeconfig()}.Run(w.t, command)
+		out := plugin.User{Kubeconfig: who.Kubeconfig(), Input: plugin.Yes{}}.Run(w.t, command)
 		if out.ExitCode > 1 { // 1 says that somebody has to act
 			w.t.Errorf("reason %s: %s", reason, out)
 		}

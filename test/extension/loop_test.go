@@ -131,7 +131,7 @@ func maintenanceWindows(w shared) {
 	w.await(maintenancewindow.Resource, w.name, "it is over", isOpen(metav1.ConditionFalse))
 	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.1.0"})...)
 	w.awaitExtension(w.name, "the next upgrade waits", is("UpgradeAvailable=True/WaitingForWindow"))
-	w.types(alice, 0, "kubectl penstock upgrade "+w.name)
+	w.says(w.answers(alice, w.name, "WaitingForWindow"), "MaintenanceWindow "+w.name+", of type Allow, is closed", "1.2.0")
 	w.awaitExtension(w.name, "alice had it begin", installed("1.2.0"))
 	r := w.awaitRevision(w.name+"-3", "it was rolled out", succeeded)
 	if who := r.Status.RequestedBy; who == nil || who.Username != alice.name {
