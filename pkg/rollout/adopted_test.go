@@ -62,21 +62,27 @@ func TestAdoptedIsLeft(t *testing.T) {
 	}
 }
 
-// TestAdoptedCrash: an adoption is not forgotten by a crash behind any of its writes.
+// TestAdoptedCrash: an adoption is not forgotten by a crash behind any of its writes. By levels
+// nothing has looked at the object before the first write.
 func TestAdoptedCrash(t *testing.T) {
-	for fuse := range 8 {
-		s := newSaga()
-		s.place(refOf("Namespace b"), map[string]string{"value": "0"})
-		s.become(s.revision(1).adopting(stage.AdoptAlways).phase("all", "Namespace b=1"))
-		s.fuse, s.lastWriteLands = fuse, true
-		if _, err := s.pass(); err != nil && !errors.Is(err, errCrash) {
-			t.Fatal(err)
-		}
-		s.restart()
-		s.settle(t)
-		s.roll(t)
-		if got := s.content("Namespace b"); got != "1" {
-			t.Errorf("behind write %d: it is %s", fuse, got)
+	for name, describe := range map[string]func(*script) *script{
+		"phases": func(r *script) *script { return r },
+		"levels": (*script).byLevels,
+	} {
+		for fuse := range 8 {
+			s := newSaga()
+			s.place(refOf("Namespace b"), map[string]string{"value": "0"})
+			s.become(describe(s.revision(1).adopting(stage.AdoptAlways)).phase("all", "Namespace b=1"))
+			s.fuse, s.lastWriteLands = fuse, true
+			if _, err := s.pass(); err != nil && !errors.Is(err, errCrash) {
+				t.Fatal(err)
+			}
+			s.restart()
+			s.settle(t)
+			s.roll(t)
+			if got := s.content("Namespace b"); got != "1" {
+				t.Errorf("by %s, behind write %d: it is %s", name, fuse, got)
+			}
 		}
 	}
 }

@@ -235,12 +235,12 @@ func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bo
 	maps.DeleteFunc(m.deleted, func(id manifest.ID, _ deletion) bool { return !known(id) })
 	maps.DeleteFunc(m.versions, func(id manifest.ID, _ string) bool { return !known(id) })
 	maps.DeleteFunc(m.repairs, func(id manifest.ID, _ repairs) bool { return !known(id) })
-	// An object that was found was checked just before.
+	// An object that was found was checked just before, or is to be taken over.
 	checked := map[manifest.ID]bool{}
 	for ref := range m.passed {
 		checked[ref.ID] = true
 	}
-	maps.DeleteFunc(m.found, func(id manifest.ID, _ observe.Observation) bool { return !checked[id] })
+	maps.DeleteFunc(m.found, func(id manifest.ID, _ observe.Observation) bool { return !checked[id] && !known(id) })
 }
 
 // small is true while there is nothing that could be of an object that nobody wants.

@@ -126,6 +126,16 @@ func TestPreview(t *testing.T) {
 			want:  []string{x + " Update 1->2", y + " Delete 1->none"},
 			costs: []string{"get " + x, "try " + x, "get " + y},
 		},
+		"AdoptedGoes": {
+			reason: "what existed before is left when no revision lists it any more",
+			given: func(t *testing.T, s *rollout.Scenario) {
+				s.Place(rollout.RefOf(y), map[string]string{"value": "0"})
+				s.Roll(t, s.Adopting(1).Phase("p", x+"=1", y+"=1"))
+				s.Become(s.Revision(2).Phase("p", x+"=1"))
+			},
+			want:  []string{x + " Idle", y + " Release"},
+			costs: []string{"get " + x, "get " + y},
+		},
 		"Contested": {
 			reason: "an upgrade takes what somebody changed",
 			given: func(t *testing.T, s *rollout.Scenario) {

@@ -33,6 +33,11 @@ func (s *Scenario) Work() Work { return s.work() }
 // Revision begins a revision.
 func (s *Scenario) Revision(number int64) *script { return s.revision(number) }
 
+// Adopting is Revision that takes over what exists.
+func (s *Scenario) Adopting(number int64) *script {
+	return s.revision(number).adopting(stage.AdoptAlways)
+}
+
 // Phase adds a phase, see phase.
 func (r *script) Phase(name string, objects ...string) *script { return r.phase(name, objects...) }
 

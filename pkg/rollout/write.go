@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/penstock-project/penstock/pkg/rollout/observe"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
@@ -44,7 +45,14 @@ func (o *object) execute(ctx context.Context) objectResult {
 	if err != nil {
 		return objectResult{seen: seen, err: err}
 	}
-	result = o.act(ctx, o.decide(live), live)
+	again := o.decide(live)
+	if again.Action == Adopt && decision.Action == Create {
+		// That it existed before has to be stored first: the next pass intends it so.
+		result = o.refuse(live, ReasonWaiting, false, "exists already, and is taken over next")
+		result.reread, result.found, result.wait = true, &live.Observation, time.Nanosecond
+		return result
+	}
+	result = o.act(ctx, again, live)
 	result.reread = true
 	result.hidden = decision.Action == Create && live.Presence == observe.Present
 	return result

@@ -143,7 +143,7 @@ func (j *judge) goes(ctx context.Context, o object) (Item, error) {
 		// It was never made; this is somebody else's.
 	case !ours:
 		item.Action, item.Message = Leave, owner
-	case j.work.Orphan[entry.Revision], seen.Keep:
+	case j.work.Orphan[entry.Revision], seen.Keep, entry.Adopted && !j.work.DeleteAdopted[entry.Revision]:
 		item.Action = Release
 	case seen.Deleting:
 		item.Action, item.Message = rollout.Deferred, rollout.Terminating(seen.Finalizers)
