@@ -102,13 +102,15 @@ func arrive(ctx context.Context, o *Options, h *host.Host, db *database.Database
 		return db, nil // the guard of the store says what is wrong
 	}
 	err = h.Wait(ctx)
-	arrived := false
+	arrived, closed := false, false
 	if err == nil {
-		arrived, err = storemove.Arrive(ctx, h.ConfigFor("move"), o.Namespace, o.DataDir, db.Close)
+		arrived, err = storemove.Arrive(ctx, h.ConfigFor("move"), o.Namespace, o.DataDir, func() { db.Close(); closed = true })
 	}
-	if err != nil {
-		db.Close()
+	switch {
+	case err != nil && closed:
 		return nil, fmt.Errorf("taking over the store that penstock move took into the cluster: %w", err)
+	case err != nil: // discovery is served all the same, and the guard of the store says what to do
+		klog.FromContext(ctx).Error(err, "The store that penstock move took into the cluster cannot be taken over; restart this process to try again")
 	}
 	if !arrived {
 		return db, nil

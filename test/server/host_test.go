@@ -143,7 +143,7 @@ func rarelyUsed() []string {
 		// bind and escalate are asked for by the host when a role and its binding are
 		// written. Events, owners, definitions and the freeze are for controllers and
 		// rollbacks, which are not here: the end-to-end tests run under these rights
-		// too. ClusterExtensions have a suite of their own, and so have templates of images and ChartKinds. Roles of namespaces are read for revisions with a binding. A flow schema is patched
+		// too. ClusterExtensions have a suite of their own, and so have templates of images, ChartKinds and maintenance windows. Roles of namespaces are read for revisions with a binding. A flow schema is patched
 		// when it names a priority level that is not there, and the Secret a year
 		// before the authority ends. The host asks for delete before it lets anybody set an owner (TestLeave).
 		"bind clusterroles.rbac.authorization.k8s.io penstock-engine",
@@ -168,6 +168,7 @@ func rarelyUsed() []string {
 		"list clusterextensions.olm.operatorframework.io",
 		"list configmaps. penstock-freeze",
 		"list leases.coordination.k8s.io 9c4404e7.operatorframework.io",
+		"list maintenancewindows.penstock.dev",
 		"patch catalogsources.operators.coreos.com",
 		"patch catalogsources/status.operators.coreos.com",
 		"patch chartkinds.charts.penstock.dev",
@@ -175,6 +176,7 @@ func rarelyUsed() []string {
 		"patch clustercatalogs/status.olm.operatorframework.io",
 		"patch events.",
 		"patch flowschemas/status.flowcontrol.apiserver.k8s.io",
+		"patch maintenancewindows/status.penstock.dev",
 		"update clusterextensions/status.olm.operatorframework.io",
 		"update secrets. penstock-ca",
 		"watch catalogsources.operators.coreos.com",
@@ -182,6 +184,7 @@ func rarelyUsed() []string {
 		"watch clusterextensions.olm.operatorframework.io",
 		"watch configmaps. penstock-freeze",
 		"watch leases.coordination.k8s.io 9c4404e7.operatorframework.io",
+		"watch maintenancewindows.penstock.dev",
 	}
 }
 

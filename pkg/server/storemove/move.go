@@ -75,6 +75,7 @@ func (m Move) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	next.Moved = parcel.Digest
 	m.Report(fmt.Sprintf("store %s is in %d Secret(s) of namespace %s", observed.ID, parcel.Parts, m.Namespace))
 	err = registration.Withdraw(ctx, m.Config, m.Namespace, registration.Versions(), func(what string) { m.Report(what + " deleted") })
 	if err != nil {
@@ -100,7 +101,7 @@ func (m Move) begun(ctx context.Context, carried secrets, observed identity.Obse
 	switch {
 	case err != nil:
 		return false, err
-	case !there || found.StoreID != mark.StoreID || found.Epoch != mark.Epoch:
+	case !there || !found.isExpected(mark):
 		return false, fmt.Errorf("the store was moved already: %s", verdict.Reason)
 	}
 	m.Report("an earlier run has put the store into the cluster")
@@ -128,7 +129,19 @@ func (m Move) End(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	return secrets{api: client.CoreV1().Secrets(m.Namespace)}.remove(ctx)
+	carried := secrets{api: client.CoreV1().Secrets(m.Namespace)}
+	found, there, err := carried.find(ctx)
+	if err != nil {
+		return err
+	}
+	mark, err := storeguard.ReadMark(ctx, client.CoreV1().ConfigMaps(m.Namespace), m.Namespace)
+	if err != nil {
+		return err
+	}
+	if there && (mark == nil || mark.StoreID != found.StoreID || mark.Epoch != found.Epoch) {
+		return errors.New("the installation serves another store than the one that was moved: the Secrets and the data directory stay")
+	}
+	return carried.remove(ctx)
 }
 
 // Arrive restores the store that the witness expects into a data directory, when Secrets have it.
@@ -144,7 +157,7 @@ func Arrive(ctx context.Context, config *rest.Config, namespace, dataDir string,
 	}
 	carried := secrets{api: client.CoreV1().Secrets(namespace), partBytes: partBytes}
 	found, there, err := carried.find(ctx)
-	if err != nil || !there || found.StoreID != mark.StoreID || found.Epoch != mark.Epoch {
+	if err != nil || !there || !found.isExpected(mark) {
 		return false, err
 	}
 	snapshot := filepath.Join(dataDir, "moved.db")

@@ -21,6 +21,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
+	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
 const (
@@ -69,6 +70,12 @@ func parcelOf(secret *corev1.Secret) (parcel, error) {
 			secret.Name, epochAnnotation, partsAnnotation, annotations[epochAnnotation], annotations[partsAnnotation], maxParts)
 	}
 	return parcel{StoreID: annotations[storeAnnotation], Epoch: epoch, Parts: parts, Digest: annotations[digestAnnotation]}, nil
+}
+
+// isExpected tells whether the witness expects this parcel. It vouches for the content: the Secrets
+// alone could be anybody's who may write some.
+func (p parcel) isExpected(mark *identity.Mark) bool {
+	return mark.Moved != "" && p.StoreID == mark.StoreID && p.Epoch == mark.Epoch && p.Digest == mark.Moved
 }
 
 func secretName(part int) string { return secretPrefix + strconv.Itoa(part) }
@@ -212,9 +219,10 @@ func (s secrets) join(ctx context.Context, p parcel, path string) error {
 	return file.Close()
 }
 
-// remove deletes the Secrets of all moves.
+// remove deletes the Secrets of all moves, the first part last: by it an interrupted removal is
+// found, and can be run again.
 func (s secrets) remove(ctx context.Context) error {
-	for part := range maxParts {
+	for part := maxParts - 1; part >= 0; part-- {
 		err := s.api.Delete(ctx, secretName(part), metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting secret %s: %w", secretName(part), err)

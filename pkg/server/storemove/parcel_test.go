@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/penstock-project/penstock/pkg/store/identity"
 )
 
 // TestParcel: a snapshot in several parts arrives as it was; parts that are not all of one move
@@ -105,5 +107,28 @@ func TestTooLarge(t *testing.T) {
 	}
 	if left, err := s.api.List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 0 {
 		t.Errorf("left are %d Secrets, %v", len(left.Items), err)
+	}
+}
+
+// TestExpected: the witness vouches for the content, and not only for the store that Secrets name.
+func TestExpected(t *testing.T) {
+	mark := identity.Mark{StoreID: "store", Epoch: 3, Moved: "digest"}
+	raised, _ := mark.Raised(1)
+	for name, tc := range map[string]struct {
+		parcel parcel
+		mark   identity.Mark
+		want   bool
+	}{
+		"Moved":   {parcel{StoreID: "store", Epoch: 3, Digest: "digest"}, mark, true},
+		"Forged":  {parcel{StoreID: "store", Epoch: 3, Digest: "another"}, mark, false},
+		"Earlier": {parcel{StoreID: "store", Epoch: 2, Digest: "digest"}, mark, false},
+		"Taken":   {parcel{StoreID: "store", Epoch: 3, Digest: "digest"}, raised, false},
+		"None":    {parcel{StoreID: "store", Epoch: 3}, identity.Mark{StoreID: "store", Epoch: 3}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.parcel.isExpected(&tc.mark); got != tc.want {
+				t.Errorf("it is expected: %v", got)
+			}
+		})
 	}
 }

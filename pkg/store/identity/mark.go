@@ -11,6 +11,7 @@ const (
 	markHighWater = "highWater"
 	markFormat    = "format"
 	markEpoch     = "epoch"
+	markMoved     = "moved"
 )
 
 // Mark is what the host cluster witnesses of a store: which one it is, and how
@@ -24,6 +25,9 @@ type Mark struct {
 	Format int
 	// Epoch counts how often the store was restored.
 	Epoch int
+	// Moved is the digest of the snapshot that an installation with an empty store begins with;
+	// empty once it has, and where none was moved.
+	Moved string
 }
 
 // Raised returns the mark with a higher high-water mark, and whether it is
@@ -33,7 +37,7 @@ func (m Mark) Raised(highWater int64) (Mark, bool) {
 	if highWater <= m.HighWater {
 		return m, false
 	}
-	m.HighWater = highWater
+	m.HighWater, m.Moved = highWater, ""
 	return m, true
 }
 
@@ -47,6 +51,9 @@ func (m Mark) Encode() map[string]string {
 	if m.Epoch > 0 {
 		data[markEpoch] = strconv.Itoa(m.Epoch)
 	}
+	if m.Moved != "" {
+		data[markMoved] = m.Moved
+	}
 	return data
 }
 
@@ -54,7 +61,7 @@ func (m Mark) Encode() map[string]string {
 // difference. A mark that cannot be read is an error and never a missing one:
 // without a mark, an empty store would pass for a first start.
 func DecodeMark(data map[string]string) (Mark, error) {
-	mark := Mark{StoreID: data[markStoreID]}
+	mark := Mark{StoreID: data[markStoreID], Moved: data[markMoved]}
 	if mark.StoreID == "" {
 		return Mark{}, fmt.Errorf("reading the witness of the store: it has no %q", markStoreID)
 	}
