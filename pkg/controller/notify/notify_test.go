@@ -48,17 +48,21 @@ func TestCompare(t *testing.T) {
 		"new":              {"nobody was told", nil, fact(notify.Halted, "Collision", 1500), 1500, true},
 		"recorded":         {"it is the same one", marked("Halted/Collision", 1500, 1500), fact(notify.Halted, "Collision", 1500), 9e6, false},
 		"came back":        {"it ended and came back, within the hour", marked("Halted/Collision", 1500, 1500), fact(notify.Halted, "Collision", 1600), 1600, false},
+		"clock was ahead":  {"it was told in a time to come", marked("Halted/Collision", 1500, 9e6), fact(notify.Halted, "Collision", 1600), 1600, true},
 		"came back later":  {"it is news again", marked("Halted/Collision", 1500, 1500), fact(notify.Halted, "Collision", 9000), 9000, true},
 		"other reason":     {"something else is wrong", marked("Halted/Collision", 1500, 1500), fact(notify.Halted, "Refused", 1600), 1600, true},
 		"ended before":     {"nobody listened then", nil, fact(notify.Completed, "RolledOut", 900), 1500, false},
 		"ended just then":  {"times of conditions are whole seconds", nil, fact(notify.Completed, "RolledOut", began), 1500, false},
 		"lasts since then": {"it waits still", nil, fact(notify.WaitingForApproval, "Proposed", 900), 1500, true},
 	} {
-		marks, fresh := compare(tc.marks, []notify.Fact{tc.fact}, time.Unix(began, 0), time.Unix(tc.now, 0))
+		marks, fresh, rest := compare(tc.marks, []notify.Fact{tc.fact}, time.Unix(began, 0), time.Unix(tc.now, 0))
 		if (len(fresh) == 1) != tc.told {
 			t.Errorf("%s: %s: told %v", name, tc.reason, fresh)
 		}
-		if again, twice := compare(marks, []notify.Fact{tc.fact}, time.Unix(began, 0), time.Unix(tc.now, 0)); len(twice) > 0 || !cmp.Equal(marks, again) {
+		if want := map[bool]time.Duration{true: repeatAfter - 100*time.Second}[name == "came back"]; rest != want {
+			t.Errorf("%s: it is compared again after %s, want %s", name, rest, want)
+		}
+		if again, twice, _ := compare(marks, []notify.Fact{tc.fact}, time.Unix(began, 0), time.Unix(tc.now, 0)); len(twice) > 0 || !cmp.Equal(marks, again) {
 			t.Errorf("%s: it is told twice", name)
 		}
 	}

@@ -165,7 +165,10 @@ func (c *Controller) record(ctx context.Context, at key) error {
 	if at.kind == kindExtension {
 		object = ofExtension + at.name
 	}
-	marks, fresh := compare(c.Outbox.Marks(object), facts, since, c.Clock.Now())
+	marks, fresh, rest := compare(c.Outbox.Marks(object), facts, since, c.Clock.Now())
+	if rest > 0 {
+		c.queue.AddAfter(at, rest)
+	}
 	if len(fresh) == 0 {
 		return nil
 	}
@@ -184,10 +187,11 @@ func (c *Controller) record(ctx context.Context, at key) error {
 	return nil
 }
 
-// compare returns the facts that are to be told, and the marks that say that they were recorded.
+// compare returns the facts that are to be told, the marks that say that they were recorded, and
+// after how long to compare again; 0 for nothing to wait for. A fact that was told within the last
+// repeatAfter and has come back is told then, if it still holds.
 // What began and ended before since, or within its second, is nobody's news.
-func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) ([]outbox.Mark, []notify.Fact) {
-	var fresh []notify.Fact
+func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) (_ []outbox.Mark, fresh []notify.Fact, rest time.Duration) {
 	for _, fact := range facts {
 		if !fact.Type.Lasts() && !fact.At.After(since) {
 			continue
@@ -197,14 +201,21 @@ func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) ([]
 		switch {
 		case i < 0:
 			marks = append(marks, mark)
-		case marks[i].Since == mark.Since || now.Sub(time.Unix(marks[i].At, 0)) < repeatAfter:
+		case marks[i].Since == mark.Since:
 			continue
 		default:
+			// A clock that was ahead holds nothing back.
+			if age := now.Sub(time.Unix(marks[i].At, 0)); age >= 0 && age < repeatAfter {
+				if rest == 0 || repeatAfter-age < rest {
+					rest = repeatAfter - age
+				}
+				continue
+			}
 			marks[i] = mark
 		}
 		fresh = append(fresh, fact)
 	}
-	return marks, fresh
+	return marks, fresh, rest
 }
 
 // facts returns those of an object, none for one that is gone.
