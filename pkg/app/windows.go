@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -35,10 +37,13 @@ func (s *Settings) startWindows(_ context.Context, term leadership.Term) error {
 	s.windows = controller
 	return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		const feature = "MaintenanceWindows: no upgrade begins by itself"
-		if !accessreview.MayWatch(ctx, core, objectwatch.Definitions, "", maintenancewindow.DefinitionName, feature) ||
-			!accessreview.MayWatch(ctx, core, maintenancewindow.Resource, "", "", feature) {
-			<-ctx.Done()
-			return nil
+		// Until then nothing comes by itself: a right that is granted later counts.
+		err := wait.PollUntilContextCancel(ctx, time.Minute, true, func(ctx context.Context) (bool, error) {
+			return accessreview.MayWatch(ctx, core, objectwatch.Definitions, "", maintenancewindow.DefinitionName, feature) &&
+				accessreview.MayWatch(ctx, core, maintenancewindow.Resource, "", "", feature), nil
+		})
+		if err != nil {
+			return nil //nolint:nilerr // the term is over
 		}
 		return controller.Run(ctx)
 	}))

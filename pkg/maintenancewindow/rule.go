@@ -38,7 +38,7 @@ func New(of *MaintenanceWindow) Window {
 		return w
 	}
 	if of.Spec.Start != nil {
-		w.once = window.Span{Opens: of.Spec.Start.Time, Closes: of.Spec.End.Time}
+		w.once = window.Span{Opens: of.Spec.Start.Truncate(time.Second), Closes: of.Spec.End.Truncate(time.Second)}
 		return w
 	}
 	if w.recurs, err = window.New(of.Spec.Schedule, of.Spec.zone(), of.Spec.Duration.Duration); err != nil {

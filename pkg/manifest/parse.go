@@ -207,7 +207,7 @@ func requiredString(object map[string]any, found *findings, key string, path ...
 // that it does not drop with the original.
 func normalised(object map[string]any, group string) map[string]any {
 	out := maps.Clone(object)
-	if isEmpty(object[statusField]) || isOfKubernetes(group) {
+	if isEmpty(object[statusField]) || IsOfKubernetes(group) {
 		delete(out, statusField)
 	}
 	metadata := maps.Clone(object["metadata"].(map[string]any))

@@ -12,9 +12,9 @@ import (
 // statusField is the field that a kind with the subresource status keeps for its controller.
 const statusField = "status"
 
-// isOfKubernetes is true for the API groups of Kubernetes itself: each of their kinds that has a
+// IsOfKubernetes is true for the API groups of Kubernetes itself: each of their kinds that has a
 // field status has the subresource, too, so that the API server ignores the field in an apply.
-func isOfKubernetes(group string) bool {
+func IsOfKubernetes(group string) bool {
 	return slices.Contains([]string{
 		"", "apps", "autoscaling", "batch", "extensions", "policy",
 		"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",

@@ -16,12 +16,12 @@ func TestGroupsOfKubernetes(t *testing.T) {
 		groups.Insert(version.Group)
 	}
 	for group := range groups {
-		if !isOfKubernetes(group) {
+		if !IsOfKubernetes(group) {
 			t.Errorf("group %q is missing", group)
 		}
 	}
 	for _, group := range []string{"example.com", "gateway.networking.k8s.io", "monitoring.coreos.com", "k8s.io", "metrics.k8s.io"} {
-		if isOfKubernetes(group) {
+		if IsOfKubernetes(group) {
 			t.Errorf("group %q is not one of Kubernetes", group)
 		}
 	}

@@ -87,11 +87,11 @@ spec:
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: lamps.shapes.example.com}
+metadata: {name: lanterns.shapes.example.com}
 spec:
   group: shapes.example.com
   scope: Namespaced
-  names: {kind: Lamp, plural: lamps}
+  names: {kind: Lantern, plural: lanterns}
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, required: [status], properties: {status: {type: object, properties: {a: {type: string}}}}}}}
 `
@@ -160,7 +160,7 @@ func manifestShapes() map[string]shape {
 		"field of a definition in the cluster: anything is allowed":   inShape("{open: {x: [1, a, {}], z: null}}"),
 		"custom resource with status that its kind does not declare":  inShape("{number: 1}\nstatus: {a: b}"),
 		"custom resource with status, whose kind has the subresource": {"/apis/shapes.example.com/v1/namespaces/default/posts", "apiVersion: shapes.example.com/v1\nkind: Post\nmetadata: {name: shape, namespace: default}\nstatus: {a: b}\n"},
-		"custom resource with status, whose kind has no subresource":  {"/apis/shapes.example.com/v1/namespaces/default/lamps", "apiVersion: shapes.example.com/v1\nkind: Lamp\nmetadata: {name: shape, namespace: default}\nstatus: {a: b}\n"},
+		"custom resource with status, whose kind has no subresource":  {"/apis/shapes.example.com/v1/namespaces/default/lanterns", "apiVersion: shapes.example.com/v1\nkind: Lantern\nmetadata: {name: shape, namespace: default}\nstatus: {a: b}\n"},
 	}
 }
 
@@ -174,7 +174,7 @@ func (s shape) withStatus() shape {
 // the page says of it.
 func (d door) manifests() {
 	d.MustKubectlInput(shapesDefinition, "create", "-f", "-")
-	d.MustKubectl("wait", "--for=condition=Established", "crd/shapes.shapes.example.com", "crd/posts.shapes.example.com", "crd/lamps.shapes.example.com", poll.TimeoutFlag)
+	d.MustKubectl("wait", "--for=condition=Established", "crd/shapes.shapes.example.com", "crd/posts.shapes.example.com", "crd/lanterns.shapes.example.com", poll.TimeoutFlag)
 	client, err := kubernetes.NewForConfig(d.Config())
 	if err != nil {
 		d.t.Fatal(err)

@@ -274,8 +274,8 @@ func (m monitored) alerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What is exposed later than a test waits: after the first check of the store, ten
-	// minutes into a term, and when an extension pulls.
-	known := map[string]bool{"penstock_store_damaged_records": true, catalogue.ExtensionPulls + "_bucket": true, catalogue.ExtensionPulls + "_count": true}
+	// minutes into a term, when an extension pulls, and with a receiver of notifications.
+	known := map[string]bool{"penstock_store_damaged_records": true, catalogue.ExtensionPulls + "_bucket": true, catalogue.ExtensionPulls + "_count": true, catalogue.NotificationsFailed: true}
 	for series := range m.scrape() {
 		known[nameOf(series)] = true
 	}

@@ -58,7 +58,7 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	default:
 		found.Approval = fmt.Sprintf("%s wrote the extension at %s, which allows one revision within %s; without spec.serviceAccount, somebody must approve the others", stamp.User, stamp.Time.UTC().Format(time.RFC3339), author.Lifetime)
 	}
-	s.unasked = found.Approval == "" && !fresh
+	s.unasked = found.Approval == "" && !fresh && s.installed() != nil
 	return found, s.waitsForWindow()
 }
 

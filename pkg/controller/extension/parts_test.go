@@ -88,7 +88,7 @@ func TestIsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &scope{Controller: newPlane(t).controller()}
-	made := &content{}
+	made := &content{reference: "r.example/lamp@sha256:1"}
 	if made.refs, err = s.digests([]source.Phase{{Name: "p", Objects: []manifest.Object{lamp}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +101,15 @@ func TestIsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for digest, want := range map[manifest.Digest]bool{now.Digest: true, before.Digest: true, "sha256:other": false, "": false} {
-		revision := &olmv1alpha1.ClusterExtensionRevision{Spec: olmv1alpha1.ClusterExtensionRevisionSpec{Phases: []olmv1alpha1.RevisionPhase{
+		revision := &olmv1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{olmv1alpha1.ReferenceAnnotation: made.reference}}, Spec: olmv1alpha1.ClusterExtensionRevisionSpec{Phases: []olmv1alpha1.RevisionPhase{
 			{Name: "p", Objects: []olmv1alpha1.RevisionObject{{APIVersion: "example.com/v1", Kind: "Lamp", Name: "l", Digest: string(digest)}}}}}}
 		if got := made.isIn(revision); got != want {
 			t.Errorf("the revision with digest %q has the content: %v", digest, got)
+		}
+		// Of another image it is another content, which only adds the status.
+		revision.Annotations[olmv1alpha1.ReferenceAnnotation] = "r.example/lamp@sha256:0"
+		if got := made.isIn(revision); got != (digest == now.Digest) {
+			t.Errorf("the revision of another image with digest %q has the content: %v", digest, got)
 		}
 	}
 }

@@ -254,12 +254,14 @@ func (c *content) size() int {
 	return size
 }
 
-// isIn is whether a revision has the same objects in the same phases.
+// isIn is whether a revision has the same objects in the same phases. Without status they may be in one
+// that was made of the same image, before status was kept.
 func (c *content) isIn(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	sameImage := revision.Annotations[olmv1alpha1.ReferenceAnnotation] == c.reference
 	return slices.EqualFunc(c.refs, revision.Spec.Phases, func(want phaseRefs, has olmv1alpha1.RevisionPhase) bool {
 		return want.name == has.Name && slices.EqualFunc(want.refs, has.Objects, func(ref contentRef, entry olmv1alpha1.RevisionObject) bool {
 			digest := manifest.Digest(entry.Digest)
-			return ref.ID.Kind == entry.Kind && ref.ID.Namespace == entry.Namespace && ref.ID.Name == entry.Name && (digest == ref.Digest || digest != "" && digest == ref.withoutStatus)
+			return ref.ID.Kind == entry.Kind && ref.ID.Namespace == entry.Namespace && ref.ID.Name == entry.Name && (digest == ref.Digest || digest != "" && sameImage && digest == ref.withoutStatus)
 		})
 	})
 }

@@ -60,6 +60,9 @@ type Controller struct {
 	// queue has the names of windows whose status may be another one.
 	queue maker.Queue
 
+	// reading is held from a list until it is taken.
+	reading sync.Mutex
+
 	mu sync.Mutex
 	// known is true once it is known which windows there are, or that there are none.
 	known    bool
@@ -152,7 +155,7 @@ func (c *Controller) watch(ctx context.Context) {
 		AddFunc: changed, DeleteFunc: changed,
 		UpdateFunc: func(old, object any) {
 			before, isOld := old.(*unstructured.Unstructured)
-			if now, is := object.(*unstructured.Unstructured); !is || !isOld || before.GetGeneration() != now.GetGeneration() {
+			if now, is := object.(*unstructured.Unstructured); !is || !isOld || before.GetGeneration() != now.GetGeneration() || before.GetUID() != now.GetUID() {
 				changed(object)
 			}
 		},
@@ -169,8 +172,10 @@ func (c *Controller) watch(ctx context.Context) {
 	}
 }
 
-// read takes what an informer has.
+// read takes what an informer has: the list that was read last.
 func (c *Controller) read(informer cache.SharedIndexInformer) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
 	var objects []unstructured.Unstructured
 	for _, object := range objectwatch.All[*unstructured.Unstructured](informer) {
 		objects = append(objects, *object)

@@ -123,7 +123,7 @@ func TestLongLines(t *testing.T) {
 		if lines[1][1:] == lines[2][1:] && got.LeftOut == 0 {
 			rt.Fatalf("the lines look alike, and nothing is said to be left out:\n%s", got.Hunks)
 		}
-		if got.LeftOut == 0 && len(before) <= len(after) && !strings.Contains(lines[2], strings.Trim(unlike(after, before), " ")) {
+		if got.LeftOut == 0 && len(before) <= len(after) && !strings.Contains(lines[2], strings.Trim(unlike(head+after+tail, head+before+tail), " ")) {
 			rt.Fatalf("%q differs from %q, and is not shown whole:\n%s", after, before, got.Hunks)
 		}
 		for _, line := range lines[1:] {

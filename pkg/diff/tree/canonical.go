@@ -23,6 +23,8 @@ type canonical struct {
 	text     string
 	at       int
 	depth    int
+	// keepsStatus is true while status is content.
+	keepsStatus bool
 	// fields and items are of the objects and lists that are being read: those of an
 	// inner one are behind those of the outer.
 	fields []Field
@@ -54,9 +56,9 @@ func (s *slab[T]) take(n int) []T {
 
 // readCanonical makes the tree of an object, without what servers fill in. It returns false
 // of what it cannot read.
-func (c *Comparer) readCanonical(json []byte, t schema.Type) (*Node, bool) {
+func (c *Comparer) readCanonical(json []byte, t schema.Type, keepsStatus bool) (*Node, bool) {
 	r := &c.reader
-	r.comparer, r.text, r.at, r.depth = c, string(json), 0, 0
+	r.comparer, r.text, r.at, r.depth, r.keepsStatus = c, string(json), 0, 0, keepsStatus
 	r.fields, r.items = r.fields[:0], r.items[:0]
 	// What is hidden without a mask is a Secret inside of the object. In canonical JSON its
 	// kind is spelled in one way, which no string contains.
@@ -93,10 +95,10 @@ func (s section) of(name string) section {
 }
 
 // isServers tells whether a field of a section is not the author's.
-func (s section) isServers(name string) bool {
+func (s section) isServers(name string, keepsStatus bool) bool {
 	switch s {
 	case inObject:
-		return name == "status"
+		return name == "status" && !keepsStatus
 	case inMetadata:
 		return isServerMetadata(name)
 	case inLabels, inAnnotations:
@@ -187,7 +189,7 @@ func (r *canonical) object(t schema.Type, p place, s section) (*Node, bool) {
 		if !ok || s == inAnnotations && isCopyOfSecret(name, value) {
 			return nil, false
 		}
-		if !s.isServers(name) {
+		if !s.isServers(name, r.keepsStatus) {
 			kept++
 			// Labels or annotations that are all a server's are not there.
 			empty := s == inMetadata && s.of(name) != elsewhere && value != nil && value.kind == Object && r.kept == 0

@@ -194,11 +194,11 @@ func checkCanonical(t rapid.TB, c *Comparer, text string) bool {
 	kind, _ := said.Kind.(string)
 	group, _ := runtimeschema.ParseGroupVersion(version)
 	typ := c.types.TypeOf(group.WithKind(kind))
-	short, ok := c.readCanonical([]byte(text), typ)
+	short, ok := c.readCanonical([]byte(text), typ, false)
 	if !ok {
 		return false
 	}
-	long, err := c.decode([]byte(text), typ, nil)
+	long, err := c.decode([]byte(text), typ, nil, false)
 	if err != nil {
 		t.Fatalf("%s: read, though a decoder says %v", text, err)
 	}

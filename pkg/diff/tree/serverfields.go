@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
-// withoutServerFields drops what is not the author's: status, what the API
-// server writes into metadata, and what Penstock and the deployment controller
-// write into labels and annotations.
-func withoutServerFields(object map[string]any) map[string]any {
+// withoutServerFields drops what is not the author's: status of Kubernetes' own kinds, what the
+// API server writes into metadata, and what Penstock and the deployment controller write into
+// labels and annotations. Status of another kind may be content: manifests have it only then.
+func withoutServerFields(object map[string]any, keepsStatus bool) map[string]any {
 	object = maps.Clone(object)
-	delete(object, "status")
+	if !keepsStatus {
+		delete(object, "status")
+	}
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
 		return object

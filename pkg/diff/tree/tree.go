@@ -51,19 +51,20 @@ func (c *Comparer) Parse(object *manifest.Object) (*Node, error) {
 		return nil, nil
 	}
 	t, mask := c.types.TypeOf(object.GroupVersionKind()), c.redactor.Mask(object.GroupKind())
+	keepsStatus := !manifest.IsOfKubernetes(object.GroupVersionKind().Group)
 	if object.IsSecret() {
 		mask = append(slices.Clip(mask), redact.SecretMask()...)
 	}
 	if len(mask) == 0 {
-		if n, ok := c.readCanonical(object.JSON, t); ok {
+		if n, ok := c.readCanonical(object.JSON, t, keepsStatus); ok {
 			return n, nil
 		}
 	}
-	return c.decode(object.JSON, t, mask)
+	return c.decode(object.JSON, t, mask, keepsStatus)
 }
 
 // decode makes the tree of a manifest in any spelling.
-func (c *Comparer) decode(json []byte, t schema.Type, mask redact.Mask) (*Node, error) {
+func (c *Comparer) decode(json []byte, t schema.Type, mask redact.Mask, keepsStatus bool) (*Node, error) {
 	var decoded map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(json, &decoded); err != nil {
 		return nil, err
@@ -71,6 +72,6 @@ func (c *Comparer) decode(json []byte, t schema.Type, mask redact.Mask) (*Node, 
 	if decoded == nil {
 		return nil, fmt.Errorf("found null, want an object")
 	}
-	decoded = hideCopies(withoutServerFields(decoded), len(mask) > 0)
+	decoded = hideCopies(withoutServerFields(decoded, keepsStatus), len(mask) > 0)
 	return c.build(decoded, t, place{mask: mask}), nil
 }

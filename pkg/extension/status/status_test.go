@@ -155,6 +155,14 @@ func TestOf(t *testing.T) {
 				UpgradeAvailable: "True/Denied: 1.1.0 is newer than 1.0.0, and allowed; it is not installed: alice may not create roles",
 			},
 		},
+		"WaitsForWindow": {
+			reason: "an upgrade that waits is no failure of what is installed, also where it is no newer version", active: "argocd-1", bundle: "argocd.v1.0.0 1.0.0",
+			facts: facts(with(rev(1, well)), outcome(WaitingForWindow, "MaintenanceWindow nights is closed", ""), upgrades(&Upgrades{Newest: "1.0.0"})),
+			want: map[string]string{
+				Progressing: progressing, Ready: "True/Succeeded: argocd-1 (1.0.0) is installed and available; an upgrade to 1.1.0 waits: MaintenanceWindow nights is closed", Stalled: nothing,
+				UpgradeAvailable: "True/WaitingForWindow: an upgrade to 1.1.0 waits: MaintenanceWindow nights is closed",
+			},
+		},
 		"CatalogGone": {
 			reason: "what is installed is kept, and OLM says that all is well", facts: facts(with(rev(1, well)), outcome(NoCatalog, `no bundles found for package "argocd"`, ""), func(f *Facts) { f.Deprecations, f.Upgrades = nil, nil }), active: "argocd-1", bundle: "argocd.v1.0.0 1.0.0",
 			want: map[string]string{
