@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -243,14 +244,23 @@ func (o *object) restore(ctx context.Context, seen Seen) (Seen, []Event, error) 
 	memo := o.memo
 	before := o.step
 	before.Ref = manifest.Ref{ID: o.step.ID, Version: memo.Version, Digest: memo.Digest}
+	// Without the manifest, or its kind, nothing can be restored. Of another error nothing follows.
+	var gone *bodyError
+	isGone := func(err error) bool { return errors.As(err, &gone) || meta.IsNoMatchError(err) }
 	wanted, err := o.manifests.Decoded(ctx, before.Ref)
-	if err != nil {
+	switch {
+	case isGone(err):
 		return seen, nil, nil
+	case err != nil:
+		return Seen{}, nil, err
 	}
 	left := managedfields.Yielding(wanted, seen.Managed, o.who.Manager, before.Policy.Yield)
 	body, err := o.manifests.Without(ctx, before, left.And(memo.Yielded))
-	if err != nil {
+	switch {
+	case isGone(err):
 		return seen, nil, nil
+	case err != nil:
+		return Seen{}, nil, err
 	}
 	live, events, err := o.write(ctx, before.Ref, body, onto(seen))
 	switch {
