@@ -109,7 +109,7 @@ items:
 	p.types("#token", "nonsense")
 	p.tabTo("#enter")
 	p.presses(kb.Enter)
-	p.sees("The cluster does not take your token", "provide credentials")
+	p.sees("The cluster does not take your token", "Unauthorized")
 
 	p.types("#token", token("emil"))
 	p.presses(kb.Enter)

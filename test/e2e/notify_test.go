@@ -29,7 +29,7 @@ func TestNotifications(t *testing.T) {
 		return revision(name, 1).Phase("all", configMap(ns, name, "x=hush-content"))
 	}
 
-	// What ended before there is a receiver is nobody's news. What still waits is.
+	// A fact that ended before there is a receiver is nobody's news. One that still waits is told.
 	w.roll(revision("before", 1).Phase("all", configMap(ns, "before", "x=hush-content")))
 	w.MustKubectlInput(halted("collides").String(), "create", "-f", "-")
 	w.condition("collides-1", "Stalled", "True")

@@ -21,7 +21,7 @@ type Identity struct {
 	Approval string
 }
 
-// Who is asked about the rights that the content needs: of a proposal, its author.
+// Who returns the user whose rights the content needs: of a proposal, its author.
 func (i Identity) Who() user.Info {
 	if i.As != nil {
 		return i.As

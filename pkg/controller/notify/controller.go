@@ -9,6 +9,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -124,7 +125,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	})
 	for {
 		var again <-chan time.Time
-		if err := c.follow(ctx, &running); err != nil && ctx.Err() == nil {
+		err := c.follow(ctx, &running)
+		if errors.Is(err, outbox.ErrOvertaken) {
+			c.setRecording(false, time.Time{}) // the next attempt begins again
+		}
+		if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "The receivers of notifications are not followed; trying again")
 			again = c.Clock.After(retryFirst)
 		}
@@ -181,6 +186,7 @@ func (c *Controller) follow(ctx context.Context, running *sync.WaitGroup) error 
 	for _, secret := range secrets {
 		c.serve(ctx, running, secret)
 	}
+	c.wakeAll() // one may sleep since it was not known what is pending
 	return nil
 }
 

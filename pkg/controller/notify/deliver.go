@@ -60,7 +60,7 @@ func signal(to chan<- struct{}) {
 	}
 }
 
-// run sends until ctx ends. What is wrong is tried again, at longer and longer intervals; a
+// run sends until ctx ends. An attempt that fails is repeated, at longer and longer intervals; a
 // changed Secret is tried at once.
 func (r *receiver) run(ctx context.Context) {
 	backoff := retryFirst

@@ -86,7 +86,7 @@ func (o *Outbox) Noting(unreadable *store.Unreadable) *Outbox {
 // Begin begins recording for this process, and returns since when something is recorded:
 //
 //  1. Other processes cannot write any more.
-//  2. What is stored is read.
+//  2. The stored records are read.
 func (o *Outbox) Begin(ctx context.Context, now time.Time) (time.Time, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
