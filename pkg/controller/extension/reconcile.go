@@ -99,7 +99,6 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	}
 	if object == nil {
 		c.forget(name)
-		c.noteWindowed(name, false)
 		c.forgetLeftAlone(name)
 		c.Looked(&extension.Extension{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		return nil

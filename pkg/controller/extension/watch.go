@@ -147,19 +147,26 @@ func packageOf(object *unstructured.Unstructured) string {
 // forget drops what is kept of an extension that is gone, or going.
 func (c *Controller) forget(name string) {
 	c.wait(name, false)
+	c.noteWindowed(name, false)
 	c.rendered.forget(name)
 	c.jobs.Forget(name)
 }
 
 // wait notes whether an extension waits for catalogs.
-func (c *Controller) wait(name string, waits bool) {
+func (c *Controller) wait(name string, waits bool) { c.note(c.waiting, name, waits) }
+
+// noteWindowed notes whether an extension waits for a maintenance window.
+func (c *Controller) noteWindowed(name string, waits bool) { c.note(c.windowed, name, waits) }
+
+// note has a name in a set of the controller, or has it not.
+func (c *Controller) note(set map[string]bool, name string, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if waits {
-		c.waiting[name] = true
+	if is {
+		set[name] = true
 		return
 	}
-	delete(c.waiting, name)
+	delete(set, name)
 }
 
 // waitFor is wait after a pass that knew a snapshot. What became another one during the pass

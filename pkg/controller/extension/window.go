@@ -32,16 +32,6 @@ func (s *scope) waitsForWindow() *maker.Outcome {
 	return stop(status.WaitingForWindow, decision.String(), "")
 }
 
-func (c *Controller) noteWindowed(name string, waits bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if waits {
-		c.windowed[name] = true
-		return
-	}
-	delete(c.windowed, name)
-}
-
 // windowsChanged asks for a pass over each extension that waits for a window.
 func (c *Controller) windowsChanged() {
 	c.mu.Lock()
