@@ -95,12 +95,7 @@ func (o *object) dryRun(ctx context.Context, decision Decision, seen Seen, toler
 			return objectResult{seen: seen}
 		}
 		options = targetclient.ApplyOptions{CreateOnly: true}
-	case Adopt:
-		if refusal, err := o.protected(ctx, seen); err != nil || refusal != "" {
-			return o.keptFrom(seen, refusal, err)
-		}
-		options = onto(seen)
-	case Update, Recover:
+	case Adopt, Update, Recover:
 		options = onto(seen)
 	case Collision:
 		return o.act(ctx, decision, seen)
@@ -112,14 +107,19 @@ func (o *object) dryRun(ctx context.Context, decision Decision, seen Seen, toler
 	default:
 		return objectResult{seen: seen}
 	}
-	if o.engine.SkipPreflight {
-		return objectResult{seen: seen}
-	}
 	what := o.attempt(seen)
 	passing := what
 	passing.before = tolerated.stage
 	passed := o.passed
 	if (passed.attempt == what || passed.attempt == passing) && o.engine.Clock.Now().Before(passed.until) {
+		return objectResult{seen: seen}
+	}
+	if decision.Action == Adopt {
+		if refusal, err := o.protected(ctx, seen); err != nil || refusal != "" {
+			return o.keptFrom(seen, refusal, err)
+		}
+	}
+	if o.engine.SkipPreflight {
 		return objectResult{seen: seen}
 	}
 	corrected, err := o.try(ctx, decision, seen, options)
