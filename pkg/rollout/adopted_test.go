@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
@@ -83,6 +86,33 @@ func TestAdoptedCrash(t *testing.T) {
 			if got := s.content("Namespace b"); got != "1" {
 				t.Errorf("by %s, behind write %d: it is %s", name, fuse, got)
 			}
+		}
+	}
+}
+
+// TestAdoptedGoes: an object that was to be taken over, and was deleted before that, is made.
+func TestAdoptedGoes(t *testing.T) {
+	for name, describe := range map[string]func(*script) *script{
+		"phases": func(r *script) *script { return r },
+		"levels": (*script).byLevels,
+	} {
+		s, x := newSaga(), refOf("ConfigMap a/x")
+		s.place(x, map[string]string{"value": "0"})
+		s.become(describe(s.revision(1).adopting(stage.AdoptAlways).phase("all", "ConfigMap a/x=1")))
+		s.refuse = func(verb string, _ manifest.Ref) error {
+			if verb == "reassign" {
+				return apierrors.NewServiceUnavailable("the API server starts again")
+			}
+			return nil
+		}
+		s.rest(t)
+		if !s.stored.Entries[x.ID].Adopted {
+			t.Fatalf("by %s: %+v is not what was to be tested", name, s.stored)
+		}
+		s.refuse = nil
+		s.erase(x.ID)
+		if report := s.rest(t); !report.Layers[0].Complete {
+			t.Errorf("by %s: %v", name, failures(report))
 		}
 	}
 }

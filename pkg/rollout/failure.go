@@ -52,7 +52,7 @@ func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 	if result.existing != "" {
 		p.memory.existing[id] = result.existing
 	}
-	if result.reread {
+	if result.reread || apierrors.IsNotFound(result.err) {
 		delete(p.memory.found, id)
 	}
 	if result.found != nil {
