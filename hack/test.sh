@@ -26,6 +26,8 @@ summary=() failed=() building=""
 (while sleep 30 >/dev/null 2>&1; do printf '… %d s\n' "${SECONDS}"; done) &
 heartbeat=$!
 trap 'kill ${heartbeat} ${building} 2>/dev/null; rm -rf "${scratch}"' EXIT
+# Property tests judge every change by the same cases. The slice fuzz looks for new ones.
+[ -n "${FULL:-}" ] || export RAPID_SEED="${RAPID_SEED:-1}"
 # Every process that a step starts inherits this mark.
 export PENSTOCK_RUN="penstock-$$-${RANDOM}${RANDOM}"
 
