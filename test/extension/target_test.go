@@ -169,14 +169,14 @@ func (a abroad) far() {
 // neither by deletion nor by retention; when it is back, what was asked for is done, once.
 func (a abroad) away() {
 	a.point()
-	ref := a.pushFiles("charts/"+a.name, map[string]string{
-		"Chart.yaml":          "apiVersion: v2\nname: lamp\nversion: 1.0.0\n",
-		"templates/lamp.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {size: {{ .Values.size | quote }}}\n",
-	})
 	bob, leaving := a.user(), a.name+"-leaving"
 	write := func(name string, size int) {
-		a.apply(bob, name, fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s, annotations: {%s}}, spec: {namespace: %s, source: {sourceType: Chart, chart: {ref: %q}}, config: {configType: Inline, inline: {size: %d}}}}",
-			name, a.leads(), a.name, ref, size))
+		// A chart would have to be rendered with what the cluster serves.
+		ref := a.pushFiles("plain/"+name, map[string]string{
+			"lamp.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {size: %q}\n", name, a.name, fmt.Sprint(size)),
+		})
+		a.apply(bob, name, fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s, annotations: {%s}}, spec: {namespace: %s, source: {sourceType: Image, image: {ref: %q}}}}",
+			name, a.leads(), a.name, ref))
 	}
 	done := is("Progressing=True/Succeeded", "Ready=True/Succeeded")
 	write(leaving, 1)
