@@ -286,8 +286,11 @@ func (d *deployment) follow(ctx context.Context, name string) error {
 	err := review.Follow(following, d.Session, d.cluster, d.Err, d.name, name)
 	switch outcome.Of(err) {
 	case outcome.TimedOut, outcome.Interrupted:
-		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s continues by itself. kubectl penstock status %s -w follows it, kubectl penstock pause %s stops it, kubectl penstock rollback %s goes back",
-			name, name, name, d.name))
+		back := ""
+		if name != olm.RevisionName(d.name, 1) {
+			back = ", kubectl penstock rollback " + d.name + " goes back"
+		}
+		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%[1]s continues by itself. kubectl penstock status %[1]s -w follows it, kubectl penstock pause %[1]s stops it%[2]s", name, back))
 	}
 	if err == nil && d.output != "" {
 		revision, err := d.cluster.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, name, metav1.GetOptions{})
