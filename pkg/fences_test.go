@@ -36,6 +36,7 @@ func fences() []fence {
 	return []fence{
 		{"pkg/text", nil, "everybody needs it"},
 		{"pkg/clusterversion", nil, "a version is compared the same way whoever asks"},
+		{"pkg/lifecycle", []string{"pkg/clusterversion"}, "when Kubernetes removes a kind is the same whoever asks"},
 		{"pkg/right", nil, "a question about rights is the same whoever asks, and whom"},
 		{"pkg/objectwatch", nil, "an object is watched whatever it is"},
 		{"pkg/metrics", nil, "who reads the list of metrics need not know who measures"},
