@@ -3,5 +3,5 @@
 // server-side apply for each object. Every case has a kube-apiserver of its own,
 // and the client's and the server's processor time, memory and requests are
 // counted as well as the time. It is run by `make bench SUITE=rollout`;
-// docs/reference/performance-rollout.md has the results.
+// docs/reference/performance.md has the results.
 package rollout

@@ -50,7 +50,7 @@ func (c *chain) sent() map[targetclient.Request]int {
 type costs map[targetclient.Reason]int
 
 // TestRequests holds every line of the table of what the engine may send for an
-// object (docs/reference/performance-rollout.md). The requests are counted where
+// object (docs/reference/performance.md). The requests are counted where
 // they are sent; kube-apiserver's audit log must show the same ones.
 func TestRequests(t *testing.T) {
 	t.Parallel()
