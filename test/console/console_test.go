@@ -26,6 +26,9 @@ func TestConsole(t *testing.T) {
 	})
 	t.Run("Profiles", func(t *testing.T) { profiles(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Objects", func(t *testing.T) { objects(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Pods", func(t *testing.T) {
+		pods(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped)))
+	})
 	t.Run("Catalog", func(t *testing.T) { catalog(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Me", func(t *testing.T) { me(tab(t, i.browser, console)) })
 	t.Run("Rights", func(t *testing.T) { rights(i.in(t), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped))) })

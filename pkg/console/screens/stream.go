@@ -32,6 +32,8 @@ type Message struct {
 	Plan      *Plan      `json:"plan,omitempty"`
 	// Wanted is what a ClusterExtension of the same name asks for.
 	Wanted *Wanted `json:"wanted,omitempty"`
+	// Log are lines of a log, each with its time.
+	Log []string `json:"log,omitempty"`
 	// Refusal is of troubles and errors.
 	Refusal *Refusal `json:"refusal,omitempty"`
 	// Part is what the trouble is with, where others go on: plans.

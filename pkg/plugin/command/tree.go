@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/client"
+	"github.com/penstock-project/penstock/pkg/client/workloads"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 	"github.com/penstock-project/penstock/pkg/plugin/tree"
@@ -38,7 +37,7 @@ func newTree(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			reader := &treeReader{Session: s, cluster: cluster, namespaces: map[string]map[tree.Owner][]corev1.Pod{}}
+			reader := &treeReader{Session: s, cluster: cluster, namespaces: map[string]workloads.Pods{}}
 			var objects []runtime.Object
 			for _, revision := range shownRevisions(found) {
 				shown, err := reader.read(ctx, revision, output == "")
@@ -64,7 +63,7 @@ func newTree(s *session.Session) *cobra.Command {
 type treeReader struct {
 	*session.Session
 	cluster    *session.Cluster
-	namespaces map[string]map[tree.Owner][]corev1.Pod
+	namespaces map[string]workloads.Pods
 }
 
 func (r *treeReader) read(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision, pods bool) (*tree.Revision, error) {
@@ -72,52 +71,39 @@ func (r *treeReader) read(ctx context.Context, revision *v1alpha1.ClusterExtensi
 	if err != nil {
 		return nil, fmt.Errorf("reading the objects of %s: %w", revision.Name, err)
 	}
-	out := &tree.Revision{Revision: revision, Objects: objects, Pods: map[tree.Owner][]corev1.Pod{}}
+	out := &tree.Revision{Revision: revision, Objects: objects, Pods: map[workloads.Owner][]corev1.Pod{}}
 	// Pods of another cluster are not in reach.
 	if !pods || revision.Spec.TargetRef != nil {
 		return out, nil
 	}
 	for i := range objects.Objects {
-		switch object := &objects.Objects[i]; object.Kind {
-		case "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet":
-			owner := tree.Owner{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
-			all, err := r.pods(ctx, object.Namespace)
-			if err != nil {
-				return nil, err
-			}
-			out.Pods[owner] = all[owner]
+		object := &objects.Objects[i]
+		if !workloads.HavePods(object.Kind) {
+			continue
 		}
+		all, err := r.pods(ctx, object.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		owner := workloads.Owner{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}
+		out.Pods[owner] = all.Of[owner]
 	}
 	return out, nil
 }
 
 // pods of a namespace, by their owners.
-func (r *treeReader) pods(ctx context.Context, namespace string) (map[tree.Owner][]corev1.Pod, error) {
+func (r *treeReader) pods(ctx context.Context, namespace string) (workloads.Pods, error) {
 	if known, read := r.namespaces[namespace]; read {
 		return known, nil
 	}
-	var pods corev1.PodList
-	var sets metav1.PartialObjectMetadataList
-	err := r.get(ctx, "/api/v1/namespaces/"+namespace+"/pods", "application/json", &pods)
-	if err == nil {
-		err = r.get(ctx, "/apis/apps/v1/namespaces/"+namespace+"/replicasets", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", &sets)
-	}
+	found, err := workloads.List(ctx, r.cluster.REST, namespace)
 	if apierrors.IsForbidden(err) {
 		r.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("Pods of %s are not shown: %v", namespace, err))
 		err = nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing the Pods of %s: %w", namespace, err)
+		return workloads.Pods{}, err
 	}
-	r.namespaces[namespace] = tree.PodsByOwner(pods.Items, sets.Items)
-	return r.namespaces[namespace], nil
-}
-
-// get reads what we have no client for.
-func (r *treeReader) get(ctx context.Context, path, accept string, into any) error {
-	raw, err := client.Raw(r.cluster.REST.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx))
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, into)
+	r.namespaces[namespace] = found
+	return found, nil
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/workloads"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/progress"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
@@ -20,34 +20,7 @@ type Revision struct {
 	Revision *v1alpha1.ClusterExtensionRevision `json:"revision"`
 	Objects  *v1alpha1.RevisionObjects          `json:"objects"`
 	// Pods by the object that they belong to.
-	Pods map[Owner][]corev1.Pod `json:"-"`
-}
-
-// Owner is an object that has Pods.
-type Owner struct{ Kind, Namespace, Name string }
-
-// PodsByOwner finds the Pods of workloads, those of Deployments through their ReplicaSets.
-func PodsByOwner(pods []corev1.Pod, replicaSets []metav1.PartialObjectMetadata) map[Owner][]corev1.Pod {
-	deployments := map[Owner]Owner{}
-	for i := range replicaSets {
-		set := &replicaSets[i]
-		if controller := metav1.GetControllerOf(set); controller != nil {
-			deployments[Owner{"ReplicaSet", set.Namespace, set.Name}] = Owner{controller.Kind, set.Namespace, controller.Name}
-		}
-	}
-	found := map[Owner][]corev1.Pod{}
-	for _, pod := range pods {
-		controller := metav1.GetControllerOf(&pod)
-		if controller == nil {
-			continue
-		}
-		owner := Owner{controller.Kind, pod.Namespace, controller.Name}
-		if above, known := deployments[owner]; known {
-			owner = above
-		}
-		found[owner] = append(found[owner], pod)
-	}
-	return found
+	Pods map[workloads.Owner][]corev1.Pod `json:"-"`
 }
 
 // Lines is the picture of a revision.
@@ -75,7 +48,7 @@ func (r Revision) Lines() []screen.Line {
 			if repair := object.LastRepair; repair != nil {
 				lines = append(lines, screen.Line{Indent: 6, Style: screen.Dim, Text: "repaired: " + repair.Message})
 			}
-			for _, pod := range r.Pods[Owner{object.Kind, object.Namespace, object.Name}] {
+			for _, pod := range r.Pods[workloads.Owner{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name}] {
 				lines = append(lines, podLine(&pod))
 			}
 		}
@@ -113,26 +86,12 @@ func objectLine(object *v1alpha1.RevisionObjectStatus) screen.Line {
 
 // podLine says how a Pod is: Pod web-1: Running, 1/1 ready, 3 restarts.
 func podLine(pod *corev1.Pod) screen.Line {
-	ready, restarts := 0, int32(0)
-	phase := string(pod.Status.Phase)
-	for i := range pod.Status.ContainerStatuses {
-		status := &pod.Status.ContainerStatuses[i]
-		if status.Ready {
-			ready++
-		}
-		restarts += status.RestartCount
-		if status.State.Waiting != nil && status.State.Waiting.Reason != "" {
-			phase = status.State.Waiting.Reason
-		}
+	state := workloads.StateOf(pod)
+	line := screen.Line{Indent: 6, Glyph: screen.Working, Style: screen.Yellow, Text: fmt.Sprintf("Pod %s: %s, %d/%d ready", pod.Name, state.Word, state.Ready, state.Containers)}
+	if state.Restarts > 0 {
+		line.Text += ", " + text.Count(state.Restarts, "restart")
 	}
-	if pod.DeletionTimestamp != nil {
-		phase = "Terminating"
-	}
-	line := screen.Line{Indent: 6, Glyph: screen.Working, Style: screen.Yellow, Text: fmt.Sprintf("Pod %s: %s, %d/%d ready", pod.Name, phase, ready, len(pod.Spec.Containers))}
-	if restarts > 0 {
-		line.Text += ", " + text.Count(restarts, "restart")
-	}
-	if ready == len(pod.Spec.Containers) || pod.Status.Phase == corev1.PodSucceeded {
+	if state.Good {
 		line.Glyph, line.Style = screen.Good, screen.Green
 	}
 	return line

@@ -132,6 +132,16 @@ export interface ConfigurationProfileStatus {
   items?: Array<ProfileItem>;
 }
 
+export interface Container {
+  name: string;
+  init?: boolean;
+  ready: boolean;
+  state: string;
+  reason?: string;
+  message?: string;
+  restarts: number;
+}
+
 export interface DeclaredAccess {
   definition: string;
   access: string;
@@ -178,6 +188,24 @@ export interface DiffTruncation {
 
 export interface Done {
   name: string;
+}
+
+export interface Event {
+  time: string;
+  type: string;
+  reason: string;
+  message: string;
+  kind: string;
+  namespace?: string;
+  name: string;
+  count: number;
+  from?: string;
+}
+
+export interface Events {
+  asked: string;
+  events: Array<Event>;
+  refused?: Array<string>;
 }
 
 export interface Extension {
@@ -339,6 +367,7 @@ export interface Message {
   extension?: Extension;
   plan?: Plan;
   wanted?: Wanted;
+  log?: Array<string>;
   refusal?: Refusal;
   part?: string;
 }
@@ -614,6 +643,31 @@ export interface PlanWindowStatus {
   local: string;
 }
 
+export interface Pod {
+  namespace: string;
+  name: string;
+  signal: string;
+  state: string;
+  said: string;
+  created: string;
+  node?: string;
+  containers: Array<Container>;
+}
+
+export interface PodDetail {
+  asked: string;
+  pod: Pod;
+  events: Array<Event>;
+  notShown?: string;
+}
+
+export interface Pods {
+  asked: string;
+  target?: string;
+  workloads: Array<Workload>;
+  refused?: Array<string>;
+}
+
 export interface Profile {
   name: string;
   signal: string;
@@ -854,4 +908,11 @@ export interface Wanted {
   channels?: Array<string>;
   namespace: string;
   installed?: boolean;
+}
+
+export interface Workload {
+  kind: string;
+  namespace: string;
+  name: string;
+  pods: Array<Pod>;
 }

@@ -3,6 +3,7 @@ import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { Refused, get, link, post, watch } from "./net.js";
 import { Ago, Button, Checklist, Confirm, Notes, Problem, ReadAt, Risks, State, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectState, soft, span, unticked } from "./parts.js";
 import { frozen, isName, lacks, me } from "./shared.js";
+import { EventRows, podPlace } from "./pod.js";
 import { Version } from "./version.js";
 
 /** @typedef {import("./api").Revision} Revision @typedef {import("./api").Extension} Extension @typedef {import("./api").RevisionRecord} Record_ */
@@ -63,7 +64,7 @@ export function ExtensionScreen({ name }) {
     ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
       ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
-    ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/>`}
+    ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/><${Noted} name=${name}/>`}
     <section aria-labelledby="history"><h2 id="history">History</h2>
       ${failed.value?.status === 404 ? html`<p class="quiet" id="no-history">There is no history yet: it begins with the first revision.</p>` : html`<${Problem} refused=${failed.value} doing="The history cannot be shown"/>`}
       ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: the owner creates no revision until it is changed.</p>`}
@@ -152,9 +153,11 @@ function Objects({ revisions }) {
   const name = useSignal(revisions[0]?.name ?? "");
   const found = useSignal(/** @type {import("./api").RevisionObjects | null} */ (null));
   const refused = useSignal(/** @type {Refused | null} */ (null));
+  const pods = useSignal(/** @type {import("./api").Pods | null} */ (null));
   const asked = useSignal(0);
   const ask = () => {
     refused.value = null;
+    get(`/api/revisions/${name.value}/pods`).then((answer) => (pods.value = answer), () => (pods.value = null));
     get(`/api/revisions/${name.value}/objects`).then((answer) => { found.value = answer; asked.value = Date.now(); }, (failure) => (refused.value = failure));
   };
   if (!revisions.length) return null;
@@ -171,9 +174,33 @@ function Objects({ revisions }) {
     ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
       <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${soft(kindOf(one.apiVersion, one.kind))}</span> <a data-row href=${objectPlace(name.value, one)}>${soft(objectName(one))}</a>
         <span class="more">${objectState(one).said}</span><span class="thin">phase ${one.phase}</span>
-        ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}</th>
+        ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}
+        ${podsOf(pods.value, one).map((pod) => html`<span class="more" key=${pod.name}><${State} signal=${pod.signal} word=${pod.state}/> <a href=${podPlace(name.value, pod)}>${soft(pod.name)}</a> ${pod.said}</span>`)}</th>
         <td><${State} ...${objectState(one)}/></td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>`}
+    ${pods.value?.target && html`<p class="note review">The objects are in cluster ${pods.value.target}. Its Pods are not shown: you have no credentials there.</p>`}
+    ${pods.value?.refused?.map((said) => html`<p class="note review">Pods are not shown: ${said}</p>`)}
     ${all.length > mostObjects && html`<p class="quiet">And ${all.length - mostObjects} more: <code>kubectl penstock tree ${name.value}</code> lists all.</p>`}
+  </details>`;
+}
+
+/** The Pods of an object. @param {import("./api").Pods | null} pods @param {{ kind: string, namespace?: string, name: string }} of */
+const podsOf = (pods, of) => pods?.workloads.find((one) => one.kind === of.kind && one.namespace === (of.namespace ?? "") && one.name === of.name)?.pods ?? [];
+
+/** What the cluster has noted about the extension, asked for when it is opened. @param {{ name: string }} props */
+function Noted({ name }) {
+  const found = useSignal(/** @type {import("./api").Events | null} */ (null));
+  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const ask = () => {
+    refused.value = null;
+    get(`/api/extensions/${name}/events`).then((answer) => (found.value = answer), (failure) => (refused.value = failure));
+  };
+  return html`<details class="all" onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open && !found.value) ask(); }}>
+    <summary id="noted">Events</summary>
+    ${found.value && html`<${ReadAt} at=${found.value.asked} onAsk=${ask}/>`}
+    <${Problem} refused=${refused.value} doing="The events cannot be shown"/>
+    ${!found.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
+    ${found.value?.refused?.map((said) => html`<p class="note review">Some are not shown: ${said}</p>`)}
+    ${found.value && html`<${EventRows} events=${found.value.events}/>`}
   </details>`;
 }
 

@@ -10,6 +10,7 @@ import { PlanScreen } from "./plan.js";
 import { MeScreen } from "./me.js";
 import { ProfilesScreen } from "./profiles.js";
 import { ObjectScreen } from "./object.js";
+import { PodScreen } from "./pod.js";
 import { TargetScreen } from "./target.js";
 import { PackagesScreen } from "./packages.js";
 import { PackageScreen } from "./package.js";
@@ -23,6 +24,7 @@ const screens = [
   [/^#\/profiles$/, () => html`<${ProfilesScreen}/>`, () => "Profiles"],
   // Names of objects may have other characters; they are parameters of a question, and no path.
   [new RegExp(`^#/object/(${name})/([A-Za-z0-9.-]+)/([a-z0-9-]*)/([^/]+)$`), (revision, kind, namespace, object) => html`<${ObjectScreen} key=${location.hash} revision=${revision} kind=${kind} namespace=${namespace} name=${plain(object)}/>`, (_revision, kind, _namespace, object) => `${kind} ${plain(object)}`],
+  [new RegExp(`^#/pod/(${name})/(${name})/(${name})$`), (revision, namespace, pod) => html`<${PodScreen} key=${location.hash} revision=${revision} namespace=${namespace} name=${pod}/>`, (_, __, pod) => `Pod ${pod}`],
   [/^#\/packages$/, () => html`<${PackagesScreen}/>`, () => "Catalog"],
   [new RegExp(`^#/package/(${name})$`), (of) => html`<${PackageScreen} key=${of} name=${of}/>`, (of) => `Package ${of}`],
   [new RegExp(`^#/x/(${name})$`), (of) => html`<${ExtensionScreen} key=${of} name=${of}/>`, (of) => of],
@@ -114,7 +116,7 @@ function Frame() {
     <a class="skip" href="#content" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); /** @type {HTMLElement | null} */ (document.querySelector("h1"))?.focus(); }}>Skip to the content</a>
     <header class="top">
       <a class="brand" href="#/"><img src="/icon.svg" alt="" width="22" height="22"/> Penstock</a>
-      <nav aria-label="Screens"><a href="#/" aria-current=${mark("Overview", /^#\/(x|diff|plan|object)\//)}>Overview</a>
+      <nav aria-label="Screens"><a href="#/" aria-current=${mark("Overview", /^#\/(x|diff|plan|object|pod)\//)}>Overview</a>
         <a href="#/profiles" aria-current=${mark("Profiles", /^#\/profiles/)}>Profiles</a>
         <a href="#/packages" aria-current=${mark("Catalog", /^#\/package/)}>Catalog</a></nav>
       ${me.value && html`<p class="who"><span class="cluster" title="cluster">${me.value.cluster}</span> <span class="quiet">as</span> <a class="user" href="#/me">${me.value.username}</a>${me.value.readOnly && html` <span class="chip">read-only</span>`}

@@ -83,8 +83,9 @@ const hiddenFor = 30000;
  * unless another try cannot help; a hidden tab lets go of it.
  * @param {string} path
  * @param {(message: import("./api").Message) => void} see
+ * @param {(refused: Refused) => void} [fail] is told of a refusal that is of a part of the page alone
  */
-export function watch(path, see) {
+export function watch(path, see, fail) {
   let stopped = false, wait = shortest;
   /** @type {AbortController | undefined} */
   let open;
@@ -109,6 +110,10 @@ export function watch(path, see) {
       if (refused.status === 401) {
         link.value = { ...link.value, state: "signedOut", message: refused.message };
         return; // another try would be refused, too
+      }
+      if (fail && refused.status >= 400 && refused.status < 500) {
+        fail(refused);
+        return;
       }
       if (refused.status === 403 || refused.status === 400) {
         link.value = { ...link.value, state: "refused", message: refused.message };

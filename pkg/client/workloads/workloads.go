@@ -1,0 +1,107 @@
+// Package workloads finds the Pods of workloads, and says how each is. It reads as the caller.
+package workloads
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/penstock-project/penstock/pkg/client"
+)
+
+// Owner is an object that has Pods.
+type Owner struct{ Kind, Namespace, Name string }
+
+// HavePods tells whether objects of a kind have Pods.
+func HavePods(kind string) bool {
+	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicaSet"}, kind)
+}
+
+// Pods are those of a namespace by the workload that they belong to. Between a Deployment and its
+// Pods are ReplicaSets.
+type Pods struct {
+	Of map[Owner][]corev1.Pod
+	// Between are the owners of the Pods that belong to another workload themselves.
+	Between map[Owner]Owner
+}
+
+// List reads the Pods of a namespace.
+func List(ctx context.Context, api rest.Interface, namespace string) (Pods, error) {
+	var pods corev1.PodList
+	var sets metav1.PartialObjectMetadataList
+	if err := Get(ctx, api.Get().AbsPath("/api/v1/namespaces", namespace, "pods"), "application/json", &pods); err != nil {
+		return Pods{}, fmt.Errorf("listing the Pods of %s: %w", namespace, err)
+	}
+	if err := Get(ctx, api.Get().AbsPath("/apis/apps/v1/namespaces", namespace, "replicasets"), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", &sets); err != nil {
+		return Pods{}, fmt.Errorf("listing the ReplicaSets of %s: %w", namespace, err)
+	}
+	return byOwner(pods.Items, sets.Items), nil
+}
+
+// Get reads what there is no client for.
+func Get(ctx context.Context, request *rest.Request, accept string, into any) error {
+	raw, err := client.Raw(request.SetHeader("Accept", accept).Do(ctx))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+func byOwner(pods []corev1.Pod, replicaSets []metav1.PartialObjectMetadata) Pods {
+	found := Pods{Of: map[Owner][]corev1.Pod{}, Between: map[Owner]Owner{}}
+	for i := range replicaSets {
+		set := &replicaSets[i]
+		if controller := metav1.GetControllerOf(set); controller != nil {
+			found.Between[Owner{"ReplicaSet", set.Namespace, set.Name}] = Owner{controller.Kind, set.Namespace, controller.Name}
+		}
+	}
+	for _, pod := range pods {
+		controller := metav1.GetControllerOf(&pod)
+		if controller == nil {
+			continue
+		}
+		owner := Owner{controller.Kind, pod.Namespace, controller.Name}
+		if above, known := found.Between[owner]; known {
+			owner = above
+		}
+		found.Of[owner] = append(found.Of[owner], pod)
+	}
+	return found
+}
+
+// State is how a Pod is.
+type State struct {
+	// Word is the phase of the Pod, or why one of its containers waits, or Terminating.
+	Word              string
+	Ready, Containers int
+	Restarts          int32
+	// Good is true when nothing is left to wait for, Stuck when a container fails, or cannot start.
+	Good, Stuck bool
+}
+
+// StateOf says how a Pod is.
+func StateOf(pod *corev1.Pod) State {
+	state := State{Word: string(pod.Status.Phase), Containers: len(pod.Spec.Containers)}
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		if status.Ready {
+			state.Ready++
+		}
+		state.Restarts += status.RestartCount
+		if status.State.Waiting != nil && status.State.Waiting.Reason != "" {
+			state.Word = status.State.Waiting.Reason
+			state.Stuck = state.Stuck || state.Word != "ContainerCreating" && state.Word != "PodInitializing"
+		}
+	}
+	if pod.DeletionTimestamp != nil {
+		state.Word = "Terminating"
+	}
+	state.Stuck = state.Stuck || pod.Status.Phase == corev1.PodFailed
+	state.Good = state.Ready == state.Containers || pod.Status.Phase == corev1.PodSucceeded
+	return state
+}

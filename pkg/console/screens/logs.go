@@ -1,0 +1,139 @@
+package screens
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// mostLine bounds a line of a log, in bytes.
+	mostLine = 8 << 10
+	// mostTail bounds how many earlier lines can be asked for.
+	mostTail = 5000
+	// batchFor is how long lines are gathered before they are sent.
+	batchFor = 100 * time.Millisecond
+	// mostBatch bounds how many lines are sent at a time.
+	mostBatch = 500
+)
+
+// kindLog has lines of a log. The first of a stream has none: what a page had before is void.
+const kindLog = "log"
+
+// kindEnded says that a log has no more lines: its container has ended.
+const kindEnded = "ended"
+
+// watchLog sends the log of a container, with the rights of the caller: get pods/log.
+func (a *API) watchLog(ctx context.Context, r *http.Request, send func(Message)) error {
+	namespace := r.PathValue("namespace")
+	if refusal := checkName(namespace); refusal != nil {
+		return refusal
+	}
+	asked := r.URL.Query()
+	request := a.core().Get().AbsPath("/api/v1/namespaces", namespace, "pods", r.PathValue("name"), "log").
+		Param("container", asked.Get("container")).Param("timestamps", "true")
+	for name, most := range map[string]int{"tailLines": mostTail, "sinceSeconds": 366 * 24 * 3600} {
+		given := asked.Get(name)
+		if given == "" {
+			continue
+		}
+		if n, err := strconv.Atoi(given); err != nil || n < 1 || n > most {
+			return &Refusal{Status: http.StatusBadRequest, Reason: "Query", Message: fmt.Sprintf("%s is %q, and must be a number from 1 to %d", name, given, most)}
+		}
+		request.Param(name, given)
+	}
+	if asked.Get("previous") == "true" {
+		request.Param("previous", "true")
+	} else {
+		request.Param("follow", "true")
+	}
+	log, err := request.Stream(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	send(Message{Kind: kindLog})
+	if err := sendLines(ctx, log, send); err != nil {
+		return err
+	}
+	send(Message{Kind: kindEnded})
+	// A stream that ends would be opened again.
+	<-ctx.Done()
+	return nil
+}
+
+// sendLines sends what is read, some lines at a time, until there is no more.
+func sendLines(ctx context.Context, log io.Reader, send func(Message)) error {
+	lines := make(chan string, mostBatch)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(lines)
+		failed <- readLines(log, func(line string) bool {
+			select {
+			case lines <- line:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	}()
+	for line := range lines {
+		batch := []string{line}
+		late := time.After(batchFor)
+		for open := true; open && len(batch) < mostBatch; {
+			select {
+			case line, more := <-lines:
+				if open = more; more {
+					batch = append(batch, line)
+				}
+			case <-late:
+				open = false
+			}
+		}
+		send(Message{Kind: kindLog, Log: batch})
+	}
+	return <-failed
+}
+
+// readLines calls keep with each line, until it returns false. Of a line that is too long the rest
+// is left out.
+func readLines(log io.Reader, keep func(string) bool) error {
+	reader := bufio.NewReaderSize(log, mostLine)
+	for {
+		line, err := reader.ReadSlice('\n')
+		if len(line) > 0 && !keep(printable(string(line))) {
+			return nil
+		}
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = reader.ReadSlice('\n')
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// colors are what programs write for terminals.
+var colors = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+
+// printable is a line without what moves a cursor, or turns or hides text. Its gaps stay.
+func printable(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || r != utf8.RuneError && unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, colors.ReplaceAllString(line, ""))
+}
