@@ -29,6 +29,9 @@ func TestConsole(t *testing.T) {
 	t.Run("Pods", func(t *testing.T) {
 		pods(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped)))
 	})
+	t.Run("Links", func(t *testing.T) {
+		links(blank(t, i.browser, console), tab(t, i.browser, serve(t, anna.Kubeconfig(), `kubectl penstock console https://penstock.example.com/#/x/argocd`)))
+	})
 	t.Run("Catalog", func(t *testing.T) { catalog(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Me", func(t *testing.T) { me(tab(t, i.browser, console)) })
 	t.Run("Rights", func(t *testing.T) { rights(i.in(t), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped))) })

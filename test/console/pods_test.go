@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -69,6 +70,10 @@ func pods(i *installation, p, carl *page) {
 	kubelet := startKubelet(i.t)
 	kubelet.isOf(i, i.field(".items[0].metadata.name", "nodes"))
 	name := i.field(".items[0].metadata.name", "pods", "--namespace=shop", "--selector=app=shop-web")
+	p.goTo("#/x/search")
+	p.sees("Unschedulable")
+	p.click(`.failing a[href^="#/pod/search-1/search/search-"]`)
+	p.sees("Pod", "Pending", "0 of 1 container ready")
 	p.goTo("#/x/shop")
 	p.tabTo("#objects")
 	p.presses(kb.Enter)
@@ -93,9 +98,24 @@ func pods(i *installation, p, carl *page) {
 	p.sees("Scaling replica set", "Scheduled", "the rollout of 3 objects in 2 phases is complete")
 	p.checks("events")
 
+	p.run(chromedp.SetValue("#theme", "dark", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#theme").dispatchEvent(new Event("change"))`, nil))
+	p.until("it is dark", "getComputedStyle(document.documentElement).colorScheme === 'dark'")
+	p.run(chromedp.SetValue("#theme", "", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#theme").dispatchEvent(new Event("change"))`, nil))
+
 	carl.goTo("#/pod/shop-2/shop/" + name)
 	carl.sees("The Pod cannot be shown", "cannot get resource")
 	carl.goTo("#/x/shop")
 	carl.click("#noted")
 	carl.sees("Some are not shown", `cannot list resource "events"`)
+}
+
+// links: a page opens from a link, also of another console, and in a tab whose key comes later.
+func links(p, led *page) {
+	p.run(chromedp.Navigate(p.console.Origin + "/#/x/billing"))
+	p.sees("This tab has no key")
+	p.run(chromedp.Navigate(p.console.Address))
+	p.sees("billing-1")
+	p.until("the key is not in the address", "location.hash === '#/x/billing'")
+	led.sees("There is no revision of argocd")
+	led.until("nor in the other one", "location.hash === '#/x/argocd'")
 }

@@ -49,6 +49,8 @@ type Revision struct {
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
 	Version    string `json:"version,omitempty"`
+	// Target is the other cluster that it is rolled out into; empty for this one.
+	Target string `json:"target,omitempty"`
 	// Lifecycle is Active, Paused, Archived or Deleting.
 	Lifecycle string `json:"lifecycle"`
 	Signal    Signal `json:"signal"`
@@ -209,6 +211,9 @@ func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 	// A proposal is compared with what is rolled out, which may not be the one before it.
 	if revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused {
 		one.Diff = comparison(e, revision)
+	}
+	if revision.Spec.TargetRef != nil {
+		one.Target = revision.Spec.TargetRef.Name
 	}
 	if asked := revision.Status.RequestedBy; asked != nil {
 		one.By = asked.Username

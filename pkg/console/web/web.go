@@ -65,10 +65,13 @@ func New() (*Files, error) {
 // Texts of the modules have neither.
 var comments = regexp.MustCompile(`(?m)^[ \t]*//.*$|/\*(?s:.*?)\*/`)
 
-// withoutComments is a module as browsers get it: a third of it is for who reads the source. Lines
+// indents are for readers; no text of a module goes over several lines, but for markup.
+var indents = regexp.MustCompile(`(?m)^[ \t]+`)
+
+// withoutComments is a module as browsers get it: a third of it is for readers of the source. Lines
 // keep their numbers.
 func withoutComments(module []byte) []byte {
-	return comments.ReplaceAllFunc(module, func(found []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(found, []byte("\n"))) })
+	return indents.ReplaceAll(comments.ReplaceAllFunc(module, func(found []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(found, []byte("\n"))) }), nil)
 }
 
 func newFile(name string, content []byte) file {

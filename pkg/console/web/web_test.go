@@ -41,7 +41,7 @@ func TestFiles(t *testing.T) {
 
 // TestWithoutComments: what is for readers of the source does not go to browsers, and all else does.
 func TestWithoutComments(t *testing.T) {
-	source := "// Head.\nimport { a } from \"./a.js\";\n/** @type {string}\n * more */\nconst at = /** @type {any} */ (a); // ends\n  // alone\nconst to = `http://${at}`;\n"
+	source := "// Head.\nimport { a } from \"./a.js\";\n/** @type {string}\n * more */\nconst at = /** @type {any} */ (a); // ends\n  // alone\n  const to = `http://${at}`;\n"
 	want := "\nimport { a } from \"./a.js\";\n\n\nconst at =  (a); // ends\n\nconst to = `http://${at}`;\n"
 	if got := string(withoutComments([]byte(source))); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,19 +27,30 @@ import (
 type consoleOptions struct {
 	port                int
 	noBrowser, readOnly bool
+	// place is the page that is opened; empty for the first one.
+	place string
 }
 
 func newConsole(s *session.Session) *cobra.Command {
 	var options consoleOptions
 	command := &cobra.Command{
-		Use:   "console",
+		Use:   "console [LINK]",
 		Short: "Review, approve and watch in a browser on this machine",
 		Long: "Serve the console to a browser on this machine, until you interrupt it. The console sends all requests to the\n" +
 			"cluster in your name: it has no rights of its own. The address contains a key, and anyone with this key can act as you.\n" +
-			"The console listens on loopback only; from another machine, use ssh -L.",
-		Example: "  kubectl penstock console\n  kubectl penstock console --no-browser --port 8090 --read-only",
-		Args:    cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
+			"The console listens on loopback only; from another machine, use ssh -L.\n" +
+			"A link to a page of any console opens the same page of this one.",
+		Example: "  kubectl penstock console\n  kubectl penstock console --no-browser --port 8090 --read-only\n" +
+			"  kubectl penstock console https://penstock.example.com/#/x/argocd",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				link, err := url.Parse(args[0])
+				if err != nil || !strings.HasPrefix(link.Fragment, "/") {
+					return outcome.Errorf(outcome.Unknown, "%q is not a link to a page of a console, which has #/ and a place, as #/x/argocd", args[0])
+				}
+				options.place = link.Fragment
+			}
 			return serveConsole(command.Context(), s, options)
 		},
 	}
@@ -74,6 +87,9 @@ func serveConsole(ctx context.Context, s *session.Session, options consoleOption
 		return errors.Join(err, door.Close())
 	}
 	address := door.Address + "/#key=" + key
+	if options.place != "" {
+		address += "&at=" + options.place
+	}
 	s.Out.Printf("%s\n", address)
 	s.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("the console of %s, in your name; interrupt to end it", s.Context()))
 	if !options.noBrowser {

@@ -60,5 +60,6 @@ func OpenConsole(t testing.TB, kubeconfig, line string) *Console {
 	if !found {
 		t.Fatalf("plugin: no address with a key: %q", printed)
 	}
+	key, _, _ = strings.Cut(key, "&at=")
 	return &Console{Address: address, Origin: origin, Key: key, Stop: stop}
 }

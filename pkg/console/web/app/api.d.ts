@@ -725,6 +725,7 @@ export interface Revision {
   uid: string;
   generation: number;
   version?: string;
+  target?: string;
   lifecycle: string;
   signal: string;
   state: string;

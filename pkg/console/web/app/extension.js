@@ -113,7 +113,7 @@ function Rollout({ revision }) {
       <span class="phase">${phase.name}</span>
       <span class="track"><span class="bar ${phase.state.toLowerCase()}" style=${{ width: `${done(phase)}%` }}></span></span>
       <span class="word"><${State} signal=${phaseSignal(phase.state)} word=${phase.state}/> <span class="quiet number">${phase.state === "Available" ? count(phase.objects, "object") : `${phase.available} of ${phase.objects}`}${took(phase)}</span></span>
-      ${phase.failing?.length ? html`<ul class="failing ${phase.state === "Failing" ? "" : "awaited"}">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> ${reasonOf(one, phase) && html`<strong>${reasonOf(one, phase)}</strong> `}${one.message}
+      ${phase.failing?.length ? html`<ul class="failing ${phase.state === "Failing" ? "" : "awaited"}">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> ${reasonOf(one, phase) && html`<strong>${reasonOf(one, phase)}</strong> `}${one.message}${one.cause?.object.kind === "Pod" && !revision.target && html` <a href=${podPlace(revision.name, /** @type {{ namespace: string, name: string }} */ (one.cause.object))}>Log of ${soft(one.cause.object.name)}</a>`}
         ${one.cause && !one.message.includes(one.cause.reason) && html` <span class="quiet">${one.cause.reason}${one.cause.container ? ` of container ${one.cause.container}` : ""} in ${one.cause.object.kind} ${one.cause.object.name}</span>`}</li>`)}
         ${phase.omitted ? html`<li class="quiet">and ${phase.omitted} more</li>` : null}</ul>` : null}
     </li>`)}</ol>

@@ -130,6 +130,13 @@ function Frame() {
 }
 
 const first = place.peek();
+/** How the page looks: as the system does, unless somebody chose otherwise. */
+const theme = signal(localStorage.getItem("penstock.theme") ?? "");
+effect(() => {
+  document.documentElement.dataset.theme = theme.value;
+  localStorage.setItem("penstock.theme", theme.value);
+});
+
 const keysOn = signal(sessionStorage.getItem("penstock.keys") !== "off");
 const help = signal(false);
 
@@ -164,6 +171,7 @@ function Keys() {
   return html`<footer class="foot">
     <details open=${help.value} onToggle=${(/** @type {Event} */ e) => { const box = /** @type {HTMLDetailsElement} */ (e.currentTarget); help.value = box.open; if (box.open) box.scrollIntoView({ block: "nearest" }); }}><summary>Keyboard shortcuts</summary>
       <p><kbd>/</kbd> filter · <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>?</kbd> this list · <label><input type="checkbox" checked=${keysOn.value} onChange=${toggle}/> use these keys</label></p></details>
+    <label>Theme <select id="theme" value=${theme.value} onChange=${(/** @type {Event} */ e) => (theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">as the system</option><option value="light">light</option><option value="dark">dark</option></select></label>
     ${me.value && html`<span class="quiet">console ${me.value.version}</span>`}</footer>`;
 }
 
@@ -205,7 +213,7 @@ async function begin() {
     }
   } else {
     render(html`<main class="page"><h1 tabindex="-1">This tab has no key</h1>
-      <p>Open the address that <code>kubectl penstock console</code> prints: it has the key of this console. A new tab does not get the key from another tab.</p></main>`, root);
+      <p>Open the address that <code>kubectl penstock console</code> prints in this tab: it has the key of this console, and leads to this page. A new tab does not get the key from another tab.</p></main>`, root);
   }
 }
 

@@ -4,12 +4,16 @@ import { signal } from "./lib.js";
 
 const slot = "penstock.key";
 
-/** Takes the key out of the address. */
+/** Takes the key out of the address. The page is the one that comes with it, or that was asked for
+ * in this tab before there was a key. */
 export function takeKey() {
-  const given = /^#key=([A-Za-z0-9_-]+)$/.exec(location.hash);
+  const given = /^#key=([A-Za-z0-9_-]+)(?:&at=(\/.*))?$/.exec(location.hash);
   if (given) {
     sessionStorage.setItem(slot, given[1]);
-    history.replaceState(null, "", "/#/");
+    history.replaceState(null, "", `/#${given[2] ?? sessionStorage.getItem("penstock.place") ?? "/"}`);
+    sessionStorage.removeItem("penstock.place");
+  } else if (!hasKey()) {
+    sessionStorage.setItem("penstock.place", location.hash.slice(1) || "/");
   }
   return hasKey();
 }
