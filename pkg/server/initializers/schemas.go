@@ -68,7 +68,7 @@ func Schemas(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializ
 	}
 	schemas := &ownSchemas{client: ours.OpenAPIV3(), stopped: c.DrainedNotify()}
 	client := clientWithSchemas{Interface: host, discovery: discoveryWithSchemas{DiscoveryClient: hostDiscovery, schemas: schemas}}
-	return []admission.PluginInitializer{schemaInitializer{client}}, nil
+	return []admission.PluginInitializer{schemaInitializer{client}, manifestInitializer{}}, nil
 }
 
 // schemaInitializer replaces the client that the library has set before.
