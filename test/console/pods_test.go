@@ -98,9 +98,9 @@ func pods(i *installation, p, carl *page) {
 	p.sees("Scaling replica set", "Scheduled", "the rollout of 3 objects in 2 phases is complete")
 	p.checks("events")
 
-	p.run(chromedp.SetValue("#theme", "dark", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#theme").dispatchEvent(new Event("change"))`, nil))
-	p.until("it is dark", "getComputedStyle(document.documentElement).colorScheme === 'dark'")
-	p.run(chromedp.SetValue("#theme", "", chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#theme").dispatchEvent(new Event("change"))`, nil))
+	choose(p, "#theme", "dark")
+	p.until("it is dark", "document.documentElement.matches('[data-theme=dark]')")
+	choose(p, "#theme", "")
 
 	carl.goTo("#/pod/shop-2/shop/" + name)
 	carl.sees("The Pod cannot be shown", "cannot get resource")
