@@ -37,6 +37,7 @@ func fences() []fence {
 		{"pkg/text", nil, "everybody needs it"},
 		{"pkg/clusterversion", nil, "a version is compared the same way whoever asks"},
 		{"pkg/lifecycle", []string{"pkg/clusterversion"}, "when Kubernetes removes a kind is the same whoever asks"},
+		{"pkg/readiness", []string{"pkg/apis/olm", "pkg/catalog/fbc", "pkg/catalog/graph", "pkg/clusterversion", "pkg/lifecycle", "pkg/manifest", "pkg/resolve"}, "what an upgrade breaks follows from manifests, statements and a table, without a cluster"},
 		{"pkg/right", nil, "a question about rights is the same whoever asks, and whom"},
 		{"pkg/objectwatch", nil, "an object is watched whatever it is"},
 		{"pkg/metrics", nil, "who reads the list of metrics need not know who measures"},

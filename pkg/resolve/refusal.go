@@ -91,7 +91,7 @@ func (r *resolver) whyRefused(refused Refusal) string {
 		}
 		return fmt.Sprintf("is no successor of %s: it %s", r.request.Installed.Version, described)
 	case ClusterVersion:
-		least, _ := minKubernetes(refused.node.Bundle)
+		least, _ := MinKubernetes(refused.node.Bundle)
 		return fmt.Sprintf("needs Kubernetes %s or later, and the cluster has %s", least, r.request.Cluster)
 	case DeprecatedBundle:
 		return strings.TrimSuffix("is deprecated: "+strings.Join(strings.Fields(refused.node.Message), " "), ": ")

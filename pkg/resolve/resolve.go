@@ -233,19 +233,19 @@ func (r *resolver) tooNew(node *graph.Node) bool {
 	if r.request.Cluster == nil || r.request.Installed != nil && r.request.Installed.Name == node.Bundle.Name {
 		return false
 	}
-	least, found := minKubernetes(node.Bundle)
+	least, found := MinKubernetes(node.Bundle)
 	return found && r.request.Cluster.Less(least)
 }
 
 // NeedsKubernetes is whether a bundle needs a version of Kubernetes.
 func NeedsKubernetes(bundle *fbc.Bundle) bool {
-	_, needs := minKubernetes(bundle)
+	_, needs := MinKubernetes(bundle)
 	return needs
 }
 
-// minKubernetes is the Kubernetes that a bundle needs. What cannot be read does not count: rendering
+// MinKubernetes is the Kubernetes that a bundle needs. What cannot be read does not count: rendering
 // warns of it.
-func minKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
+func MinKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
 	for _, property := range bundle.Properties {
 		var csv struct {
 			MinKubeVersion string `json:"minKubeVersion"`

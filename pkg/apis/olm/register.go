@@ -41,6 +41,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&RevisionHistoryList{},
 		&RevisionObjects{},
 		&RevisionRollback{},
+		&UpgradeReadiness{},
+		&UpgradeReadinessOptions{},
 	)
 	// The name on the wire, see v1alpha1.ManifestListKind.
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind("List"), &RevisionManifestList{})

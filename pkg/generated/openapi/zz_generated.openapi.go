@@ -106,6 +106,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.DiffNote{}.OpenAPIModelName():                             schema_pkg_apis_olm_v1alpha1_DiffNote(ref),
 		olmv1alpha1.DiffSummary{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_DiffSummary(ref),
 		olmv1alpha1.DiffTruncation{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref),
+		olmv1alpha1.ExtensionReadiness{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_ExtensionReadiness(ref),
 		olmv1alpha1.FailureCause{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_FailureCause(ref),
 		olmv1alpha1.FieldChange{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_FieldChange(ref),
 		olmv1alpha1.FieldValue{}.OpenAPIModelName():                           schema_pkg_apis_olm_v1alpha1_FieldValue(ref),
@@ -138,6 +139,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
 		olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
 		olmv1alpha1.TargetReference{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_TargetReference(ref),
+		olmv1alpha1.UpgradeFinding{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref),
+		olmv1alpha1.UpgradeReadiness{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref),
+		olmv1alpha1.UpgradeReadinessOptions{}.OpenAPIModelName():              schema_pkg_apis_olm_v1alpha1_UpgradeReadinessOptions(ref),
 		olmv1alpha1.YieldRule{}.OpenAPIModelName():                            schema_pkg_apis_olm_v1alpha1_YieldRule(ref),
 		olmv1alpha1.YieldSelector{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_YieldSelector(ref),
 		resource.Quantity{}.OpenAPIModelName():                                schema_apimachinery_pkg_api_resource_Quantity(ref),
@@ -5392,6 +5396,84 @@ func schema_pkg_apis_olm_v1alpha1_DiffTruncation(ref common.ReferenceCallback) c
 	}
 }
 
+func schema_pkg_apis_olm_v1alpha1_ExtensionReadiness(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ExtensionReadiness is the answer for one extension.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the extension.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision that is rolled out.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version that is installed, when it comes from a package.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"severity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "severity is that of the worst finding; empty when there is none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"findings": {
+						SchemaProps: spec.SchemaProps{
+							Description: "findings is how many there are.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"statement": {
+						SchemaProps: spec.SchemaProps{
+							Description: "statement is which versions the package or chart says that it supports; empty when it says nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"notLooked": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notLooked says why Penstock could not look at the extension, or at part of it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"next": {
+						SchemaProps: spec.SchemaProps{
+							Description: "next is the lowest version in the catalogs that follows the installed one, and whose package does not exclude the target. Its manifests are not looked at.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"order": {
+						SchemaProps: spec.SchemaProps{
+							Description: "order is when next can be installed: Before, Either, After or Deadlock.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_olm_v1alpha1_FailureCause(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -7165,6 +7247,268 @@ func schema_pkg_apis_olm_v1alpha1_TargetReference(ref common.ReferenceCallback) 
 					},
 				},
 				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "UpgradeFinding is one thing that an upgrade breaks, or that a person has to judge.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"severity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "severity is Blocks, BreaksRollback, ActBefore or Look.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"certainty": {
+						SchemaProps: spec.SchemaProps{
+							Description: "certainty is Certain, Declared or Guess.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"extension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extension that the finding is about.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision that has the object, the newest one when several have it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the object; empty when the finding is about the whole extension.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object; empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"field": {
+						SchemaProps: spec.SchemaProps{
+							Description: "field of the object that shows it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"removedIn": {
+						SchemaProps: spec.SchemaProps{
+							Description: "removedIn is the version of Kubernetes that does not serve the object's apiVersion.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replacement": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replacement is the apiVersion and kind to use instead.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"evidence": {
+						SchemaProps: spec.SchemaProps{
+							Description: "evidence says in a sentence what was found, and where.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fix": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fix is a command that helps.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"severity", "certainty", "extension", "evidence"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "UpgradeReadiness says what an upgrade of the cluster to the version in its name breaks, such as 1.38 for Kubernetes or 4.22 for OpenShift. It is computed when it is read, from the revisions whose manifests the caller may get, and never stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the version as name, and nothing else.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"current": {
+						SchemaProps: spec.SchemaProps{
+							Description: "current is the version of Kubernetes that the cluster has; empty when it is not known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"target": {
+						SchemaProps: spec.SchemaProps{
+							Description: "target is the version of Kubernetes that the answer is about.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"lifecycle": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lifecycle is the version of Kubernetes whose libraries say which kinds are removed.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"verdict": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verdict is Blocked, Unknown or NothingFound.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is the verdict in words.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"findings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "findings, the most severe first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.UpgradeFinding{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"omitted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "omitted is how many findings are left out, because there are too many.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"extensions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "extensions are all that the caller may list, by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.ExtensionReadiness{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"target", "lifecycle", "verdict", "message"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.ExtensionReadiness{}.OpenAPIModelName(), olmv1alpha1.UpgradeFinding{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_UpgradeReadinessOptions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "UpgradeReadinessOptions are the query parameters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"extension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extension limits the answer to one extension.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
 			},
 		},
 	}

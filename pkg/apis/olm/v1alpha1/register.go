@@ -41,6 +41,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&RevisionHistoryList{},
 		&RevisionObjects{},
 		&RevisionRollback{},
+		&UpgradeReadiness{},
+		&UpgradeReadinessOptions{},
 	)
 	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind(ManifestListKind), &RevisionManifestList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)

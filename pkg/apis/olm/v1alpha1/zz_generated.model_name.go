@@ -63,6 +63,11 @@ func (in DiffTruncation) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ExtensionReadiness) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ExtensionReadiness"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in FailureCause) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.FailureCause"
 }
@@ -220,6 +225,21 @@ func (in RevisionRollbackStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in TargetReference) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.TargetReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in UpgradeFinding) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.UpgradeFinding"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in UpgradeReadiness) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.UpgradeReadiness"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in UpgradeReadinessOptions) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.UpgradeReadinessOptions"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

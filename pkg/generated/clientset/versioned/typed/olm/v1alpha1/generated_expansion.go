@@ -11,3 +11,5 @@ type RevisionDiffExpansion interface{}
 type RevisionHistoryExpansion interface{}
 
 type RevisionManifestExpansion interface{}
+
+type UpgradeReadinessExpansion interface{}

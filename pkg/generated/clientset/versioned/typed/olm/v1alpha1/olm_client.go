@@ -18,6 +18,7 @@ type OlmV1alpha1Interface interface {
 	RevisionDiffsGetter
 	RevisionHistoriesGetter
 	RevisionManifestsGetter
+	UpgradeReadinessesGetter
 }
 
 // OlmV1alpha1Client is used to interact with features provided by the olm.operatorframework.io group.
@@ -39,6 +40,10 @@ func (c *OlmV1alpha1Client) RevisionHistories() RevisionHistoryInterface {
 
 func (c *OlmV1alpha1Client) RevisionManifests() RevisionManifestInterface {
 	return newRevisionManifests(c)
+}
+
+func (c *OlmV1alpha1Client) UpgradeReadinesses() UpgradeReadinessInterface {
+	return newUpgradeReadinesses(c)
 }
 
 // NewForConfig creates a new OlmV1alpha1Client for the given config.

@@ -30,6 +30,10 @@ func (c *FakeOlmV1alpha1) RevisionManifests() v1alpha1.RevisionManifestInterface
 	return newFakeRevisionManifests(c)
 }
 
+func (c *FakeOlmV1alpha1) UpgradeReadinesses() v1alpha1.UpgradeReadinessInterface {
+	return newFakeUpgradeReadinesses(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeOlmV1alpha1) RESTClient() rest.Interface {

@@ -1,0 +1,136 @@
+package readiness
+
+import (
+	"encoding/json"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const (
+	budgetKind     = "PodDisruptionBudget"
+	mutatingKind   = "MutatingWebhookConfiguration"
+	validatingKind = "ValidatingWebhookConfiguration"
+)
+
+// objects judges manifests by their content. A manifest of another shape is left to kube-apiserver.
+func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]bool) {
+	for i := range revision.Objects {
+		object := &revision.Objects[i]
+		found, ok := olm.UpgradeFinding{}, false
+		switch {
+		case len(object.JSON) == 0:
+		case object.Kind == budgetKind && object.GroupKind().Group == policyv1.GroupName:
+			found, ok = budget(object, revision.Objects)
+		case object.GroupKind().Group == admissionregistrationv1.GroupName:
+			found, ok = webhooks(object)
+		}
+		if ok {
+			j.find(about(found, one, revision, object), seen)
+		}
+	}
+}
+
+// budget finds a budget that allows no eviction, so that a node cannot be drained.
+func budget(object *manifest.Object, all []manifest.Object) (olm.UpgradeFinding, bool) {
+	var read struct {
+		Spec policyv1.PodDisruptionBudgetSpec `json:"spec"`
+	}
+	if json.Unmarshal(object.JSON, &read) != nil {
+		return olm.UpgradeFinding{}, false
+	}
+	found := olm.UpgradeFinding{
+		Severity: olm.UpgradeActBefore, Certainty: olm.UpgradeCertain,
+		Fix: fmt.Sprintf("kubectl get pdb %s -n %s -o wide", object.ID.Name, object.Namespace),
+	}
+	const blocked = ": it allows no eviction, so nodes with its Pods cannot be drained"
+	if most := read.Spec.MaxUnavailable; most != nil {
+		found.Field, found.Evidence = "spec.maxUnavailable", "maxUnavailable is "+most.String()+blocked
+		n, err := intstr.GetScaledValueFromIntOrPercent(most, 100, true)
+		return found, err == nil && n == 0
+	}
+	least := read.Spec.MinAvailable
+	if least == nil {
+		return olm.UpgradeFinding{}, false
+	}
+	found.Field, found.Evidence = "spec.minAvailable", "minAvailable is "+least.String()+blocked
+	if n, err := intstr.GetScaledValueFromIntOrPercent(least, 100, true); err != nil || least.Type == intstr.String && n >= 100 {
+		return found, err == nil
+	}
+	replicas, stated := replicasOf(object.Namespace, read.Spec.Selector, all)
+	if replicas == 0 {
+		return olm.UpgradeFinding{}, false
+	}
+	if !stated {
+		found.Certainty = olm.UpgradeGuess
+	}
+	found.Evidence = fmt.Sprintf("minAvailable is %s of %d%s", least.String(), replicas, blocked)
+	n, err := intstr.GetScaledValueFromIntOrPercent(least, replicas, true)
+	return found, err == nil && n >= replicas
+}
+
+// replicasOf is how many Pods the workloads of a revision have that a budget selects. Stated is whether
+// each of them says so; otherwise an autoscaler may.
+func replicasOf(namespace string, selector *metav1.LabelSelector, all []manifest.Object) (replicas int, stated bool) {
+	selects, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return 0, false
+	}
+	stated = true
+	for i := range all {
+		object := &all[i]
+		if object.Namespace != namespace || object.Kind != "Deployment" && object.Kind != "StatefulSet" || len(object.JSON) == 0 {
+			continue
+		}
+		var workload struct {
+			Spec struct {
+				Replicas *int `json:"replicas"`
+				Template struct {
+					Metadata metav1.ObjectMeta `json:"metadata"`
+				} `json:"template"`
+			} `json:"spec"`
+		}
+		if json.Unmarshal(object.JSON, &workload) != nil || !selects.Matches(labels.Set(workload.Spec.Template.Metadata.Labels)) {
+			continue
+		}
+		if workload.Spec.Replicas == nil {
+			stated = false
+			replicas++
+			continue
+		}
+		replicas += *workload.Spec.Replicas
+	}
+	return replicas, stated
+}
+
+// webhooks finds webhooks that refuse requests when nobody answers them.
+func webhooks(object *manifest.Object) (olm.UpgradeFinding, bool) {
+	var read struct {
+		Webhooks []struct {
+			Name          string  `json:"name"`
+			FailurePolicy *string `json:"failurePolicy"`
+		} `json:"webhooks"`
+	}
+	if object.Kind != mutatingKind && object.Kind != validatingKind || json.Unmarshal(object.JSON, &read) != nil {
+		return olm.UpgradeFinding{}, false
+	}
+	for i, hook := range read.Webhooks {
+		// v1beta1 has another default.
+		fails := hook.FailurePolicy == nil && object.APIVersion() == admissionregistrationv1.SchemeGroupVersion.String()
+		if fails || hook.FailurePolicy != nil && *hook.FailurePolicy == string(admissionregistrationv1.Fail) {
+			return olm.UpgradeFinding{
+				Severity: olm.UpgradeLook, Certainty: olm.UpgradeGuess, Field: fmt.Sprintf("webhooks[%d].failurePolicy", i),
+				Evidence: fmt.Sprintf("webhook %s has failurePolicy Fail: while nodes are drained and its Pods are away, requests that it is for are refused", hook.Name),
+				Fix:      fmt.Sprintf("kubectl get %s.%s %s -o yaml", object.Kind, object.GroupKind().Group, object.ID.Name),
+			}, true
+		}
+	}
+	return olm.UpgradeFinding{}, false
+}

@@ -1,0 +1,192 @@
+// Package readiness says what an upgrade of a cluster breaks. It is pure: manifests, statements of
+// packages and the lifecycle table in, findings out.
+//
+// readiness.go collects the findings and sums them up, api.go judges the versions of objects, objects.go
+// judges budgets and webhooks, statement.go judges what packages and charts say, target.go reads the
+// version that somebody asks for.
+package readiness
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
+	"github.com/penstock-project/penstock/pkg/lifecycle"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// MaxFindings bounds an answer.
+const MaxFindings = 2000
+
+// Role is what a revision is in its extension.
+type Role int
+
+// Roles.
+const (
+	// RolledOut revisions are kept in the cluster: the engine applies their objects again.
+	RolledOut Role = iota
+	// Proposed revisions wait for an approval.
+	Proposed
+	// Earlier revisions can be chosen for a rollback.
+	Earlier
+)
+
+// Extension is what is known of one extension.
+type Extension struct {
+	Name string
+	// Version is that of the installed package.
+	Version string
+	// Revisions, the newest first.
+	Revisions []Revision
+	Statement Statement
+	// NotLooked says why something of the extension could not be looked at.
+	NotLooked string
+}
+
+// Revision is one revision of an extension.
+type Revision struct {
+	Name string
+	Role Role
+	// Objects in the order of rollout; those whose manifest nobody needs have no JSON.
+	Objects []manifest.Object
+}
+
+// NeedsManifest is whether the judgement of an object depends on its manifest. A budget is judged with
+// the workloads of its revision.
+func NeedsManifest(kind string) bool {
+	return slices.Contains([]string{budgetKind, mutatingKind, validatingKind}, kind)
+}
+
+// Judge collects findings, one extension after the other. It is for one answer.
+type Judge struct {
+	table   *lifecycle.Table
+	current *clusterversion.Kubernetes
+	target  Target
+	answer  olm.UpgradeReadiness
+	// silent are the extensions without an upper bound, unseen those that could not be looked at.
+	silent, unseen int
+	counts         map[olm.UpgradeSeverity]int
+}
+
+// New returns a judge. Current is nil when the version of the cluster is not known.
+func New(table *lifecycle.Table, current *clusterversion.Kubernetes, target Target) *Judge {
+	j := &Judge{table: table, current: current, target: target, counts: map[olm.UpgradeSeverity]int{}}
+	j.answer.Name, j.answer.Target, j.answer.Lifecycle = target.Name, minor(target.Kubernetes), table.Version().String()
+	if current != nil {
+		j.answer.Current = current.String()
+	}
+	return j
+}
+
+// Extension judges one extension.
+func (j *Judge) Extension(one *Extension) {
+	row := olm.ExtensionReadiness{Name: one.Name, Version: one.Version, NotLooked: one.NotLooked}
+	row.Statement = one.Statement.String()
+	before := len(j.answer.Findings)
+	seen := map[string]bool{}
+	for i := range one.Revisions {
+		revision := &one.Revisions[i]
+		if revision.Role == RolledOut && row.Revision == "" {
+			row.Revision = revision.Name
+		}
+		j.apis(one, revision, seen)
+		if revision.Role == RolledOut {
+			j.objects(one, revision, seen)
+		}
+	}
+	j.statement(one, &row)
+	found := j.answer.Findings[before:]
+	j.order(one, &row, slices.ContainsFunc(found, func(f olm.UpgradeFinding) bool { return f.Severity == olm.UpgradeBlocks }))
+	for i := range found {
+		j.counts[found[i].Severity]++
+		if row.Severity == "" || rank(found[i].Severity) < rank(row.Severity) {
+			row.Severity = found[i].Severity
+		}
+	}
+	row.Findings = int32(len(found))
+	if row.NotLooked != "" {
+		j.unseen++
+	} else if !one.Statement.bounds(j.target) {
+		j.silent++
+	}
+	j.answer.Extensions = append(j.answer.Extensions, row)
+	if len(j.answer.Findings) > 2*MaxFindings {
+		j.cut()
+	}
+}
+
+// find adds a finding. Seen keeps the same finding of an earlier revision away.
+func (j *Judge) find(found olm.UpgradeFinding, seen map[string]bool) {
+	key := strings.Join([]string{found.APIVersion, found.Kind, found.Namespace, found.Name, found.Field}, "|")
+	if !seen[key] {
+		seen[key] = true
+		j.answer.Findings = append(j.answer.Findings, found)
+	}
+}
+
+// cut orders findings, and leaves out what is too much.
+func (j *Judge) cut() {
+	slices.SortStableFunc(j.answer.Findings, func(a, b olm.UpgradeFinding) int {
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.Extension, b.Extension))
+	})
+	if more := len(j.answer.Findings) - MaxFindings; more > 0 {
+		j.answer.Omitted += int32(more)
+		j.answer.Findings = slices.Clip(j.answer.Findings[:MaxFindings])
+	}
+}
+
+func rank(severity olm.UpgradeSeverity) int {
+	return slices.Index([]olm.UpgradeSeverity{olm.UpgradeBlocks, olm.UpgradeBreaksRollback, olm.UpgradeActBefore, olm.UpgradeLook}, severity)
+}
+
+// Answer sums up. NotLooked says what else could not be looked at.
+func (j *Judge) Answer(notLooked ...string) *olm.UpgradeReadiness {
+	j.cut()
+	if !j.table.Knows(j.target.Kubernetes) {
+		notLooked = append(notLooked, fmt.Sprintf("the lifecycle table of this Penstock is of Kubernetes %s, and is too old for %s", minor(j.table.Version()), minor(j.target.Kubernetes)))
+	}
+	if j.unseen > 0 {
+		notLooked = append(notLooked, text.Count(j.unseen, "extension")+" could not be looked at")
+	}
+	var parts []string
+	blocks := j.counts[olm.UpgradeBlocks]
+	switch {
+	case blocks > 0:
+		j.answer.Verdict = olm.UpgradeBlocked
+		parts = append(parts, text.Count(blocks, "finding")+" to solve before the upgrade")
+	case len(notLooked) > 0:
+		j.answer.Verdict = olm.UpgradeUnknown
+		parts = append(parts, "nothing found that blocks, but Penstock could not look at everything")
+	default:
+		j.answer.Verdict = olm.UpgradeNothingFound
+		parts = append(parts, "nothing found that blocks")
+	}
+	for _, other := range []struct {
+		severity olm.UpgradeSeverity
+		words    string
+	}{{olm.UpgradeBreaksRollback, "for rollbacks"}, {olm.UpgradeActBefore, "to act on before"}, {olm.UpgradeLook, "to look at"}} {
+		if n := j.counts[other.severity]; n > 0 {
+			parts = append(parts, text.Count(n, "finding")+" "+other.words)
+		}
+	}
+	parts = append(parts, notLooked...)
+	if j.silent > 0 {
+		parts = append(parts, "without a statement on "+j.target.Name+": "+text.Count(j.silent, "extension"))
+	}
+	if j.current != nil && j.target.Kubernetes.Minor > j.current.Minor+1 {
+		parts = append(parts, fmt.Sprintf("the cluster has %s: each minor is an upgrade of its own", minor(*j.current)))
+	}
+	j.answer.Message = strings.Join(parts, "; ")
+	j.answer.ObjectMeta = metav1.ObjectMeta{Name: j.target.Name}
+	return &j.answer
+}
+
+func minor(version clusterversion.Kubernetes) string {
+	return fmt.Sprintf("%d.%d", version.Major, version.Minor)
+}

@@ -1,0 +1,375 @@
+package readiness
+
+import (
+	"archive/tar"
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
+	"github.com/penstock-project/penstock/pkg/lifecycle"
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+const sharedData = "../../../shared/data"
+
+func asked(t *testing.T, current, target string) *Judge {
+	t.Helper()
+	table, err := lifecycle.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := ParseTarget(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if current == "" {
+		return New(table, nil, to)
+	}
+	from, err := clusterversion.ParseKubernetes(current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(table, &from, to)
+}
+
+// kinds shows what was found: severity, certainty, kind, and how often.
+func kinds(answer *olm.UpgradeReadiness) []string {
+	counts := map[string]int{}
+	for _, found := range answer.Findings {
+		counts[fmt.Sprintf("%s %s %s", found.Severity, found.Certainty, strings.TrimSpace(found.APIVersion+" "+found.Kind))]++
+	}
+	var out []string
+	for what, n := range counts {
+		out = append(out, fmt.Sprintf("%d %s", n, what))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func object(t *testing.T, text string) manifest.Object {
+	t.Helper()
+	found, err := manifest.Digester{}.FromJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func extension(revisions ...Revision) *Extension {
+	return &Extension{Name: "one", Revisions: revisions}
+}
+
+// real are revisions of the archive, by name and version.
+func real(t *testing.T, names ...string) map[string][]manifest.Object {
+	t.Helper()
+	file, err := os.Open(filepath.Join(sharedData, "history.tar.xz"))
+	if err != nil {
+		t.Skip("no shared data")
+	}
+	defer file.Close()
+	unpack := exec.CommandContext(t.Context(), "xz", "-dc")
+	unpack.Stdin = file
+	out, err := unpack.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack.Start(); err != nil {
+		t.Skip("no xz:", err)
+	}
+	found := map[string][]manifest.Object{}
+	for archive := tar.NewReader(out); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(filepath.Dir(header.Name), "./")
+		if !slices.Contains(names, name) || filepath.Base(header.Name) != "objects.ndjson" {
+			continue
+		}
+		lines := bufio.NewScanner(archive)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			found[name] = append(found[name], object(t, lines.Text()))
+		}
+	}
+	if err := unpack.Wait(); err != nil || len(found) != len(names) {
+		t.Fatalf("%d of %v: %v", len(found), names, err)
+	}
+	return found
+}
+
+// TestHistory: what manifests of real operators say.
+func TestHistory(t *testing.T) {
+	const camel, cert, argo14, argo16 = "archive-camel-k/1.2.0", "cert-manager/1.20.3", "argocd-operator/0.14.0", "argocd-operator/0.16.0"
+	history := real(t, camel, cert, argo14, argo16)
+	rolledOut := func(name string) Revision { return Revision{Name: "one-2", Objects: history[name]} }
+	for _, one := range []struct {
+		reason          string
+		revisions       []Revision
+		current, target string
+		want            []string
+		verdict         olm.UpgradeVerdict
+	}{
+		{"1: v1beta1 of CRDs goes in 1.22", []Revision{rolledOut(camel)}, "1.21", "1.22", []string{"7 Blocks Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeBlocked},
+		{"2: and is only deprecated in 1.21", []Revision{rolledOut(camel)}, "1.20", "1.21", []string{"7 Look Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeNothingFound},
+		{"3, 4: only the webhooks of cert-manager", []Revision{rolledOut(cert)}, "1.36", "1.40", []string{
+			"1 Look Guess admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", "1 Look Guess admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration"}, olm.UpgradeNothingFound},
+		{"4: clean", []Revision{rolledOut(argo16), {Name: "one-1", Role: Earlier, Objects: history[argo14]}}, "1.36", "1.37", nil, olm.UpgradeNothingFound},
+		{"5: only the earlier one has it", []Revision{rolledOut(argo16), {Name: "one-1", Role: Earlier, Objects: history[camel]}}, "1.21", "1.22",
+			[]string{"7 BreaksRollback Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeNothingFound},
+		{"the rollback fails already, whatever the upgrade", []Revision{rolledOut(argo16), {Name: "one-1", Role: Earlier, Objects: history[camel]}}, "1.36", "1.37",
+			[]string{"7 Look Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeNothingFound},
+		{"what blocks is not named for the earlier one again", []Revision{rolledOut(camel), {Name: "one-1", Role: Earlier, Objects: history[camel]}}, "1.21", "1.22",
+			[]string{"7 Blocks Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeBlocked},
+		{"nobody has approved it", []Revision{{Name: "one-3", Role: Proposed, Objects: history[camel]}, rolledOut(argo16)}, "1.21", "1.22",
+			[]string{"7 ActBefore Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeNothingFound},
+	} {
+		t.Run(one.reason, func(t *testing.T) {
+			judge := asked(t, one.current, one.target)
+			judge.Extension(extension(one.revisions...))
+			answer := judge.Answer()
+			if d := cmp.Diff(one.want, kinds(answer)); d != "" {
+				t.Error(d)
+			}
+			if answer.Verdict != one.verdict {
+				t.Errorf("%s: %s", answer.Verdict, answer.Message)
+			}
+			for _, found := range answer.Findings {
+				if found.Fix == "" || found.Revision == "" || found.Evidence == "" || found.Field == "" {
+					t.Errorf("incomplete: %+v", found)
+				}
+				if found.RemovedIn == "1.22" && found.Replacement != "apiextensions.k8s.io/v1 CustomResourceDefinition" {
+					t.Errorf("replaced by %q", found.Replacement)
+				}
+			}
+		})
+	}
+}
+
+// TestKinds: what the table says of single objects.
+func TestKinds(t *testing.T) {
+	for _, one := range []struct{ reason, apiVersion, kind, current, target, want string }{
+		{"13: pluto says 1.36", "resource.k8s.io/v1beta1", "ResourceClaim", "1.36", "1.37", "1 Look Certain resource.k8s.io/v1beta1 ResourceClaim"},
+		{"13", "resource.k8s.io/v1beta1", "ResourceClaim", "1.37", "1.38", "1 Blocks Declared resource.k8s.io/v1beta1 ResourceClaim"},
+		{"14: alpha is never certain", "scheduling.k8s.io/v1alpha2", "PodGroup", "1.36", "1.37", "1 Look Guess scheduling.k8s.io/v1alpha2 PodGroup"},
+		{"alpha without a date", "scheduling.k8s.io/v1alpha3", "PodGroup", "1.37", "1.38", "1 Look Guess scheduling.k8s.io/v1alpha3 PodGroup"},
+		{"15: only the supplement has it", "policy/v1beta1", "PodSecurityPolicy", "1.24", "1.25", "1 Blocks Certain policy/v1beta1 PodSecurityPolicy"},
+		{"16: beyond the table", "admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicy", "1.37", "1.45", "1 Blocks Declared admissionregistration.k8s.io/v1beta1 MutatingAdmissionPolicy"},
+		{"another kind of a group that is not built in", "gateway.networking.k8s.io/v1alpha2", "TCPRoute", "1.36", "1.37", ""},
+		{"deprecated for ever", "v1", "Endpoints", "1.36", "1.37", "1 Look Certain v1 Endpoints"},
+	} {
+		t.Run(one.reason, func(t *testing.T) {
+			judge := asked(t, one.current, one.target)
+			judge.Extension(extension(Revision{Name: "one-1", Objects: []manifest.Object{object(t, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"x"}}`, one.apiVersion, one.kind))}}))
+			answer := judge.Answer()
+			if got := strings.Join(kinds(answer), ", "); got != one.want {
+				t.Errorf("%s; want %s", got, one.want)
+			}
+			if !strings.HasPrefix(answer.Lifecycle, "1.37") {
+				t.Errorf("the table is of %q", answer.Lifecycle)
+			}
+			if old := strings.Contains(answer.Message, "too old"); old != (one.target == "1.45") {
+				t.Errorf("%s", answer.Message)
+			}
+		})
+	}
+}
+
+// TestBudgets is scenario 17.
+func TestBudgets(t *testing.T) {
+	for _, one := range []struct{ budget, replicas, want string }{
+		{`"maxUnavailable":0`, `"replicas":3`, "Certain spec.maxUnavailable"},
+		{`"maxUnavailable":"0%"`, `"replicas":3`, "Certain spec.maxUnavailable"},
+		{`"maxUnavailable":1`, `"replicas":1`, ""},
+		{`"minAvailable":1`, `"replicas":1`, "Certain spec.minAvailable"},
+		{`"minAvailable":1`, ``, "Guess spec.minAvailable"},
+		{`"minAvailable":1`, `"replicas":3`, ""},
+		{`"minAvailable":"50%"`, `"replicas":1`, "Certain spec.minAvailable"},
+		{`"minAvailable":"100%"`, `"replicas":3`, "Certain spec.minAvailable"},
+		{`"minAvailable":"some"`, `"replicas":3`, ""},
+		{`"minAvailable":1`, `"replicas":0`, ""},
+	} {
+		t.Run(one.budget+" "+one.replicas, func(t *testing.T) {
+			judge := asked(t, "1.36", "1.37")
+			spec := `"template":{"metadata":{"labels":{"app":"x"}}}`
+			if one.replicas != "" {
+				spec += "," + one.replicas
+			}
+			judge.Extension(extension(Revision{Name: "one-1", Objects: []manifest.Object{
+				object(t, `{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"x","namespace":"a"},"spec":{"selector":{"matchLabels":{"app":"x"}},`+one.budget+`}}`),
+				object(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"a"},"spec":{`+spec+`}}`),
+				object(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"b"},"spec":{`+spec+`}}`),
+			}}))
+			got := ""
+			for _, found := range judge.Answer().Findings {
+				got += string(found.Certainty) + " " + found.Field
+				if found.Severity != olm.UpgradeActBefore {
+					t.Errorf("%s", found.Severity)
+				}
+			}
+			if got != one.want {
+				t.Errorf("%q, want %q", got, one.want)
+			}
+		})
+	}
+}
+
+// hub are packages of a real catalog.
+func hub(t *testing.T) map[string]*fbc.Config {
+	t.Helper()
+	file, err := os.Open(filepath.Join(sharedData, "catalogs", "operatorhub.jsonl.zst"))
+	if err != nil {
+		t.Skip("no shared data")
+	}
+	defer file.Close()
+	catalog, err := fbc.Load(t.Context(), file, "operatorhub", fbc.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog.ByPackage()
+}
+
+// TestPackages: what packages of a real catalog state.
+func TestPackages(t *testing.T) {
+	packages := hub(t)
+	for _, one := range []struct {
+		reason, pkg, bundle, version, current, target string
+		severity                                      olm.UpgradeSeverity
+		statement, next                               string
+		order                                         olm.UpgradeOrder
+		verdict                                       olm.UpgradeVerdict
+	}{
+		{"6: the last OpenShift is 4.20", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v2.9.2", "2.9.2", "1.33", "4.21", olm.UpgradeBlocks, "Kubernetes >= 1.19.0, OpenShift <= 4.20", "2.10.0", olm.UpgradeBefore, olm.UpgradeBlocked},
+		{"6: and then 4.21", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v3.1.2", "3.1.2", "1.34", "4.22", olm.UpgradeBlocks, "Kubernetes >= 1.19.0, OpenShift <= 4.21", "3.2.0", olm.UpgradeBefore, olm.UpgradeBlocked},
+		{"a bound of OpenShift says nothing of Kubernetes", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v2.9.2", "2.9.2", "1.33", "1.34", "", "Kubernetes >= 1.19.0, OpenShift <= 4.20", "2.10.0", olm.UpgradeEither, olm.UpgradeNothingFound},
+		{"11: a pre-release as lower bound", "cert-manager", "cert-manager.v1.10.0", "1.10.0", "1.19", "1.20", "", "Kubernetes >= 1.19.0", "", "", olm.UpgradeNothingFound},
+		{"12: 1.25 or later is no upper bound", "apicurio-registry-3", "apicurio-registry-3.v3.1.0", "3.1.0", "1.37", "1.38", "", "Kubernetes >= 1.25.0", "", "", olm.UpgradeNothingFound},
+	} {
+		t.Run(one.reason, func(t *testing.T) {
+			config := packages[one.pkg]
+			if config == nil {
+				t.Fatal("the catalog has no such package")
+			}
+			judge := asked(t, one.current, one.target)
+			judge.Extension(&Extension{Name: "one", Version: one.version, Statement: Stated(config, one.pkg, one.bundle, one.version)})
+			answer := judge.Answer()
+			row := answer.Extensions[0]
+			if row.Severity != one.severity || row.Statement != one.statement || one.next != "" && row.Next != one.next || one.order != "" && row.Order != one.order || answer.Verdict != one.verdict {
+				t.Errorf("%+v, %s: %s", row, answer.Verdict, answer.Message)
+			}
+			if silent := strings.Contains(answer.Message, "without a statement on "+one.target); silent != strings.HasPrefix(one.target, "1") || strings.Contains(answer.Message, "ready") {
+				t.Errorf("%s", answer.Message)
+			}
+		})
+	}
+}
+
+// TestStatements: made statements, for what no catalog has.
+func TestStatements(t *testing.T) {
+	with := func(properties ...string) Statement {
+		bundle := &fbc.Bundle{}
+		for _, value := range properties {
+			bundle.Properties = append(bundle.Properties, fbc.Property{Type: maxOpenShift, Value: []byte(value)})
+		}
+		return ofBundle(bundle)
+	}
+	needs := func(version string) Statement {
+		least, err := clusterversion.ParseKubernetes(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Statement{Least: &least}
+	}
+	then := func(said Statement, next ...Statement) Statement {
+		for i, one := range next {
+			said.Next = append(said.Next, Candidate{Version: fmt.Sprintf("2.%d.0", i), Statement: one})
+		}
+		return said
+	}
+	for _, one := range []struct {
+		reason          string
+		said            Statement
+		current, target string
+		severity        olm.UpgradeSeverity
+		order           olm.UpgradeOrder
+		verdict         olm.UpgradeVerdict
+	}{
+		{"7: 4.23 fits 5.0", with(`"4.23"`), "1.35", "5.0", "", "", olm.UpgradeNothingFound},
+		{"7: 5.0 fits 4.23", with(`"5.0"`), "1.35", "4.23", "", "", olm.UpgradeNothingFound},
+		{"7: 4.22 does not", with(`"4.22"`), "1.35", "5.0", olm.UpgradeBlocks, "", olm.UpgradeBlocked},
+		{"8: patches are free", with(`"4.21"`), "1.34.3", "4.21.9", "", "", olm.UpgradeNothingFound},
+		{"9: a patch", with(`"4.14.2"`), "1.33", "4.21", "", "", olm.UpgradeUnknown},
+		{"9: empty", with(`""`), "1.33", "4.21", "", "", olm.UpgradeUnknown},
+		{"9: twice", with(`"4.20"`, `"4.21"`), "1.33", "4.21", "", "", olm.UpgradeUnknown},
+		{"a number", with(`4.20`), "1.33", "4.21", olm.UpgradeBlocks, "", olm.UpgradeBlocked},
+		{"10: the next one needs the upgraded cluster", then(Statement{}, needs("1.33.5")), "1.33.2", "1.34", "", olm.UpgradeAfter, olm.UpgradeNothingFound},
+		{"one for either is taken first", then(Statement{}, needs("1.34"), needs("1.30")), "1.33.2", "1.34", "", olm.UpgradeEither, olm.UpgradeNothingFound},
+		{"one that needs more than the target does not count", then(Statement{}, needs("1.35")), "1.33.2", "1.34", "", "", olm.UpgradeNothingFound},
+		{"a deadlock", then(with(`"4.20"`), needs("1.34")), "1.33.2", "4.21", olm.UpgradeBlocks, olm.UpgradeDeadlock, olm.UpgradeBlocked},
+		{"18: an upper bound of a chart", Statement{Range: ">=1.25 <1.38"}, "1.37", "1.38", olm.UpgradeBlocks, "", olm.UpgradeBlocked},
+		{"18: below it", Statement{Range: ">=1.25 <1.38"}, "1.36", "1.37", "", "", olm.UpgradeNothingFound},
+		{"18: a lower bound with a pre-release", Statement{Range: ">=1.25-0"}, "1.37", "1.38", "", "", olm.UpgradeNothingFound},
+	} {
+		t.Run(one.reason, func(t *testing.T) {
+			judge := asked(t, one.current, one.target)
+			judge.Extension(&Extension{Name: "one", Statement: one.said})
+			answer := judge.Answer()
+			if row := answer.Extensions[0]; row.Severity != one.severity || row.Order != one.order || answer.Verdict != one.verdict {
+				t.Errorf("%+v, %s: %s", row, answer.Verdict, answer.Message)
+			}
+		})
+	}
+}
+
+// TestNotLooked is scenario 19: what cannot be looked at forbids the verdict, and hides no finding.
+func TestNotLooked(t *testing.T) {
+	hidden := &Extension{Name: "hidden", NotLooked: "you may not get the manifests"}
+	judge := asked(t, "1.36", "1.37")
+	judge.Extension(hidden)
+	if answer := judge.Answer(); answer.Verdict != olm.UpgradeUnknown || answer.Extensions[0].NotLooked != hidden.NotLooked {
+		t.Errorf("%s: %s", answer.Verdict, answer.Message)
+	}
+	judge = asked(t, "1.36", "1.37")
+	judge.Extension(extension())
+	if answer := judge.Answer("plans cannot be listed"); answer.Verdict != olm.UpgradeUnknown || !strings.Contains(answer.Message, "plans cannot be listed") {
+		t.Errorf("%s: %s", answer.Verdict, answer.Message)
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	for text, want := range map[string]string{"1.38": "1.38.0", "1.38.2": "1.38.2", "v1.38": "1.38.0", "4.20": "1.33.0", "4.23": "1.36.0", "5.0": "1.36.0", "5.1": "1.37.0", "2.0": "", "1": "", "latest": "", "": ""} {
+		got, err := ParseTarget(text)
+		if (err == nil) != (want != "") || err == nil && got.Kubernetes.String() != want {
+			t.Errorf("%q is %s, %v; want %q", text, got.Kubernetes, err, want)
+		}
+	}
+}
+
+// TestOmitted: an answer is bounded, and keeps the worst.
+func TestOmitted(t *testing.T) {
+	judge := asked(t, "1.36", "1.37")
+	look := Revision{Name: "one-1"}
+	for i := range 3 * MaxFindings {
+		look.Objects = append(look.Objects, manifest.Object{Ref: manifest.Ref{ID: manifest.ID{Kind: "Endpoints", Name: fmt.Sprint(i)}, Version: "v1"}})
+	}
+	judge.Extension(extension(look))
+	judge.Extension(&Extension{Name: "two", Revisions: []Revision{{Name: "two-1", Objects: []manifest.Object{object(t, `{"apiVersion":"policy/v1beta1","kind":"PodSecurityPolicy","metadata":{"name":"x"}}`)}}}})
+	answer := judge.Answer()
+	if len(answer.Findings) != MaxFindings || answer.Omitted != 2*MaxFindings+1 || answer.Findings[0].Severity != olm.UpgradeBlocks || answer.Verdict != olm.UpgradeBlocked {
+		t.Errorf("%d findings, %d omitted, %s: %s", len(answer.Findings), answer.Omitted, answer.Verdict, answer.Message)
+	}
+}

@@ -1,0 +1,208 @@
+package readiness
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/catalog/graph"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
+	"github.com/penstock-project/penstock/pkg/resolve"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// maxOpenShift is the property with the last OpenShift that a bundle supports.
+const maxOpenShift = "olm.maxOpenShiftVersion"
+
+// longest bounds what catalogs say, in bytes.
+const longest = 100
+
+// Statement is which versions of the cluster the makers of what is installed say that it supports.
+type Statement struct {
+	// Package is empty for what comes from no package.
+	Package string
+	// Least is the lowest Kubernetes; nil when nothing is said.
+	Least *clusterversion.Kubernetes
+	// Most is the last OpenShift; nil when nothing is said.
+	Most *clusterversion.OpenShift
+	// Range is the kubeVersion of a chart.
+	Range string
+	// Wrong says what cannot be read of it.
+	Wrong string
+	// Next are the versions that follow the installed one, the lowest first.
+	Next []Candidate
+}
+
+// Candidate is a version that follows the installed one.
+type Candidate struct {
+	Version, Channel string
+	Statement        Statement
+}
+
+// String is such as "Kubernetes >= 1.25.0, OpenShift <= 4.20"; empty when nothing is said.
+func (s *Statement) String() string {
+	var parts []string
+	if s.Least != nil {
+		parts = append(parts, "Kubernetes >= "+s.Least.String())
+	}
+	if s.Range != "" {
+		parts = append(parts, "Kubernetes "+text.Line(s.Range, longest))
+	}
+	if s.Most != nil {
+		parts = append(parts, fmt.Sprintf("OpenShift <= %d.%d", s.Most.Major, s.Most.Minor))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Stated is what a catalog says of an installed bundle and of those that follow it.
+func Stated(config *fbc.Config, pkg, bundle, version string) Statement {
+	upgrades := graph.New(config, nil)
+	out := Statement{}
+	if node := upgrades.Node(bundle); node != nil {
+		out = ofBundle(node.Bundle)
+	}
+	out.Package = pkg
+	at := graph.Installed{Name: bundle}
+	if parsed, err := fbc.ParseVersion(version); err == nil {
+		at.Version = parsed
+	}
+	// Everything that can be reached, with the channel of the first step there.
+	for _, step := range upgrades.Successors(at) {
+		if node := upgrades.Node(step.Bundle); node != nil && node.Readable && !node.Deprecated {
+			out.Next = append(out.Next, Candidate{Version: node.Version.String(), Channel: step.Channel, Statement: ofBundle(node.Bundle)})
+		}
+	}
+	slices.SortStableFunc(out.Next, func(a, b Candidate) int {
+		one, _ := fbc.ParseVersion(a.Version)
+		other, _ := fbc.ParseVersion(b.Version)
+		return one.Compare(other)
+	})
+	return out
+}
+
+func ofBundle(bundle *fbc.Bundle) Statement {
+	var out Statement
+	if least, found := resolve.MinKubernetes(bundle); found {
+		out.Least = &least
+	}
+	var bounds []json.RawMessage
+	for _, property := range bundle.Properties {
+		if property.Type == maxOpenShift {
+			bounds = append(bounds, property.Value)
+		}
+	}
+	switch len(bounds) {
+	case 0:
+	case 1:
+		out.Most, out.Wrong = bound(bounds[0])
+	default:
+		out.Wrong = fmt.Sprintf("its bundle has property %s %d times, want once", maxOpenShift, len(bounds))
+	}
+	return out
+}
+
+// bound reads major.minor, as OLM does: it takes nothing else.
+func bound(value json.RawMessage) (*clusterversion.OpenShift, string) {
+	stated := strings.Trim(string(value), `"`)
+	version, err := clusterversion.ParseOpenShift(stated)
+	if err != nil || fmt.Sprintf("%d.%d", version.Major, version.Minor) != strings.TrimPrefix(stated, "v") {
+		return nil, fmt.Sprintf("its bundle has property %s %q, want major.minor such as 4.20", maxOpenShift, text.Line(stated, longest))
+	}
+	return &version, ""
+}
+
+// excludes says why a statement excludes the target; empty when it does not. An upper bound in versions
+// of OpenShift is only compared when somebody asks for one of OpenShift.
+func (s *Statement) excludes(target Target) string {
+	switch {
+	case s.Most != nil && target.OpenShift != nil && release(*s.Most) < release(*target.OpenShift):
+		return fmt.Sprintf("the package states that OpenShift %d.%d is the last one that it supports", s.Most.Major, s.Most.Minor)
+	case s.Range != "" && !within(s.Range, target.Kubernetes):
+		return fmt.Sprintf("the chart states that it supports Kubernetes %s", text.Line(s.Range, longest))
+	}
+	return ""
+}
+
+// bounds is whether a statement says something of the target: a lower bound does not.
+func (s *Statement) bounds(target Target) bool {
+	return s.Range != "" || s.Most != nil && target.OpenShift != nil
+}
+
+// within is whether a version is in a range of a chart. A range that cannot be read is refused when the
+// chart is rendered.
+func within(wanted string, version clusterversion.Kubernetes) bool {
+	allowed, err := semver.NewConstraint(wanted)
+	return err != nil || allowed.Check(semver.New(uint64(version.Major), uint64(version.Minor), uint64(version.Patch), "", ""))
+}
+
+// statement judges what the makers say.
+func (j *Judge) statement(one *Extension, row *olm.ExtensionReadiness) {
+	said := &one.Statement
+	if said.Wrong != "" && j.target.OpenShift != nil {
+		row.NotLooked = strings.TrimPrefix(row.NotLooked+"; "+said.Wrong, "; ")
+	}
+	why := said.excludes(j.target)
+	if why == "" {
+		return
+	}
+	found := olm.UpgradeFinding{
+		Severity: olm.UpgradeBlocks, Certainty: olm.UpgradeCertain, Extension: one.Name, Revision: row.Revision,
+		Field: "statement", Evidence: why, Fix: "kubectl penstock upgrades " + one.Name,
+	}
+	if said.Range != "" && said.Package == "" {
+		found.Fix = "kubectl penstock why " + one.Name
+	}
+	if next := j.next(said); next != nil {
+		found.Evidence += fmt.Sprintf("; version %s in channel %s does not exclude %s", next.Version, next.Channel, j.target.Name)
+	}
+	j.answer.Findings = append(j.answer.Findings, found)
+}
+
+// next is the lowest version behind the installed one that does not exclude the target; one that needs the
+// upgraded cluster only when there is no other.
+func (j *Judge) next(said *Statement) *Candidate {
+	var later *Candidate
+	for i := range said.Next {
+		one := &said.Next[i]
+		if one.Statement.Wrong != "" || one.Statement.excludes(j.target) != "" || one.Statement.needs(j.target.Kubernetes) {
+			continue
+		}
+		if j.current == nil || !one.Statement.needs(*j.current) {
+			return one
+		}
+		if later == nil {
+			later = one
+		}
+	}
+	return later
+}
+
+// needs is whether a statement wants a newer Kubernetes than a version.
+func (s *Statement) needs(version clusterversion.Kubernetes) bool {
+	return s.Least != nil && version.Less(*s.Least)
+}
+
+// order says when the next version can be installed.
+func (j *Judge) order(one *Extension, row *olm.ExtensionReadiness, blocks bool) {
+	next := j.next(&one.Statement)
+	if next == nil {
+		return
+	}
+	row.Next = next.Version
+	after := j.current != nil && next.Statement.needs(*j.current)
+	switch {
+	case blocks && after:
+		row.Order = olm.UpgradeDeadlock
+	case blocks:
+		row.Order = olm.UpgradeBefore
+	case after:
+		row.Order = olm.UpgradeAfter
+	default:
+		row.Order = olm.UpgradeEither
+	}
+}
