@@ -3,6 +3,7 @@ package readiness
 import (
 	"archive/tar"
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
 const sharedData = "../../../shared/data"
@@ -265,7 +267,11 @@ func TestPackages(t *testing.T) {
 				t.Fatal("the catalog has no such package")
 			}
 			judge := asked(t, one.current, one.target)
-			judge.Extension(&Extension{Name: "one", Version: one.version, Statement: Stated(config, one.pkg, one.bundle, one.version)})
+			said, err := StatedBy([]resolve.Catalog{{Name: "away", Unavailable: true}, {Name: "hub", Config: config}}, one.pkg, one.bundle, one.version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			judge.Extension(&Extension{Name: "one", Version: one.version, Statement: said})
 			answer := judge.Answer()
 			row := answer.Extensions[0]
 			if row.Severity != one.severity || row.Statement != one.statement || one.next != "" && row.Next != one.next || one.order != "" && row.Order != one.order || answer.Verdict != one.verdict {
@@ -275,6 +281,18 @@ func TestPackages(t *testing.T) {
 				t.Errorf("%s", answer.Message)
 			}
 		})
+	}
+}
+
+// TestCatalogsAway: a catalog that cannot be read may have the bundle.
+func TestCatalogsAway(t *testing.T) {
+	for _, away := range []resolve.Catalog{{Name: "away", Unavailable: true}, {Name: "away", Err: errors.New("damaged")}} {
+		if _, err := StatedBy([]resolve.Catalog{{Name: "other"}, away}, "one", "one.v1", "1.0.0"); err == nil {
+			t.Errorf("no error without catalog %+v", away)
+		}
+	}
+	if said, err := StatedBy([]resolve.Catalog{{Name: "other"}}, "one", "one.v1", "1.0.0"); err != nil || said.String() != "" || said.Package != "one" {
+		t.Errorf("%+v, %v", said, err)
 	}
 }
 

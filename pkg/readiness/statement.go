@@ -59,29 +59,51 @@ func (s *Statement) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Stated is what a catalog says of an installed bundle and of those that follow it.
-func Stated(config *fbc.Config, pkg, bundle, version string) Statement {
-	upgrades := graph.New(config, nil)
-	out := Statement{}
-	if node := upgrades.Node(bundle); node != nil {
-		out = ofBundle(node.Bundle)
-	}
-	out.Package = pkg
+// StatedBy is what catalogs say of an installed bundle, and of the bundles that follow it. A catalog that
+// has the bundle counts, and without one all that have the package. A catalog that cannot be read is an
+// error unless another one has the bundle.
+func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statement, error) {
+	out := Statement{Package: pkg}
 	at := graph.Installed{Name: bundle}
 	if parsed, err := fbc.ParseVersion(version); err == nil {
 		at.Version = parsed
 	}
-	// Everything that can be reached, with the channel of the first step there.
-	for _, step := range upgrades.Successors(at) {
-		if node := upgrades.Node(step.Bundle); node != nil && node.Readable && !node.Deprecated {
-			out.Next = append(out.Next, Candidate{Version: node.Version.String(), Channel: step.Channel, Statement: ofBundle(node.Bundle)})
+	var failed error
+	for i := range catalogs {
+		one := &catalogs[i]
+		switch {
+		case one.Err != nil:
+			failed = one.Err
+		case one.Unavailable:
+			failed = fmt.Errorf("catalog %s is unavailable", one.Name)
+		case one.Config != nil:
+			upgrades := graph.New(one.Config, nil)
+			next := nextOf(upgrades, at)
+			if node := upgrades.Node(bundle); node != nil {
+				out = ofBundle(node.Bundle)
+				out.Package, out.Next = pkg, next
+				return out, nil
+			}
+			out.Next = append(out.Next, next...)
 		}
 	}
-	slices.SortStableFunc(out.Next, func(a, b Candidate) int {
-		one, _ := fbc.ParseVersion(a.Version)
-		other, _ := fbc.ParseVersion(b.Version)
-		return one.Compare(other)
-	})
+	return out, failed
+}
+
+// nextOf are the bundles that one step leads to, the lowest first.
+func nextOf(upgrades *graph.Graph, at graph.Installed) []Candidate {
+	var nodes []*graph.Node
+	channels := map[*graph.Node]string{}
+	for _, step := range upgrades.Successors(at) {
+		if node := upgrades.Node(step.Bundle); node != nil && node.Readable && !node.Deprecated && channels[node] == "" {
+			nodes, channels[node] = append(nodes, node), step.Channel
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *graph.Node) int { return a.Version.Compare(b.Version) })
+	var out []Candidate
+	for _, node := range nodes {
+		out = append(out, Candidate{Version: node.Version.String(), Channel: text.Line(channels[node], longest), Statement: ofBundle(node.Bundle)})
+	}
 	return out
 }
 

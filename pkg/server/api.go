@@ -25,6 +25,7 @@ import (
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/readiness"
 	"github.com/penstock-project/penstock/pkg/registry/catalog"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/hco"
@@ -106,8 +107,9 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		Reserve: func(ctx context.Context) (context.Context, func(), error) {
 			return a.records.Packs.Reserve(ctx, a.database.Client)
 		},
-		Unreadable: a.unreadable,
-		Forget:     a.records.Heads,
+		Unreadable:     a.unreadable,
+		Forget:         a.records.Heads,
+		ClusterVersion: a.clusterVersion, Statements: a.statements,
 	})
 	if err != nil {
 		return err
@@ -142,6 +144,14 @@ func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer) error 
 		return fmt.Errorf("installing %s: %w", catalogv1alpha1.GroupName, err)
 	}
 	return nil
+}
+
+// statements says what the catalogs say of an installed bundle.
+func (a *api) statements(pkg, bundle, version string) (readiness.Statement, error) {
+	if a.options.Catalogs == nil {
+		return readiness.Statement{Package: pkg}, nil
+	}
+	return readiness.StatedBy(a.options.Catalogs.Snapshot().ForResolver(pkg), pkg, bundle, version)
 }
 
 // versionTimeout bounds the question for the version of the host.

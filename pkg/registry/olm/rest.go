@@ -13,7 +13,9 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
+	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
@@ -24,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionproposal"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
 	"github.com/penstock-project/penstock/pkg/registry/olm/sharing"
+	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
@@ -54,6 +57,10 @@ type Deps struct {
 	Live revisiondiff.Live
 	// Objects says how the objects of revisions are; nil answers 501.
 	Objects revisionobjects.Live
+	// ClusterVersion is the version of the cluster, nil when it is not known.
+	ClusterVersion func(ctx context.Context) *clusterversion.Kubernetes
+	// Statements says what the catalogs say of installed packages; nil asks none.
+	Statements upgradereadiness.Statements
 	// Unreadable is told of records that cannot be read; nil is told nothing.
 	Unreadable *store.Unreadable
 }
@@ -75,6 +82,13 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		Revisions: storage.Revision, Authorizer: deps.Authorizer,
 		Schema: deps.Schema, Redactor: deps.Redactor, Live: deps.Live,
 	})
+	table, err := lifecycle.New()
+	if err != nil {
+		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
+	}
+	if deps.ClusterVersion == nil {
+		deps.ClusterVersion = func(context.Context) *clusterversion.Kubernetes { return nil }
+	}
 	// A parameter codec of our own scheme: the one of meta does not know the
 	// options of our subresources.
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
@@ -100,6 +114,9 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"revisiondiffs":     revisiondiff.NewREST(comparer),
 		"revisionhistories": histories,
 		"revisionmanifests": revisionmanifest.NewREST(storage.Revision, deps.Authorizer),
+		"upgradereadinesses": upgradereadiness.NewREST(upgradereadiness.Deps{
+			Revisions: storage.Revision, Authorizer: deps.Authorizer, Table: table, Current: deps.ClusterVersion, Statements: deps.Statements,
+		}),
 	}
 	if deps.Forget != nil {
 		served["revisionhistories"] = revisionhistory.NewForgettingREST(histories, revisionhistory.ForgetDeps{

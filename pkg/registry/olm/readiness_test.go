@@ -1,0 +1,75 @@
+package olm_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const readinesses = group + "/upgradereadinesses"
+
+// TestUpgradeReadiness: who may read what, by identities and verbs. The names of objects are found in
+// answers only for those who may get the manifests.
+func TestUpgradeReadiness(t *testing.T) {
+	s := newServer(t, settings{})
+	budget := object{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": object{"name": "narrow", "namespace": "default"}, "spec": object{"maxUnavailable": 0}}
+	claim := object{"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": object{"name": "gpu"}}
+	s.create(file("e-1", inline(configMap("a", "1"), claim))).want(t, http.StatusCreated)
+	s.create(file("e-2", inline(configMap("a", "2"), budget))).want(t, http.StatusCreated)
+	s.create(file("f-1", inline(claim))).want(t, http.StatusCreated)
+	for _, user := range []string{"bob", "carol"} {
+		s.rules.deny(user, "get clusterextensionrevisions/manifests", "get clusterextensionrevisions/manifests f-1")
+	}
+	s.rules.deny("carol", "list clusterextensionrevisions")
+	s.rules.deny("dave", "get clusterextensionrevisions/manifests", "get clusterextensionrevisions/manifests f-1", "get clusterextensionrevisions/manifests e-1", "get clusterextensionrevisions/manifests e-2")
+
+	const removed = "BreaksRollback Declared e-1 DeviceClass gpu 1.38 resource.k8s.io/v1 DeviceClass"
+	const narrow = "ActBefore Certain e-2 PodDisruptionBudget narrow  "
+	const blocks = "Blocks Declared f-1 DeviceClass gpu 1.38 resource.k8s.io/v1 DeviceClass"
+	for _, tc := range []struct {
+		user, query, verdict string
+		findings, extensions []string
+	}{
+		{"alice", "1.38", "Blocked", []string{blocks, removed, narrow}, []string{"e", "f"}},
+		{"alice", "1.38?extension=e", "NothingFound", []string{removed, narrow}, []string{"e"}},
+		{"bob", "1.38", "Unknown", []string{removed, narrow}, []string{"e", "f: you may not get the manifests of 1 of 1 revisions"}},
+		{"carol", "1.38", "Unknown", []string{removed, narrow}, []string{"e"}},
+		{"dave", "1.38", "Unknown", nil, []string{"e: you may not get the manifests of 2 of 2 revisions", "f: you may not get the manifests of 1 of 1 revisions"}},
+	} {
+		t.Run(tc.user+" "+tc.query, func(t *testing.T) {
+			got := s.subtest(t).do(call{method: http.MethodGet, path: readinesses + "/" + tc.query, user: tc.user}).want(t, http.StatusOK).body
+			var findings, extensions []string
+			list, _ := got["findings"].([]any)
+			for _, one := range list {
+				text := func(key string) string { value, _ := at(one, key).(string); return value }
+				findings = append(findings, strings.Join([]string{text("severity"), text("certainty"), text("revision"), text("kind"), text("name"), text("removedIn"), text("replacement")}, " "))
+			}
+			for _, one := range got["extensions"].([]any) {
+				row := at(one, "name").(string)
+				if why, ok := at(one, "notLooked").(string); ok {
+					row += ": " + why
+				}
+				extensions = append(extensions, row)
+			}
+			if d := cmp.Diff(tc.findings, findings); d != "" {
+				t.Error(d)
+			}
+			if d := cmp.Diff(tc.extensions, extensions); d != "" {
+				t.Error(d)
+			}
+			if got["verdict"] != tc.verdict {
+				t.Errorf("%s: %s", got["verdict"], got["message"])
+			}
+		})
+	}
+
+	s.do(call{method: http.MethodGet, path: readinesses + "/1.38?extension=f", user: "carol"}).want(t, http.StatusNotFound)
+	s.do(call{method: http.MethodGet, path: readinesses + "/latest"}).want(t, http.StatusBadRequest)
+	s.do(call{method: http.MethodGet, path: readinesses}).want(t, http.StatusNotFound)
+	table := s.do(call{method: http.MethodGet, path: readinesses + "/1.38", accept: asTable}).want(t, http.StatusOK)
+	if rows := cellsOf(table); len(rows) != 3 || !strings.Contains(strings.Join(table.warnings, " "), "Blocked: 1 finding to solve before the upgrade") {
+		t.Errorf("%v, %v", rows, table.warnings)
+	}
+}

@@ -1,0 +1,187 @@
+package upgradereadiness
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/readiness"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// mostAsked is of how many revisions one is asked whether the caller may get their manifests, when
+// they may not get all.
+const mostAsked = 100
+
+// reading is one answer, for one caller.
+type reading struct {
+	deps   Deps
+	caller user.Info
+	// manifests is whether the caller may get the manifests of all revisions, lists whether they may
+	// list revisions, packages whether they may list the packages of catalogs.
+	manifests, lists, packages bool
+	// may are the answers for single revisions.
+	may map[string]bool
+}
+
+// rights asks what the caller may read of everything.
+func (r *reading) rights(ctx context.Context) error {
+	revisions := v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions")
+	for _, one := range []struct {
+		right right.Right
+		is    *bool
+	}{
+		{manifestsOf(""), &r.manifests},
+		{right.On(revisions, "list", "", ""), &r.lists},
+		{right.On(catalogv1alpha1.SchemeGroupVersion.WithResource("catalogpackages"), "list", "", ""), &r.packages},
+	} {
+		may, err := one.right.Has(ctx, r.deps.Authorizer, r.caller)
+		if err != nil {
+			return apierrors.NewServiceUnavailable(fmt.Sprintf("whether you may %s cannot be found out: %v", one.right, err))
+		}
+		*one.is = may
+	}
+	return nil
+}
+
+func manifestsOf(revision string) right.Right {
+	one := right.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "get", "", revision)
+	one.Subresource = "manifests"
+	return one
+}
+
+// mayRead is whether the caller may get the manifests of a revision.
+func (r *reading) mayRead(ctx context.Context, revision string) (bool, error) {
+	if r.manifests {
+		return true, nil
+	}
+	if len(r.may) >= mostAsked {
+		return false, nil
+	}
+	may, err := manifestsOf(revision).Has(ctx, r.deps.Authorizer, r.caller)
+	if err != nil {
+		return false, apierrors.NewServiceUnavailable(fmt.Sprintf("whether you may %s cannot be found out: %v", manifestsOf(revision), err))
+	}
+	r.may[revision] = may
+	return may, nil
+}
+
+// extension reads what is judged. It is not shown when the caller may not know of it, and when it is
+// rolled out into another cluster.
+func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.ClusterExtensionRevision) (one *readiness.Extension, shown bool, err error) {
+	slices.SortFunc(revisions, func(a, b *olm.ClusterExtensionRevision) int { return cmp.Compare(b.Spec.Revision, a.Spec.Revision) })
+	if revisions[0].Target() != "" {
+		return nil, false, nil
+	}
+	one = &readiness.Extension{Name: chain}
+	shown = r.lists
+	hidden := 0
+	roles := rolesOf(revisions)
+	for i, revision := range revisions {
+		may, err := r.mayRead(ctx, revision.Name)
+		if err != nil {
+			return nil, false, err
+		}
+		if !may {
+			hidden++
+			continue
+		}
+		shown = true
+		read := readiness.Revision{Name: revision.Name, Role: roles[i]}
+		read.Objects, err = r.objects(ctx, revision, roles[i])
+		if err != nil {
+			one.NotLooked = fmt.Sprintf("the manifests of %s cannot be read", revision.Name)
+		}
+		one.Revisions = append(one.Revisions, read)
+	}
+	if hidden > 0 {
+		one.NotLooked = fmt.Sprintf("you may not get the manifests of %d of %d revisions", hidden, len(revisions))
+		if len(r.may) >= mostAsked {
+			one.NotLooked += fmt.Sprintf(": for a user who may not get all, Penstock asks for at most %d", mostAsked)
+		}
+	}
+	if shown {
+		r.statement(one, revisions)
+	}
+	return one, shown, nil
+}
+
+// rolesOf says what revisions are, the newest first. The newest one that is approved is rolled out; the
+// newest that succeeded is kept until the newest has succeeded.
+func rolesOf(revisions []*olm.ClusterExtensionRevision) []readiness.Role {
+	roles := make([]readiness.Role, len(revisions))
+	newest, succeeded := true, false
+	for i, revision := range revisions {
+		switch {
+		case revision.Annotations[v1alpha1.ProposedAnnotation] != "":
+			roles[i] = readiness.Proposed
+		case !revision.IsLayer() || succeeded:
+			roles[i], newest = readiness.Earlier, false
+		default:
+			if succeeded = hasSucceeded(revision); !newest && !succeeded {
+				roles[i] = readiness.Earlier
+			}
+			newest = false
+		}
+	}
+	return roles
+}
+
+func hasSucceeded(revision *olm.ClusterExtensionRevision) bool {
+	return meta.IsStatusConditionTrue(revision.Status.Conditions, v1alpha1.ConditionSucceeded)
+}
+
+// objects are what a revision lists, with the manifests when one of them is needed.
+func (r *reading) objects(ctx context.Context, revision *olm.ClusterExtensionRevision, role readiness.Role) ([]manifest.Object, error) {
+	var out []manifest.Object
+	needed := false
+	for _, ref := range clusterextensionrevision.Refs(revision) {
+		needed = needed || readiness.NeedsManifest(ref.Kind)
+		out = append(out, manifest.Object{Ref: ref})
+	}
+	if !needed || role != readiness.RolledOut {
+		return out, nil
+	}
+	read, err := r.deps.Revisions.Contents(ctx, revision)
+	if err != nil {
+		return out, err
+	}
+	return read, nil
+}
+
+// statement is what the catalogs say of what is installed.
+func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterExtensionRevision) {
+	at := slices.IndexFunc(revisions, func(revision *olm.ClusterExtensionRevision) bool {
+		return revision.IsLayer() && hasSucceeded(revision)
+	})
+	if at < 0 {
+		return
+	}
+	said := revisions[at].Annotations
+	one.Version = said[v1alpha1.VersionAnnotation]
+	pkg := said[v1alpha1.PackageAnnotation]
+	var why string
+	switch {
+	case pkg == "" || r.deps.Statements == nil:
+	case !r.packages:
+		why = "you may not list catalogpackages, which say what the package supports"
+	default:
+		var err error
+		if one.Statement, err = r.deps.Statements(pkg, said[v1alpha1.BundleAnnotation], one.Version); err != nil {
+			why = fmt.Sprintf("package %s: %v", pkg, err)
+		}
+	}
+	if one.NotLooked == "" {
+		one.NotLooked = why
+	}
+}

@@ -1,0 +1,186 @@
+// Package upgradereadiness serves the virtual resource upgradereadinesses: what an upgrade of the
+// cluster to the version in the name breaks. It is computed on read from revisions and catalogs, as far
+// as the caller may read them, and never stored.
+//
+// storage.go has the endpoint, extensions.go what is read for each extension, table.go the table.
+package upgradereadiness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
+	"github.com/penstock-project/penstock/pkg/fairshare"
+	"github.com/penstock-project/penstock/pkg/lifecycle"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/readiness"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// places bounds the answers that are computed at the same time. A user never has more than half of
+// them; each user gets one.
+const places = 4
+
+// Revisions is where revisions are, as a *clusterextensionrevision.REST.
+type Revisions interface {
+	// List returns all revisions; records that cannot be read have a placeholder.
+	List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error)
+	// Contents returns the manifests of a revision, in rollout order.
+	Contents(ctx context.Context, revision *olm.ClusterExtensionRevision) ([]manifest.Object, error)
+}
+
+// Statements says which versions of the cluster a bundle of a package supports. An error means that the
+// catalogs cannot be read.
+type Statements func(pkg, bundle, version string) (readiness.Statement, error)
+
+// Deps is what NewREST needs.
+type Deps struct {
+	Revisions  Revisions
+	Authorizer authorizer.UnconditionalAuthorizer
+	Table      *lifecycle.Table
+	// Current is the version of the cluster, nil when it is not known.
+	Current func(ctx context.Context) *clusterversion.Kubernetes
+	// Statements asks the catalogs; nil when there are none.
+	Statements Statements
+}
+
+// REST serves the resource. It can be neither listed nor watched.
+type REST struct {
+	deps   Deps
+	places *fairshare.Pool
+	table
+}
+
+var (
+	_ rest.GetterWithOptions    = &REST{}
+	_ rest.Scoper               = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+	_ rest.TableConvertor       = &REST{}
+)
+
+// NewREST returns the resource.
+func NewREST(deps Deps) *REST { return &REST{deps: deps, places: fairshare.NewPool(places)} }
+
+// New returns an empty answer.
+func (*REST) New() runtime.Object { return &olm.UpgradeReadiness{} }
+
+// Destroy does nothing: nothing is held.
+func (*REST) Destroy() {}
+
+// NamespaceScoped is false, as for revisions.
+func (*REST) NamespaceScoped() bool { return false }
+
+// GetSingularName is what people type.
+func (*REST) GetSingularName() string { return "upgradereadiness" }
+
+// NewGetOptions returns the query parameters; there is no path below.
+func (*REST) NewGetOptions() (runtime.Object, bool, string) {
+	return &olm.UpgradeReadinessOptions{}, false, ""
+}
+
+// Get answers for the version in the name: "next" is the minor after that of the cluster.
+func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
+	query, ok := options.(*olm.UpgradeReadinessOptions)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("reading upgrade readiness: options are a %T", options))
+	}
+	caller, ok := request.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
+	}
+	current := r.deps.Current(ctx)
+	target, err := targetOf(name, current)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if err := r.places.Take(ctx, caller.GetName(), 1); err != nil {
+		return nil, apierrors.NewTimeoutError("waiting for other answers of the same user: "+err.Error(), 1)
+	}
+	defer r.places.Return(caller.GetName(), 1)
+	reading := &reading{deps: r.deps, caller: caller, may: map[string]bool{}}
+	if err := reading.rights(ctx); err != nil {
+		return nil, err
+	}
+	chains, unreadable, err := r.chains(ctx, query.Extension)
+	if err != nil {
+		return nil, err
+	}
+	judge := readiness.New(r.deps.Table, current, target)
+	var notLooked []string
+	for _, chain := range slices.Sorted(maps.Keys(chains)) {
+		one, shown, err := reading.extension(ctx, chain, chains[chain])
+		if err != nil {
+			return nil, err
+		}
+		if shown {
+			judge.Extension(one)
+		}
+	}
+	if !reading.lists && query.Extension == "" {
+		notLooked = append(notLooked, "you may not list clusterextensionrevisions: extensions whose manifests you may not get are left out")
+	}
+	if unreadable > 0 {
+		notLooked = append(notLooked, text.Count(unreadable, "revision")+" cannot be read: see kubectl get cer")
+	}
+	answer := judge.Answer(notLooked...)
+	if query.Extension != "" && len(answer.Extensions) == 0 {
+		// The answer does not tell whether the extension exists.
+		return nil, apierrors.NewNotFound(v1alpha1.Resource("clusterextensionrevisions"), query.Extension)
+	}
+	return answer, nil
+}
+
+// Next is the name that stands for the minor after that of the cluster.
+const Next = "next"
+
+func targetOf(name string, current *clusterversion.Kubernetes) (readiness.Target, error) {
+	if name == Next {
+		if current == nil {
+			return readiness.Target{}, errors.New("the version of the cluster is not known: name a version such as 1.38")
+		}
+		return readiness.Next(*current), nil
+	}
+	target, err := readiness.ParseTarget(name)
+	if err == nil && current != nil && target.Kubernetes.Minor < current.Minor {
+		err = fmt.Errorf("%s has Kubernetes %d.%d, and the cluster has %s: name a later version", name, target.Kubernetes.Major, target.Kubernetes.Minor, current)
+	}
+	return target, err
+}
+
+// chains are the revisions by extension, and how many cannot be read.
+func (r *REST) chains(ctx context.Context, only string) (chains map[string][]*olm.ClusterExtensionRevision, unreadable int, err error) {
+	found, err := r.deps.Revisions.List(ctx, &metainternalversion.ListOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	list, ok := found.(*olm.ClusterExtensionRevisionList)
+	if !ok {
+		return nil, 0, apierrors.NewInternalError(fmt.Errorf("listing revisions: got a %T", found))
+	}
+	chains = map[string][]*olm.ClusterExtensionRevision{}
+	for i := range list.Items {
+		revision := &list.Items[i]
+		chain, _, _ := olm.ChainOf(revision.Name)
+		switch {
+		case only != "" && chain != only:
+		case objectmeta.IsUnreadable(revision):
+			unreadable++
+		default:
+			chains[chain] = append(chains[chain], revision)
+		}
+	}
+	return chains, unreadable, nil
+}
