@@ -12,6 +12,7 @@ import (
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/server/options"
 
 	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
@@ -68,9 +69,8 @@ func Register(options *options.AdmissionOptions) {
 type Initializer struct {
 	Privilege     privilege.Deps
 	InstallLevels installlevels.Deps
-	Approval      approval.Deps
-	ProfileAccess profileaccess.Deps
-	Owners        owners.Deps
+	// Authorizer is that of the plugins that ask for one right of the requester.
+	Authorizer authorizer.UnconditionalAuthorizer
 }
 
 var _ admission.PluginInitializer = Initializer{}
@@ -83,10 +83,10 @@ func (i Initializer) Initialize(plugin admission.Interface) {
 	case *installlevels.Plugin:
 		plugin.SetDeps(i.InstallLevels)
 	case *approval.Plugin:
-		plugin.SetDeps(i.Approval)
+		plugin.SetAuthorizer(i.Authorizer)
 	case *owners.Plugin:
-		plugin.SetDeps(i.Owners)
+		plugin.SetAuthorizer(i.Authorizer)
 	case *profileaccess.Plugin:
-		plugin.SetDeps(i.ProfileAccess)
+		plugin.SetAuthorizer(i.Authorizer)
 	}
 }

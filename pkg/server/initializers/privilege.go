@@ -16,11 +16,8 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/penstock-project/penstock/pkg/admission"
-	"github.com/penstock-project/penstock/pkg/admission/plugin/approval"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/installlevels"
-	"github.com/penstock-project/penstock/pkg/admission/plugin/owners"
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
-	"github.com/penstock-project/penstock/pkg/admission/plugin/profileaccess"
 	"github.com/penstock-project/penstock/pkg/server/host"
 )
 
@@ -60,9 +57,7 @@ func (c Checks) Initializer() (apiserveradmission.PluginInitializer, error) {
 			Metrics: privilege.NewMetrics(c.Metrics), Target: c.Target,
 		},
 		InstallLevels: installlevels.Deps{Metrics: installlevels.NewMetrics(c.Metrics)},
-		Approval:      approval.Deps{Authorizer: reviews},
-		ProfileAccess: profileaccess.Deps{Authorizer: reviews},
-		Owners:        owners.Deps{Authorizer: reviews},
+		Authorizer:    reviews,
 	}, nil
 }
 

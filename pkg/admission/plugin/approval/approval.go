@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/penstock-project/penstock/pkg/admission/plugin"
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
@@ -32,37 +32,14 @@ const (
 	VerbOverride = "override"
 )
 
-// Deps is what the plugin needs.
-type Deps struct {
-	// Authorizer answers from the cluster, past every cache.
-	Authorizer authorizer.UnconditionalAuthorizer
-}
+// Plugin is the admission plugin.
+type Plugin struct{ *plugin.Authorized }
 
-// Plugin is the admission plugin. It needs SetDeps before it is used.
-type Plugin struct {
-	*admission.Handler
-	deps Deps
-}
-
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
-}
-
-// SetDeps gives the plugin what it needs.
-func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
-
-// ValidateInitialization says what is missing.
-func (p *Plugin) ValidateInitialization() error {
-	if p.deps.Authorizer == nil {
-		return fmt.Errorf("admission plugin %s was given no authorizer", PluginName)
-	}
-	return nil
+	return &Plugin{plugin.NewAuthorized(PluginName, admission.Create, admission.Update)}
 }
 
 // Validate admits writes of plans:
@@ -114,13 +91,9 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, verb, what st
 	if object, err := meta.Accessor(a.GetObject()); name == "" && err == nil {
 		name = object.GetName() // of a create
 	}
-	allowed, err := right.On(v1alpha1.SchemeGroupVersion.WithResource(resource), verb, "", name).Has(ctx, p.deps.Authorizer, a.GetUserInfo())
-	switch {
-	case allowed:
-		return nil
-	case err != nil:
-		return right.Unknown(err)
-	default:
-		return admission.NewForbidden(a, fmt.Errorf("%s needs the verb %s on %s.%s", what, verb, resource, hco.GroupName))
+	allowed, err := p.Has(ctx, a, right.On(v1alpha1.SchemeGroupVersion.WithResource(resource), verb, "", name))
+	if allowed || err != nil {
+		return err
 	}
+	return admission.NewForbidden(a, fmt.Errorf("%s needs the verb %s on %s.%s", what, verb, resource, hco.GroupName))
 }

@@ -68,7 +68,7 @@ func TestValidate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := approval.New()
-			p.SetDeps(approval.Deps{Authorizer: c.has})
+			p.SetAuthorizer(c.has)
 			if err := p.ValidateInitialization(); err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestValidate(t *testing.T) {
 	}
 	// Who forges the name of this process is not this process.
 	p := approval.New()
-	p.SetDeps(approval.Deps{Authorizer: rights{}})
+	p.SetAuthorizer(rights{})
 	attributes := admission.NewAttributesRecord(plan(hco.ActionDryRun), plan(hco.ActionDryRun), hco.SchemeGroupVersion.WithKind("ConfigurationPlan"), "", "rebalance",
 		v1alpha1.SchemeGroupVersion.WithResource("configurationplans"), "status", admission.Update, nil, false, &user.DefaultInfo{Name: user.APIServerUser})
 	if err := p.Validate(t.Context(), attributes, nil); err == nil {

@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/penstock-project/penstock/pkg/admission/plugin"
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -22,36 +22,13 @@ import (
 // PluginName is under which the plugin is switched off.
 const PluginName = "Owners"
 
-// Deps is what the plugin needs.
-type Deps struct {
-	// Authorizer answers from the cluster, past every cache.
-	Authorizer authorizer.UnconditionalAuthorizer
-}
+// Plugin is the admission plugin.
+type Plugin struct{ *plugin.Authorized }
 
-// Plugin is the admission plugin. It needs SetDeps before it is used.
-type Plugin struct {
-	*admission.Handler
-	deps Deps
-}
-
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin.
-func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Update)} }
-
-// SetDeps gives the plugin what it needs.
-func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
-
-// ValidateInitialization says what is missing.
-func (p *Plugin) ValidateInitialization() error {
-	if p.deps.Authorizer == nil {
-		return fmt.Errorf("admission plugin %s was given no authorizer", PluginName)
-	}
-	return nil
-}
+func New() *Plugin { return &Plugin{plugin.NewAuthorized(PluginName, admission.Update)} }
 
 // Validate admits updates that add no owner, or whose author may delete the object. Whether the
 // owner exists is not asked: it may be deleted at once, and tools that restore write owners first.
@@ -68,12 +45,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil //nolint:nilerr // as above
 	}
 	needed := right.Right{Verb: "delete", Group: a.GetResource().Group, Resource: a.GetResource().Resource, Namespace: a.GetNamespace(), Name: a.GetName()}
-	allowed, err := needed.Has(ctx, p.deps.Authorizer, a.GetUserInfo())
-	switch {
-	case allowed:
-		return nil
-	case err != nil:
-		return right.Unknown(err)
+	allowed, err := p.Has(ctx, a, needed)
+	if allowed || err != nil {
+		return err
 	}
 	return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: an object is deleted when an owner of it is gone, so adding an owner needs the right to delete the object; you may not %s", needed))
 }

@@ -56,13 +56,13 @@ func TestValidate(t *testing.T) {
 			t.Run(name+"/"+resource.Resource, func(t *testing.T) {
 				asked := false
 				p := New()
-				p.SetDeps(Deps{Authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+				p.SetAuthorizer(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 					asked = true
 					if tc.may && a.GetVerb() == "delete" && a.GetResource() == resource.Resource && a.GetAPIGroup() == resource.Group && a.GetName() == "x" {
 						return authorizer.DecisionAllow, "", nil
 					}
 					return authorizer.DecisionNoOpinion, "", tc.err
-				})})
+				}))
 				object := func(meta metav1.ObjectMeta) *metav1.PartialObjectMetadata {
 					return &metav1.PartialObjectMetadata{ObjectMeta: meta}
 				}

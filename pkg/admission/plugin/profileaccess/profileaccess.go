@@ -12,13 +12,12 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/penstock-project/penstock/pkg/admission/plugin"
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // PluginName is under which the plugin is switched off.
@@ -26,37 +25,14 @@ const PluginName = "ProfileAccess"
 
 const resource = "configurationprofiledefinitions"
 
-// Deps is what the plugin needs.
-type Deps struct {
-	// Authorizer answers from the cluster, past every cache.
-	Authorizer authorizer.UnconditionalAuthorizer
-}
+// Plugin is the admission plugin.
+type Plugin struct{ *plugin.Authorized }
 
-// Plugin is the admission plugin. It needs SetDeps before it is used.
-type Plugin struct {
-	*admission.Handler
-	deps Deps
-}
-
-var (
-	_ admission.ValidationInterface     = &Plugin{}
-	_ admission.InitializationValidator = &Plugin{}
-)
+var _ admission.ValidationInterface = &Plugin{}
 
 // New returns the plugin.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
-}
-
-// SetDeps gives the plugin what it needs.
-func (p *Plugin) SetDeps(deps Deps) { p.deps = deps }
-
-// ValidateInitialization says what is missing.
-func (p *Plugin) ValidateInitialization() error {
-	if p.deps.Authorizer == nil {
-		return fmt.Errorf("admission plugin %s was given no authorizer", PluginName)
-	}
-	return nil
+	return &Plugin{plugin.NewAuthorized(PluginName, admission.Create, admission.Update)}
 }
 
 // Validate admits writes of definitions. Every change of spec is the work of its author,
@@ -87,9 +63,9 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, definition *h
 	var lacks []string
 	for _, requirement := range definition.Spec.Requirements {
 		for _, asked := range cel.Rights(requirement.Definition, v1alpha1.DefinitionAccess(requirement.Access)) {
-			allowed, err := asked.Has(ctx, p.deps.Authorizer, a.GetUserInfo())
-			if err != nil && !allowed {
-				return right.Unknown(err)
+			allowed, err := p.Has(ctx, a, asked)
+			if err != nil {
+				return err
 			}
 			if !allowed {
 				lacks = append(lacks, asked.String())

@@ -64,7 +64,7 @@ func TestProfileAccess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plugin := profileaccess.New()
-			plugin.SetDeps(profileaccess.Deps{Authorizer: c.has})
+			plugin.SetAuthorizer(c.has)
 			operation := admission.Update
 			if c.old == nil {
 				operation = admission.Create

@@ -1,0 +1,48 @@
+// Package plugin is what admission plugins share that ask the cluster for rights of a requester.
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/penstock-project/penstock/pkg/right"
+)
+
+// Authorized is the part of a plugin that asks the cluster for a right of the requester. It needs
+// SetAuthorizer before it is used.
+type Authorized struct {
+	*admission.Handler
+	name       string
+	authorizer authorizer.UnconditionalAuthorizer
+}
+
+var _ admission.InitializationValidator = &Authorized{}
+
+// NewAuthorized returns that of the plugin with a name, for its operations.
+func NewAuthorized(name string, operations ...admission.Operation) *Authorized {
+	return &Authorized{Handler: admission.NewHandler(operations...), name: name}
+}
+
+// SetAuthorizer sets the authorizer, which answers from the cluster, past every cache.
+func (p *Authorized) SetAuthorizer(by authorizer.UnconditionalAuthorizer) { p.authorizer = by }
+
+// ValidateInitialization refuses a plugin without an authorizer.
+func (p *Authorized) ValidateInitialization() error {
+	if p.authorizer == nil {
+		return fmt.Errorf("admission plugin %s was given no authorizer", p.name)
+	}
+	return nil
+}
+
+// Has tells whether the requester has a right. The error is the answer to the request when the
+// cluster did not say so.
+func (p *Authorized) Has(ctx context.Context, a admission.Attributes, needed right.Right) (bool, error) {
+	allowed, err := needed.Has(ctx, p.authorizer, a.GetUserInfo())
+	if !allowed && err != nil {
+		return false, right.Unknown(err)
+	}
+	return allowed, nil
+}
