@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/capabilities"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/operatorcondition"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/target"
@@ -52,16 +54,64 @@ func newDefinitionReader(term leadership.Term) (*definitionReader, error) {
 func (r *definitionReader) Definition(ctx context.Context, secret, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 	defer cancel()
-	client := r.usual
-	if secret != "" {
-		config, err := r.way(ctx, secret)
-		if err != nil {
-			return nil, err
-		}
-		if client, err = dynamic.NewForConfig(config); err != nil {
-			return nil, fmt.Errorf("connecting to the target cluster of Secret %s/%s: %w", r.namespace, secret, err)
+	client, err := r.client(ctx, secret)
+	if err != nil {
+		return nil, err
+	}
+	return readDefinition(ctx, client, name)
+}
+
+// OperatorConditions implements extension.Conditions.
+func (r *definitionReader) OperatorConditions(ctx context.Context, secret string, namespaces []string) ([]unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
+	defer cancel()
+	client, err := r.client(ctx, secret)
+	if err != nil {
+		return nil, err
+	}
+	definition, err := readDefinition(ctx, client, operatorcondition.DefinitionName)
+	if err != nil || definition == nil {
+		return nil, err
+	}
+	var served []string
+	for _, version := range definition.Spec.Versions {
+		if version.Served {
+			served = append(served, version.Name)
 		}
 	}
+	resource, known := operatorcondition.Resource(served)
+	if !known {
+		return nil, fmt.Errorf("CustomResourceDefinition %s serves neither v1 nor v2", operatorcondition.DefinitionName)
+	}
+	var all []unstructured.Unstructured
+	for _, namespace := range namespaces {
+		found, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("listing OperatorConditions in namespace %s: %w", namespace, err)
+		}
+		all = append(all, found.Items...)
+	}
+	return all, nil
+}
+
+// client is for the cluster that a Secret leads to, and for that of extensions which name none.
+func (r *definitionReader) client(ctx context.Context, secret string) (dynamic.Interface, error) {
+	if secret == "" {
+		return r.usual, nil
+	}
+	config, err := r.way(ctx, secret)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the target cluster of Secret %s/%s: %w", r.namespace, secret, err)
+	}
+	return client, nil
+}
+
+// readDefinition returns nil for a definition that does not exist.
+func readDefinition(ctx context.Context, client dynamic.Interface, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	found, err := client.Resource(objectwatch.Definitions).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

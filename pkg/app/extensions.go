@@ -86,7 +86,7 @@ func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (
 		Store:   maker.Store{Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, Own: own.OlmV1alpha1().ClusterExtensionRevisions(), As: impersonation{loopback}.as},
 		Key:     author.NewKey(term.Digester.SecretKey), Rights: hostRights{clients.Leases}, RecentRights: newRecentRights(hostRights{clients.Leases}, clock.RealClock{}),
 		OperatorControllerNamespaces: s.OperatorControllerNamespaces, Target: term.TargetName, Inventory: s.Catalogs.Inventory, Images: catalogImages{s.Catalogs}, Pool: s.pool,
-		Definitions: definitions, Capabilities: definitions, Safety: safety, Digester: term.Digester, Windows: s.windows, Certificates: bundle.CertManager, Clock: clock.RealClock{},
+		Definitions: definitions, Capabilities: definitions, Safety: safety, Digester: term.Digester, Windows: s.windows, Inventories: term.Inventories, Conditions: definitions, Certificates: bundle.CertManager, Clock: clock.RealClock{},
 		Manifests: manifestsOf(own),
 	}
 	return built, s.addReleases(ctx, term, &built)

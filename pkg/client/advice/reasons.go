@@ -140,6 +140,7 @@ func extensionSteps() map[string]step {
 		"CatalogUnavailable":   {signal: Needs, who: Administrator, do: "make the catalog readable; Penstock tries again by itself", command: catalogs},
 		"NoCatalog":            {signal: Needs, who: Administrator, do: "bring back a catalog that the extension asks for", command: catalogs},
 		"WaitingForWindow":     {signal: Moving, who: Owner, do: "do nothing, and it begins when the window opens; or have it begin now", command: "kubectl penstock upgrade {extension}"},
+		"NotUpgradeable":       {signal: Moving, who: Owner, do: "wait until the operator says that it can be upgraded; or have the upgrade begin now", command: "kubectl penstock upgrade {extension}"},
 		"PullFailed":           {signal: Needs, who: Administrator, do: "make the image available to Penstock; Penstock tries again by itself", example: log},
 		"UnsupportedContent":   {signal: Needs, who: Owner, do: another + "; the message names what Penstock cannot install", command: versions},
 		"InvalidConfiguration": {signal: Needs, who: Owner, do: "correct the field of spec.config that the message names", command: edit},

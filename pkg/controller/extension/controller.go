@@ -111,6 +111,9 @@ type Options struct {
 	ByHelm, KeepReleases bool
 	// Windows is asked before an upgrade begins that nobody asked for just now.
 	Windows Windows
+	// Inventories and Conditions say whether the operator that is installed can be upgraded.
+	Inventories Inventories
+	Conditions  Conditions
 	// Freezes is asked before Helm writes; nil for never frozen.
 	Freezes Freezes
 	// Looked is called with each extension as it is before a pass, and without a uid when it is

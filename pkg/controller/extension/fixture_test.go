@@ -57,6 +57,10 @@ type plane struct {
 	leases    *fake.Clientset
 	inventory *inventory.Inventory
 	key       author.Key
+	// inventory of lamp, and the OperatorConditions that there are; conditionsErr is why they cannot be read.
+	entries       []chain.Entry
+	conditions    []unstructured.Unstructured
+	conditionsErr error
 	// versions are those of the clusters; nil when they do not matter.
 	versions *versions
 
@@ -136,7 +140,7 @@ func (p *plane) controller() *Controller {
 		Clients: Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
 		Store: maker.Store{Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
 			As: func(who user.Info) (maker.Revisions, error) { return writer{p, who.GetName()}, nil }},
-		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock, Windows: p.windows,
+		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock, Windows: p.windows, Inventories: p, Conditions: p,
 		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
 	}
 	if p.versions != nil {

@@ -31,7 +31,7 @@ const approvalManual = "Manual"
 //  3. The stamp decides one revision, within author.Lifetime.
 //  4. Later ones: the author when they had the right to bypass, or the ServiceAccount when the
 //     author may impersonate it now.
-//  5. A later one that needs no approval waits for a maintenance window.
+//  5. A later one that needs no approval waits for a maintenance window, and for the operator.
 func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	stamp, err := author.ClusterExtensions().Verify(s.Key, s.object)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 		found.Approval = fmt.Sprintf("%s wrote the extension at %s, which allows one revision within %s; without spec.serviceAccount, somebody must approve the others", stamp.User, stamp.Time.UTC().Format(time.RFC3339), author.Lifetime)
 	}
 	s.unasked = found.Approval == "" && !fresh && s.installed() != nil
-	return found, s.waitsForWindow()
+	return found, s.mayBegin(ctx, found)
 }
 
 // accountUser is a ServiceAccount, as kube-apiserver authenticates it.

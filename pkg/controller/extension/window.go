@@ -1,6 +1,8 @@
 package extension
 
 import (
+	"context"
+
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
@@ -14,12 +16,21 @@ type Windows interface {
 	OnChange(tell func())
 }
 
-// waitsForWindow says that a revision that nobody asked for just now has to wait for a maintenance
-// window; nil when it may begin. It is asked again right before the write: rendering takes a while.
-func (s *scope) waitsForWindow() *maker.Outcome {
+// mayBegin says why a revision that nobody asked for just now has to wait: for a maintenance window,
+// or for the operator that is installed. It returns nil when the revision may begin. It is asked again
+// right before the write: rendering takes a while.
+func (s *scope) mayBegin(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if !s.unasked {
 		return nil
 	}
+	if stopped := s.waitsForWindow(); stopped != nil {
+		return stopped
+	}
+	return s.notUpgradeable(ctx, identity)
+}
+
+// waitsForWindow says that an upgrade has to wait for a maintenance window, nil when it has not.
+func (s *scope) waitsForWindow() *maker.Outcome {
 	decision := s.Windows.Decide(s.object.GetLabels())
 	s.noteWindowed(s.extension.Name, !decision.Open)
 	if decision.Open {

@@ -67,8 +67,8 @@ func upgrade(facts Facts, v view) said {
 		return said{metav1.ConditionUnknown, ReasonAbsent, "no bundle installed yet"}
 	case v.proposal != nil:
 		return said{metav1.ConditionTrue, reasonProposed, proposal(v)}
-	case facts.Outcome.Result == WaitingForWindow:
-		return said{metav1.ConditionTrue, string(WaitingForWindow), waiting(facts.Outcome)}
+	case facts.Outcome.waits():
+		return said{metav1.ConditionTrue, string(facts.Outcome.Result), waiting(facts.Outcome)}
 	case facts.Extension.Spec.Source.SourceType != extension.SourceCatalog:
 		return said{metav1.ConditionFalse, reasonNoUpgrades, "the source is no catalog"}
 	case found == nil || found.Newest == "" && found.Allowed == "" && len(found.Blocked) == 0:

@@ -42,11 +42,11 @@ func progress(facts Facts, v view) said {
 	return said{metav1.ConditionTrue, ReasonRetrying, message}
 }
 
-// keeps is whether what is installed stays without an error: while an upgrade waits for a
-// maintenance window, and although the catalogs are gone, where OLM v1 asks whether another version
+// keeps is whether what is installed stays without an error: while an upgrade waits
+// to begin by itself, and although the catalogs are gone, where OLM v1 asks whether another version
 // is wanted.
 func keeps(facts Facts, v view) bool {
-	if facts.Outcome.Result == WaitingForWindow {
+	if facts.Outcome.waits() {
 		return v.installed != nil && v.latest() == nil
 	}
 	if facts.Outcome.Result != NoCatalog || v.installed == nil || v.latest() != nil {

@@ -50,7 +50,7 @@ func readiness(facts Facts, v view) (said, bool) {
 	}
 	said, person := v.installed.readiness()
 	switch {
-	case outcome.Result == WaitingForWindow:
+	case outcome.waits():
 		said.message += "; " + waiting(outcome)
 	case failed:
 		said.message += fmt.Sprintf("; no other version can be installed (%s): %s", outcome.Result, joined(outcome))
@@ -60,7 +60,7 @@ func readiness(facts Facts, v view) (said, bool) {
 	return said, person
 }
 
-// waiting says what waits for a window.
+// waiting says which upgrade waits, and for what.
 func waiting(outcome Outcome) string {
 	if outcome.Bundle == nil {
 		return "an upgrade waits: " + joined(outcome)

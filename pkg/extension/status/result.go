@@ -53,6 +53,9 @@ const (
 	Frozen Result = "Frozen"
 	// WaitingForWindow: an upgrade that nobody asked for just now waits for a maintenance window.
 	WaitingForWindow Result = "WaitingForWindow"
+	// NotUpgradeable: an OperatorCondition of what is installed holds an upgrade that nobody asked for
+	// just now.
+	NotUpgradeable Result = "NotUpgradeable"
 	// Held: a rollback keeps the extension from making a revision, or somebody has paused what
 	// Helm would go on with.
 	Held Result = "Held"
@@ -90,9 +93,19 @@ func verdicts() map[Result]verdict {
 		ReleaseBlocked:       {progressing: no, reason: ReasonBlocked, person: true},
 		Frozen:               {progressing: no, reason: ReasonBlocked, person: true},
 		WaitingForWindow:     {progressing: yes, reason: ReasonRollingOut},
+		NotUpgradeable:       {progressing: yes, reason: ReasonRollingOut, person: true},
 		Held:                 {progressing: no, reason: ReasonBlocked, person: true},
 	}
 }
+
+// Waits is whether a reason of UpgradeAvailable is of an upgrade that begins by itself later, and that a person
+// can begin now by their own write.
+func Waits(reason string) bool {
+	return reason == string(WaitingForWindow) || reason == string(NotUpgradeable)
+}
+
+// waits is Waits of how a pass ended.
+func (o Outcome) waits() bool { return Waits(string(o.Result)) }
 
 // Retried is whether a reason of Ready is of a pass that has failed, and is tried again by itself.
 func Retried(reason string) bool {

@@ -163,6 +163,14 @@ func TestOf(t *testing.T) {
 				UpgradeAvailable: "True/WaitingForWindow: an upgrade to 1.1.0 waits: MaintenanceWindow nights is closed",
 			},
 		},
+		"NotUpgradeable": {
+			reason: "an upgrade that the installed operator holds is no failure of what is installed", active: "argocd-1", bundle: "argocd.v1.0.0 1.0.0",
+			facts: facts(with(rev(1, well)), outcome(NotUpgradeable, "OperatorCondition a/b: Upgradeable=False", ""), upgrades(&Upgrades{Newest: "1.1.0", Allowed: "1.1.0"})),
+			want: map[string]string{
+				Progressing: progressing, Ready: "True/Succeeded: argocd-1 (1.0.0) is installed and available; an upgrade to 1.1.0 waits: OperatorCondition a/b: Upgradeable=False", Stalled: nothing,
+				UpgradeAvailable: "True/NotUpgradeable: an upgrade to 1.1.0 waits: OperatorCondition a/b: Upgradeable=False",
+			},
+		},
 		"CatalogGone": {
 			reason: "what is installed is kept, and OLM says that all is well", facts: facts(with(rev(1, well)), outcome(NoCatalog, `no bundles found for package "argocd"`, ""), func(f *Facts) { f.Deprecations, f.Upgrades = nil, nil }), active: "argocd-1", bundle: "argocd.v1.0.0 1.0.0",
 			want: map[string]string{

@@ -95,8 +95,8 @@ func (u *upgrading) run(ctx context.Context) error {
 	}
 	said := "nothing is proposed"
 	found := (followed{extension: read}).condition(status.UpgradeAvailable)
-	if found != nil && found.Reason == string(status.WaitingForWindow) {
-		return u.beginNow(ctx, read, found.Message)
+	if found != nil && status.Waits(found.Reason) {
+		return u.beginNow(ctx, read, *found)
 	}
 	if found != nil && found.Message != "" {
 		said += ": " + found.Message
@@ -120,17 +120,21 @@ func (u *upgrading) waiting(ctx context.Context) (*v1alpha1.ClusterExtensionRevi
 	return nil, nil
 }
 
-// beginNow has an upgrade that waits for a maintenance window begin, when somebody wants that: by a
-// write of their own, which waits for no window.
-func (u *upgrading) beginNow(ctx context.Context, read *extension.Extension, message string) error {
-	u.Out.Para("", screen.Waiting, message)
+// beginNow has an upgrade begin that waits for a maintenance window, or for the installed operator,
+// when the user wants that: by a write of their own, which waits for neither.
+func (u *upgrading) beginNow(ctx context.Context, read *extension.Extension, waits metav1.Condition) error {
+	u.Out.Para("", screen.Waiting, waits.Message)
+	question, later := "Begin now, in your name, outside of the window?", "it begins by itself when the window opens"
+	if waits.Reason == string(status.NotUpgradeable) {
+		question, later = "Begin now, in your name, although the operator says that it cannot be upgraded?", "it begins by itself when the operator can be upgraded"
+	}
 	if u.dryRun {
 		return outcome.Quiet(outcome.No)
 	}
 	if !u.yes {
-		agreed, err := u.Confirm(ctx, "Begin now, in your name, outside of the window?")
+		agreed, err := u.Confirm(ctx, question)
 		if err != nil || !agreed {
-			return u.declined(err, "it begins by itself when the window opens")
+			return u.declined(err, later)
 		}
 	}
 	if err := takeOver(ctx, u.cluster, read); err != nil {

@@ -1,0 +1,63 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/operatorcondition"
+	"github.com/penstock-project/penstock/pkg/store/chain"
+)
+
+// Inventories has what each chain has in its cluster.
+type Inventories interface {
+	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
+}
+
+// Conditions reads the OperatorConditions in some namespaces of the cluster that a target names, of the
+// default one when it is empty. It returns none where the cluster has no such kind.
+type Conditions interface {
+	OperatorConditions(ctx context.Context, target string, namespaces []string) ([]unstructured.Unstructured, error)
+}
+
+// notUpgradeable says that an OperatorCondition of the extension holds an upgrade, nil when none does.
+// The pass is tried again: nothing watches OperatorConditions while no upgrade waits for them. What
+// Helm applied is in no inventory.
+func (s *scope) notUpgradeable(ctx context.Context, identity maker.Identity) *maker.Outcome {
+	if s.byHelm {
+		return nil
+	}
+	if stopped := s.mayUse(ctx, identity.Who()); stopped != nil {
+		return stopped
+	}
+	inventory, _, err := s.Inventories.Load(ctx, s.Name)
+	if err != nil {
+		return retry(status.Failed, err)
+	}
+	installed := operatorcondition.Installed{}
+	for _, entry := range inventory.Entries {
+		installed[entry.ID()] = entry.UID
+	}
+	found, err := s.Conditions.OperatorConditions(ctx, s.extension.Annotations[extension.TargetAnnotation], installed.Namespaces())
+	if err != nil {
+		return retry(status.Failed, fmt.Errorf("finding out whether the installed operator can be upgraded: %w", err))
+	}
+	var held []string
+	for i := range found {
+		if !installed.Owns(&found[i]) {
+			continue
+		}
+		if why := operatorcondition.Holds(&found[i], s.Clock.Now()); why != "" {
+			held = append(held, why)
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return stop(status.NotUpgradeable, strings.Join(held, "; "), "").Later()
+}

@@ -1,0 +1,146 @@
+// Package operatorcondition reads OperatorConditions (operators.coreos.com), in which an operator says
+// whether it can be upgraded now. It decides which of them count for an extension, and what they
+// say. It knows no client.
+package operatorcondition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+const (
+	// Group of OperatorConditions.
+	Group = "operators.coreos.com"
+	// Kind of OperatorConditions.
+	Kind = "OperatorCondition"
+	// DefinitionName is the name of their CustomResourceDefinition.
+	DefinitionName = "operatorconditions." + Group
+	// Upgradeable is the type of the condition that holds upgrades.
+	Upgradeable = "Upgradeable"
+	// OverrideLasts is how long an override that says True counts, from its lastTransitionTime.
+	OverrideLasts = 7 * 24 * time.Hour
+)
+
+// longestMessage bounds the operator's words in a message, in bytes.
+const longestMessage = 256
+
+// Resource returns the resource in the newest version that Penstock can read of those that a cluster
+// serves. It is false when there is none.
+func Resource(served []string) (schema.GroupVersionResource, bool) {
+	for _, version := range []string{"v2", "v1"} {
+		if slices.Contains(served, version) {
+			return schema.GroupVersionResource{Group: Group, Version: version, Resource: "operatorconditions"}, true
+		}
+	}
+	return schema.GroupVersionResource{}, false
+}
+
+// Installed are the objects that an extension has in a cluster, by identity, with their uids.
+type Installed map[manifest.ID]types.UID
+
+// Namespaces are those of the objects, sorted.
+func (i Installed) Namespaces() []string {
+	var all []string
+	for id := range i {
+		if id.Namespace != "" {
+			all = append(all, id.Namespace)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Owns is true for an OperatorCondition that the extension installed, and for one whose owner the
+// extension installed in the same namespace: its operator created it. Names count for nothing
+// without the uid: another user can choose them. Owners without a namespace count for nothing: an
+// object of any namespace can name them.
+func (i Installed) Owns(object *unstructured.Unstructured) bool {
+	is := func(id manifest.ID, uid types.UID) bool { return uid != "" && i[id] == uid }
+	if is(manifest.ID{Group: Group, Kind: Kind, Namespace: object.GetNamespace(), Name: object.GetName()}, object.GetUID()) {
+		return true
+	}
+	for _, owner := range object.GetOwnerReferences() {
+		group, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err == nil && object.GetNamespace() != "" && is(manifest.ID{Group: group.Group, Kind: owner.Kind, Namespace: object.GetNamespace(), Name: owner.Name}, owner.UID) {
+			return true
+		}
+	}
+	return false
+}
+
+// content is what Penstock reads of an OperatorCondition, in both versions.
+type content struct {
+	Spec struct {
+		// Conditions are the operator's, in v2.
+		Conditions []metav1.Condition `json:"conditions"`
+		// Overrides are an administrator's.
+		Overrides []metav1.Condition `json:"overrides"`
+	} `json:"spec"`
+	Status struct {
+		// Conditions are the operator's in v1, and a copy of those in spec in v2.
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// Holds says why an OperatorCondition holds upgrades, empty when it does not:
+//
+//  1. An override counts first, as in OLM. One that says True counts for OverrideLasts.
+//  2. Then the operator's condition in spec, which is how v2 has it, and then the one in status. One
+//     in status of another generation than the object is outdated.
+//  3. Only True is upgradeable. An OperatorCondition without the condition holds nothing.
+func Holds(object *unstructured.Unstructured, now time.Time) string {
+	named := fmt.Sprintf("OperatorCondition %s/%s", object.GetNamespace(), object.GetName())
+	var read content
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &read); err != nil {
+		return fmt.Sprintf("%s cannot be read: %s", named, text.Clip(err.Error(), longestMessage))
+	}
+	lapsed := ""
+	if override := meta.FindStatusCondition(read.Spec.Overrides, Upgradeable); override != nil {
+		if override.Status != metav1.ConditionTrue {
+			return fmt.Sprintf("%s has an override: %s", named, said(*override))
+		}
+		since := override.LastTransitionTime.Time
+		if !since.IsZero() && !since.After(now) && now.Before(since.Add(OverrideLasts)) {
+			return ""
+		}
+		lapsed = "; its override does not count: it has no lastTransitionTime, which it needs"
+		if !since.IsZero() {
+			lapsed = fmt.Sprintf("; its override counts from %s to %s", since.UTC().Format(time.RFC3339), since.Add(OverrideLasts).UTC().Format(time.RFC3339))
+		}
+	}
+	found := meta.FindStatusCondition(read.Spec.Conditions, Upgradeable)
+	if found == nil {
+		found = meta.FindStatusCondition(read.Status.Conditions, Upgradeable)
+		if found != nil && found.ObservedGeneration < object.GetGeneration() {
+			return fmt.Sprintf("%s: %s is of generation %d, and the object has generation %d%s", named, said(*found), found.ObservedGeneration, object.GetGeneration(), lapsed)
+		}
+	}
+	if found == nil || found.Status == metav1.ConditionTrue {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s%s", named, said(*found), lapsed)
+}
+
+// said is a condition in words: Upgradeable=False (Migrating): 3 of 5 shards are moved.
+func said(condition metav1.Condition) string {
+	words := fmt.Sprintf("%s=%s", Upgradeable, condition.Status)
+	if condition.Reason != "" {
+		words += " (" + text.Clip(condition.Reason, longestMessage) + ")"
+	}
+	if condition.Message != "" {
+		words += ": " + text.Clip(strings.Join(strings.Fields(condition.Message), " "), longestMessage)
+	}
+	return words
+}
