@@ -90,11 +90,15 @@ func (s *scope) renderNow(ctx context.Context, generated []chartsource.Generated
 	}}
 	rendered, err := renderer.RenderArchive(ctx, s.chart.archive)
 	var unknown *chartsource.UnknownError
+	var version *chartsource.VersionError
 	switch {
 	case ctx.Err() != nil:
 		return rendered, maker.Stop(maker.Awaited, "", "")
 	case errors.As(err, &unknown):
 		return rendered, retry(fmt.Errorf("rendering the chart: %w", err))
+	case errors.As(err, &version):
+		// No watch reports that the cluster was upgraded.
+		return rendered, irreconcilable("the chart cannot be rendered: %s", err).Later()
 	case err != nil:
 		return rendered, irreconcilable("the chart cannot be rendered: %s", err)
 	case source.Count(rendered.Phases) > olmv1alpha1.MaxObjects:

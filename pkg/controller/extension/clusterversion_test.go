@@ -1,18 +1,32 @@
 package extension
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory/inventorytest"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
+
+func TestMain(m *testing.M) {
+	if template.IsProcess(os.Args) {
+		os.Exit(template.RunProcess(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
 
 // versions are those of the clusters of a test.
 type versions struct {
@@ -114,4 +128,37 @@ func TestVersionOfOthers(t *testing.T) {
 	if found := v.clusterVersion(t.Context()); found.version == nil || p.versions.asked[0] != "far" {
 		t.Errorf("%+v is known of a cluster that the author may use; asked for %v", found, p.versions.asked)
 	}
+}
+
+// TestChartForNewerCluster: a chart that needs a newer Kubernetes is refused for that, and comes by itself
+// when the cluster was upgraded.
+func TestChartForNewerCluster(t *testing.T) {
+	var archive bytes.Buffer
+	zipped := gzip.NewWriter(&archive)
+	files := tar.NewWriter(zipped)
+	for name, text := range map[string]string{
+		"lamp/Chart.yaml":       "apiVersion: v2\nname: lamp\nversion: 1.0.0\nkubeVersion: '>=1.37.0-0'\n",
+		"lamp/templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp}\n",
+	} {
+		if err := files.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := files.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(files.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p := newPlane(t)
+	p.images["r.example/lamp:chart"] = fstest.MapFS{image.ChartFile: &fstest.MapFile{Data: archive.Bytes()}}
+	p.apply(func(object *unstructured.Unstructured) {
+		_ = unstructured.SetNestedMap(object.Object, map[string]any{"sourceType": extension.SourceChart, "chart": map[string]any{"ref": "r.example/lamp:chart"}}, "spec", "source")
+	})
+	p.process()
+	p.awaitSays("chart lamp needs Kubernetes >=1.37.0-0, and is rendered for v1.36.3: upgrade the cluster first")
+	p.mu.Lock()
+	p.kubernetes = "v1.37.0"
+	p.mu.Unlock()
+	p.awaitRevisions("1 Active 1.0.0 alice")
 }

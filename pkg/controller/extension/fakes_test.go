@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"maps"
 	"strings"
 	"time"
@@ -62,7 +63,11 @@ func (p *plane) Pull(_ context.Context, _, reference string) (*Pulled, error) {
 		return nil, p.pullErr
 	}
 	tagged, _, _ := strings.Cut(reference, "@")
-	return &Pulled{Reference: tagged + "@sha256:" + strings.Repeat("a", 64), Kind: image.Bundle, FS: p.images[tagged], Close: func() {}}, nil
+	kind := image.Bundle
+	if _, err := fs.Stat(p.images[tagged], image.ChartFile); err == nil {
+		kind = image.Chart
+	}
+	return &Pulled{Reference: tagged + "@sha256:" + strings.Repeat("a", 64), Kind: kind, FS: p.images[tagged], Close: func() {}}, nil
 }
 
 // Definition implements Definitions.

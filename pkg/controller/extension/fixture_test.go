@@ -95,6 +95,8 @@ type plane struct {
 	byHelm, keepReleases bool
 	releases             *releases
 	windows              *windows
+	// kubernetes is the version of the cluster, to charts.
+	kubernetes string
 	// writing is held during a write to the extension.
 	writing sync.Mutex
 }
@@ -124,7 +126,7 @@ func newPlane(t *testing.T) *plane {
 		metadata: metadatafake.NewSimpleMetadataClient(metascheme, definition), leases: fake.NewClientset(),
 		inventory: inventorytest.Of(), key: author.NewKey([]byte("secret")),
 		revisions: map[string]*olmv1alpha1.ClusterExtensionRevision{}, made: map[string]string{}, denied: map[string]bool{}, impersonators: map[string]bool{}, lacks: map[string]bool{},
-		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: chain.Head{Name: "lamp"}, windows: &windows{},
+		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: chain.Head{Name: "lamp"}, kubernetes: "v1.36.3", windows: &windows{},
 	}
 }
 
@@ -471,5 +473,7 @@ func (p *plane) condition(kind string) string {
 
 // Capabilities implements Capabilities.
 func (p *plane) Capabilities(context.Context, string) (*template.Capabilities, error) {
-	return &template.Capabilities{Version: "v1.36.3", Major: "1", Minor: "36", APIVersions: []string{"v1"}}, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &template.Capabilities{Version: p.kubernetes, Major: "1", Minor: "36", APIVersions: []string{"v1"}}, nil
 }

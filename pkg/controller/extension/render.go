@@ -165,11 +165,15 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	rendered, err := renderer.Render(ctx, pulled.FS)
 	var configuration *config.Errors
 	var unknown *chart.UnknownError
+	var version *chart.VersionError
 	switch {
 	case ctx.Err() != nil:
 		return nil, retry(status.Failed, ctx.Err())
 	case errors.As(err, &unknown):
 		return nil, retry(status.Failed, fmt.Errorf("image %s: %w", pulled.Reference, err))
+	case errors.As(err, &version):
+		// No watch reports that the cluster was upgraded.
+		return nil, stop(status.Unsupported, fmt.Sprintf("image %s: %s: upgrade the cluster first, or choose another version", pulled.Reference, err), "").Later()
 	case errors.As(err, &configuration):
 		return nil, stop(status.InvalidConfiguration, configuration.InWordsOfOLM(), configuring(desired, configuration))
 	case err != nil:

@@ -150,6 +150,13 @@ func (e *UnknownError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the template.
 func (e *UnknownError) Unwrap() error { return e.err }
 
+// VersionError says that a chart needs another version of Kubernetes than its cluster has: the same
+// chart may be rendered when the cluster was upgraded.
+type VersionError struct{ err error }
+
+// Error implements error.
+func (e *VersionError) Error() string { return e.err.Error() }
+
 // execute has a process render the chart.
 func (r Renderer) execute(ctx context.Context, request template.Request) (template.Answer, error) {
 	request.Release, request.Namespace, request.Values = r.Options.Release, r.Options.Namespace, r.Options.Values
@@ -169,6 +176,8 @@ func (r Renderer) execute(ctx context.Context, request template.Request) (templa
 	switch {
 	case answer.Unknown:
 		return answer, &UnknownError{located(answer.Error)}
+	case answer.OtherKubernetes:
+		return answer, &VersionError{located(answer.Error)}
 	case answer.Error != "":
 		return answer, located(answer.Error)
 	}

@@ -305,6 +305,10 @@ func TestCapabilities(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "needs Kubernetes >=1.99.0-0, and is rendered for v1.36.3-gke.1") {
 			t.Errorf("got %v, want that the chart is for another version", err)
 		}
+		var version *VersionError
+		if !errors.As(err, &version) {
+			t.Errorf("got %T, which does not say that another version of the cluster helps", err)
+		}
 	})
 }
 

@@ -3,7 +3,6 @@ package template
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -94,12 +93,17 @@ func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capa
 	if wanted := chart.Metadata.KubeVersion; wanted != "" && !compatible(wanted, capabilities.KubeVersion.String()) {
 		text := fmt.Sprintf("chart %s needs Kubernetes %s, and is rendered for %s", chart.Name(), wanted, capabilities.KubeVersion.String())
 		if request.KubeVersion != "" || request.Cluster != nil {
-			return nil, errors.New(text)
+			return nil, &versionError{text}
 		}
 		warnings = append(warnings, text)
 	}
 	return warnings, nil
 }
+
+// versionError says that a chart needs another version of Kubernetes.
+type versionError struct{ text string }
+
+func (e *versionError) Error() string { return e.text }
 
 // compatible is whether a version of Kubernetes is in a range, with or without the suffix of a
 // distribution: to the library v1.31.2-gke.5 is a pre-release, which is not in >=1.25.0.

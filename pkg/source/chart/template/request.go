@@ -5,6 +5,7 @@ package template
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -54,7 +55,8 @@ func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	answer, err := render(request)
 	if err != nil {
-		answer = Answer{Error: err.Error(), Unknown: strings.Contains(err.Error(), unknownKinds)}
+		var version *versionError
+		answer = Answer{Error: err.Error(), Unknown: strings.Contains(err.Error(), unknownKinds), OtherKubernetes: errors.As(err, &version)}
 	}
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
 		fmt.Fprintf(errOut, "answering: %v\n", err)
@@ -134,4 +136,6 @@ type Answer struct {
 	Error string `json:"error,omitempty"`
 	// Unknown is true when Error is a question about the cluster that had no answer: a later try may succeed.
 	Unknown bool `json:"unknown,omitempty"`
+	// OtherKubernetes is true when Error is that the chart needs another version of Kubernetes.
+	OtherKubernetes bool `json:"otherKubernetes,omitempty"`
 }
