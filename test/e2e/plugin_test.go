@@ -155,6 +155,10 @@ func byPlugin(w sharedPlane) {
 	w.says(w.types(0, `kubectl penstock why lighthouse`, names...).Stdout, "beacon-4 is rolling out, phase deploy", "It continues by itself.")
 	w.types(0, `kubectl penstock archive lighthouse-3 --reason "its image does not exist" --yes`, append([]string{"lighthouse-3", "beacon-4"}, names...)...)
 
+	// The next Kubernetes.
+	w.says(w.types(0, `kubectl penstock ready --extension lighthouse`, names...).Stdout, "nothing found that blocks", "without a statement on")
+	w.says(w.types(0, `kubectl penstock ready 1.38 --extension lighthouse`, names...).Stdout, "Kubernetes 1.38: nothing found that blocks")
+
 	// Back.
 	w.says(w.types(1, `kubectl penstock rollback lighthouse --to 1 --dry-run`, append([]string{"--to 1", "--to 2"}, names...)...).Stdout, "beacon-4 → beacon-5")
 	w.types(0, `kubectl penstock rollback lighthouse --cause "v1.1.0 is slow"`, names...)

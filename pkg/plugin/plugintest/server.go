@@ -59,6 +59,7 @@ func New(t testing.TB, dir string) *Server {
 	})
 	mux.HandleFunc(olm+"revisiondiffs/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "diff-"+r.PathValue("name")) })
 	mux.HandleFunc(olm+"revisionhistories/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "history-"+r.PathValue("name")) })
+	mux.HandleFunc(olm+"upgradereadinesses/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "readiness-"+r.PathValue("name")) })
 	mux.HandleFunc(hco+"configurationplans", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") != "" { // nothing happens to plans
 			w.WriteHeader(http.StatusOK)

@@ -1,0 +1,136 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+)
+
+func newReady(s *session.Session) *cobra.Command {
+	var output session.Format
+	var extension string
+	var strict bool
+	command := &cobra.Command{
+		Use:   "ready [VERSION]",
+		Short: "What an upgrade of the cluster breaks",
+		Long: "Say what an upgrade of the cluster to a version of Kubernetes (1.38) or OpenShift (4.22) breaks, and which command helps.\n" +
+			"Without a version it is the next minor of Kubernetes.\n\n" +
+			"Exit code: 0 nothing found that blocks, 1 something blocks, 2 Penstock could not look at everything.",
+		Example: "  kubectl penstock ready --extension lighthouse\n" +
+			"  kubectl penstock ready 1.38 --extension lighthouse",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			target := cmp.Or(strings.Join(args, ""), "next")
+			answer := &v1alpha1.UpgradeReadiness{}
+			request := cluster.OlmV1alpha1().RESTClient().Get().Resource("upgradereadinesses").Name(target)
+			if extension != "" {
+				request = request.Param("extension", extension)
+			}
+			if err := request.Do(command.Context()).Into(answer); err != nil {
+				return fmt.Errorf("asking what an upgrade to %s breaks: %w", target, err)
+			}
+			answer.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("UpgradeReadiness"))
+			switch output {
+			case "":
+				printReady(s, answer)
+			case session.Name:
+				s.Out.Printf("upgradereadiness.%s/%s\n", v1alpha1.GroupName, answer.Name)
+			default:
+				if err := s.PrintValue(output, answer); err != nil {
+					return err
+				}
+			}
+			return readyOutcome(answer, strict)
+		},
+	}
+	output.Add(command.Flags())
+	command.Flags().StringVar(&extension, "extension", "", "Only look at this extension.")
+	command.Flags().BoolVar(&strict, "strict", false, "Exit with 1 when there is any finding.")
+	return command
+}
+
+// readyOutcome is how the command ends. What blocks counts more than what Penstock could not look at.
+func readyOutcome(answer *v1alpha1.UpgradeReadiness, strict bool) error {
+	switch {
+	case answer.Verdict == v1alpha1.UpgradeBlocked:
+		return outcome.Quiet(outcome.No)
+	case answer.Verdict != v1alpha1.UpgradeNothingFound:
+		return outcome.Quiet(outcome.Unknown)
+	case strict && len(answer.Findings) > 0:
+		return outcome.Quiet(outcome.No)
+	}
+	return nil
+}
+
+// printReady prints the verdict, each finding with its command, and each extension that was not looked at.
+func printReady(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
+	style, glyph := screen.Green, screen.Good
+	switch answer.Verdict {
+	case v1alpha1.UpgradeBlocked:
+		style, glyph = screen.Red, screen.Bad
+	case v1alpha1.UpgradeUnknown:
+		style, glyph = screen.Yellow, screen.Notice
+	case v1alpha1.UpgradeNothingFound:
+	}
+	s.Out.Para(style, glyph, session.Legible(fmt.Sprintf("Kubernetes %s: %s", answer.Target, answer.Message)))
+	s.Out.Para(screen.Dim, screen.Notice, fmt.Sprintf("removals as the libraries of Kubernetes %s state them", answer.Lifecycle))
+	for i := range answer.Findings {
+		found := &answer.Findings[i]
+		style := screen.Yellow
+		if found.Severity == v1alpha1.UpgradeBlocks {
+			style = screen.Red
+		}
+		subject := cmp.Or(found.Revision, found.Extension)
+		if found.Kind != "" {
+			kind := schema.FromAPIVersionAndKind(found.APIVersion, found.Kind).GroupKind().String()
+			subject += ", " + kind + " " + strings.TrimPrefix(found.Namespace+"/"+found.Name, "/")
+		}
+		text := fmt.Sprintf("%s: %s", subject, found.Evidence)
+		if found.Replacement != "" {
+			text += "; use " + found.Replacement
+		}
+		s.Out.Printf("\n")
+		s.Out.Para(style, fmt.Sprintf("%s (%s)", found.Severity, found.Certainty), session.Legible(text))
+		if found.Fix != "" {
+			s.Out.Printf("    %s\n", screen.Safe(found.Fix))
+		}
+	}
+	for i := range answer.Extensions {
+		if one := &answer.Extensions[i]; one.NotLooked != "" {
+			s.Out.Printf("\n")
+			s.Out.Para(screen.Yellow, "Not looked at", session.Legible(one.Name+": "+one.NotLooked))
+		}
+	}
+	printOrder(s, answer)
+}
+
+// printOrder prints which extensions are upgraded before the cluster, and which after.
+func printOrder(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
+	for _, order := range []struct {
+		is    v1alpha1.UpgradeOrder
+		words string
+	}{
+		{v1alpha1.UpgradeBefore, "upgrade before the cluster"},
+		{v1alpha1.UpgradeAfter, "upgrade after the cluster"},
+		{v1alpha1.UpgradeDeadlock, "a deadlock: the installed version blocks the upgrade, and the next one needs the upgraded cluster"},
+	} {
+		for i := range answer.Extensions {
+			if one := &answer.Extensions[i]; one.Order == order.is {
+				s.Out.Printf("\n")
+				s.Out.Para(screen.Cyan, string(order.is), session.Legible(fmt.Sprintf("%s %s to %s: %s", one.Name, one.Version, one.Next, order.words)))
+			}
+		}
+	}
+}
