@@ -15,14 +15,16 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
+	"github.com/penstock-project/penstock/pkg/operatorcondition"
 )
 
 // loopScenarios are about what becomes of ClusterExtensions.
 func loopScenarios() map[string]scenario {
 	return map[string]scenario{
-		"Yield":   yields,
-		"Install": install,
-		"Windows": maintenanceWindows,
+		"Yield":       yields,
+		"Install":     install,
+		"Windows":     maintenanceWindows,
+		"Upgradeable": upgradeable,
 	}
 }
 
@@ -137,6 +139,66 @@ func maintenanceWindows(w shared) {
 	if who := r.Status.RequestedBy; who == nil || who.Username != alice.name {
 		w.t.Errorf("the revision was made by %v, want %s", who, alice.name)
 	}
+}
+
+// operatorConditions is their definition, without a schema.
+const operatorConditions = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: operatorconditions.operators.coreos.com, annotations: {api-approved.kubernetes.io: unapproved}}
+spec:
+  group: operators.coreos.com
+  names: {kind: OperatorCondition, listKind: OperatorConditionList, plural: operatorconditions, singular: operatorcondition}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: false, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+  - {name: v2, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+// Upgradeable: an OperatorCondition that the operator created for itself holds upgrades of a catalog, until
+// an administrator overrides it, the operator can be upgraded, or a person has the upgrade begin. One of
+// another user neither holds nor releases.
+func upgradeable(w shared) {
+	w.MustKubectlInput(operatorConditions, "apply", "-f", "-")
+	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "crd", operatorcondition.DefinitionName) })
+	w.MustKubectl("wait", "--for=condition=Established", "crd/"+operatorcondition.DefinitionName)
+	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
+	w.grant("installer", "ServiceAccount", mayInstall)
+	alice := w.person("alice", mayWrite+mayInstall+mayFollow+"- {apiGroups: [\"\"], resources: [serviceaccounts], resourceNames: [installer], verbs: [impersonate]}\n")
+	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
+	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
+	operator := w.MustKubectl("-n", w.name, "get", "deployments", "-o", "jsonpath={.items[0].metadata.name} {.items[0].metadata.uid}")
+	name, uid, _ := strings.Cut(strings.TrimSpace(operator), " ")
+	owner := fmt.Sprintf("ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: %s, uid: %s}]", name, uid)
+	says := func(own, foreign, more string) {
+		w.t.Helper()
+		for object, status := range map[string]string{"own, " + owner: own + more, "foreign": foreign} {
+			w.MustKubectlInput(fmt.Sprintf("{apiVersion: operators.coreos.com/v2, kind: OperatorCondition, metadata: {namespace: %s, name: %s}, spec: {conditions: [{type: Upgradeable, reason: Migrating, message: moving shards, status: %s}", w.name, object, status)+"}}", "apply", "-f", "-")
+		}
+	}
+	brings := func(version, replaces string) {
+		w.t.Helper()
+		bundles = w.publish(w.name, append(bundles, bundle{Package: w.name, Version: version, Replaces: replaces})...)
+	}
+	held := is("UpgradeAvailable=True/NotUpgradeable", "Ready=True/Succeeded", "Progressing=True/Succeeded")
+
+	says("'False'}]", "'True'}]", "")
+	brings("1.1.0", "1.0.0")
+	w.awaitExtension(w.name, "the operator holds the upgrade", held)
+	says("'False'}]", "'True'}]", fmt.Sprintf(", overrides: [{type: Upgradeable, status: 'True', reason: Checked, message: by hand, lastTransitionTime: %q}]", time.Now().UTC().Add(-time.Minute).Format(time.RFC3339)))
+	w.awaitExtension(w.name, "an administrator overrides it", installed("1.1.0"))
+
+	says("'False'}]", "'True'}]", ", overrides: [{type: Upgradeable, status: 'True', reason: Checked, message: by hand, lastTransitionTime: 2020-01-01T00:00:00Z}]")
+	brings("1.2.0", "1.1.0")
+	w.awaitExtension(w.name, "the override ended", held)
+	says("'True'}]", "'False'}]", "")
+	w.awaitExtension(w.name, "the operator can be upgraded", installed("1.2.0"))
+
+	says("Unknown}]", "'True'}]", "")
+	brings("1.3.0", "1.2.0")
+	w.awaitExtension(w.name, "unknown holds", held)
+	w.says(w.answers(alice, w.name, "NotUpgradeable"), "OperatorCondition "+w.name+"/own: Upgradeable=Unknown (Migrating): moving shards", "1.3.0")
+	w.awaitExtension(w.name, "alice had it begin", installed("1.3.0"))
 }
 
 // isOpen is whether the condition Open of a window has a status.
