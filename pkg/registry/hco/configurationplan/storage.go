@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/status"
+	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
@@ -93,7 +94,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 	if deps.Clock == nil {
 		deps.Clock = clock.RealClock{}
 	}
-	main := &strategy{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator, clock: deps.Clock, profiles: deps.Profiles, definitions: deps.Definitions}
+	main := &strategy{Cluster: shared.Cluster{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator}, clock: deps.Clock, profiles: deps.Profiles, definitions: deps.Definitions}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &hco.ConfigurationPlan{} },
 		NewListFunc:               func() runtime.Object { return &hco.ConfigurationPlanList{} },

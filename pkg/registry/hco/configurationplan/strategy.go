@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -18,14 +17,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 	"github.com/penstock-project/penstock/pkg/window"
 )
 
 // strategy says what a well-formed plan is and what the server adds to it: nobody
 // else says who approved what.
 type strategy struct {
-	runtime.ObjectTyper
-	names.NameGenerator
+	shared.Cluster
 	clock    clock.PassiveClock
 	profiles []hco.ProfileName
 	// definitions finds profiles that users define; nil knows none.
@@ -39,29 +38,9 @@ var (
 	_ rest.ResetFieldsStrategy = &strategy{}
 )
 
-// NamespaceScoped is false: plans configure what is cluster-wide.
-func (*strategy) NamespaceScoped() bool { return false }
-
-// AllowCreateOnUpdate is false, as for most kinds.
-func (*strategy) AllowCreateOnUpdate(context.Context) bool { return false }
-
-// AllowUnconditionalUpdate lets a PUT without resourceVersion pass.
-func (*strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
-
-// Canonicalize does nothing.
-func (*strategy) Canonicalize(runtime.Object) {}
-
 // GetResetFields names what writes of the main resource cannot set.
 func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields("status")
-}
-
-func resetFields(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
-	set := fieldpath.NewSet()
-	for _, path := range paths {
-		set.Insert(fieldpath.MakePathOrDie(path))
-	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): set}
+	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("status"))
 }
 
 // PrepareForCreate stamps the approval of a plan that is created to be applied.
@@ -195,7 +174,7 @@ var (
 
 // GetResetFields names what writes of status cannot set.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields("spec", "metadata")
+	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata"))
 }
 
 // PrepareForUpdate keeps everything but status.

@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/registry/status"
+	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 )
 
 const (
@@ -69,7 +70,7 @@ func (*REST) ShortNames() []string { return []string{"configprofiledef", "cfgpro
 
 // NewStorage returns the endpoints over a generic store.
 func NewStorage(deps Deps) (*Storage, error) {
-	main := &strategy{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator, schemas: deps.Schemas}
+	main := &strategy{Cluster: shared.Cluster{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator}, schemas: deps.Schemas}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &hco.ConfigurationProfileDefinition{} },
 		NewListFunc:               func() runtime.Object { return &hco.ConfigurationProfileDefinitionList{} },

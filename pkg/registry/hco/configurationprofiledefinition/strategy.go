@@ -9,19 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 )
 
 // strategy says what a well-formed definition is.
 type strategy struct {
-	runtime.ObjectTyper
-	names.NameGenerator
+	shared.Cluster
 	schemas Schemas
 }
 
@@ -32,29 +31,9 @@ var (
 	_ rest.ResetFieldsStrategy = &strategy{}
 )
 
-// NamespaceScoped is false: profiles configure what is cluster-wide.
-func (*strategy) NamespaceScoped() bool { return false }
-
-// AllowCreateOnUpdate is false, as for most kinds.
-func (*strategy) AllowCreateOnUpdate(context.Context) bool { return false }
-
-// AllowUnconditionalUpdate lets a PUT without resourceVersion pass.
-func (*strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
-
-// Canonicalize does nothing.
-func (*strategy) Canonicalize(runtime.Object) {}
-
 // GetResetFields names what writes of the main resource cannot set.
 func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields("status")
-}
-
-func resetFields(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
-	set := fieldpath.NewSet()
-	for _, path := range paths {
-		set.Insert(fieldpath.MakePathOrDie(path))
-	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): set}
+	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("status"))
 }
 
 // PrepareForCreate begins without a status.
@@ -151,7 +130,7 @@ var (
 
 // GetResetFields names what writes of status cannot set.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields("spec", "metadata")
+	return shared.ResetFields(v1alpha1.SchemeGroupVersion, fieldpath.MakePathOrDie("spec"), fieldpath.MakePathOrDie("metadata"))
 }
 
 // PrepareForUpdate keeps everything but status.

@@ -14,7 +14,9 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
+	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 )
 
 // statusStrategy is for writes of the subresource status: nothing but status
@@ -28,7 +30,7 @@ var (
 
 // GetResetFields names what writes of status cannot set.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields(
+	return shared.ResetFields(v1alpha1.SchemeGroupVersion,
 		fieldpath.MakePathOrDie("spec"),
 		fieldpath.MakePathOrDie("metadata", "labels"),
 		fieldpath.MakePathOrDie("metadata", "annotations"),

@@ -28,6 +28,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/status"
+	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 	"github.com/penstock-project/penstock/pkg/store"
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -100,8 +101,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		shares:        deps.Shares,
 	}
 	strategy := &strategy{
-		ObjectTyper:   deps.Scheme,
-		NameGenerator: names.SimpleNameGenerator,
+		Cluster:       shared.Cluster{ObjectTyper: deps.Scheme, NameGenerator: names.SimpleNameGenerator},
 		inliner:       inliner{digester: deps.Digester},
 		chainVersions: deps.ChainVersions,
 		chain:         revision.Chain,

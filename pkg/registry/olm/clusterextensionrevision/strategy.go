@@ -17,7 +17,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -27,14 +26,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
+	shared "github.com/penstock-project/penstock/pkg/registry/strategy"
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
 // strategy says what a well-formed revision is and what the server adds to it.
 // Who may write one is for admission to say.
 type strategy struct {
-	runtime.ObjectTyper
-	names.NameGenerator
+	shared.Cluster
 	inliner       inliner
 	chainVersions ChainVersions
 	chain         ChainFunc
@@ -50,29 +49,9 @@ var (
 	_ rest.ResetFieldsStrategy = &strategy{}
 )
 
-// NamespaceScoped is false: revisions install cluster-wide.
-func (*strategy) NamespaceScoped() bool { return false }
-
-// AllowCreateOnUpdate is false, as for most kinds: a PUT updates. Server-side
-// apply creates nevertheless.
-func (*strategy) AllowCreateOnUpdate(context.Context) bool { return false }
-
-// AllowUnconditionalUpdate lets a PUT without resourceVersion pass, as core
-// kinds do.
-func (*strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
-
-// Canonicalize does nothing: the Prepare methods have done it all.
-func (*strategy) Canonicalize(runtime.Object) {}
-
 // GetResetFields names what writes of the main resource cannot set.
 func (*strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields(append(serverAnnotationPaths(), fieldpath.MakePathOrDie("status"))...)
-}
-
-func resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
-	return map[fieldpath.APIVersion]*fieldpath.Set{
-		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(paths...),
-	}
+	return shared.ResetFields(v1alpha1.SchemeGroupVersion, append(serverAnnotationPaths(), fieldpath.MakePathOrDie("status"))...)
 }
 
 // PrepareForCreate brings a new revision into the form in which it is stored.

@@ -1,0 +1,35 @@
+// Package strategy has what the strategies of all stored kinds say alike.
+package strategy
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Cluster is the part of a strategy that kinds of the whole cluster have in common.
+type Cluster struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+}
+
+// NamespaceScoped is false: revisions and plans concern the whole cluster.
+func (Cluster) NamespaceScoped() bool { return false }
+
+// AllowCreateOnUpdate is false, as for most kinds: a PUT updates. Server-side apply creates
+// nevertheless.
+func (Cluster) AllowCreateOnUpdate(context.Context) bool { return false }
+
+// AllowUnconditionalUpdate lets a PUT without resourceVersion pass, as core kinds do.
+func (Cluster) AllowUnconditionalUpdate(context.Context) bool { return true }
+
+// Canonicalize does nothing: the Prepare methods have done it all.
+func (Cluster) Canonicalize(runtime.Object) {}
+
+// ResetFields are fields of a version that writes cannot set.
+func ResetFields(version schema.GroupVersion, paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(version.String()): fieldpath.NewSet(paths...)}
+}
