@@ -36,6 +36,16 @@ const (
 	Shared Action = "Share"
 )
 
+// writes tells whether an action may change the cluster.
+func (a Action) writes() bool {
+	switch a {
+	case Create, Adopt, Update, Recover, Verify, Shared:
+		return true
+	default:
+		return false
+	}
+}
+
 // Decision is an action and, for Collision and Deferred, why.
 type Decision struct {
 	Action  Action

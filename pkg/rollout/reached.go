@@ -105,19 +105,17 @@ func (p *pass) rests(at place, step stage.Step) bool {
 func (p *pass) intend(objects []*object) bool {
 	writes := false
 	for _, o := range objects {
-		switch action := o.decide(o.seen).Action; action {
-		case Create, Adopt, Update, Recover, Verify:
-			// Also what is to be updated may have to be created in the end: a watch
-			// may lag. What is not in the inventory is never deleted, and that is
-			// what a create-only object must not be.
-			adopts := action == Adopt && !o.seen.Installed
-			if !o.step.Policy.CreateOnly && (o.memo == nil || adopts && o.memo.Intent()) {
-				o.memo = &Entry{Version: o.step.Version, Revision: o.revision, Rank: o.stage, Adopted: adopts}
-				p.record(o.step.ID, *o.memo)
-			}
-			writes = true
-		case Shared:
-			writes = true
+		action := o.decide(o.seen).Action
+		if !action.writes() {
+			continue
+		}
+		writes = true
+		// An update may become a create, because a watch may lag. Penstock never deletes an object
+		// that is not in the inventory, and must never delete a create-only one.
+		adopts := action == Adopt && !o.seen.Installed
+		if action != Shared && !o.step.Policy.CreateOnly && (o.memo == nil || adopts && o.memo.Intent()) {
+			o.memo = &Entry{Version: o.step.Version, Revision: o.revision, Rank: o.stage, Adopted: adopts}
+			p.record(o.step.ID, *o.memo)
 		}
 	}
 	return writes

@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
@@ -60,11 +61,5 @@ func (p *pass) notBegun(at place) refusals {
 
 // writes tells whether any of some objects may change the cluster.
 func writes(objects []*object) bool {
-	for _, o := range objects {
-		switch o.decide(o.seen).Action {
-		case Create, Adopt, Update, Recover, Verify, Shared:
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(objects, func(o *object) bool { return o.decide(o.seen).Action.writes() })
 }
