@@ -7,14 +7,9 @@ import (
 	"strings"
 )
 
-// CheckFieldPath says why path is not the path of a field: names joined by dots,
+// parsePath reads the path of a field: names joined by dots,
 // such as status.readyReplicas, none empty. Elements of lists and names with
 // dots in them cannot be addressed; CEL can.
-func CheckFieldPath(path string) error {
-	_, err := parsePath(path)
-	return err
-}
-
 func parsePath(path string) ([]string, error) {
 	parts := strings.Split(path, ".")
 	if slices.Contains(parts, "") {

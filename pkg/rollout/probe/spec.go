@@ -46,14 +46,13 @@ type ConditionEqual struct {
 // FieldsEqual requires two fields to be there and equal, objects and lists as a
 // whole.
 type FieldsEqual struct {
-	// FieldA and FieldB are paths; see CheckFieldPath.
+	// FieldA and FieldB are paths: names joined by dots.
 	FieldA, FieldB string
 }
 
 // FieldValue requires a field to have a value.
 type FieldValue struct {
-	// FieldPath is the path of a field that is no object and no list; see
-	// CheckFieldPath.
+	// FieldPath is the path of a field that is no object and no list: names joined by dots.
 	FieldPath string
 	// Value is text as it is; numbers and booleans in their JSON form.
 	Value string

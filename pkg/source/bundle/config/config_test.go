@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -88,18 +87,6 @@ configuration: other: unknown field`
 		if _, err := Parse([]byte(text), any3, "light"); err == nil {
 			t.Errorf("%s: got no error", text)
 		}
-	}
-}
-
-// TestSchema: what people read is what is checked, and it is JSON.
-func TestSchema(t *testing.T) {
-	text, err := Schema(any3, "light")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var schema struct{ Properties map[string]any }
-	if err := json.Unmarshal(text, &schema); err != nil || len(schema.Properties) != 2 {
-		t.Errorf("got %v, %v; want watchNamespace and deploymentConfig", schema.Properties, err)
 	}
 }
 

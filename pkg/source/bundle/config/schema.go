@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 
@@ -32,11 +31,7 @@ const (
 	maxNamespace     = 63
 )
 
-// Schema returns the JSON schema of the configuration of a bundle, as JSON.
-func Schema(modes InstallModes, installNamespace string) ([]byte, error) {
-	return json.MarshalIndent(schemaOf(modes, installNamespace), "", "  ")
-}
-
+// schemaOf is the JSON schema of the configuration of a bundle.
 func schemaOf(modes InstallModes, installNamespace string) map[string]any {
 	properties := map[string]any{"deploymentConfig": typeSchema(reflect.TypeFor[deploymentConfig]())}
 	schema := map[string]any{
