@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // isolated is the variable of a process in namespaces of its own; its value is the name of the
@@ -113,13 +116,21 @@ func makeCgroups(name string) error {
 	return nil
 }
 
-// removeCgroups removes a cgroup with those below it, whose processes have ended.
+// removeCgroups removes a cgroup with those below it. Containers may end after the process that
+// started them, and until then the kernel removes no cgroup of theirs: removeCgroups waits for them.
 func removeCgroups(name string) error {
-	var errs []error
-	for _, root := range hierarchies() {
-		errs = append(errs, removeCgroup(filepath.Join(root, name)))
-	}
-	return errors.Join(errs...)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	var err error
+	_ = wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		var errs []error
+		for _, root := range hierarchies() {
+			errs = append(errs, removeCgroup(filepath.Join(root, name)))
+		}
+		err = errors.Join(errs...)
+		return !errors.Is(err, syscall.EBUSY), nil
+	})
+	return err
 }
 
 func removeCgroup(path string) error {
