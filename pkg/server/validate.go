@@ -43,6 +43,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Recommended.Audit.Validate()...)
 	errs = append(errs, o.Recommended.Features.Validate()...)
 	errs = append(errs, o.Recommended.Admission.Validate()...)
+	errs = append(errs, o.validateWebhookFiles()...)
 	errs = append(errs, o.Recommended.Traces.Validate()...)
 	return errors.Join(errs...)
 }
