@@ -93,7 +93,7 @@ func verdicts() map[Result]verdict {
 		ReleaseBlocked:       {progressing: no, reason: ReasonBlocked, person: true},
 		Frozen:               {progressing: no, reason: ReasonBlocked, person: true},
 		WaitingForWindow:     {progressing: yes, reason: ReasonRollingOut},
-		NotUpgradeable:       {progressing: yes, reason: ReasonRollingOut, person: true},
+		NotUpgradeable:       {progressing: yes, reason: ReasonRollingOut},
 		Held:                 {progressing: no, reason: ReasonBlocked, person: true},
 	}
 }
