@@ -32,7 +32,7 @@ type fence struct {
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
-	library := append(append([]string{"pkg/applycheck", "pkg/objectwatch", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/redact", "pkg/governance", "pkg/window"}, engine...), api...)
+	library := append(append([]string{"pkg/applycheck", "pkg/objectwatch", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/right", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/note", "pkg/redact", "pkg/governance", "pkg/window"}, engine...), api...)
 	return []fence{
 		{"pkg/text", nil, "everybody needs it"},
 		{"pkg/clusterversion", nil, "a version is compared the same way whoever asks"},
@@ -42,6 +42,7 @@ func fences() []fence {
 		{"pkg/objectwatch", nil, "an object is watched whatever it is"},
 		{"pkg/metrics", nil, "who reads the list of metrics need not know who measures"},
 		{"pkg/manifest", nil, "everybody needs it"},
+		{"pkg/note", nil, "the reasons of notes are the same whoever writes and reads them"},
 		{"pkg/redact", []string{"pkg/manifest"}, "whoever prints needs it"},
 		{"pkg/window", nil, "when something may begin does not depend on what"},
 		{"pkg/maintenancewindow", []string{"pkg/definition", "pkg/window"}, "windows and labels in, a decision out: it is pure"},
@@ -59,8 +60,8 @@ func fences() []fence {
 		{"pkg/diff/tree", []string{"pkg/diff/printable", "pkg/diff/schema", "pkg/manifest", "pkg/redact"}, "a difference does not depend on how it is shown"},
 		{"pkg/diff/render", []string{"pkg/diff/printable", "pkg/diff/tree", "pkg/redact"}, "how a difference is shown does not depend on what it means"},
 		{"pkg/diff/words", nil, "the same is said in the same words, whoever finds it"},
-		{"pkg/diff/review", []string{"pkg/diff/printable", "pkg/diff/schema", "pkg/diff/tree", "pkg/diff/words", "pkg/manifest"}, "what a difference means does not depend on how it is shown"},
-		{"pkg/diff", []string{"pkg/manifest", "pkg/redact"}, "it is pure"},
+		{"pkg/diff/review", []string{"pkg/diff/printable", "pkg/diff/schema", "pkg/diff/tree", "pkg/diff/words", "pkg/manifest", "pkg/note"}, "what a difference means does not depend on how it is shown"},
+		{"pkg/diff", []string{"pkg/manifest", "pkg/note", "pkg/redact"}, "it is pure"},
 		{"pkg/store", []string{"pkg/manifest"}, "what is stored does not depend on what is done with it"},
 		{"pkg/rollout/probe", nil, "verdicts are functions of one object"},
 		{"pkg/rollout/cause/gather", []string{"pkg/manifest", "pkg/rollout/cause"}, "what is read for a cause does not depend on who asks"},
@@ -86,7 +87,7 @@ func fences() []fence {
 		{"pkg/registry", append([]string{"pkg/admission/request", "pkg/chartkind", "pkg/clusterversion", "pkg/extension", "pkg/lifecycle", "pkg/readiness", "pkg/fairshare", "pkg/requestbody"}, library...), "it joins the API, the store and the engine"},
 		{"pkg/controller/catalog", []string{"pkg/catalog", "pkg/metrics", "pkg/objectwatch"}, "catalogs need neither the store nor the engine"},
 		{"pkg/controller/rendering", []string{"pkg/fairshare"}, "what is rendered, and for whom, others know"},
-		{"pkg/controller/maker", []string{"pkg/apis/olm", "pkg/controller/bychain", "pkg/right", "pkg/source", "pkg/store/chain"}, "revisions are made the same way whatever asks for them"},
+		{"pkg/controller/maker", []string{"pkg/apis/olm", "pkg/controller/bychain", "pkg/note", "pkg/right", "pkg/source", "pkg/store/chain"}, "revisions are made the same way whatever asks for them"},
 		{"pkg/controller/chartkind", append([]string{"pkg/catalog/image", "pkg/chartkind", "pkg/controller/bychain", "pkg/controller/maker", "pkg/controller/rendering", "pkg/extension/author"}, library...), "it joins charts, custom resources and the API of revisions"},
 		{"pkg/controller/extension", append([]string{"pkg/catalog", "pkg/clusterversion", "pkg/controller/maker", "pkg/controller/bychain", "pkg/controller/rendering", "pkg/crdsafety", "pkg/extension", "pkg/maintenancewindow", "pkg/operatorcondition", "pkg/resolve"}, library...), "it joins catalogs, the judges and the API of revisions"},
 		{"pkg/controller/maintenancewindow", []string{"pkg/controller/maker", "pkg/maintenancewindow", "pkg/objectwatch", "pkg/text"}, "windows are followed whatever waits for them"},
@@ -119,7 +120,7 @@ func fences() []fence {
 		{"pkg/app", []string{"pkg"}, "it puts the controllers together"},
 		{"pkg/catalog/fbc", nil, "a catalog is read the same way whatever is done with it"},
 		{"pkg/chartkind/mapping", []string{"pkg/chartkind", "pkg/rollout/probe/expression"}, "values follow from a custom resource, without a cluster"},
-		{"pkg/chartkind", []string{"pkg/definition", "pkg/extension"}, "what a kind is made of does not depend on what is done with it"},
+		{"pkg/chartkind", []string{"pkg/definition", "pkg/extension", "pkg/note"}, "what a kind is made of does not depend on what is done with it"},
 		{"pkg/definition", nil, "a definition is installed whatever it defines"},
 		{"pkg/catalog/clustercatalog", []string{"pkg/definition"}, "what an object says does not depend on what is done with it"},
 		{"pkg/catalog/digestfolder", nil, "a folder is kept by digest whatever is in it"},
@@ -135,7 +136,7 @@ func fences() []fence {
 		{"pkg/extension/helmapplier", []string{"pkg/apis/olm/v1alpha1", "pkg/objectwatch", "pkg/source/helm"}, "Helm applies what it is given: who may have it, others judge"},
 		{"pkg/extension/upgrades", []string{"pkg/catalog/fbc", "pkg/clusterversion", "pkg/extension", "pkg/resolve"}, "what there is follows from catalogs and a request, without a cluster"},
 		{"pkg/notify", []string{"pkg/apis", "pkg/extension"}, "what is told follows from what status says, and is sent without a cluster"},
-		{"pkg/extension", []string{"pkg/apis/olm/v1alpha1", "pkg/definition"}, "what somebody asks for does not depend on what is done with it"},
+		{"pkg/extension", []string{"pkg/apis/olm/v1alpha1", "pkg/definition", "pkg/note"}, "what somebody asks for does not depend on what is done with it"},
 		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/clusterversion"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},
 		{"pkg/adopt", append([]string{"pkg/client", "pkg/diff", "pkg/extension", "pkg/manifest", "pkg/revision", "pkg/rollout", "pkg/source", "pkg/store/archive"}, api...), "it works from outside, in the name of its caller: it has what is read and compared, and no server"},
 		{"pkg/imagetemplate/annotated", []string{"pkg/extension", "pkg/imagetemplate"}, "which objects have templates does not depend on who follows them"},

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // versionLabels are the labels that charts and operators give all their objects, and that change with
@@ -67,7 +68,7 @@ func onlyLabels(change *Change, labels []string) string {
 
 // warned tells whether a note is more than information.
 func warned(notes []review.Note) bool {
-	return slices.ContainsFunc(notes, func(note review.Note) bool { return note.Severity != review.Info })
+	return slices.ContainsFunc(notes, func(one review.Note) bool { return one.Severity != note.Info })
 }
 
 // labelAt is the label that a path leads to, in the metadata of an object or of what it makes; empty for

@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/difftest"
 	"github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 func object(t *testing.T, text string) manifest.Object {
@@ -78,7 +79,7 @@ func TestOnlyLabels(t *testing.T) {
 			if len(report.Changes) != 1 || report.Changes[0].OnlyLabels != tc.want {
 				t.Errorf("%s: got %q, want %q: %+v", tc.reason, report.Changes[0].OnlyLabels, tc.want, report.Changes)
 			}
-			report.AddNotes([]review.Note{{Severity: review.Warning, Reason: "Drift", ID: new[0].ID}}, Limits{})
+			report.AddNotes([]review.Note{{Severity: note.Warning, Reason: "Drift", ID: new[0].ID}}, Limits{})
 			if got := report.Changes[0].OnlyLabels; got != "" {
 				t.Errorf("a caller warns, and it is folded all the same: %q", got)
 			}

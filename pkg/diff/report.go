@@ -6,12 +6,14 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 func (c *comparison) report(old, new []manifest.Object) Report {
 	var report Report
 	before, after := byID(old), byID(new)
 	c.readRights(old, new, before, after)
+	c.reviewer.Added = review.NewAdded(new, func(id manifest.ID) bool { return before[id] == nil })
 	for _, id := range order(new, old) {
 		was, is := before[id], after[id]
 		report.Summary.addSizes(was, is)
@@ -80,7 +82,7 @@ func (s *Summary) addSizes(old, new *manifest.Object) {
 func (r *Report) AddNotes(notes []review.Note, limits Limits) {
 	for i := range r.Changes {
 		change := &r.Changes[i]
-		if slices.ContainsFunc(notes, func(note review.Note) bool { return note.ID == change.ID && note.Severity != review.Info }) {
+		if slices.ContainsFunc(notes, func(one review.Note) bool { return one.ID == change.ID && one.Severity != note.Info }) {
 			change.OnlyLabels = "" // there is more to it
 		}
 	}

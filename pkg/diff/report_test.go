@@ -6,19 +6,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-project/penstock/pkg/diff/review"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // TestAddNotes: the notes of a caller stand before others of their severity, and
 // count against the limit.
 func TestAddNotes(t *testing.T) {
-	note := func(severity review.Severity, message string) review.Note {
+	told := func(severity review.Severity, message string) review.Note {
 		return review.Note{Severity: severity, Message: message}
 	}
 	report := Report{
-		Notes:     []review.Note{note(review.Critical, "a"), note(review.Warning, "b"), note(review.Info, "c")},
+		Notes:     []review.Note{told(note.Critical, "a"), told(note.Warning, "b"), told(note.Info, "c")},
 		Truncated: Truncation{Notes: 2},
 	}
-	report.AddNotes([]review.Note{note(review.Info, "d"), note(review.Warning, "e")}, Limits{TotalNotes: 4})
+	report.AddNotes([]review.Note{told(note.Info, "d"), told(note.Warning, "e")}, Limits{TotalNotes: 4})
 	var got []string
 	for _, n := range report.Notes {
 		got = append(got, n.Message)

@@ -2,6 +2,8 @@ package review
 
 import (
 	"slices"
+
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // danger is why a right deserves a look.
@@ -24,27 +26,27 @@ func dangers() []dangerous {
 	write := []string{"create", "update", "patch"}
 	return []dangerous{
 		{rbac, []string{"roles", "clusterroles"}, []string{"escalate", "bind"},
-			danger{Critical, "it can give itself every right"}},
+			danger{note.Critical, "it can give itself every right"}},
 		{core, []string{"users", "groups", "serviceaccounts"}, []string{"impersonate"},
-			danger{Critical, "it can act as somebody else"}},
+			danger{note.Critical, "it can act as somebody else"}},
 		{core, []string{"nodes/proxy"}, []string{"get", "create"},
-			danger{Critical, "it can run commands in every pod of a node"}},
+			danger{note.Critical, "it can run commands in every pod of a node"}},
 		{core, []string{"serviceaccounts/token"}, []string{"create"},
-			danger{Critical, "it can act as a service account"}},
+			danger{note.Critical, "it can act as a service account"}},
 		{[]string{"certificates.k8s.io"}, []string{"certificatesigningrequests/approval", "signers"}, []string{"update", "patch", "approve", "sign"},
-			danger{Critical, "it can issue certificates"}},
+			danger{note.Critical, "it can issue certificates"}},
 		{[]string{"privilegechecks.policy.penstock.dev"}, []string{"*"}, []string{"bypass"},
-			danger{Critical, "its rollouts are not checked against the rights of the user who asks for them"}},
+			danger{note.Critical, "its rollouts are not checked against the rights of the user who asks for them"}},
 		{core, []string{"secrets"}, []string{"get", "list", "watch"},
-			danger{Warning, "it reads Secrets"}},
+			danger{note.Warning, "it reads Secrets"}},
 		{core, []string{"pods/exec", "pods/attach", "pods/ephemeralcontainers", "pods/portforward"}, append([]string{"get"}, write...),
-			danger{Warning, "it gets into pods"}},
+			danger{note.Warning, "it gets into pods"}},
 		{rbac, []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"}, write,
-			danger{Warning, "it can grant rights"}},
+			danger{note.Warning, "it can grant rights"}},
 		{[]string{"admissionregistration.k8s.io"}, []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, write,
-			danger{Warning, "it can see and alter every request"}},
+			danger{note.Warning, "it can see and alter every request"}},
 		{core, []string{"persistentvolumes"}, []string{"create"},
-			danger{Warning, "it can mount the files of a node"}},
+			danger{note.Warning, "it can mount the files of a node"}},
 	}
 }
 
@@ -53,16 +55,16 @@ func dangerOf(r right, table []dangerous) danger {
 	anyVerb := r.verb == "*"
 	if r.url != "" {
 		if r.url == "*" {
-			return danger{Warning, "any URL"}
+			return danger{note.Warning, "any URL"}
 		}
 		return danger{}
 	}
 	anything := r.resource == "*" || r.resource == "*/*"
 	switch {
 	case anything && anyVerb && (r.group == "*" || r.group == "" || r.group == rbacGroup):
-		return danger{Critical, "any verb on any resource"}
+		return danger{note.Critical, "any verb on any resource"}
 	case r.verb == "impersonate" || r.verb == "escalate" || r.verb == "bind":
-		return danger{Critical, "it can get more rights than it has"}
+		return danger{note.Critical, "it can get more rights than it has"}
 	}
 	for _, row := range table {
 		if matchesRow(row, r) {
@@ -71,11 +73,11 @@ func dangerOf(r right, table []dangerous) danger {
 	}
 	switch {
 	case anything:
-		return danger{Warning, "any resource"}
+		return danger{note.Warning, "any resource"}
 	case r.group == "*":
-		return danger{Warning, "any API group"}
+		return danger{note.Warning, "any API group"}
 	case anyVerb:
-		return danger{Warning, "any verb"}
+		return danger{note.Warning, "any verb"}
 	}
 	return danger{}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/diff/words"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // definition says what a CustomResourceDefinition no longer accepts.
@@ -15,14 +16,14 @@ func (w *writer) definition() {
 	old, new := versionsOf(w.old), versionsOf(w.new)
 	w.versions(old, new)
 	if w.delta.Changed("spec", "names", "kind") {
-		w.add(Critical, reasonVersionLost, "its kind changes from %s to %s: clients of the old one break",
+		w.add(note.Critical, note.VersionLost, "its kind changes from %s to %s: clients of the old one break",
 			w.old.At("spec", "names", "kind").Str(), w.new.At("spec", "names", "kind").Str())
 	}
 	if w.delta.Changed("spec", "scope") {
-		w.add(Critical, reasonNarrowed, words.ScopeChanges, w.old.At("spec", "scope").Str(), w.new.At("spec", "scope").Str())
+		w.add(note.Critical, note.Narrowed, words.ScopeChanges, w.old.At("spec", "scope").Str(), w.new.At("spec", "scope").Str())
 	}
 	if w.delta.Changed("spec", "conversion", "strategy") {
-		w.add(Warning, reasonStorageVersion, "versions are converted in another way")
+		w.add(note.Warning, note.StorageVersion, "versions are converted in another way")
 	}
 	for _, after := range new {
 		before := slices.IndexFunc(old, func(v version) bool { return v.name == after.name })
@@ -31,7 +32,7 @@ func (w *writer) definition() {
 		}
 		for _, name := range []string{"status", "scale"} {
 			if old[before].subresources.Field(name) != nil && after.subresources.Field(name) == nil {
-				w.add(Warning, reasonNarrowed, "%s: the subresource %s is removed", after.name, name)
+				w.add(note.Warning, note.Narrowed, "%s: the subresource %s is removed", after.name, name)
 			}
 		}
 		n := narrowing{version: after.name, stop: w.Stop}
@@ -87,19 +88,19 @@ func (w *writer) versions(old, new []version) {
 		after := slices.IndexFunc(new, func(v version) bool { return v.name == before.name })
 		switch {
 		case after < 0 && before.storage:
-			w.add(Critical, reasonVersionLost, words.StoredVersionRemoved, before.name)
+			w.add(note.Critical, note.VersionLost, words.StoredVersionRemoved, before.name)
 		case after < 0:
-			w.add(Critical, reasonVersionLost, "version %s is removed", before.name)
+			w.add(note.Critical, note.VersionLost, "version %s is removed", before.name)
 		case before.served && !new[after].served:
-			w.add(Critical, reasonVersionLost, "version %s is no longer served", before.name)
+			w.add(note.Critical, note.VersionLost, "version %s is no longer served", before.name)
 		}
 	}
 	for _, after := range new {
 		if !slices.ContainsFunc(old, func(v version) bool { return v.name == after.name }) {
-			w.add(Info, reasonStorageVersion, "new version %s", after.name)
+			w.add(note.Info, note.StorageVersion, "new version %s", after.name)
 		}
 	}
 	if was, is := storage(old), storage(new); was != is {
-		w.add(Warning, reasonStorageVersion, "objects are stored in version %s, were in %s: existing objects stay as they are until they are written again", is, was)
+		w.add(note.Warning, note.StorageVersion, "objects are stored in version %s, were in %s: existing objects stay as they are until they are written again", is, was)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // immutableFields are those that an API server refuses to change, so that a
@@ -107,9 +109,9 @@ func (w *writer) immutableData() {
 
 func (w *writer) refused(field string) {
 	if field == "roleRef" {
-		w.add(Critical, reasonImmutable, "roleRef changes from %s to %s, which the API server refuses: the binding has to be deleted and created",
+		w.add(note.Critical, note.Immutable, "roleRef changes from %s to %s, which the API server refuses: the binding has to be deleted and created",
 			roleOf(w.old), roleOf(w.new))
 		return
 	}
-	w.add(Critical, reasonImmutable, "%s changes, which the API server refuses: the object has to be deleted and created", field)
+	w.add(note.Critical, note.Immutable, "%s changes, which the API server refuses: the object has to be deleted and created", field)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/diff/words"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // narrowing finds what a schema accepted and no longer does.
@@ -29,7 +30,7 @@ func (n *narrowing) refuses(at *tree.Path, severity Severity, reason, format str
 	where := at.String()
 	if strings.HasPrefix(where, ".status") {
 		// The controller writes it, so users need not change anything.
-		severity = Info
+		severity = note.Info
 	}
 	found := refusal{severity, reason, message(format, args...)}
 	if n.places == nil {
@@ -58,7 +59,7 @@ func (n *narrowing) compare(at *tree.Path, old, new *tree.Node) {
 	case n.stop() || old == nil && new == nil || old != nil && new != nil && tree.Equal(old, new):
 		return
 	case old == nil:
-		n.refuses(at, Warning, reasonNarrowed, "gets a schema")
+		n.refuses(at, note.Warning, note.Narrowed, "gets a schema")
 		return
 	case new == nil:
 		return
@@ -84,15 +85,15 @@ func (n *narrowing) types(at *tree.Path, old, new *tree.Node) {
 	case was == "" && at.IsRoot():
 		// Every object is one.
 	case was == "":
-		n.refuses(at, Warning, reasonNarrowed, words.MustBeOfType, is)
+		n.refuses(at, note.Warning, note.Narrowed, words.MustBeOfType, is)
 	default:
-		n.refuses(at, Critical, reasonNarrowed, words.TypeChanges, was, is)
+		n.refuses(at, note.Critical, note.Narrowed, words.TypeChanges, was, is)
 	}
 	if old.Field("nullable").IsTrue() && !new.Field("nullable").IsTrue() {
-		n.refuses(at, Warning, reasonNarrowed, "may no longer be null")
+		n.refuses(at, note.Warning, note.Narrowed, "may no longer be null")
 	}
 	if listType(old) != listType(new) && listType(new) != "atomic" {
-		n.refuses(at, Warning, reasonNarrowed, "changes its list type from %s to %s", listType(old), listType(new))
+		n.refuses(at, note.Warning, note.Narrowed, "changes its list type from %s to %s", listType(old), listType(new))
 	}
 }
 
@@ -128,9 +129,9 @@ func (n *narrowing) bounds(at *tree.Path, old, new *tree.Node) {
 		switch {
 		case !had && bound.sign > 0 && is <= 0 && bound.name != "minimum":
 		case !had:
-			n.refuses(at, Warning, reasonNarrowed, words.GetsBound, bound.name, is)
+			n.refuses(at, note.Warning, note.Narrowed, words.GetsBound, bound.name, is)
 		case bound.sign*is > bound.sign*was:
-			n.refuses(at, Warning, reasonNarrowed, words.ChangesBound, bound.name, was, is)
+			n.refuses(at, note.Warning, note.Narrowed, words.ChangesBound, bound.name, was, is)
 		}
 	}
 }
@@ -152,9 +153,9 @@ func number(n *tree.Node) (float64, bool) {
 func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
 	if allowed := new.Field("enum"); allowed != nil {
 		if before := old.Field("enum"); before == nil {
-			n.refuses(at, Warning, reasonNarrowed, words.OnlySome, enumerate(scalars(allowed)))
+			n.refuses(at, note.Warning, note.Narrowed, words.OnlySome, enumerate(scalars(allowed)))
 		} else if gone := gained(scalars(allowed), scalars(before)); len(gone) > 0 {
-			n.refuses(at, Critical, reasonNarrowed, words.NoLongerAllows, enumerate(gone))
+			n.refuses(at, note.Critical, note.Narrowed, words.NoLongerAllows, enumerate(gone))
 		}
 	}
 	for _, name := range []string{"pattern", "format", "multipleOf", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "not", "allOf", "oneOf", "anyOf"} {
@@ -166,10 +167,10 @@ func (n *narrowing) values(at *tree.Path, old, new *tree.Node) {
 		if was == nil {
 			said = words.Gets
 		}
-		n.refuses(at, Warning, reasonNarrowed, said, name)
+		n.refuses(at, note.Warning, note.Narrowed, said, name)
 	}
 	for _, rule := range gained(rulesOfSchema(old), rulesOfSchema(new)) {
-		n.refuses(at, Warning, reasonNarrowed, "gets a rule: %s", rule)
+		n.refuses(at, note.Warning, note.Narrowed, "gets a rule: %s", rule)
 	}
 }
 
@@ -210,7 +211,7 @@ func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 	before, after := old.Field("properties"), new.Field("properties")
 	keeps := keepsUnknown(new)
 	if keepsUnknown(old) && !keeps && after != nil {
-		n.refuses(at, Warning, reasonNarrowed, "drops fields that the schema does not name")
+		n.refuses(at, note.Warning, note.Narrowed, "drops fields that the schema does not name")
 	}
 	var gone []string
 	if before != nil {
@@ -227,16 +228,16 @@ func (n *narrowing) fields(at *tree.Path, old, new *tree.Node) {
 	switch len(gone) {
 	case 0:
 	case 1:
-		n.refuses(at.Field(gone[0]), Critical, reasonFieldRemoved, words.FieldRemoved)
+		n.refuses(at.Field(gone[0]), note.Critical, note.FieldRemoved, words.FieldRemoved)
 	default:
-		n.refuses(at, Critical, reasonFieldRemoved, "loses fields, and their content is dropped: %s", enumerate(gone))
+		n.refuses(at, note.Critical, note.FieldRemoved, "loses fields, and their content is dropped: %s", enumerate(gone))
 	}
 	for _, name := range gained(old.Field("required").Strings(), new.Field("required").Strings()) {
-		severity := Critical
+		severity := note.Critical
 		if after.At(name, "default") != nil {
-			severity = Info
+			severity = note.Info
 		}
-		n.refuses(at.Field(name), severity, reasonNarrowed, words.NowRequired)
+		n.refuses(at.Field(name), severity, note.Narrowed, words.NowRequired)
 	}
 }
 

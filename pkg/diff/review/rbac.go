@@ -2,9 +2,11 @@ package review
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 const rbacGroup = "rbac.authorization.k8s.io"
@@ -27,7 +29,7 @@ func (w *writer) role() {
 	less, okLess := without(before, after, w.Stop)
 	if !ok || !okLess {
 		if w.delta.Op != tree.Inside || w.delta.Changed("rules") {
-			w.add(Critical, reasonRightsGained, "it has too many rules to compare right by right")
+			w.add(note.Critical, note.RightsGained, "it has too many rules to compare right by right")
 		}
 		return
 	}
@@ -37,11 +39,41 @@ func (w *writer) role() {
 	less = w.Before.missingRights(role, less, w.After, w.Stop)
 	w.rightsGained(more)
 	if len(less) > 0 {
-		w.add(Info, reasonRightsLost, "loses %s", enumerate(grouped(less)))
+		w.add(note.Info, note.RightsLost, "loses %s", enumerate(grouped(less)))
 	}
-	if w.delta.Op == tree.Inside && w.delta.Changed("aggregationRule") {
-		w.add(Warning, reasonRightsGained, "aggregationRule changes: its rights are those of other roles")
+	w.aggregation()
+}
+
+// aggregation is about rights that roles have of each other, which their controller copies.
+func (w *writer) aggregation() {
+	was, is := w.old.Field("aggregationRule"), w.new.Field("aggregationRule")
+	if w.new != nil && (was != nil || is != nil) && (was == nil || is == nil || !tree.Equal(was, is)) {
+		w.add(note.Warning, note.RightsGained, "aggregationRule changes: its rights are those of other roles")
 	}
+	had := aggregatedTo(w.old)
+	for _, role := range aggregatedTo(w.new) {
+		if !slices.Contains(had, role) && !w.Before.aggregates(role, rulesOf(w.new), w.Stop) {
+			w.add(note.Warning, note.RightsGained, "its rights become rights of ClusterRole %s, for everybody who has that", role)
+		}
+	}
+}
+
+// aggregateTo begins the labels by which Kubernetes aggregates roles into its own.
+const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
+
+// aggregatedTo are the roles that a role is aggregated into, by its labels.
+func aggregatedTo(role *tree.Node) []string {
+	var into []string
+	labels := role.At("metadata", "labels")
+	if labels == nil {
+		return nil
+	}
+	for _, label := range labels.Fields() {
+		if name, found := strings.CutPrefix(label.Name, aggregateTo); found && label.Value.Str() == "true" {
+			into = append(into, name)
+		}
+	}
+	return into
 }
 
 // rightsGained names what deserves a look by itself, and the rest together.
@@ -62,10 +94,10 @@ func (w *writer) rightsGained(more []right) {
 		byDanger[d] = append(byDanger[d], r)
 	}
 	for _, d := range order {
-		w.add(d.severity, reasonRightsGained, "gains %s: %s", enumerate(grouped(byDanger[d])), phrase(d.why))
+		w.add(d.severity, note.RightsGained, "gains %s: %s", enumerate(grouped(byDanger[d])), phrase(d.why))
 	}
 	if len(plain) > 0 {
-		w.add(Info, reasonRightsGained, "gains %s", enumerate(grouped(plain)))
+		w.add(note.Info, note.RightsGained, "gains %s", enumerate(grouped(plain)))
 	}
 }
 
@@ -75,18 +107,21 @@ func (w *writer) binding() {
 	role := roleOf(w.new)
 	more := w.After.missingSubjects(w.change.ID, w.new, gained(before, after), w.Before)
 	if len(more) > 0 {
-		severity, remark := Info, phrase("")
+		severity, remark := note.Warning, phrase("")
 		switch {
 		case slices.ContainsFunc(more, isEverybody):
-			severity, remark = Critical, ": that is everybody"
+			severity, remark = note.Critical, ": that is everybody"
 		case role == "ClusterRole cluster-admin":
-			severity, remark = Critical, ": that is every right"
+			severity, remark = note.Critical, ": that is every right"
+		case w.After.isNew(w.change.ID, w.new, w.Before):
+			// The notes on the role say which rights it gives.
+			severity = note.Info
 		}
-		w.add(severity, reasonSubjectsGained, "gives %s to %s%s", role, enumerate(more), remark)
+		w.add(severity, note.SubjectsGained, "gives %s to %s%s", role, enumerate(more), remark)
 	}
 	less := w.Before.missingSubjects(w.change.ID, w.old, gained(after, before), w.After)
 	if len(less) > 0 {
-		w.add(Info, reasonSubjectsLost, "takes %s from %s", roleOf(w.old), enumerate(less))
+		w.add(note.Info, note.SubjectsLost, "takes %s from %s", roleOf(w.old), enumerate(less))
 	}
 }
 

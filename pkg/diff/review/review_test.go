@@ -61,9 +61,9 @@ func TestNotes(t *testing.T) {
 			new:    workload("Deployment", "{template: {spec: {initContainers: [{name: i, image: 'docker.io/a/init:2'}], containers: [{name: c, image: 'example.org/a:2', env: [{name: RELATED_IMAGE_DB, value: 'db:2'}]}, {name: came, image: new}]}}}"),
 			want: []string{
 				"Warning Image: image of container c: example.com/a:1 -> example.org/a:2 (another repository)",
+				"Warning Image: new container came, image new (another repository)",
 				"Info Image: image of init container i: a/init:1 -> docker.io/a/init:2",
 				"Info Image: RELATED_IMAGE_DB: db:1 -> db:2",
-				"Info Image: new container came, image new",
 				"Info Image: container gone is removed, image g",
 				"Info Restart: the pod template changed: its pods are replaced, one after the other",
 			},

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/diff/words"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // Reviewer writes notes.
@@ -23,6 +24,8 @@ type Reviewer struct {
 	// Before and After are the rights that the sets of objects give. Both are nil
 	// when only one object is known, or when no rights change.
 	Before, After *Rights
+	// Added are the objects that are new. It may be nil.
+	Added Added
 	// Stop tells that time ran out: notes that are written after that are to be
 	// thrown away.
 	Stop func() bool
@@ -105,27 +108,61 @@ func (w *writer) deletion() {
 	if w.new != nil {
 		return
 	}
-	severity, what := Warning, "will be deleted"
+	severity, what := note.Warning, "will be deleted"
 	switch w.change.ID.GroupKind().String() {
 	case "Namespace":
-		severity, what = Critical, "will be deleted, and everything in it"
+		severity, what = note.Critical, "will be deleted, and everything in it"
 	case "CustomResourceDefinition.apiextensions.k8s.io":
-		severity, what = Critical, "will be deleted, and every object of its kind in the cluster"
+		severity, what = note.Critical, "will be deleted, and every object of its kind in the cluster"
 	case "PersistentVolumeClaim":
-		severity, what = Critical, "will be deleted, and its data, if the reclaim policy of its volume is Delete"
+		severity, what = note.Critical, "will be deleted, and its data, if the reclaim policy of its volume is Delete"
 	case "StatefulSet.apps":
 		what = "will be deleted; the claims it made stay, if persistentVolumeClaimRetentionPolicy does not say otherwise"
 	case "APIService.apiregistration.k8s.io":
 		what = "will be deleted: the API it registers is no longer served"
 	case "Role." + rbacGroup, "ClusterRole." + rbacGroup, "RoleBinding." + rbacGroup, "ClusterRoleBinding." + rbacGroup:
 		// What that takes away, the notes on rights say.
-		severity = Info
+		severity = note.Info
+	case "ConfigMap", "Secret":
+		if w.Added.replaces(w.change.ID) {
+			severity, what = note.Info, "will be deleted: a new one with the same name up to the last hyphen takes its place"
+		}
 	}
-	w.add(severity, reasonDeleted, "%s", phrase(what))
+	w.add(severity, note.Deleted, "%s", phrase(what))
 }
 
 func (w *writer) apiVersion() {
 	if w.stays() && w.change.OldVersion != w.change.NewVersion {
-		w.add(Info, reasonAPIVersion, "written in version %s, was %s", w.change.NewVersion, w.change.OldVersion)
+		w.add(note.Info, note.APIVersion, "written in version %s, was %s", w.change.NewVersion, w.change.OldVersion)
 	}
+}
+
+// Added are objects that are new, by their names up to the last hyphen: tools put a digest of the
+// content, or a version, behind it.
+type Added map[manifest.ID]bool
+
+// NewAdded takes the objects that are new.
+func NewAdded(objects []manifest.Object, isNew func(manifest.ID) bool) Added {
+	added := Added{}
+	for i := range objects {
+		if stem, ok := stemOf(objects[i].ID); ok && isNew(objects[i].ID) {
+			added[stem] = true
+		}
+	}
+	return added
+}
+
+// replaces tells whether a new object takes the place of one that is deleted.
+func (a Added) replaces(deleted manifest.ID) bool {
+	stem, ok := stemOf(deleted)
+	return ok && a[stem]
+}
+
+func stemOf(id manifest.ID) (manifest.ID, bool) {
+	at := strings.LastIndex(id.Name, "-")
+	if at < 0 {
+		return id, false
+	}
+	id.Name = id.Name[:at]
+	return id, true
 }

@@ -15,6 +15,8 @@ type Rights struct {
 	grants  map[string][]grant   // by subject
 	bound   map[boundRole]bool   // who is bound to what
 	holders map[roleKey][]holder // who is bound to a role
+	// aggregated are the rules that roles of the cluster get of these, by the name of the role.
+	aggregated map[string][]rule
 }
 
 // grant is a set of rules in a namespace, or everywhere.
@@ -40,6 +42,8 @@ func NewRights(objects []manifest.Object, parse func(*manifest.Object) *tree.Nod
 		grants:  make(map[string][]grant),
 		bound:   make(map[boundRole]bool),
 		holders: make(map[roleKey][]holder),
+
+		aggregated: make(map[string][]rule),
 	}
 	var bindings []manifest.ID
 	var nodes []*tree.Node
@@ -51,7 +55,11 @@ func NewRights(objects []manifest.Object, parse func(*manifest.Object) *tree.Nod
 		n := parse(&objects[i])
 		switch id.Kind {
 		case "Role", "ClusterRole":
-			r.roles[roleKey{id.Kind, id.Namespace, id.Name}] = rulesOf(n)
+			rules := rulesOf(n)
+			r.roles[roleKey{id.Kind, id.Namespace, id.Name}] = rules
+			for _, into := range aggregatedTo(n) {
+				r.aggregated[into] = append(r.aggregated[into], rules...)
+			}
 		case "RoleBinding", "ClusterRoleBinding":
 			bindings, nodes = append(bindings, id), append(nodes, n)
 		}
@@ -131,4 +139,25 @@ func (r *Rights) missingSubjects(id manifest.ID, binding *tree.Node, subjects []
 		}
 		return !slices.ContainsFunc(rights, func(one right) bool { return !other.has(subject, id.Namespace, one) })
 	})
+}
+
+// aggregates tells whether a role of the cluster has all rights of some rules already, of a set of
+// objects.
+func (r *Rights) aggregates(role string, rules []rule, stop func() bool) bool {
+	if r == nil || len(r.aggregated[role]) == 0 {
+		return false
+	}
+	more, ok := without(rules, r.aggregated[role], stop)
+	return ok && len(more) == 0
+}
+
+// isNew tells whether a binding refers to a role that is in a set of objects, and not in another.
+func (r *Rights) isNew(id manifest.ID, binding *tree.Node, other *Rights) bool {
+	if r == nil || other == nil {
+		return false
+	}
+	role := roleKeyOf(scoped(id), binding)
+	_, is := r.roles[role]
+	_, was := other.roles[role]
+	return is && !was
 }

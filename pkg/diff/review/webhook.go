@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // webhooks says which requests webhooks see that they did not, and which they
@@ -28,23 +29,26 @@ func (w *writer) webhooks() {
 }
 
 func (w *writer) newWebhook(name string, hook *tree.Node) {
-	severity, remark := Info, phrase("")
+	remark := phrase("")
 	if w.fails(hook, w.change.NewVersion) {
-		severity, remark = Warning, ": these requests fail while it is down"
+		remark = ": these requests fail while it is down"
 	}
-	w.add(severity, reasonWebhook, "new webhook %s sees %s%s", name, enumerate(operations(scopesOf(hook))), remark)
+	w.add(note.Warning, note.Webhook, "new webhook %s sees %s%s", name, enumerate(operations(scopesOf(hook))), remark)
 }
 
 func (w *writer) webhook(name string, before, after *tree.Node) {
 	if !w.fails(before, w.change.OldVersion) && w.fails(after, w.change.NewVersion) {
-		w.add(Critical, reasonWebhook, "failurePolicy of webhook %s changes from Ignore to Fail: requests fail while it is down", name)
+		w.add(note.Critical, note.Webhook, "failurePolicy of webhook %s changes from Ignore to Fail: requests fail while it is down", name)
 	}
 	rules, ok := without(scopesOf(after), scopesOf(before), w.Stop)
 	switch {
 	case !ok:
-		w.add(Warning, reasonWebhook, "webhook %s has too many rules to compare one by one", name)
+		w.add(note.Warning, note.Webhook, "webhook %s has too many rules to compare one by one", name)
 	case len(rules) > 0:
-		w.add(Warning, reasonWebhook, "webhook %s also sees %s", name, enumerate(grouped(rules)))
+		w.add(note.Warning, note.Webhook, "webhook %s also sees %s", name, enumerate(grouped(rules)))
+	}
+	if was, is := calledAt(before), calledAt(after); was != is {
+		w.add(note.Warning, note.Webhook, "webhook %s is called at %s, and was at %s", name, is, was)
 	}
 	for _, field := range []string{"namespaceSelector", "objectSelector", "matchConditions"} {
 		was, is := before.Field(field), after.Field(field)
@@ -52,9 +56,9 @@ func (w *writer) webhook(name string, before, after *tree.Node) {
 		case was == nil || was.Implied():
 			// It saw everything before.
 		case is == nil || is.Implied():
-			w.add(Warning, reasonWebhook, "webhook %s no longer has a %s: it sees more", name, field)
+			w.add(note.Warning, note.Webhook, "webhook %s no longer has a %s: it sees more", name, field)
 		case !tree.Equal(was, is):
-			w.add(Warning, reasonWebhook, "%s of webhook %s changes: it may see more", field, name)
+			w.add(note.Warning, note.Webhook, "%s of webhook %s changes: it may see more", field, name)
 		}
 	}
 }
@@ -96,4 +100,13 @@ func operations(rules []rule) []string {
 		return []string{"very many requests"}
 	}
 	return grouped(rights)
+}
+
+// calledAt is where a webhook is called: what it sees goes there.
+func calledAt(hook *tree.Node) string {
+	if url := hook.At("clientConfig", "url").Str(); url != "" {
+		return url
+	}
+	service := hook.At("clientConfig", "service")
+	return "Service " + service.Field("namespace").Str() + "/" + service.Field("name").Str()
 }

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // workload is about pods: their images, what they may do, and whether they are
@@ -16,11 +18,12 @@ func (w *writer) workload(template []string) {
 	before, after := w.old.At(template...).At("spec"), w.new.At(template...).At("spec")
 	if w.stays() {
 		w.images(before, after)
+		w.account(before, after)
 		w.restart()
 		w.replicas()
 	}
 	if gained := gained(privileges(before), privileges(after)); after != nil && len(gained) > 0 {
-		w.add(Warning, reasonPrivilege, "its pods gain: %s", enumerate(gained))
+		w.add(note.Warning, note.Privilege, "its pods gain: %s", enumerate(gained))
 	}
 }
 
@@ -64,10 +67,18 @@ func containers(pod *tree.Node) (all map[container]*tree.Node, order []container
 func (w *writer) images(before, after *tree.Node) {
 	old, oldOrder := containers(before)
 	new, newOrder := containers(after)
+	known := make(map[string]bool)
+	for _, one := range old {
+		known[repository(one.Field("image").Str())] = true
+	}
 	for _, key := range newOrder {
 		image := new[key].Field("image").Str()
 		if old[key] == nil {
-			w.add(Info, reasonImage, "new %s, image %s", key.String(), image)
+			severity, remark := note.Info, phrase("")
+			if !known[repository(image)] {
+				severity, remark = note.Warning, anotherRepository
+			}
+			w.add(severity, note.Image, "new %s, image %s%s", key.String(), image, remark)
 			continue
 		}
 		w.image("image of "+key.String(), old[key].Field("image").Str(), image)
@@ -75,7 +86,7 @@ func (w *writer) images(before, after *tree.Node) {
 	}
 	for _, key := range oldOrder {
 		if new[key] == nil {
-			w.add(Info, reasonImage, "%s is removed, image %s", key.String(), old[key].Field("image").Str())
+			w.add(note.Info, note.Image, "%s is removed, image %s", key.String(), old[key].Field("image").Str())
 		}
 	}
 }
@@ -84,11 +95,32 @@ func (w *writer) image(what, old, new string) {
 	if old == new {
 		return
 	}
-	severity, remark := Info, phrase("")
+	severity, remark := note.Info, phrase("")
 	if repository(old) != repository(new) {
-		severity, remark = Warning, " (another repository)"
+		severity, remark = note.Warning, anotherRepository
+		if digest := digestOf(new); digest != "" && digest == digestOf(old) {
+			remark = " (another repository, the same digest)"
+		}
 	}
-	w.add(severity, reasonImage, "%s: %s -> %s%s", what, old, new, remark)
+	w.add(severity, note.Image, "%s: %s -> %s%s", what, old, new, remark)
+}
+
+const anotherRepository phrase = " (another repository)"
+
+// digestOf is the digest that an image names, empty without one.
+func digestOf(image string) string {
+	_, digest, _ := strings.Cut(image, "@")
+	return digest
+}
+
+// account says that pods get the rights of another ServiceAccount.
+func (w *writer) account(before, after *tree.Node) {
+	of := func(pod *tree.Node) string {
+		return cmp.Or(pod.Field("serviceAccountName").Str(), pod.Field("serviceAccount").Str(), "default")
+	}
+	if was, is := of(before), of(after); was != is {
+		w.add(note.Warning, note.Privilege, "its pods run as ServiceAccount %s, and ran as %s", is, was)
+	}
 }
 
 // repository is an image without tag and digest, with the registry that is meant
@@ -132,18 +164,18 @@ func (w *writer) restart() {
 	switch w.change.ID.GroupKind().String() {
 	case "Deployment.apps":
 		if w.new.At("spec", "strategy", "type").Str() == "Recreate" {
-			w.add(Warning, reasonRestart, "the pod template changed: all its pods stop before new ones start")
+			w.add(note.Warning, note.Restart, "the pod template changed: all its pods stop before new ones start")
 			return
 		}
 	case "StatefulSet.apps", "DaemonSet.apps":
 		if w.new.At("spec", "updateStrategy", "type").Str() == "OnDelete" {
-			w.add(Info, reasonRestart, "the pod template changed: a pod takes the change when somebody deletes it")
+			w.add(note.Info, note.Restart, "the pod template changed: a pod takes the change when somebody deletes it")
 			return
 		}
 	default:
 		return
 	}
-	w.add(Info, reasonRestart, "the pod template changed: its pods are replaced, one after the other")
+	w.add(note.Info, note.Restart, "the pod template changed: its pods are replaced, one after the other")
 }
 
 // replicas is about a number that the manifest no longer has: the API server fills in its default,
@@ -154,7 +186,7 @@ func (w *writer) replicas() {
 		return
 	}
 	if was := fmt.Sprint(before.Scalar()); was != "1" {
-		w.add(Warning, reasonReplicas, "replicas is no longer in the manifest: %s becomes 1, the default, unless another field manager has the field", was)
+		w.add(note.Warning, note.Replicas, "replicas is no longer in the manifest: %s becomes 1, the default, unless another field manager has the field", was)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/diff"
 	diffreview "github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 )
 
@@ -33,7 +34,7 @@ func TestLive(t *testing.T) {
 		a := manifests[0].ID
 		return revisiondiff.Preview{Withheld: 2, Report: diff.Report{
 			Summary: diff.Summary{Changed: 1, Unchanged: 3},
-			Notes:   []diffreview.Note{{Severity: diffreview.Warning, Reason: "Conflict", ID: a, Message: ".data.k belongs to kubectl-edit"}},
+			Notes:   []diffreview.Note{{Severity: note.Warning, Reason: "Conflict", ID: a, Message: ".data.k belongs to kubectl-edit"}},
 			Changes: []diff.Change{{ID: a, Kind: diff.Changed, OldVersion: "v1", NewVersion: "v1", Fields: []diff.FieldChange{{Path: ".data.k", Op: diff.Replace}}}},
 		}}
 	})})

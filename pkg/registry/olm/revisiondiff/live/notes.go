@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/diff"
 	diffreview "github.com/penstock-project/penstock/pkg/diff/review"
+	"github.com/penstock-project/penstock/pkg/note"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
@@ -37,34 +38,34 @@ const mostPaths = 5
 // noteOf says of one object what its change does not show. Change is nil where
 // there is none.
 func noteOf(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
-	note := func(severity diffreview.Severity, reason, format string, args ...any) (diffreview.Note, bool) {
+	told := func(severity diffreview.Severity, reason, format string, args ...any) (diffreview.Note, bool) {
 		return diffreview.Note{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)}, true
 	}
 	switch {
 	case item.Unread && item.Failure != nil:
-		return note(diffreview.Warning, reasonUnread, "the API server fails to read it, so what a rollout would do is not known: %s", item.Failure.Message)
+		return told(note.Warning, reasonUnread, "the API server fails to read it, so what a rollout would do is not known: %s", item.Failure.Message)
 	case item.Failure != nil:
 		return refusal(item), true
 	case item.Action == rollout.Collision:
-		return note(diffreview.Critical, reasonCollision, "%s: a rollout stops here", item.Message)
+		return told(note.Critical, reasonCollision, "%s: a rollout stops here", item.Message)
 	case item.Action == rollout.Deferred && !item.Exists:
-		return note(diffreview.Info, reasonDeferred, "%s", item.Message)
+		return told(note.Info, reasonDeferred, "%s", item.Message)
 	case item.Action == rollout.Deferred:
-		return note(diffreview.Warning, reasonDeferred, "%s", item.Message)
+		return told(note.Warning, reasonDeferred, "%s", item.Message)
 	case item.Action == preview.Leave:
-		return note(diffreview.Warning, reasonLeft, "is no longer in any phase, and stays: it %s", item.Message)
+		return told(note.Warning, reasonLeft, "is no longer in any phase, and stays: it %s", item.Message)
 	case item.Action == preview.Release:
-		return note(diffreview.Info, reasonReleased, "is no longer in any phase, and stays: it is released")
+		return told(note.Info, reasonReleased, "is no longer in any phase, and stays: it is released")
 	case item.Action == preview.Delete && item.IsDefinition():
-		return note(diffreview.Warning, reasonInstances, "is deleted only when no object of its kind is left, or with the annotation penstock.dev/allow-crd-deletion")
+		return told(note.Warning, reasonInstances, "is deleted only when no object of its kind is left, or with the annotation penstock.dev/allow-crd-deletion")
 	case item.Action == rollout.Adopt:
-		return note(diffreview.Warning, reasonAdopted, "%s: a rollout takes it over%s", item.Message, takes(item, change))
+		return told(note.Warning, reasonAdopted, "%s: a rollout takes it over%s", item.Message, takes(item, change))
 	case item.Drifted:
 		return drift(item, change)
 	case item.Action == rollout.Create && !item.Tried:
-		return note(diffreview.Info, reasonUntried, "the API server was not asked about it, as you may not create it")
+		return told(note.Info, reasonUntried, "the API server was not asked about it, as you may not create it")
 	case len(item.Taken) > 0:
-		return note(diffreview.Warning, reasonConflict, "somebody else has fields of it%s", takes(item, change))
+		return told(note.Warning, reasonConflict, "somebody else has fields of it%s", takes(item, change))
 	default:
 		return diffreview.Note{}, false
 	}
@@ -72,16 +73,16 @@ func noteOf(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 
 // drift says who changed what was rolled out.
 func drift(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
-	note := diffreview.Note{Severity: diffreview.Warning, Reason: reasonDrift}
+	found := diffreview.Note{Severity: note.Warning, Reason: reasonDrift}
 	switch {
 	case !item.Exists:
-		note.Message = "was rolled out, and somebody has deleted it: a rollout creates it again"
+		found.Message = "was rolled out, and somebody has deleted it: a rollout creates it again"
 	case change == nil || len(change.Fields) == 0:
-		note.Severity, note.Message = diffreview.Info, "labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again"
+		found.Severity, found.Message = note.Info, "labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again"
 	default:
-		note.Message = "was changed since it was rolled out: " + owners(item, change)
+		found.Message = "was changed since it was rolled out: " + owners(item, change)
 	}
-	return note, true
+	return found, true
 }
 
 // owners names the fields that change, and who has them now.
@@ -184,10 +185,10 @@ func refusal(item *preview.Item) diffreview.Note {
 	message := item.Failure.Message
 	switch {
 	case item.Failure.Reason == rollout.ReasonNotServed:
-		return diffreview.Note{Severity: diffreview.Warning, Reason: reasonNotServed, Message: message}
+		return diffreview.Note{Severity: note.Warning, Reason: reasonNotServed, Message: message}
 	case apierrors.IsNotFound(item.Err):
-		return diffreview.Note{Severity: diffreview.Warning, Reason: reasonRefused, Message: "cannot be written as things are now: " + message}
+		return diffreview.Note{Severity: note.Warning, Reason: reasonRefused, Message: "cannot be written as things are now: " + message}
 	default:
-		return diffreview.Note{Severity: diffreview.Critical, Reason: reasonRefused, Message: "the API server refuses what a rollout would write: " + message}
+		return diffreview.Note{Severity: note.Critical, Reason: reasonRefused, Message: "the API server refuses what a rollout would write: " + message}
 	}
 }

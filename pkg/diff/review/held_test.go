@@ -1,0 +1,93 @@
+package review_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/diff/difftest"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
+)
+
+// TestHeld: the notes say which upgrades deserve a look, by the list that holds by default.
+func TestHeld(t *testing.T) {
+	set := func(documents ...string) []manifest.Object {
+		var objects []manifest.Object
+		for _, document := range documents {
+			objects = append(objects, *difftest.Object(t, document))
+		}
+		return objects
+	}
+	rbac := func(kind, name, rest string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind + "\nmetadata: {name: " + name + rest
+	}
+	role := func(name, rules string) string { return rbac("ClusterRole", name, "}\nrules: "+rules) }
+	bound := func(name, role, subject string) string {
+		return rbac("ClusterRoleBinding", name, "}\nroleRef: {kind: ClusterRole, name: "+role+"}\nsubjects: [{kind: ServiceAccount, name: "+subject+", namespace: ns}]")
+	}
+	deployment := func(name, pod string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name + ", namespace: ns}\nspec: {template: {spec: " + pod + "}}"
+	}
+	plain := func(kind, name, rest string) string {
+		return "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: ns}\n" + rest
+	}
+	hooks := func(hook string) string {
+		return "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata: {name: w}\nwebhooks: [" + hook + "]"
+	}
+	const read, all, manage = "[{apiGroups: [''], resources: [configmaps], verbs: [get]}]", "[{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]",
+		"[{apiGroups: [apps], resources: [deployments], verbs: [get, update]}]"
+	var many []string
+	for i := range 20_001 {
+		many = append(many, fmt.Sprintf("r%d", i))
+	}
+	const digest = "@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	for name, tc := range map[string]struct {
+		reason   string
+		old, new []manifest.Object
+		want     []string
+	}{
+		"RolesRenamedByHash": {"nobody gains anything", set(role("op-1", all), bound("op-1", "op-1", "op")), set(role("op-2", all), bound("op-2", "op-2", "op")), nil},
+		"PlainRight":         {"it deserves no look by itself", set(role("op", read)), set(role("op", manage)), nil},
+		"Wildcard":           {"any verb on any resource", set(role("op", read)), set(role("op", all)), []string{note.RightsGained}},
+		"Aggregation":        {"everybody who is admin gains", set(role("op", read)), set(rbac("ClusterRole", "op", ", labels: {rbac.authorization.k8s.io/aggregate-to-admin: 'true'}}\nrules: "+read)), []string{note.RightsGained}},
+		"AggregationRenamed": {"admins have it already",
+			set(rbac("ClusterRole", "op-1", ", labels: {rbac.authorization.k8s.io/aggregate-to-admin: 'true'}}\nrules: "+read)),
+			set(rbac("ClusterRole", "op-2", ", labels: {rbac.authorization.k8s.io/aggregate-to-admin: 'true'}}\nrules: "+read)), nil},
+		"AggregatingRole":    {"its rights are not in the revision", nil, set(rbac("ClusterRole", "op", "}\naggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}")), []string{note.RightsGained}},
+		"NewBinding":         {"another subject has the rights of a role", set(role("op", read), bound("a", "op", "a")), set(role("op", read), bound("a", "op", "a"), bound("b", "op", "b")), []string{note.SubjectsGained}},
+		"BindingOfCluster":   {"the rights of a role that is not in the revision are unknown", nil, set(bound("b", "edit", "op")), []string{note.SubjectsGained}},
+		"BindingOfEverybody": {"a new role for everybody", nil, set(role("op", read), rbac("ClusterRoleBinding", "b", "}\nroleRef: {kind: ClusterRole, name: op}\nsubjects: [{kind: Group, name: 'system:authenticated'}]")), []string{note.SubjectsGained}},
+		"TooManyRights":      {"20,001 rights are not compared", set(role("op", read)), set(role("op", "[{apiGroups: [''], verbs: [get], resources: ["+strings.Join(many, ", ")+"]}]")), []string{note.RightsGained}},
+		"ImageMoved": {"later images come from there, too", set(deployment("d", "{containers: [{name: c, image: 'a.example/x"+digest+"'}]}")),
+			set(deployment("d", "{containers: [{name: c, image: 'b.example/x"+digest+"'}]}")), []string{note.Image}},
+		"ImageTag":         {"the next version of the same", set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}")), set(deployment("d", "{containers: [{name: c, image: 'a.example/x:2'}]}")), nil},
+		"ContainerRenamed": {"another name hides no other repository", set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}")), set(deployment("d", "{containers: [{name: e, image: 'b.example/x:1'}]}")), []string{note.Image}},
+		"ContainerAdded":   {"of the same repository", set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}")), set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}, {name: e, image: 'a.example/x:1'}]}")), nil},
+		"ServiceAccount":   {"pods gain its rights", set(deployment("d", "{serviceAccountName: a}")), set(deployment("d", "{serviceAccountName: b}")), []string{note.Privilege}},
+		"PrivilegedAdded":  {"a new workload gains what it has", nil, set(deployment("d", "{hostNetwork: true}")), []string{note.Privilege}},
+		"SecretChanged":    {"what is hidden has no notes", set(plain("Secret", "s", "data: {a: YQ==}")), set(plain("Secret", "s", "data: {a: Yg==}")), nil},
+		"WorkloadReplaced": {"its pods stop and others start", set(deployment("d-1", "{}")), set(deployment("d-2", "{}")), []string{note.Deleted}},
+		"ConfigReplaced":   {"a digest in the name", set(plain("ConfigMap", "c-5f2a", "data: {a: b}")), set(plain("ConfigMap", "c-77d1", "data: {a: c}")), nil},
+		"ConfigOfOther":    {"another one takes no place of it", set(plain("ConfigMap", "settings", "data: {a: b}")), set(plain("ConfigMap", "others-1", "data: {a: c}")), []string{note.Deleted}},
+		"ConfigOfNamespace": {"neither does one of another namespace", set(plain("ConfigMap", "c-1", "")),
+			set("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c-2, namespace: other}"), []string{note.Deleted}},
+		"QuietWebhook": {"it sees what it changes", nil, set(hooks("{name: a, failurePolicy: Ignore, clientConfig: {service: {name: s, namespace: ns}}, rules: [{operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}]}")), []string{note.Webhook}},
+		"WebhookMoved": {"what it sees goes elsewhere", set(hooks("{name: a, clientConfig: {service: {name: s, namespace: ns}}}")), set(hooks("{name: a, clientConfig: {url: 'https://b.example'}}")), []string{note.Webhook}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := diff.Revisions(t.Context(), tc.old, tc.new, diff.Options{Schema: difftest.Builtin(t)})
+			var held []string
+			for _, one := range report.Notes {
+				if note.DefaultHoldOn().Holds(one.Reason, one.Severity) && !slices.Contains(held, one.Reason) {
+					held = append(held, one.Reason)
+				}
+			}
+			if !slices.Equal(held, tc.want) {
+				t.Errorf("%s: held by %v, want %v: %v", tc.reason, held, tc.want, told(report.Notes))
+			}
+		})
+	}
+}

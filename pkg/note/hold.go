@@ -1,0 +1,84 @@
+package note
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// HoldOn says which notes hold an upgrade: by reason, the least severity that holds.
+type HoldOn map[string]Severity
+
+// DefaultHoldOn is what holds where nobody names anything.
+func DefaultHoldOn() HoldOn {
+	on := HoldOn{}
+	for _, reason := range Reasons() {
+		if reason.Holds {
+			on[reason.Name] = Warning
+		}
+	}
+	return on
+}
+
+// ParseHoldOn reads a list of reasons. A reason alone holds from Warning on; behind a colon it has
+// another severity, such as RightsGained:Info. An empty list is the default one. Incomplete is
+// always among what holds.
+func ParseHoldOn(list []string) (HoldOn, error) {
+	if len(list) == 0 {
+		return DefaultHoldOn(), nil
+	}
+	on := HoldOn{Incomplete: Warning}
+	for _, entry := range list {
+		name, severity, given := strings.Cut(strings.TrimSpace(entry), ":")
+		if !given {
+			severity = string(Warning)
+		}
+		switch known := slices.ContainsFunc(Reasons(), func(one Reason) bool { return one.Name == name }); {
+		case !known:
+			return nil, fmt.Errorf("%q is no reason of a note: it must be one of %s", name, strings.Join(names(), ", "))
+		case !slices.Contains(Severities(), Severity(severity)):
+			return nil, fmt.Errorf("%q is no severity of notes with the reason %s: it must be one of %s, %s, %s", severity, name, Critical, Warning, Info)
+		case name == Incomplete:
+			continue
+		case on[name] != "":
+			return nil, fmt.Errorf("%s is listed twice", name)
+		}
+		on[name] = Severity(severity)
+	}
+	return on, nil
+}
+
+// SplitHoldOn is the list in a text, with commas between the reasons.
+func SplitHoldOn(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+func names() []string {
+	var all []string
+	for _, reason := range Reasons() {
+		all = append(all, reason.Name)
+	}
+	return all
+}
+
+// Holds is whether a note holds.
+func (h HoldOn) Holds(reason string, severity Severity) bool {
+	least, listed := h[reason]
+	return listed && severity.Rank() <= least.Rank()
+}
+
+// String is the list, sorted: the same text for the same list.
+func (h HoldOn) String() string {
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(h)) {
+		if h[reason] != Warning {
+			reason += ":" + string(h[reason])
+		}
+		all = append(all, reason)
+	}
+	return strings.Join(all, ",")
+}
