@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
@@ -81,6 +82,11 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 		return chartkind.Options{}, err
 	}
 	definitions.usual = own // those of the host, wherever is rolled out to
+	loopback := component(term.Manager.GetConfig(), "chartkinds")
+	revisions, err := versioned.NewForConfig(loopback)
+	if err != nil {
+		return chartkind.Options{}, fmt.Errorf("connecting to our own API for ChartKinds: %w", err)
+	}
 	return chartkind.Options{
 		Kinds: own, Metadata: names, Workloads: workloads, Releases: releases, Definitions: definitions, Capabilities: definitions,
 		Account: func(account kinds.ServiceAccount) (out chartkind.Account, err error) {
@@ -94,7 +100,7 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 			return out, nil
 		},
 		Packs: term.Packs,
-		Store: maker.Store{Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, As: impersonation{component(term.Manager.GetConfig(), "chartkinds")}.as},
+		Store: maker.Store{Informer: informer, Reader: term.Manager.GetClient(), Live: term.Manager.GetAPIReader(), Heads: term.Heads, Own: revisions.OlmV1alpha1().ClusterExtensionRevisions(), As: impersonation{loopback}.as},
 		Key:   author.NewKey(term.Digester.SecretKey), Charts: charts{catalogImages{s.Catalogs}}, Pool: s.pool, Clock: clock.RealClock{},
 	}, nil
 }

@@ -56,6 +56,9 @@ const (
 	ApprovalAutomatic = "Automatic"
 	// ApprovalManual makes every revision but the first Paused, for somebody to resume it.
 	ApprovalManual = "Manual"
+	// ApprovalReviewed makes a revision with another chart Paused, when its diff has a note that
+	// holds.
+	ApprovalReviewed = "Reviewed"
 )
 
 // ChartKind says with which chart the custom resources of one kind are installed.
@@ -87,8 +90,11 @@ type Spec struct {
 	// GeneratedSecrets are the names of Secrets whose values the chart makes by chance, once.
 	GeneratedSecrets []string `json:"generatedSecrets,omitempty"`
 	Inputs           []Input  `json:"inputs,omitempty"`
-	// UpgradeApproval is Automatic, the default, or Manual.
+	// UpgradeApproval is Automatic, the default, Reviewed or Manual.
 	UpgradeApproval string `json:"upgradeApproval,omitempty"`
+	// HoldOn lists the reasons of the notes that hold with Reviewed; empty is the default list of
+	// package note.
+	HoldOn []string `json:"holdOn,omitempty"`
 	// ProgressDeadlineMinutes is how long a rollout may take before it counts as failed; 0 is
 	// no deadline.
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`

@@ -9,6 +9,8 @@ import (
 	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // Limits of a ChartKind, and of what is made of a custom resource.
@@ -44,8 +46,11 @@ func Validate(spec, old *Spec) field.ErrorList {
 	if spec.Namespace != "" {
 		errs = append(errs, label(spec.Namespace, path.Child("namespace"))...)
 	}
-	if allowed := []string{ApprovalAutomatic, ApprovalManual}; spec.UpgradeApproval != "" && !slices.Contains(allowed, spec.UpgradeApproval) {
+	if allowed := []string{ApprovalAutomatic, ApprovalReviewed, ApprovalManual}; spec.UpgradeApproval != "" && !slices.Contains(allowed, spec.UpgradeApproval) {
 		errs = append(errs, field.NotSupported(path.Child("upgradeApproval"), spec.UpgradeApproval, allowed))
+	}
+	if _, err := note.ParseHoldOn(spec.HoldOn); err != nil {
+		errs = append(errs, field.Invalid(path.Child("holdOn"), strings.Join(spec.HoldOn, ", "), err.Error()))
 	}
 	if minutes := spec.ProgressDeadlineMinutes; minutes < 0 || minutes > 720 {
 		errs = append(errs, field.Invalid(path.Child("progressDeadlineMinutes"), minutes, "must be 0 (no deadline) to 720"))

@@ -8,9 +8,13 @@ const AnnotationPrefix = "penstock.dev/"
 // Annotations of ClusterExtensions. OLM's definition has no fields for what they say, and
 // prunes no annotations.
 const (
-	// ApprovalAnnotation is Automatic, the default, or Manual: an upgrade, and an
-	// installation, waits as a Paused revision until somebody approves it.
+	// ApprovalAnnotation is Automatic, the default, Manual, or Reviewed. With Manual an upgrade, and
+	// an installation, waits as a Paused revision until somebody approves it. With Reviewed an upgrade
+	// that nobody chose waits only when its diff has a note that holds.
 	ApprovalAnnotation = "penstock.dev/upgrade-approval"
+	// HoldOnAnnotation lists the reasons of the notes that hold, with commas between them: see
+	// package note.
+	HoldOnAnnotation = "penstock.dev/hold-on"
 	// ProgressDeadlineAnnotation is how long a rollout may take, in minutes, 0 to 10080;
 	// spec.progressDeadlineMinutes counts more.
 	ProgressDeadlineAnnotation = "penstock.dev/progress-deadline-minutes"

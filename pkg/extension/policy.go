@@ -13,12 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // Values of ApprovalAnnotation.
 const (
 	ApprovalAutomatic = "Automatic"
 	ApprovalManual    = "Manual"
+	ApprovalReviewed  = "Reviewed"
 )
 
 // Bounds of the annotations with numbers; the lowest is 0.
@@ -31,7 +33,7 @@ const (
 
 // Policy is what the annotations of a ClusterExtension say.
 type Policy struct {
-	// Approval is ApprovalAutomatic or ApprovalManual.
+	// Approval is ApprovalAutomatic, ApprovalReviewed or ApprovalManual.
 	Approval string
 	// ProgressDeadlineMinutes is nil when no annotation gives it.
 	ProgressDeadlineMinutes *int32
@@ -105,7 +107,12 @@ func (p *Policy) set(name, value string) *field.Error {
 	}
 	switch name {
 	case ApprovalAnnotation:
-		return choice(&p.Approval, ApprovalAutomatic, ApprovalManual)
+		return choice(&p.Approval, ApprovalAutomatic, ApprovalReviewed, ApprovalManual)
+	case HoldOnAnnotation:
+		if _, err := note.ParseHoldOn(note.SplitHoldOn(value)); err != nil {
+			return field.Invalid(path, value, err.Error())
+		}
+		return nil
 	case OnFailureAnnotation:
 		return choice(&p.OnFailure, "None", "Rollback")
 	case CollisionProtectionAnnotation:
@@ -176,6 +183,6 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 
 // annotationNames are those that people set.
 func annotationNames() []string {
-	return []string{ApprovalAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
+	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
 		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation}
 }

@@ -40,8 +40,8 @@ func TestValidateAnnotations(t *testing.T) {
 		wants      string
 	}{
 		"Approval":      {reason: "allowed", key: ApprovalAnnotation, value: "Automatic"},
-		"OtherApproval": {reason: "not allowed", key: ApprovalAnnotation, value: "manual", wants: `metadata.annotations[penstock.dev/upgrade-approval]: Unsupported value: "manual": supported values: "Automatic", "Manual"`},
-		"EmptyApproval": {reason: "not allowed", key: ApprovalAnnotation, value: "", wants: `supported values: "Automatic", "Manual"`},
+		"OtherApproval": {reason: "not allowed", key: ApprovalAnnotation, value: "manual", wants: `metadata.annotations[penstock.dev/upgrade-approval]: Unsupported value: "manual": supported values: "Automatic", "Reviewed", "Manual"`},
+		"EmptyApproval": {reason: "not allowed", key: ApprovalAnnotation, value: "", wants: `supported values: "Automatic", "Reviewed", "Manual"`},
 		"NoDeadline":    {reason: "zero is none", key: ProgressDeadlineAnnotation, value: "0"},
 		"Deadline":      {reason: "the longest", key: ProgressDeadlineAnnotation, value: "10080"},
 		"LongDeadline":  {reason: "longer", key: ProgressDeadlineAnnotation, value: "10081", wants: `metadata.annotations[penstock.dev/progress-deadline-minutes]: Invalid value: "10081": it must be a number of minutes from 0 to 10080`},
@@ -64,6 +64,8 @@ func TestValidateAnnotations(t *testing.T) {
 		"NewTarget":     {reason: "it does not change", key: TargetAnnotation, value: "edge-2", old: map[string]string{TargetAnnotation: "edge-1"}, updated: true, wants: `it was "edge-1"`},
 		"LateTarget":    {reason: "it does not change", key: TargetAnnotation, value: "edge-2", updated: true, wants: `it was ""`},
 		"SameTarget":    {reason: "as it was", key: TargetAnnotation, value: "edge-1", old: map[string]string{TargetAnnotation: "edge-1"}, updated: true},
+		"HoldOn":        {reason: "a list", key: HoldOnAnnotation, value: "RightsGained:Info, Deleted"},
+		"HoldOnOther":   {reason: "no reason", key: HoldOnAnnotation, value: "Deleted,Rights", wants: `metadata.annotations[penstock.dev/hold-on]: Invalid value: "Deleted,Rights": "Rights" is no reason of a note: it must be one of Deleted, RightsGained`},
 		"Misspelt":      {reason: "it would have no effect", key: "penstock.dev/upgrade-aproval", value: "Manual", wants: "must be one of penstock.dev/upgrade-approval,"},
 		"WrongBefore":   {reason: "an object must not become one that nobody can write", key: ApprovalAnnotation, value: "x", old: map[string]string{ApprovalAnnotation: "x"}, updated: true},
 		"WrongAgain":    {reason: "it is changed", key: ApprovalAnnotation, value: "y", old: map[string]string{ApprovalAnnotation: "x"}, updated: true, wants: "Unsupported value"},

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -108,7 +109,7 @@ func OfRevision(r *olmv1alpha1.ClusterExtensionRevision) (Subject, []Fact) {
 		return subject, f.all
 	}
 	if r.Annotations[olmv1alpha1.ProposedAnnotation] == "true" && r.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused {
-		f.add(WaitingForApproval, "Proposed", r.CreationTimestamp, r.CreationTimestamp)
+		f.add(WaitingForApproval, cmp.Or(r.Annotations[olmv1alpha1.HeldByAnnotation], "Proposed"), r.CreationTimestamp, r.CreationTimestamp)
 	}
 	if c := is(olmv1alpha1.ConditionHeld); c != nil {
 		f.condition(Held, c)

@@ -341,7 +341,7 @@ func annotations(w shared) {
 			}
 		}
 	}
-	refused(w.extend(name, name, extension.ApprovalAnnotation+": Always"), "metadata.annotations[penstock.dev/upgrade-approval]", `"Automatic", "Manual"`)
+	refused(w.extend(name, name, extension.ApprovalAnnotation+": Always"), "metadata.annotations[penstock.dev/upgrade-approval]", `"Automatic", "Reviewed", "Manual"`)
 	refused(w.extend(name, name, extension.SuccessDelayAnnotation+": '1h'"), "metadata.annotations[penstock.dev/success-delay-seconds]", "from 0 to 86400")
 	refused(w.extend(name, name, "penstock.dev/aproval: Manual"), "metadata.annotations[penstock.dev/aproval]", "must be one of penstock.dev/upgrade-approval")
 	w.apply(alice, name, w.extend(name, name, extension.ApprovalAnnotation+": Manual", extension.TargetAnnotation+": edge-1"))

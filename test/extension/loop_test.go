@@ -25,6 +25,7 @@ func loopScenarios() map[string]scenario {
 		"Install":     install,
 		"Windows":     maintenanceWindows,
 		"Upgradeable": upgradeable,
+		"Reviewed":    reviewed,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -25,8 +26,9 @@ type Catalog struct {
 	// Unavailable says that the catalog is switched off: nothing is installed from it, and
 	// its packages are not listed.
 	Unavailable bool
-	// Index is nil when there is none yet.
-	Index *index.Index
+	// Index is nil when there is none yet, and Unpacked is when its content came.
+	Index    *index.Index
+	Unpacked time.Time
 	// Err says why the catalog cannot be read. It may be set besides an Index: that is the
 	// last one that could be read, then.
 	Err error
@@ -46,7 +48,7 @@ func (c *Catalog) readable() bool { return c.Index != nil && !c.Unavailable }
 // same is whether two are alike for readers.
 func (c *Catalog) same(other *Catalog) bool {
 	return c.Name == other.Name && c.Priority == other.Priority && c.Unavailable == other.Unavailable &&
-		c.Digest() == other.Digest() && message(c.Err) == message(other.Err) && maps.Equal(c.Labels, other.Labels)
+		c.Digest() == other.Digest() && c.Unpacked.Equal(other.Unpacked) && message(c.Err) == message(other.Err) && maps.Equal(c.Labels, other.Labels)
 }
 
 func message(err error) string {

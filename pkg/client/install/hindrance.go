@@ -26,7 +26,7 @@ func (r Request) NameTaken(revisions []v1alpha1.ClusterExtensionRevision) string
 			return fmt.Sprintf("%s belongs to an earlier ClusterExtension %s, and is being deleted: wait until it is gone, or use another name", one.Name, r.Name)
 		case owner != nil:
 			return fmt.Sprintf("%s belongs to %s %s: use another name", one.Name, owner.Kind, owner.Name)
-		case r.Manual && one.Annotations[extension.ProposedAnnotation] != "true":
+		case r.Approval == extension.ApprovalManual && one.Annotations[extension.ProposedAnnotation] != "true":
 			return fmt.Sprintf("%s exists already, and no ClusterExtension has made it: use another name; or have each version rolled out at once, which takes over the existing objects", one.Name)
 		}
 	}

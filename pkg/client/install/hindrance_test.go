@@ -36,7 +36,11 @@ func TestNameTaken(t *testing.T) {
 		"owned":    {"somebody else has them", of("buoy", nil, owner("ChartKind", "x")), false, "belongs to ChartKind x"},
 		"gone":     {"the collector takes them", of("buoy", nil, owner("ClusterExtension", "buoy")), false, "wait until it is gone"},
 	} {
-		got := Request{Package: "buoy", Name: "buoy", Namespace: "sea", Manual: tc.manual}.NameTaken(tc.revisions)
+		approval := extension.ApprovalReviewed
+		if tc.manual {
+			approval = extension.ApprovalManual
+		}
+		got := Request{Package: "buoy", Name: "buoy", Namespace: "sea", Approval: approval}.NameTaken(tc.revisions)
 		if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s (%s): %q, want %q", name, tc.reason, got, tc.want)
 		}

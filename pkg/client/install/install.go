@@ -18,12 +18,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 )
 
-// Values of ApprovalAnnotation.
-const (
-	ApprovalAutomatic = "Automatic"
-	ApprovalManual    = "Manual"
-)
-
 // catalogNameLabel is on each ClusterCatalog, with its name.
 const catalogNameLabel = "olm.operatorframework.io/metadata.name"
 
@@ -44,8 +38,8 @@ type Request struct {
 	Channels []string
 	// Catalog is the name of the only ClusterCatalog to ask; empty is any.
 	Catalog string
-	// Manual has each version wait until somebody has approved it.
-	Manual bool
+	// Approval is a value of extension.ApprovalAnnotation. Automatic, and nothing, write none.
+	Approval string
 	// ServiceAccount is in whose name later versions come.
 	ServiceAccount string
 	// WatchNamespace is the namespace that the operator watches; empty leaves that to Config.
@@ -84,8 +78,8 @@ func (r Request) Object() (*unstructured.Unstructured, error) {
 		}},
 	}
 	e.Annotations = map[string]string{}
-	if r.Manual {
-		e.Annotations[extension.ApprovalAnnotation] = ApprovalManual
+	if r.Approval != "" && r.Approval != extension.ApprovalAutomatic {
+		e.Annotations[extension.ApprovalAnnotation] = r.Approval
 	}
 	if r.AcceptRequirements {
 		e.Annotations[extension.AcceptRequirementsAnnotation] = "true"

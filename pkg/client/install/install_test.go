@@ -30,7 +30,7 @@ func TestObject(t *testing.T) {
 		want    string
 	}{
 		"least": {Request{Package: "buoy", Name: "buoy", Namespace: "sea"}, `{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"name":"buoy"},"spec":{"namespace":"sea","source":{"catalog":{"packageName":"buoy"},"sourceType":"Catalog"}}}`},
-		"all": {Request{Package: "buoy", Name: "b", Namespace: "sea", Version: "1.x", Channels: []string{"stable"}, Catalog: "shore", Manual: true, ServiceAccount: "sailor"},
+		"all": {Request{Package: "buoy", Name: "b", Namespace: "sea", Version: "1.x", Channels: []string{"stable"}, Catalog: "shore", Approval: "Manual", ServiceAccount: "sailor"},
 			`{"apiVersion":"olm.operatorframework.io/v1","kind":"ClusterExtension","metadata":{"annotations":{"penstock.dev/upgrade-approval":"Manual"},"name":"b"},"spec":{"namespace":"sea","serviceAccount":{"name":"sailor"},` +
 				`"source":{"catalog":{"channels":["stable"],"packageName":"buoy","selector":{"matchLabels":{"olm.operatorframework.io/metadata.name":"shore"}},"version":"1.x"},"sourceType":"Catalog"}}}`},
 		"configured": {Request{Package: "buoy", Name: "b", Namespace: "sea", WatchNamespace: "bay", Config: map[string]any{"deploymentConfig": map[string]any{"nodeSelector": map[string]any{"a": "b"}}}, AcceptRequirements: true},

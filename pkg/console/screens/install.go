@@ -56,9 +56,13 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	approval := extension.ApprovalManual
+	if asked.AtOnce {
+		approval = extension.ApprovalReviewed
+	}
 	wanted := install.Request{
 		Package: r.PathValue("name"), Name: asked.Name, Namespace: asked.Namespace, Version: asked.Version,
-		Manual: !asked.AtOnce, ServiceAccount: asked.ServiceAccount,
+		Approval: approval, ServiceAccount: asked.ServiceAccount,
 	}
 	if asked.Channel != "" {
 		wanted.Channels = []string{asked.Channel}
@@ -142,7 +146,7 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 func (a *API) installNotes(ctx context.Context, offered *v1alpha1.CatalogPackage, wanted install.Request) ([]string, error) {
 	var notes []string
 	for _, there := range offered.Installed {
-		if there.Extension == wanted.Name && !wanted.Manual {
+		if there.Extension == wanted.Name && wanted.Approval != extension.ApprovalManual {
 			notes = append(notes, install.InstalledAlready(there, wanted.Name))
 		}
 	}

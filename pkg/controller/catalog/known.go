@@ -132,7 +132,7 @@ func (c *Controller) drop(k *known) {
 func (c *Controller) publish(catalog *clustercatalog.Catalog, k *known) {
 	c.Inventory.Put(inventory.Catalog{
 		Name: catalog.Name, Labels: catalog.SelectorLabels(), Priority: catalog.Spec.Priority,
-		Unavailable: catalog.Off(), Index: k.index, Err: k.err,
+		Unavailable: catalog.Off(), Index: k.index, Unpacked: k.unpacked, Err: k.err,
 	})
 	c.toldOf(catalog.Name)
 }

@@ -19,27 +19,71 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 	"github.com/penstock-project/penstock/pkg/revision"
 	"github.com/penstock-project/penstock/pkg/revision/references"
 	"github.com/penstock-project/penstock/pkg/source"
 	chartsource "github.com/penstock-project/penstock/pkg/source/chart"
 )
 
-// made is what came of a chart: objects, or why there are none.
+// made is what came of a chart: objects, what they change, or why there are none.
 type made struct {
 	rendered source.Rendered
+	diff     *olmv1alpha1.RevisionDiff
 	stopped  *maker.Outcome
 }
 
 // Decide implements maker.FrontEnd: revisions are made in the name of the ServiceAccount. With manual
-// approval, a person approves every one but the first.
+// approval, a person approves every one but the first. With Reviewed, every one but the first is
+// reviewed that has another chart, or that nobody asked for by a change of the custom resource.
 func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	identity := maker.Identity{As: s.as(), Author: s.as()}
 	isFirst := !slices.ContainsFunc(s.Revisions, func(one olmv1alpha1.ClusterExtensionRevision) bool { return one.DeletionTimestamp == nil })
-	if s.spec.UpgradeApproval == chartkind.ApprovalManual && !isFirst {
-		identity.Approval = fmt.Sprintf("spec.upgradeApproval of ChartKind %s is %s", s.name, chartkind.ApprovalManual)
+	because := fmt.Sprintf("spec.upgradeApproval of ChartKind %s is %s", s.name, s.spec.UpgradeApproval)
+	switch {
+	case isFirst:
+	case s.spec.UpgradeApproval == chartkind.ApprovalManual:
+		identity.Approval = because
+	case s.spec.UpgradeApproval == chartkind.ApprovalReviewed && !s.isAskedFor():
+		on, err := note.ParseHoldOn(s.spec.HoldOn)
+		if err != nil {
+			return identity, irreconcilable("spec.holdOn of ChartKind %s: %s", s.name, err)
+		}
+		identity.Review = s.NewReview(on, because)
 	}
 	return identity, nil
+}
+
+// isAskedFor is whether the custom resource was changed since the newest revision, and its chart
+// was not.
+func (s *scope) isAskedFor() bool {
+	newest := s.Newest()
+	if newest == nil || newest.Annotations[olmv1alpha1.ReferenceAnnotation] != s.chart.pinned {
+		return false
+	}
+	made, err := strconv.ParseInt(newest.Annotations[chartkind.GenerationAnnotation], 10, 64)
+	return err == nil && newest.Annotations[chartkind.UIDAnnotation] == string(s.object.GetUID()) && made < s.object.GetGeneration()
+}
+
+// Diff implements maker.FrontEnd: Render has compared what it made.
+func (s *scope) Diff(context.Context, maker.Identity, source.Rendered) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
+	return s.diff, nil
+}
+
+// compare says what the next revision would change, of what was rendered.
+func (s *scope) compare(ctx context.Context, rendered source.Rendered) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
+	revision, stopped := s.Next(ctx, rendered.Phases)
+	if stopped != nil {
+		return nil, stopped
+	}
+	s.describe(revision, rendered)
+	return s.Compare(ctx, revision)
+}
+
+// MayPropose implements maker.FrontEnd: a proposal is made in the name of the ServiceAccount, which
+// needs all rights for it.
+func (s *scope) MayPropose(context.Context, maker.Identity, source.Rendered) *maker.Outcome {
+	return nil
 }
 
 // Propose implements maker.Writer.
@@ -49,7 +93,7 @@ func (s *scope) Propose(ctx context.Context, _ maker.Identity) *maker.Outcome {
 
 // Render makes the objects, beside the passes: the pass ends, and another one comes when there is a
 // result. Custom resources of a namespace share what there is with those of others.
-func (s *scope) Render(ctx context.Context, _ maker.Identity) (rendered source.Rendered, same bool, stopped *maker.Outcome) {
+func (s *scope) Render(ctx context.Context, identity maker.Identity) (rendered source.Rendered, same bool, stopped *maker.Outcome) {
 	if newest := s.Newest(); newest != nil && maker.IsRollback(newest) {
 		if stopped := s.Hold(ctx, newest, 0); stopped != nil {
 			return rendered, false, stopped
@@ -64,9 +108,16 @@ func (s *scope) Render(ctx context.Context, _ maker.Identity) (rendered source.R
 	if newest := s.Newest(); newest != nil {
 		digest += " " + newest.Name
 	}
+	if identity.Review != nil {
+		digest += " reviewed"
+	}
 	tenant := "chartkind/" + s.name + "/" + s.object.GetNamespace()
 	result, ready := s.jobs.Do(ctx, s.key, digest, func(ctx context.Context) (out made) {
-		if err := s.Pool.Render(ctx, tenant, func() { out.rendered, out.stopped = s.renderNow(ctx, generated) }); err != nil {
+		if err := s.Pool.Render(ctx, tenant, func() {
+			if out.rendered, out.stopped = s.renderNow(ctx, generated); out.stopped == nil && identity.Review != nil {
+				out.diff, out.stopped = s.compare(ctx, out.rendered)
+			}
+		}); err != nil {
 			out.stopped = maker.Stop(maker.Awaited, "", "") // the controller ends
 		}
 		return out
@@ -74,6 +125,7 @@ func (s *scope) Render(ctx context.Context, _ maker.Identity) (rendered source.R
 	if !ready {
 		return rendered, false, maker.Stop(maker.Rendering, "", "")
 	}
+	s.diff = result.diff
 	return result.rendered, false, result.stopped
 }
 

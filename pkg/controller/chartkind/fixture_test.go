@@ -61,6 +61,9 @@ var (
 
 // plane is a host and our API without a cluster.
 type plane struct {
+	// notes are those of every diff.
+	notes []olmv1alpha1.DiffNote
+
 	*testing.T
 	host     *dynamicfake.FakeDynamicClient
 	metadata *metadatafake.FakeMetadataClient
@@ -144,7 +147,7 @@ func (p *plane) run() (stop func()) {
 		Account: func(chartkind.ServiceAccount) (Account, error) {
 			return Account{Objects: p.objects(), Metadata: p.metadata}, nil
 		},
-		Store: maker.Store{Informer: p, Reader: reader{p, false}, Live: reader{p, true}, Heads: p, As: func(who user.Info) (maker.Revisions, error) { return writer{plane: p, who: who.GetName()}, nil }},
+		Store: maker.Store{Informer: p, Reader: reader{p, false}, Live: reader{p, true}, Heads: p, Own: writer{plane: p, who: "penstock"}, As: func(who user.Info) (maker.Revisions, error) { return writer{plane: p, who: who.GetName()}, nil }},
 		Key:   p.key, Rights: p, Charts: p, Definitions: p, Capabilities: p, Program: os.Args[0], Pool: rendering.NewPool(), Clock: p.clock,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -540,4 +543,11 @@ func (p *plane) counts() (made int, writes map[string]int, renders int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.made), maps.Clone(p.writes), p.renders
+}
+
+// Propose is a comparison with the notes that a test says.
+func (w writer) Propose(_ context.Context, _ string, _ *olmv1alpha1.ClusterExtensionRevision, _ metav1.CreateOptions) (*olmv1alpha1.RevisionDiff, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &olmv1alpha1.RevisionDiff{Notes: w.notes}, nil
 }

@@ -35,6 +35,8 @@ type scope struct {
 	values map[string]any
 	// digest is that of what the newest revision should be made of.
 	digest string
+	// diff is what the next revision would change, when it is reviewed.
+	diff *olmv1alpha1.RevisionDiff
 }
 
 // irreconcilable ends a pass until something changes: no revision can be made.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,7 @@ func (p *plane) Definition(context.Context, string, string) (*apiextensionsv1.Cu
 
 // Resolved and Pulled implement Metrics.
 func (p *plane) Resolved(time.Duration, error) {
+	p.asked.Add(1)
 	if p.resolved != nil {
 		p.resolved()
 	}
@@ -235,3 +237,14 @@ func (r dyingResource) UpdateStatus(ctx context.Context, object *unstructured.Un
 }
 
 func digester() manifest.Digester { return manifest.Digester{SecretKey: []byte("secret")} }
+
+// Propose is a comparison with the notes that a test says.
+func (w writer) Propose(_ context.Context, name string, revision *olmv1alpha1.ClusterExtensionRevision, _ metav1.CreateOptions) (*olmv1alpha1.RevisionDiff, error) {
+	if w.who != "penstock" || revision.Name != name || revision.Spec.LifecycleState != olmv1alpha1.LifecycleStatePaused || !neverApproved(revision) {
+		w.Errorf("%s compares %s, which is no proposal", w.who, name)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.compared++
+	return &olmv1alpha1.RevisionDiff{Notes: slices.Clone(w.notes)}, nil
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -88,6 +89,8 @@ type plane struct {
 	died chan struct{}
 	// resolved is called when a pass has asked the catalogs; it may be nil.
 	resolved func()
+	// asked counts passes that asked the catalogs.
+	asked counter
 	// created counts extensions.
 	created int
 	// byHelm is whether the next process has the gate off, and releases is what Helm keeps; nil
@@ -97,6 +100,13 @@ type plane struct {
 	windows              *windows
 	// kubernetes is the version of the cluster, to charts.
 	kubernetes string
+	// choice is what a stamp says of it, and notes are those of every diff.
+	choice *author.Choice
+	notes  []olmv1alpha1.DiffNote
+	// exact has writes of annotations leave the generation, as the host does.
+	exact bool
+	// compared counts diffs.
+	compared int
 	// writing is held during a write to the extension.
 	writing sync.Mutex
 }
@@ -256,7 +266,9 @@ func (p *plane) offer(versions ...string) {
 		text += fmt.Sprintf("---\n{schema: olm.bundle, package: lamp, name: lamp.v%[1]s, image: \"r.example/lamp:v%[1]s\", properties: [{type: olm.package, value: {packageName: lamp, version: %[1]s}}]}\n", version)
 	}
 	text += "---\n{schema: olm.channel, package: lamp, name: stable, entries: [" + strings.Join(entries, ", ") + "]}\n"
-	p.inventory.Put(inventorytest.FromText(p, "hub", text))
+	hub := inventorytest.FromText(p, "hub", text)
+	hub.Unpacked = p.clock.Now().Truncate(time.Second)
+	p.inventory.Put(hub)
 }
 
 // apply writes the extension lamp as alice, and stamps it.
@@ -277,10 +289,16 @@ func (p *plane) apply(change func(*unstructured.Unstructured)) {
 		object.SetUID(types.UID(fmt.Sprintf("lamp-uid-%d", p.created)))
 		object.SetCreationTimestamp(metav1.Time{Time: p.clock.Now()})
 	}
+	before := object
 	object = object.DeepCopy()
-	object.SetGeneration(object.GetGeneration() + 1)
 	if change != nil {
 		change(object)
+	}
+	if create || !p.exact || !reflect.DeepEqual(before.Object["spec"], object.Object["spec"]) {
+		object.SetGeneration(object.GetGeneration() + 1)
+	}
+	if source := func(of *unstructured.Unstructured) any { return of.Object["spec"].(map[string]any)["source"] }; create || !reflect.DeepEqual(source(before), source(object)) {
+		p.choice = &author.Choice{Generation: object.GetGeneration(), Time: p.clock.Now().UTC().Truncate(time.Second)}
 	}
 	of := object.GetUID()
 	if create {
@@ -303,7 +321,7 @@ func (p *plane) stamp(object *unstructured.Unstructured, of types.UID) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	stamp := &author.Stamp{User: "alice", Time: p.clock.Now().UTC().Truncate(time.Second), Extension: string(of), Name: object.GetName(), Generation: object.GetGeneration(), Digest: digest}
+	stamp := &author.Stamp{User: "alice", Time: p.clock.Now().UTC().Truncate(time.Second), Extension: string(of), Name: object.GetName(), Generation: object.GetGeneration(), Digest: digest, Chosen: p.choice}
 	if err := p.key.Sign(stamp); err != nil {
 		p.Fatal(err)
 	}

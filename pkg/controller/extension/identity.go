@@ -20,10 +20,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/right"
 )
 
-// approvalManual is the value of extension.ApprovalAnnotation that lets nothing through
-// without a person.
-const approvalManual = "Manual"
-
 // Decide implements maker.FrontEnd: it resolves in whose name the next revision is made:
 //
 //  1. Whoever wrote the extension as it is. Nobody known makes nothing, no proposal either.
@@ -31,7 +27,9 @@ const approvalManual = "Manual"
 //  3. The stamp decides one revision, within author.Lifetime.
 //  4. Later ones: the author when they had the right to bypass, or the ServiceAccount when the
 //     author may impersonate it now.
-//  5. A later one that needs no approval waits for a maintenance window, and for the operator.
+//  5. A later one that the author has not chosen is reviewed, where the extension asks for that.
+//  6. A later one that needs no approval waits for a maintenance window, and for the operator. One that is
+//     reviewed waits before it is written: what is held is proposed at any time.
 func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	stamp, err := author.ClusterExtensions().Verify(s.Key, s.object)
 	if err != nil {
@@ -40,8 +38,8 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	found := maker.Identity{Stamp: s.stampName(stamp), Author: stamp.Info()}
 	fresh := !s.wasUsed(found.Stamp) && stamp.Fresh(s.Clock.Now())
 	switch {
-	case s.extension.Annotations[extension.ApprovalAnnotation] == approvalManual:
-		found.Approval = fmt.Sprintf("annotation %s is %s", extension.ApprovalAnnotation, approvalManual)
+	case s.extension.Annotations[extension.ApprovalAnnotation] == extension.ApprovalManual:
+		found.Approval = fmt.Sprintf("annotation %s is %s", extension.ApprovalAnnotation, extension.ApprovalManual)
 	case fresh || stamp.Bypass:
 		found.As = stamp.Info()
 	case s.extension.Spec.ServiceAccount != nil && s.extension.Spec.ServiceAccount.Name != "":
@@ -59,6 +57,12 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 		found.Approval = fmt.Sprintf("%s wrote the extension at %s, which allows one revision within %s; without spec.serviceAccount, somebody must approve the others", stamp.User, stamp.Time.UTC().Format(time.RFC3339), author.Lifetime)
 	}
 	s.unasked = found.Approval == "" && !fresh && s.installed() != nil
+	if found.Review, err = s.review(found, stamp, fresh); err != nil {
+		return maker.Identity{}, stop(status.Invalid, err.Error(), "")
+	}
+	if found.Review != nil {
+		return found, nil
+	}
 	return found, s.mayBegin(ctx, found)
 }
 

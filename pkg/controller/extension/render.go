@@ -73,6 +73,8 @@ func (s *scope) render(ctx context.Context, identity maker.Identity, desired *de
 // made is what came of an image: objects, or why there are none.
 type made struct {
 	content *content
+	// diff is what the next revision would change.
+	diff    *olmv1alpha1.RevisionDiff
 	stopped *maker.Outcome
 }
 

@@ -150,6 +150,7 @@ func (c *Controller) forget(name string) {
 	c.noteWindowed(name, false)
 	c.rendered.forget(name)
 	c.jobs.Forget(name)
+	c.jobs.Forget(reviewOf(name))
 }
 
 // wait notes whether an extension waits for catalogs.

@@ -26,6 +26,8 @@ type Revisions interface {
 	Create(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*olmv1alpha1.ClusterExtensionRevision, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+	// Propose compares a revision that is not stored with what is rolled out.
+	Propose(ctx context.Context, name string, revision *olmv1alpha1.ClusterExtensionRevision, options metav1.CreateOptions) (*olmv1alpha1.RevisionDiff, error)
 }
 
 // Heads reads the memories of chains.
@@ -50,8 +52,7 @@ type Rights interface {
 	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
 }
 
-// Store is how revisions are read and written. All fields are required, but for Own where nothing
-// is written in the name of this process.
+// Store is how revisions are read and written. All fields are required.
 type Store struct {
 	// Informer is that of revisions.
 	Informer interface {

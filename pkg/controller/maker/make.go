@@ -19,6 +19,11 @@ type Identity struct {
 	Stamp string
 	// Approval says why a person has to approve the revision; empty when nobody has to.
 	Approval string
+	// Review, when nobody has to approve the revision, is what its diff must not have; nil for no
+	// review. A person has to approve what does.
+	Review *Review
+	// held are the reasons of the notes that hold what was reviewed.
+	held string
 }
 
 // Who returns the user whose rights the content needs: of a proposal, its author.
@@ -36,6 +41,11 @@ type FrontEnd[C any] interface {
 	Decide(ctx context.Context) (Identity, *Outcome)
 	// Render makes the content and judges it. Same is true when the newest revision has it.
 	Render(ctx context.Context, identity Identity) (content C, same bool, stopped *Outcome)
+	// Diff compares content with what is rolled out, as its reviewer would see it. It is nil for
+	// content that needs no review: nothing but what somebody asked for.
+	Diff(ctx context.Context, identity Identity, content C) (*olmv1alpha1.RevisionDiff, *Outcome)
+	// MayPropose says why content that is held must not be proposed.
+	MayPropose(ctx context.Context, identity Identity, content C) *Outcome
 }
 
 // Writer brings content into the cluster.
@@ -64,10 +74,14 @@ func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool,
 	if identity.Approval == "" && identity.As == nil {
 		return failed("the policy of %s names neither an identity for the next revision nor a reason to propose it", chain.Name)
 	}
-	if identity.Approval != "" {
-		if stopped := writer.Propose(ctx, identity); stopped != nil {
-			return stopped
-		}
+	switch {
+	case identity.Approval != "":
+		stopped = writer.Propose(ctx, identity)
+	case identity.Review != nil:
+		stopped = chain.heldAlready(ctx, digest, identity)
+	}
+	if stopped != nil {
+		return stopped
 	}
 	content, same, stopped := front.Render(ctx, identity)
 	if stopped != nil {
@@ -75,6 +89,20 @@ func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool,
 	}
 	if same {
 		return writer.Keep(ctx, newest, content)
+	}
+	if identity.Approval == "" && identity.Review != nil {
+		diff, stopped := front.Diff(ctx, identity, content)
+		if stopped != nil {
+			return stopped
+		}
+		if identity = identity.reviewed(diff); identity.Approval != "" {
+			if stopped := front.MayPropose(ctx, identity, content); stopped != nil {
+				return stopped
+			}
+			if stopped := writer.Propose(ctx, identity); stopped != nil {
+				return stopped
+			}
+		}
 	}
 	return writer.Write(ctx, identity, content)
 }

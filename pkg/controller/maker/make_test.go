@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/note"
 )
 
 // front notes which steps Make takes, and answers them.
@@ -21,6 +22,10 @@ type front struct {
 	nobody bool
 	// stops is the step that ends the pass.
 	stops string
+	// review asks for a review of what has these notes.
+	review bool
+	diff   *olmv1alpha1.RevisionDiff
+	wrote  Identity
 }
 
 func (f *front) step(name string) *Outcome {
@@ -36,8 +41,17 @@ func (f *front) Decide(context.Context) (Identity, *Outcome) {
 	if f.approval == "" && !f.nobody {
 		identity.As = &user.DefaultInfo{Name: "alice"}
 	}
+	if f.review {
+		identity.Review = (&Chain{}).NewReview(note.DefaultHoldOn(), "Reviewed")
+	}
 	return identity, f.step("Decide")
 }
+
+func (f *front) Diff(context.Context, Identity, string) (*olmv1alpha1.RevisionDiff, *Outcome) {
+	return f.diff, f.step("Diff")
+}
+
+func (f *front) MayPropose(context.Context, Identity, string) *Outcome { return f.step("MayPropose") }
 
 func (f *front) Render(context.Context, Identity) (string, bool, *Outcome) {
 	return "content", f.same, f.step("Render")
@@ -50,7 +64,8 @@ func (f *front) Keep(_ context.Context, newest *olmv1alpha1.ClusterExtensionRevi
 
 func (f *front) Propose(context.Context, Identity) *Outcome { return f.step("Propose") }
 
-func (f *front) Write(_ context.Context, _ Identity, content string) *Outcome {
+func (f *front) Write(_ context.Context, identity Identity, content string) *Outcome {
+	f.wrote = identity
 	f.step("Write " + content)
 	return Stop(Awaited, "", "")
 }
@@ -79,20 +94,31 @@ func TestMake(t *testing.T) {
 		steps string
 		want  Reason
 	}{
-		"First":     {chainOf(), front{}, false, "Decide, Render, Write content", Awaited},
-		"Current":   {chainOf(revision("lamp-1", "now", active)), front{}, false, "Keep lamp-1", Current},
-		"Rewritten": {chainOf(revision("lamp-1", "now", active)), front{}, true, "Decide, Render, Write content", Awaited},
-		"Changed":   {chainOf(revision("lamp-1", "before", active)), front{}, false, "Decide, Render, Write content", Awaited},
-		"Same":      {chainOf(revision("lamp-1", "before", active)), front{same: true}, false, "Decide, Render, Keep lamp-1 content", Current},
-		"Archived":  {chainOf(revision("lamp-1", "now", archived)), front{}, false, "Decide, Render, Write content", Awaited},
-		"Proposal":  {chainOf(revision("lamp-1", "before", active)), front{approval: "by hand"}, false, "Decide, Propose, Render, Write content", Awaited},
-		"NoPolicy":  {chainOf(), front{stops: "Decide"}, false, "Decide", Failed},
-		"Nobody":    {chainOf(), front{nobody: true}, false, "Decide", Failed},
-		"NoMore":    {chainOf(), front{approval: "by hand", stops: "Propose"}, false, "Decide, Propose", Failed},
-		"Judged":    {chainOf(), front{stops: "Render"}, false, "Decide, Render", Failed},
+		"First":      {chainOf(), front{}, false, "Decide, Render, Write content", Awaited},
+		"Current":    {chainOf(revision("lamp-1", "now", active)), front{}, false, "Keep lamp-1", Current},
+		"Rewritten":  {chainOf(revision("lamp-1", "now", active)), front{}, true, "Decide, Render, Write content", Awaited},
+		"Changed":    {chainOf(revision("lamp-1", "before", active)), front{}, false, "Decide, Render, Write content", Awaited},
+		"Same":       {chainOf(revision("lamp-1", "before", active)), front{same: true}, false, "Decide, Render, Keep lamp-1 content", Current},
+		"Archived":   {chainOf(revision("lamp-1", "now", archived)), front{}, false, "Decide, Render, Write content", Awaited},
+		"Proposal":   {chainOf(revision("lamp-1", "before", active)), front{approval: "by hand"}, false, "Decide, Propose, Render, Write content", Awaited},
+		"NoPolicy":   {chainOf(), front{stops: "Decide"}, false, "Decide", Failed},
+		"Nobody":     {chainOf(), front{nobody: true}, false, "Decide", Failed},
+		"NoMore":     {chainOf(), front{approval: "by hand", stops: "Propose"}, false, "Decide, Propose", Failed},
+		"Judged":     {chainOf(), front{stops: "Render"}, false, "Decide, Render", Failed},
+		"Reviewed":   {chainOf(), front{review: true, diff: noted("Info/Image")}, false, "Decide, Render, Diff, Write content", Awaited},
+		"Chosen":     {chainOf(), front{review: true}, false, "Decide, Render, Diff, Write content", Awaited},
+		"Held":       {chainOf(), front{review: true, diff: noted("Critical/Deleted")}, false, "Decide, Render, Diff, MayPropose, Propose, Write content", Awaited},
+		"HeldSame":   {chainOf(revision("lamp-1", "before", active)), front{review: true, same: true, diff: noted("Critical/Deleted")}, false, "Decide, Render, Keep lamp-1 content", Current},
+		"HeldOnce":   {chainOf(revision("lamp-1", "before", active)), front{review: true, diff: noted("Critical/Deleted"), stops: "Propose"}, false, "Decide, Render, Diff, MayPropose, Propose", Failed},
+		"HeldDenied": {chainOf(), front{review: true, diff: noted("Critical/Deleted"), stops: "MayPropose"}, false, "Decide, Render, Diff, MayPropose", Failed},
+		"Unread":     {chainOf(), front{review: true, stops: "Diff"}, false, "Decide, Render, Diff", Failed},
+		"Manual":     {chainOf(), front{review: true, approval: "by hand"}, false, "Decide, Propose, Render, Write content", Awaited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome := Make(t.Context(), tc.chain, "now", tc.again, &tc.front, &tc.front)
+			if wrote := tc.front.wrote; wrote.Approval != "" && tc.front.approval == "" && wrote.As != nil {
+				t.Errorf("what is held is written in the name of %s", wrote.As.GetName())
+			}
 			if got := strings.Join(tc.front.steps, ", "); got != tc.steps || outcome.Reason != tc.want {
 				t.Errorf("%s after %s, want %s after %s", outcome.Reason, got, tc.want, tc.steps)
 			}

@@ -41,6 +41,10 @@ func (c *Chain) Replace(ctx context.Context, identity Identity, phases []source.
 		as = c.Proposer
 		revision.Spec.LifecycleState = olmv1alpha1.LifecycleStatePaused
 		metav1.SetMetaDataAnnotation(&revision.ObjectMeta, olmv1alpha1.LifecycleReasonAnnotation, identity.Approval)
+		if identity.held != "" {
+			metav1.SetMetaDataAnnotation(&revision.ObjectMeta, olmv1alpha1.HeldByAnnotation, identity.held)
+			metav1.SetMetaDataAnnotation(&revision.ObjectMeta, olmv1alpha1.HeldUnderAnnotation, identity.Review.under)
+		}
 	}
 	if stopped := c.Create(ctx, as, revision); stopped != nil {
 		return nil, stopped

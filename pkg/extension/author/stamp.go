@@ -47,10 +47,19 @@ type Stamp struct {
 	// Generation is metadata.generation as that write left it; 0 where the author does not
 	// answer for the spec.
 	Generation int64 `json:"generation"`
+	// Chosen is the write that changed spec.source last; nil when that is not known.
+	Chosen *Choice `json:"chosen,omitempty"`
 	// Digest is that of what was written, see Digest.
 	Digest string `json:"digest"`
 	// Signature is an HMAC-SHA256 in hexadecimal digits.
 	Signature string `json:"signature"`
+}
+
+// Choice is a write by which somebody chose what is installed.
+type Choice struct {
+	// Generation is that which the write left, and Time when it was.
+	Generation int64     `json:"generation"`
+	Time       time.Time `json:"time"`
 }
 
 // Info is the user of a stamp, for access reviews and impersonation.

@@ -1078,7 +1078,7 @@ func schema_pkg_apis_catalog_v1alpha1_ExtensionUpgrades(ref common.ReferenceCall
 					},
 					"approval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approval is Automatic or Manual: with Manual, an upgrade waits until somebody approves it.",
+							Description: "approval is Automatic, Reviewed or Manual: with Manual, an upgrade waits until somebody approves it; with Reviewed, one does whose diff has notes that hold it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -43,7 +43,7 @@ func NewInstall(s *session.Session) *cobra.Command {
 		Long: "Show a ClusterExtension, write it in your name, and follow its installation. Penstock then creates a revision of the\n" +
 			"package in your name: it does nothing that you may not do. When you lack rights, it says which, and continues\n" +
 			"once you have them. With --approval Manual the revision waits, and so does each upgrade: you see the diff, and\n" +
-			"are asked.\n\n" +
+			"are asked. With Reviewed, the default, an upgrade waits only when its diff has a note that deserves a look.\n\n" +
 			"Later versions are installed automatically in the name of --service-account, which you must be allowed to impersonate;\n" +
 			"without one, each waits until somebody approves it: kubectl penstock upgrade.",
 		Example: "  kubectl penstock install lighthouse -n harbour --dry-run\n" +
@@ -59,7 +59,7 @@ func NewInstall(s *session.Session) *cobra.Command {
 	flags.StringVar(&options.version, "version", "", "Range of versions, such as 1.4.2 or >=1.4 <2. Default: the highest version of the channels.")
 	flags.StringSliceVar(&options.channels, "channel", nil, "Channels to take versions from; an empty value means every channel. Default: the default channel of the package.")
 	flags.StringVar(&options.catalog, "catalog", "", "Only this ClusterCatalog.")
-	flags.StringVar(&options.approval, "approval", install.ApprovalAutomatic, "With Manual, each version waits until somebody approves it.")
+	flags.StringVar(&options.approval, "approval", extension.ApprovalReviewed, "Manual: each version waits until somebody approves it. Reviewed: an upgrade waits when its diff has notes that hold it. Automatic: none waits.")
 	flags.StringVar(&options.account, "service-account", "", "ServiceAccount in the namespace, in whose name later versions are installed.")
 	flags.StringVar(&options.watch, "watch-namespace", "", "Namespace that the operator watches, for a bundle that cannot watch all.")
 	flags.StringVar(&options.config, "config", "", "File with the configuration of the bundle, YAML or JSON, as in spec.config.inline; - is stdin.")
@@ -105,8 +105,8 @@ func (i *installation) check() error {
 	switch {
 	case i.Namespace() == "":
 		return outcome.Errorf(outcome.Unknown, "-n is required: the namespace to install the package into, which must exist")
-	case i.approval != install.ApprovalAutomatic && i.approval != install.ApprovalManual:
-		return outcome.Errorf(outcome.Unknown, "--approval %q: want %s or %s", i.approval, install.ApprovalAutomatic, install.ApprovalManual)
+	case !slices.Contains([]string{extension.ApprovalAutomatic, extension.ApprovalReviewed, extension.ApprovalManual}, i.approval):
+		return outcome.Errorf(outcome.Unknown, "--approval %q: want %s, %s or %s", i.approval, extension.ApprovalAutomatic, extension.ApprovalReviewed, extension.ApprovalManual)
 	}
 	if err := i.readConfig(); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (i *installation) choose(offered *catalogv1alpha1.CatalogPackage) error {
 func (i *installation) request() install.Request {
 	return install.Request{
 		Package: i.pkg, Name: i.name, Namespace: i.Namespace(), Version: i.version, Channels: i.channels, Catalog: i.catalog,
-		Manual: i.approval == install.ApprovalManual, ServiceAccount: i.account,
+		Approval: i.approval, ServiceAccount: i.account,
 		WatchNamespace: i.watch, Config: i.configured, AcceptRequirements: i.accept,
 	}
 }

@@ -141,7 +141,27 @@ func (w *Write) newStamp(bypass bool) (*author.Stamp, error) {
 	if w.Old != nil {
 		stamp.Extension = string(w.Old.GetUID())
 	}
+	stamp.Chosen = w.chosen()
 	return stamp, w.key.Sign(stamp)
+}
+
+// chosen is the write that changed spec.source last: this one, or the one that the former stamp has.
+func (w *Write) chosen() *author.Choice {
+	if !w.subject.Spec {
+		return nil
+	}
+	if w.Old == nil || !equality.Semantic.DeepEqual(source(w.Object), source(w.Old)) {
+		return &author.Choice{Generation: w.generation(), Time: w.now}
+	}
+	if former, err := w.subject.Verify(w.key, w.Old); err == nil {
+		return former.Chosen
+	}
+	return nil
+}
+
+func source(object *unstructured.Unstructured) any {
+	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "source")
+	return found
 }
 
 // unsigned takes away the stamp, which was for what was there before.

@@ -354,8 +354,8 @@ type ExtensionUpgrades struct {
 	// catalog has the allowed version.
 	// +optional
 	Catalog string `json:"catalog,omitempty"`
-	// approval is Automatic or Manual: with Manual, an upgrade waits until somebody
-	// approves it.
+	// approval is Automatic, Reviewed or Manual: with Manual, an upgrade waits until somebody
+	// approves it; with Reviewed, one does whose diff has notes that hold it.
 	// +optional
 	Approval string `json:"approval,omitempty"`
 	// newest is the highest version in the channels and catalogs that spec asks for.

@@ -111,6 +111,11 @@ const (
 	// before it is rolled out. The server sets it on revisions that it makes in nobody's
 	// name, and removes it when somebody approves; no client can.
 	ProposedAnnotation = "penstock.dev/proposed"
+	// HeldByAnnotation, on a proposal that was held by what it changes, lists the reasons of the
+	// notes that hold it, with commas between them. HeldUnderAnnotation tells the list that was
+	// asked for, and what the proposal was compared with, from others. Only Penstock writes them.
+	HeldByAnnotation    = "penstock.dev/held-by"
+	HeldUnderAnnotation = "penstock.dev/held-under"
 	// LifecycleReasonAnnotation says why somebody has paused, resumed or archived a revision,
 	// or why a proposal waits for somebody.
 	LifecycleReasonAnnotation = "penstock.dev/lifecycle-reason"

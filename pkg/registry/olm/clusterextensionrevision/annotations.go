@@ -70,7 +70,9 @@ func setAnnotation(revision *olm.ClusterExtensionRevision, key, value string) {
 }
 
 // notes are those of the loops of ClusterExtensions and ChartKinds.
-func notes() []string { return append(extension.Notes(), chartkind.Notes()...) }
+func notes() []string {
+	return slices.Concat(extension.Notes(), chartkind.Notes(), []string{v1alpha1.HeldByAnnotation, v1alpha1.HeldUnderAnnotation})
+}
 
 // keepNotes undoes what a write does to the annotations by which the loops of ClusterExtensions
 // and ChartKinds know what they have made of what. They write them when they create a revision, also in the

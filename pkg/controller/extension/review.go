@@ -1,0 +1,109 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/note"
+)
+
+// review is what the next revision must not have in its diff, so that nobody has to approve it.
+// It is nil when no review is asked for, and for what the author chose. Fresh is whether a stamp
+// has decided nothing yet. The error is about the list of notes: a mistake in it must not let
+// anything through.
+func (s *scope) review(identity maker.Identity, stamp *author.Stamp, fresh bool) (*maker.Review, error) {
+	if identity.Approval != "" || s.extension.Annotations[extension.ApprovalAnnotation] != extension.ApprovalReviewed || s.chose(stamp, fresh) {
+		return nil, nil
+	}
+	on, err := note.ParseHoldOn(note.SplitHoldOn(s.extension.Annotations[extension.HoldOnAnnotation]))
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", extension.HoldOnAnnotation, err)
+	}
+	return s.NewReview(on, fmt.Sprintf("annotation %s is %s", extension.ApprovalAnnotation, extension.ApprovalReviewed)), nil
+}
+
+// chose is whether the author chose what is desired: by an installation, or by the write that
+// changed spec.source last. One choice decides one version. What a catalog brings later it does not,
+// and neither do writes of the same source, whatever else they change.
+func (s *scope) chose(stamp *author.Stamp, fresh bool) bool {
+	newest := s.Newest()
+	if newest == nil || !s.isOwned(newest) {
+		return fresh
+	}
+	choice := stamp.Chosen
+	if !fresh || choice == nil || !choice.Time.Add(author.Lifetime).After(s.Clock.Now()) || s.decided() >= choice.Generation {
+		return false
+	}
+	if s.resolved == nil || s.resolved.Catalog == "" {
+		return true
+	}
+	from := s.catalogs.Catalog(s.resolved.Catalog)
+	return from == nil || !from.Unpacked.After(choice.Time)
+}
+
+// decided is the highest generation of the extension for which a revision was made, or kept.
+func (s *scope) decided() int64 {
+	highest := int64(0)
+	for i := range s.Revisions {
+		one := &s.Revisions[i]
+		if neverApproved(one) || maker.IsRollback(one) || !s.isOwned(one) {
+			continue
+		}
+		if generation, err := strconv.ParseInt(one.Annotations[extension.GenerationAnnotation], 10, 64); err == nil {
+			highest = max(highest, generation)
+		}
+	}
+	return highest
+}
+
+// Diff implements maker.FrontEnd, beside the passes. What comes of a write of the author, and of
+// the image that is installed, needs no review.
+func (m making) Diff(ctx context.Context, identity maker.Identity, made *content) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
+	if newest := m.Newest(); newest != nil && !m.wasUsed(identity.Stamp) && newest.Annotations[olmv1alpha1.ReferenceAnnotation] == made.reference {
+		return nil, nil
+	}
+	if m.byHelm {
+		// Revisions do not have what the release has.
+		return &olmv1alpha1.RevisionDiff{Truncated: &olmv1alpha1.DiffTruncation{Objects: 1}}, nil
+	}
+	revision, stopped := m.Next(ctx, made.Phases)
+	if stopped != nil {
+		return nil, stopped
+	}
+	identity.Approval = identity.Review.Because
+	m.describe(revision, identity, made)
+	return m.compared(ctx, identity, revision)
+}
+
+// compared has a revision compared in the pool, and ends the pass until that is done.
+func (m making) compared(ctx context.Context, identity maker.Identity, revision *olmv1alpha1.ClusterExtensionRevision) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
+	against := m.desired.digest()
+	if newest := m.Newest(); newest != nil {
+		against += " " + string(newest.UID)
+	}
+	found, ready := m.jobs.Do(ctx, reviewOf(m.Name), against, func(ctx context.Context) (out made) {
+		if waiting := m.Pool.Render(ctx, identity.Author.GetName(), func() { out.diff, out.stopped = m.Compare(ctx, revision) }); waiting != nil {
+			out.stopped = retry(status.Failed, waiting)
+		}
+		return out
+	}, func() { m.queue.Add(m.Name) })
+	if !ready {
+		return nil, maker.Stop(maker.Rendering, "", "")
+	}
+	return found.diff, found.stopped
+}
+
+// reviewOf names the job that compares the next revision of an extension.
+func reviewOf(name string) string { return name + " review" }
+
+// MayPropose implements maker.FrontEnd.
+func (m making) MayPropose(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
+	_, stopped := m.mayCompare(ctx, identity, made)
+	return stopped
+}

@@ -1,0 +1,225 @@
+package extension
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/note"
+)
+
+const installer = "system:serviceaccount:lamps:installer"
+
+// reviewed is lamp-1, installed, whose later versions come by a ServiceAccount when no note holds them.
+func reviewed(t *testing.T, notes ...string) *plane {
+	t.Helper()
+	p := newPlane(t)
+	p.exact = true
+	p.note(notes...)
+	p.publish("1.0.0")
+	p.impersonators["alice"] = true
+	p.apply(func(object *unstructured.Unstructured) {
+		annotate(object, extension.ApprovalAnnotation, extension.ApprovalReviewed)
+		_ = unstructured.SetNestedField(object.Object, "installer", "spec", "serviceAccount", "name")
+	})
+	p.process()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
+	p.later()
+	return p
+}
+
+// note has all diffs have notes with these reasons.
+func (p *plane) note(reasons ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes = nil
+	for _, reason := range reasons {
+		p.notes = append(p.notes, olmv1alpha1.DiffNote{Severity: olmv1alpha1.NoteWarning, Reason: reason, Kind: "Role", Name: "lamp", Message: "gains get on secrets"})
+	}
+}
+
+// later has time pass, so that what comes then is no part of the same second.
+func (p *plane) later() { p.clock.Step(2 * time.Second) }
+
+// set changes an annotation of the extension.
+func (p *plane) set(key, value string) {
+	p.Helper()
+	p.apply(func(object *unstructured.Unstructured) { annotate(object, key, value) })
+}
+
+// settle waits until a pass has begun and ended after all that was written: passes over an extension
+// come one after the other.
+func (p *plane) settle() {
+	p.Helper()
+	for i := range 2 {
+		before := p.asked.n()
+		p.writing.Lock()
+		object, err := p.host.Resource(extension.Resource).Get(p.Context(), "lamp", metav1.GetOptions{})
+		if err == nil {
+			object.SetLabels(map[string]string{"nudged": fmt.Sprint(i, before)})
+			_, err = p.host.Resource(extension.Resource).Update(p.Context(), object, metav1.UpdateOptions{})
+		}
+		p.writing.Unlock()
+		if err != nil {
+			p.Fatal(err)
+		}
+		p.await("a pass asks the catalogs", func() bool { return p.asked.n() > before })
+	}
+}
+
+// TestReviewed: what a catalog brings comes by itself without a note that holds, and is proposed with
+// its reasons otherwise. An installation is not reviewed.
+func TestReviewed(t *testing.T) {
+	p := reviewed(t, note.RightsGained)
+	p.note(note.Restart)
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 " + installer)
+	p.succeed("lamp-2")
+	p.later()
+	p.note(note.Restart, note.RightsGained, note.Deleted)
+	p.publish("1.0.0", "1.1.0", "1.2.0")
+	p.awaitRevisions("2 Active 1.1.0 " + installer + ", 3 Paused 1.2.0 penstock")
+	p.mu.Lock()
+	held := p.revisions["lamp-3"].Annotations
+	p.mu.Unlock()
+	if by, why := held[olmv1alpha1.HeldByAnnotation], held[olmv1alpha1.LifecycleReasonAnnotation]; by != "RightsGained,Deleted" ||
+		why != "annotation penstock.dev/upgrade-approval is Reviewed, and its diff has notes that hold it: RightsGained: Role lamp: gains get on secrets; Deleted: Role lamp: gains get on secrets" {
+		t.Errorf("it is held by %q: %q", by, why)
+	}
+	p.await("the status says why", func() bool {
+		return strings.Contains(p.message("Ready"), "RightsGained: Role lamp: gains get on secrets")
+	})
+	if available := p.condition("UpgradeAvailable"); available != "True/Proposed" {
+		t.Errorf("UpgradeAvailable is %s", available)
+	}
+	// A newer version without notes takes its place.
+	p.later()
+	p.note()
+	p.publish("1.0.0", "1.1.0", "1.3.0")
+	p.awaitRevisions("2 Active 1.1.0 " + installer + ", 4 Active 1.3.0 " + installer)
+}
+
+// TestReviewOnce: what is held is neither pulled nor compared again, before the list is another one.
+func TestReviewOnce(t *testing.T) {
+	p := reviewed(t, note.RightsGained)
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+	p.await("the status says it", func() bool { return p.condition("UpgradeAvailable") == "True/Proposed" })
+	pulls := p.pulls.n()
+	p.set(extension.OnFailureAnnotation, "Rollback")
+	p.settle()
+	p.mu.Lock()
+	compared := p.compared
+	p.mu.Unlock()
+	if p.pulls.n() != pulls || compared != 1 || p.shown() != "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock" {
+		t.Errorf("%d pulls, want %d; %d diffs: %s", p.pulls.n(), pulls, compared, p.shown())
+	}
+	p.later()
+	p.set(extension.HoldOnAnnotation, "Deleted")
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 " + "alice")
+}
+
+// TestChosen: exempt is the version that a write of spec.source led to, and nothing else.
+func TestChosen(t *testing.T) {
+	const held = "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock"
+	for name, tc := range map[string]struct {
+		reason string
+		// before is written before the catalog has 1.1.0, and after when it has it.
+		before, after func(*plane)
+		want          string
+	}{
+		"Catalog":      {"nobody wrote anything", nil, nil, held},
+		"Pinned":       {"somebody asks for this version", nil, func(p *plane) { p.apply(version("1.1.0")) }, "1 Active 1.0.0 alice, 3 Active 1.1.0 alice"},
+		"Widened":      {"somebody widens the range", func(p *plane) { p.apply(version("<1.1.0")) }, func(p *plane) { p.apply(version("<2.0.0")) }, "1 Active 1.0.0 alice, 2 Active 1.1.0 alice"},
+		"PinnedBefore": {"the catalog had nothing when it was written", func(p *plane) { p.apply(version("1.1.0")) }, nil, held},
+		"Renewed":      {"the same is written again", nil, func(p *plane) { p.apply(nil) }, held},
+		"Annotated":    {"the source stays", nil, func(p *plane) { p.set(extension.OnFailureAnnotation, "Rollback") }, held},
+		"RobotBefore":  {"the source stays", func(p *plane) { p.set(extension.OnFailureAnnotation, "Rollback") }, func(p *plane) { p.apply(nil) }, held},
+		"Deadline": {"the spec changes, and its source stays", nil, func(p *plane) {
+			p.apply(func(object *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(object.Object, int64(30), "spec", "progressDeadlineMinutes")
+			})
+		}, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := reviewed(t, note.RightsGained)
+			if tc.before != nil {
+				tc.before(p)
+				p.settle()
+				p.later()
+			}
+			p.publish("1.0.0", "1.1.0")
+			if name != "Widened" {
+				p.awaitRevisions(held)
+			}
+			p.later()
+			if tc.after != nil {
+				tc.after(p)
+				p.settle()
+			}
+			p.awaitRevisions(tc.want)
+		})
+	}
+}
+
+// TestChosenOnce: a choice decides one version: after it, what a catalog brings within the hour is
+// reviewed, and a stamp that was not used up by then decides nothing.
+func TestChosenOnce(t *testing.T) {
+	p := reviewed(t, note.RightsGained)
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+	p.later()
+	p.mu.Lock()
+	p.denied["alice"] = true
+	p.mu.Unlock()
+	p.apply(version(">=1.1.0"))
+	p.await("alice may not", func() bool { return p.condition("Ready") == "False/Denied" })
+	p.later()
+	p.publish("1.0.0", "1.2.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
+}
+
+// TestConfigured: a write for what is installed is not reviewed, whatever it changes.
+func TestConfigured(t *testing.T) {
+	p := reviewed(t, note.RightsGained)
+	p.set(extension.CollisionProtectionAnnotation, "None")
+	p.set(extension.YieldAnnotation, "[{selector: {groupKind: {group: apps, kind: Deployment}}, fields: [spec.replicas]}]")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.0.0 alice")
+}
+
+// TestReviewWindow: what no note holds waits for the window, and what is held is proposed while it is
+// closed.
+func TestReviewWindow(t *testing.T) {
+	p := reviewed(t)
+	p.windows.set(always)
+	p.publish("1.0.0", "1.1.0")
+	p.await("the upgrade waits", func() bool { return p.condition("UpgradeAvailable") == "True/WaitingForWindow" })
+	p.windows.set(nil)
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 " + installer)
+
+	p = reviewed(t, note.RightsGained)
+	p.windows.set(always)
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+}
+
+// TestHoldOnUnreadable: a list that cannot be read lets nothing through.
+func TestHoldOnUnreadable(t *testing.T) {
+	p := reviewed(t)
+	p.set(extension.HoldOnAnnotation, "Rights")
+	p.publish("1.0.0", "1.1.0")
+	p.await("it says so", func() bool {
+		return strings.Contains(p.message("Ready"), `annotation penstock.dev/hold-on: "Rights" is no reason of a note`)
+	})
+	if shown := p.shown(); shown != "1 Active 1.0.0 alice" {
+		t.Errorf("there is %s", shown)
+	}
+}
