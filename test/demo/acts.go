@@ -130,6 +130,11 @@ func acts() []act {
 				"A ChartKind does it without an operator, and `kubectl get` says what is, at every moment.",
 		},
 		{
+			title: "an upgrade that gains rights", skip: always, play: reviewedUpgrade,
+			why: "Who approves everything reads nothing, and who approves nothing sleeps badly. What changes nothing of note comes by itself, in its window; " +
+				"what gains rights, deletes or narrows waits for somebody, and says why.",
+		},
+		{
 			title: "silence", skip: always, play: silence,
 			why: "Controllers that look at everything again and again wear the API server down. " +
 				"While nothing happens, Penstock keeps its lease and answers who asks it, and that is all.",
