@@ -61,7 +61,7 @@ func reviewed(w shared) {
 	}) {
 		w.t.Errorf("a reviewer sees the notes %v", diff.Notes)
 	}
-	w.says(w.types(alice, 1, `kubectl penstock why lighthouse`).Stdout, "RightsGained", why)
+	w.says(w.types(alice, 0, `kubectl penstock why lighthouse`).Stdout, "RightsGained", why)
 
 	// A robot that writes the same again, and somebody who writes what is Penstock's.
 	alice.MustKubectl("annotate", "--overwrite", "clusterextension", w.name, extension.AuthorAnnotation+"=me")
