@@ -87,7 +87,7 @@ func (d *demo) publishLanterns(ctx context.Context, versions int) error {
 		}
 	}
 	name := fmt.Sprintf("catalogs/lanterns:%d", versions)
-	if err := d.pushFiles(ctx, name, map[string]string{"lantern/catalog.yaml": "{schema: olm.package, name: lantern, defaultChannel: stable}\n" + bundles +
+	if err := d.pushFiles(ctx, name, map[string]string{"lantern/catalog.yaml": "---\n{schema: olm.package, name: lantern, defaultChannel: stable}\n" + bundles +
 		"---\nschema: olm.channel\npackage: lantern\nname: stable\nentries:\n" + entries}); err != nil {
 		return err
 	}
