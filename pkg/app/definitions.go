@@ -61,6 +61,9 @@ func (r *definitionReader) Definition(ctx context.Context, secret, name string) 
 	return readDefinition(ctx, client, name)
 }
 
+// mostConditions is how many OperatorConditions a namespace may have: an operator has one.
+const mostConditions = 500
+
 // OperatorConditions implements extension.Conditions.
 func (r *definitionReader) OperatorConditions(ctx context.Context, secret string, namespaces []string) ([]unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
@@ -85,9 +88,12 @@ func (r *definitionReader) OperatorConditions(ctx context.Context, secret string
 	}
 	var all []unstructured.Unstructured
 	for _, namespace := range namespaces {
-		found, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		found, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: mostConditions})
 		if err != nil {
 			return nil, fmt.Errorf("listing OperatorConditions in namespace %s: %w", namespace, err)
+		}
+		if found.GetContinue() != "" {
+			return nil, fmt.Errorf("namespace %s has more than %d OperatorConditions", namespace, mostConditions)
 		}
 		all = append(all, found.Items...)
 	}
@@ -177,5 +183,7 @@ func (r *definitionReader) way(ctx context.Context, secret string) (*rest.Config
 		return nil, err
 	}
 	config.UserAgent = r.agent
+	// The API server itself bounds who asks too much.
+	config.QPS = -1
 	return config, nil
 }

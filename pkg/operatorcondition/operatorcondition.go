@@ -6,7 +6,6 @@ package operatorcondition
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -140,7 +139,7 @@ func said(condition metav1.Condition) string {
 		words += " (" + text.Clip(condition.Reason, longestMessage) + ")"
 	}
 	if condition.Message != "" {
-		words += ": " + text.Clip(strings.Join(strings.Fields(condition.Message), " "), longestMessage)
+		words += ": " + text.Line(condition.Message, longestMessage)
 	}
 	return words
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // apis judges the apiVersions of the objects of a revision.
-func (j *Judge) apis(one *Extension, revision *Revision, seen map[string]bool) {
+func (j *Judge) apis(one *Extension, revision *Revision, seen map[string]int) {
 	for i := range revision.Objects {
 		object := &revision.Objects[i]
 		kind := object.GroupVersionKind()

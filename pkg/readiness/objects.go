@@ -21,7 +21,7 @@ const (
 )
 
 // objects judges manifests by their content. A manifest of another shape is left to kube-apiserver.
-func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]bool) {
+func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]int) {
 	for i := range revision.Objects {
 		object := &revision.Objects[i]
 		found, ok := olm.UpgradeFinding{}, false

@@ -89,7 +89,7 @@ func (j *Judge) Extension(one *Extension) {
 	row := olm.ExtensionReadiness{Name: one.Name, Version: one.Version, NotLooked: one.NotLooked}
 	row.Statement = one.Statement.String()
 	before := len(j.answer.Findings)
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for i := range one.Revisions {
 		revision := &one.Revisions[i]
 		if revision.Role == RolledOut && row.Revision == "" {
@@ -121,12 +121,17 @@ func (j *Judge) Extension(one *Extension) {
 	}
 }
 
-// find adds a finding. Seen keeps the same finding of an earlier revision away.
-func (j *Judge) find(found olm.UpgradeFinding, seen map[string]bool) {
+// find adds a finding. Seen is where those of the extension are: of the same one in several
+// revisions, the worst is told.
+func (j *Judge) find(found olm.UpgradeFinding, seen map[string]int) {
 	key := strings.Join([]string{found.APIVersion, found.Kind, found.Namespace, found.Name, found.Field}, "|")
-	if !seen[key] {
-		seen[key] = true
+	at, known := seen[key]
+	switch {
+	case !known:
+		seen[key] = len(j.answer.Findings)
 		j.answer.Findings = append(j.answer.Findings, found)
+	case rank(found.Severity) < rank(j.answer.Findings[at].Severity):
+		j.answer.Findings[at] = found
 	}
 }
 

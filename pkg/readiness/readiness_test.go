@@ -391,3 +391,18 @@ func TestOmitted(t *testing.T) {
 		t.Errorf("%d findings, %d omitted, %s: %s", len(answer.Findings), answer.Omitted, answer.Verdict, answer.Message)
 	}
 }
+
+// TestWorst: the same object of several revisions is told once, as what it is at its worst.
+func TestWorst(t *testing.T) {
+	class := []manifest.Object{object(t, `{"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}`)}
+	for reason, revisions := range map[string][]Revision{
+		"a proposal is newer": {{Name: "one-3", Role: Proposed, Objects: class}, {Name: "one-2", Objects: class}},
+		"one is older":        {{Name: "one-2", Objects: class}, {Name: "one-1", Role: Earlier, Objects: class}},
+	} {
+		judge := asked(t, "1.37", "1.38")
+		judge.Extension(extension(revisions...))
+		if answer := judge.Answer(); answer.Verdict != olm.UpgradeBlocked || len(answer.Findings) != 1 || answer.Findings[0].Revision != "one-2" {
+			t.Errorf("%s: %s %+v", reason, answer.Verdict, answer.Findings)
+		}
+	}
+}

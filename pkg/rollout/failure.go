@@ -246,6 +246,10 @@ const (
 // briefly is what a server said, short, with its reason: a long value goes, the field
 // before it and the words behind it stay.
 func briefly(status metav1.Status) string {
+	// Since Kubernetes 1.37 the storage says first which object it could not read.
+	if _, cause, found := strings.Cut(status.Message, "AdditionalErrorMsg: "); found {
+		status.Message, status.Details = cause, nil
+	}
 	if len(status.Message) <= refusalBytes {
 		return status.Message
 	}

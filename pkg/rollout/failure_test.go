@@ -154,6 +154,10 @@ func TestRefusalKeepsItsReason(t *testing.T) {
 			apierrors.NewInvalid(kind, "x", field.ErrorList{selector, field.Required(field.NewPath("spec", "template"), "is missing")}),
 			[]string{"spec.selector: Invalid value: ", "field is immutable; spec.template: Required value: is missing"},
 		},
+		"stored object": {
+			apierrors.NewInternalError(errors.New("StorageError: corrupt object, Code: 7, Key: /away.example.com/converteds/" + strings.Repeat("n", 200) + ", ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=7: conversion webhook for example.com/v1, Kind=Lamp failed: connection refused")),
+			[]string{"conversion webhook for example.com/v1, Kind=Lamp failed: connection refused"},
+		},
 		"webhook": {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New("admission webhook \"p\" denied the request: "+long+": no privileged containers")), []string{"pods \"x\" is forbidden", ": no privileged containers"}},
 	}
 	for name, tc := range cases {

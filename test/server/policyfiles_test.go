@@ -33,17 +33,20 @@ plugins:
 	if err := os.Mkdir(filepath.Join(folder, "mutating"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(filepath.Join(folder, "names.yaml"), `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: names.static.k8s.io}
-spec:
-  `+rules+`
-  validations: [{expression: "!object.metadata.name.startsWith('forbidden-')", message: no extension may be called forbidden}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: names.static.k8s.io}
-spec: {policyName: names.static.k8s.io, validationActions: [Deny]}
+	// It is as kubectl get -o yaml prints several.
+	write(filepath.Join(folder, "names.yaml"), `apiVersion: v1
+kind: List
+items:
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: ValidatingAdmissionPolicy
+  metadata: {name: names.static.k8s.io}
+  spec:
+    `+rules+`
+    validations: [{expression: "!object.metadata.name.startsWith('forbidden-')", message: no extension may be called forbidden}]
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: ValidatingAdmissionPolicyBinding
+  metadata: {name: names.static.k8s.io}
+  spec: {policyName: names.static.k8s.io, validationActions: [Deny]}
 `)
 	write(filepath.Join(folder, "mutating", "notes.yaml"), `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy

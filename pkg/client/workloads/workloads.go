@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,19 +29,26 @@ type Pods struct {
 	Of map[Owner][]corev1.Pod
 	// Between are the owners of the Pods that belong to another workload themselves.
 	Between map[Owner]Owner
+	// More is true when the namespace has more Pods than are read.
+	More bool
 }
+
+// Most is how many Pods of a namespace are read.
+const Most = 1000
 
 // List reads the Pods of a namespace.
 func List(ctx context.Context, api rest.Interface, namespace string) (Pods, error) {
 	var pods corev1.PodList
 	var sets metav1.PartialObjectMetadataList
-	if err := Get(ctx, api.Get().AbsPath("/api/v1/namespaces", namespace, "pods"), "application/json", &pods); err != nil {
+	if err := Get(ctx, api.Get().AbsPath("/api/v1/namespaces", namespace, "pods").Param("limit", strconv.Itoa(Most)), "application/json", &pods); err != nil {
 		return Pods{}, fmt.Errorf("listing the Pods of %s: %w", namespace, err)
 	}
 	if err := Get(ctx, api.Get().AbsPath("/apis/apps/v1/namespaces", namespace, "replicasets"), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", &sets); err != nil {
 		return Pods{}, fmt.Errorf("listing the ReplicaSets of %s: %w", namespace, err)
 	}
-	return byOwner(pods.Items, sets.Items), nil
+	found := byOwner(pods.Items, sets.Items)
+	found.More = pods.Continue != ""
+	return found, nil
 }
 
 // Get reads what there is no client for.

@@ -104,7 +104,7 @@ const (
 	// mostEvents are shown; the newest ones.
 	mostEvents = 200
 	// eventsRead bounds how many events of a namespace are read.
-	eventsRead = 1000
+	eventsRead = 5000
 	// mostMessage bounds a text that a container or a component wrote, in bytes.
 	mostMessage = 1024
 )
@@ -171,6 +171,9 @@ func (p *podReader) in(ctx context.Context, namespace string) (workloads.Pods, e
 	if err != nil {
 		return workloads.Pods{}, err
 	}
+	if found.More {
+		p.refused = append(p.refused, fmt.Sprintf("namespace %s has more than %d Pods", namespace, workloads.Most))
+	}
 	p.known[namespace] = found
 	return found, nil
 }
@@ -227,7 +230,7 @@ func (a *API) pod(ctx context.Context, r *http.Request) (any, error) {
 		return nil, err
 	}
 	out := PodDetail{Asked: time.Now().UTC().Format(time.RFC3339), Pod: podOf(&pod)}
-	found, err := a.eventsIn(ctx, namespace, func(of *corev1.ObjectReference) bool { return of.UID == pod.UID })
+	found, _, err := a.eventsIn(ctx, namespace, "involvedObject.uid="+string(pod.UID), func(*corev1.ObjectReference) bool { return true })
 	if apierrors.IsForbidden(err) {
 		out.NotShown, err = err.Error(), nil
 	}
@@ -276,9 +279,12 @@ func (a *API) events(ctx context.Context, r *http.Request) (any, error) {
 				}
 			}
 		}
-		found, err := a.eventsIn(ctx, namespace, func(of *corev1.ObjectReference) bool {
+		found, more, err := a.eventsIn(ctx, namespace, "", func(of *corev1.ObjectReference) bool {
 			return wanted[workloads.Owner{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}]
 		})
+		if more {
+			out.Refused = append(out.Refused, fmt.Sprintf("namespace %s has more than %d events", namespace, eventsRead))
+		}
 		if apierrors.IsForbidden(err) {
 			out.Refused, err = append(out.Refused, err.Error()), nil
 		}
@@ -292,19 +298,20 @@ func (a *API) events(ctx context.Context, r *http.Request) (any, error) {
 	return out, nil
 }
 
-// eventsIn are the events of a namespace about some objects.
-func (a *API) eventsIn(ctx context.Context, namespace string, about func(*corev1.ObjectReference) bool) ([]Event, error) {
+// eventsIn are the events of a namespace that a field selector selects, about some objects, and whether
+// there are more than are read.
+func (a *API) eventsIn(ctx context.Context, namespace, fields string, about func(*corev1.ObjectReference) bool) (found []Event, more bool, err error) {
 	var list corev1.EventList
-	if err := workloads.Get(ctx, a.core().Get().AbsPath("/api/v1/namespaces", namespace, "events").Param("limit", fmt.Sprint(eventsRead)), "application/json", &list); err != nil {
-		return nil, fmt.Errorf("listing the events of %s: %w", namespace, err)
+	request := a.core().Get().AbsPath("/api/v1/namespaces", namespace, "events").Param("limit", fmt.Sprint(eventsRead)).Param("fieldSelector", fields)
+	if err := workloads.Get(ctx, request, "application/json", &list); err != nil {
+		return nil, false, fmt.Errorf("listing the events of %s: %w", namespace, err)
 	}
-	var found []Event
 	for i := range list.Items {
 		if event := &list.Items[i]; about(&event.InvolvedObject) {
 			found = append(found, eventOf(event))
 		}
 	}
-	return found, nil
+	return found, list.Continue != "", nil
 }
 
 func eventOf(event *corev1.Event) Event {

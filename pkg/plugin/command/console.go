@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"os"
@@ -45,11 +46,10 @@ func newConsole(s *session.Session) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				link, err := url.Parse(args[0])
-				if err != nil || !strings.HasPrefix(link.Fragment, "/") {
-					return outcome.Errorf(outcome.Unknown, "%q is not a link to a page of a console, which has #/ and a place, as #/x/argocd", args[0])
+				var err error
+				if options.place, err = placeOf(args[0]); err != nil {
+					return err
 				}
-				options.place = link.Fragment
 			}
 			return serveConsole(command.Context(), s, options)
 		},
@@ -59,6 +59,15 @@ func newConsole(s *session.Session) *cobra.Command {
 	flags.BoolVar(&options.noBrowser, "no-browser", false, "Only print the address.")
 	flags.BoolVar(&options.readOnly, "read-only", false, "Only show: no button changes anything.")
 	return command
+}
+
+// placeOf is the page that a link leads to, as it stands in an address.
+func placeOf(link string) (string, error) {
+	read, err := url.Parse(link)
+	if err != nil || !strings.HasPrefix(read.Fragment, "/") {
+		return "", outcome.Errorf(outcome.Unknown, "%q is not a link to a page of a console, which has #/ and a place, as #/x/argocd", link)
+	}
+	return read.EscapedFragment(), nil
 }
 
 // serveConsole serves until the context ends.
@@ -156,7 +165,7 @@ func pageTo(address string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing a page that leads to the console: %w", err)
 	}
-	_, err = fmt.Fprintf(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>Penstock</title>", address)
+	_, err = fmt.Fprintf(file, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>Penstock</title>", html.EscapeString(address))
 	if err := errors.Join(err, file.Close()); err != nil {
 		return "", fmt.Errorf("writing a page that leads to the console: %w", err)
 	}

@@ -104,6 +104,9 @@ func (r *treeReader) pods(ctx context.Context, namespace string) (workloads.Pods
 	if err != nil {
 		return workloads.Pods{}, err
 	}
+	if found.More {
+		r.Err.Para(screen.Dim, screen.Waiting, fmt.Sprintf("namespace %s has more than %d Pods: not all are shown", namespace, workloads.Most))
+	}
 	r.namespaces[namespace] = found
 	return found, nil
 }

@@ -49,8 +49,9 @@ func (manifestInitializer) Initialize(plugin admission.Interface) {
 func decoder() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned)
+	scheme.AddKnownTypes(metav1.Unversioned, &metav1.List{})
 	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
-		panic(fmt.Sprintf("registering admission.k8s.io/v1: %v", err)) // the library's own types fit
+		panic(fmt.Sprintf("registering admissionregistration.k8s.io/v1: %v", err)) // the library's own types fit
 	}
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }

@@ -157,7 +157,7 @@ function Objects({ revisions }) {
   const asked = useSignal(0);
   const ask = () => {
     refused.value = null;
-    get(`/api/revisions/${name.value}/pods`).then((answer) => (pods.value = answer), () => (pods.value = null));
+    get(`/api/revisions/${name.value}/pods`).then((answer) => (pods.value = answer), (failure) => (pods.value = { asked: "", workloads: [], refused: [failure.message] }));
     get(`/api/revisions/${name.value}/objects`).then((answer) => { found.value = answer; asked.value = Date.now(); }, (failure) => (refused.value = failure));
   };
   if (!revisions.length) return null;

@@ -115,7 +115,7 @@ export function watch(path, see, fail) {
         link.value = { ...link.value, state: "signedOut", message: refused.message };
         return; // another try would be refused, too
       }
-      if (fail && refused.status >= 400 && refused.status < 500) {
+      if (fail && [400, 403, 404].includes(refused.status)) {
         fail(refused);
         return;
       }

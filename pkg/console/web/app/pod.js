@@ -28,7 +28,7 @@ export function PodScreen({ revision, namespace, name }) {
       <table class="rows" id="containers"><thead><tr><th scope="col">Container</th><th scope="col" class="sign">State</th><th scope="col" class="few number">Restarts</th></tr></thead>
       <tbody>${pod.containers.map((one) => html`<tr key=${one.name}><th scope="row">${soft(one.name)}${one.init && html` <span class="quiet">runs first</span>`}<span class="more">${one.message}</span></th>
         <td><${State} ...${containerState(one)}/></td><td class="number">${one.restarts}</td></tr>`)}</tbody></table>
-      <${Log} path=${`/api/watch/logs/${namespace}/${name}`} containers=${pod.containers}/>
+      <${Log} path=${`/api/watch/logs/${namespace}/${name}`} round=${round.value} containers=${pod.containers}/>
       <section aria-labelledby="noted"><h2 id="noted">Events</h2>
         ${found.value?.notShown && html`<p class="note review">They are not shown: ${found.value.notShown}</p>`}
         <${EventRows} events=${found.value?.events ?? []}/></section>`}
@@ -55,8 +55,8 @@ export function EventRows({ events }) {
 /** How many lines a page keeps. */
 const mostLines = 5000;
 
-/** @param {{ path: string, containers: import("./api").Container[] }} props */
-function Log({ path, containers }) {
+/** @param {{ path: string, round: number, containers: import("./api").Container[] }} props */
+function Log({ path, round, containers }) {
   const main = containers.filter((one) => !one.init);
   const container = useSignal((main.find((one) => !one.ready) ?? main[0] ?? containers[0])?.name ?? "");
   const previous = useSignal(false);
@@ -68,16 +68,16 @@ function Log({ path, containers }) {
   const refused = useSignal(/** @type {Refused | null} */ (null));
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
-    ended.value = false;
     refused.value = null;
     const query = new URLSearchParams({ container: container.value, ...(previous.value ? { previous: "true" } : {}), ...(since.value ? { sinceSeconds: since.value } : { tailLines: "1000" }) });
     return watch(`${path}?${query}`, (message) => {
       if (message.kind === "ended") ended.value = true;
       if (message.kind !== "log") return;
       // The first message of a stream has no lines: what there was before comes again.
+      if (!message.log) ended.value = false;
       lines.value = message.log ? [...lines.value, ...message.log].slice(-mostLines) : [];
     }, (failure) => (refused.value = failure));
-  }, [container.value, previous.value, since.value]);
+  }, [container.value, previous.value, since.value, round]);
   const wanted = text.value.toLowerCase(), shown = wanted ? lines.value.filter((line) => line.toLowerCase().includes(wanted)) : lines.value;
   useEffect(() => { if (follows.value && box.current) box.current.scrollTop = box.current.scrollHeight; }, [shown.length, lines.value, follows.value]);
   /** @param {{ value: string }} into */

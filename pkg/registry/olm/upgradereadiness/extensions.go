@@ -105,13 +105,16 @@ func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.
 		one.Revisions = append(one.Revisions, read)
 	}
 	if hidden > 0 {
-		one.NotLooked = fmt.Sprintf("you may not get the manifests of %d of %d revisions", hidden, len(revisions))
+		one.NotLooked = "you may not get the manifests of all revisions"
+		if r.lists { // others do not learn how many there are
+			one.NotLooked = fmt.Sprintf("you may not get the manifests of %d of %d revisions", hidden, len(revisions))
+		}
 		if len(r.may) >= mostAsked {
 			one.NotLooked += fmt.Sprintf(": for a user who may not get all, Penstock asks for at most %d", mostAsked)
 		}
 	}
 	if shown {
-		r.statement(one, revisions)
+		r.statement(one, revisions, roles)
 	}
 	return one, shown, nil
 }
@@ -123,10 +126,10 @@ func rolesOf(revisions []*olm.ClusterExtensionRevision) []readiness.Role {
 	newest, succeeded := true, false
 	for i, revision := range revisions {
 		switch {
-		case revision.Annotations[v1alpha1.ProposedAnnotation] != "":
+		case revision.IsLayer() && revision.Annotations[v1alpha1.ProposedAnnotation] == "true" && revision.Spec.LifecycleState == olm.LifecycleStatePaused:
 			roles[i] = readiness.Proposed
 		case !revision.IsLayer() || succeeded:
-			roles[i], newest = readiness.Earlier, false
+			roles[i] = readiness.Earlier
 		default:
 			if succeeded = hasSucceeded(revision); !newest && !succeeded {
 				roles[i] = readiness.Earlier
@@ -159,12 +162,11 @@ func (r *reading) objects(ctx context.Context, revision *olm.ClusterExtensionRev
 	return read, nil
 }
 
-// statement is what the catalogs say of what is installed.
-func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterExtensionRevision) {
-	at := slices.IndexFunc(revisions, func(revision *olm.ClusterExtensionRevision) bool {
-		return revision.IsLayer() && hasSucceeded(revision)
-	})
-	if at < 0 {
+// statement is what the catalogs say of what is rolled out last, as far as the caller may know of
+// that revision.
+func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterExtensionRevision, roles []readiness.Role) {
+	at := slices.Index(roles, readiness.RolledOut)
+	if at < 0 || !r.lists && !r.manifests && !r.may[revisions[at].Name] {
 		return
 	}
 	said := revisions[at].Annotations

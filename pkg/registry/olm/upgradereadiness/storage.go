@@ -101,15 +101,15 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 	if !ok {
 		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
+	if err := r.places.Take(ctx, caller.GetName(), 1); err != nil {
+		return nil, apierrors.NewTimeoutError("waiting for other answers of the same user: "+err.Error(), 1)
+	}
+	defer r.places.Return(caller.GetName(), 1)
 	current := r.deps.Current(ctx)
 	target, err := targetOf(name, current)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if err := r.places.Take(ctx, caller.GetName(), 1); err != nil {
-		return nil, apierrors.NewTimeoutError("waiting for other answers of the same user: "+err.Error(), 1)
-	}
-	defer r.places.Return(caller.GetName(), 1)
 	reading := &reading{deps: r.deps, caller: caller, may: map[string]bool{}}
 	if err := reading.rights(ctx); err != nil {
 		return nil, err
@@ -132,11 +132,11 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 	if !reading.lists && query.Extension == "" {
 		notLooked = append(notLooked, "you may not list clusterextensionrevisions: extensions whose manifests you may not get are left out")
 	}
-	if unreadable > 0 {
+	if unreadable > 0 && reading.lists {
 		notLooked = append(notLooked, text.Count(unreadable, "revision")+" cannot be read: see kubectl get cer")
 	}
 	answer := judge.Answer(notLooked...)
-	if query.Extension != "" && len(answer.Extensions) == 0 {
+	if query.Extension != "" && len(answer.Extensions) == 0 && (!reading.lists || len(notLooked) == 0) {
 		// The answer does not tell whether the extension exists.
 		return nil, apierrors.NewNotFound(v1alpha1.Resource("clusterextensionrevisions"), query.Extension)
 	}
