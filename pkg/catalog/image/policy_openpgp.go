@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
@@ -43,5 +44,5 @@ func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedIm
 			return fmt.Errorf("checking signatures by the policy %s: %w", file, err)
 		}
 	}
-	return &Refused{Reason: fmt.Sprintf("the signature policy %s does not allow it", file), Err: err}
+	return &Refused{Reason: fmt.Sprintf("the signature policy %s does not allow it", file), Err: err, unsigned: err != nil && strings.Contains(err.Error(), "no signature exists")}
 }

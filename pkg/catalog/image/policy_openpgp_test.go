@@ -213,3 +213,129 @@ func TestSignatures(t *testing.T) {
 		t.Errorf("found %v after %d pauses", err, waits.Load())
 	}
 }
+
+// TestSigstoreBundle: a refused image that has a Sigstore bundle is not called unsigned, with and
+// without the referrers API; an answer that is missing, too large or not allowed is never read as
+// "no bundle".
+func TestSigstoreBundle(t *testing.T) {
+	const bundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
+	index := func(kind string) []byte {
+		content, err := json.Marshal(specs.Index{Versioned: versioned.Versioned{SchemaVersion: 2}, MediaType: specs.MediaTypeImageIndex,
+			Manifests: []specs.Descriptor{{MediaType: specs.MediaTypeImageManifest, ArtifactType: kind, Digest: digest.FromString(kind), Size: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	signed := `{"type":"sigstoreSigned","keyPath":%q}`
+	type answers func(w http.ResponseWriter, path string) bool
+	send := func(w http.ResponseWriter, content []byte) bool {
+		w.Header().Set("Content-Type", specs.MediaTypeImageIndex)
+		_, _ = w.Write(content)
+		return true
+	}
+	status := func(w http.ResponseWriter, code int) bool {
+		w.WriteHeader(code)
+		return true
+	}
+	at := func(part string, do func(w http.ResponseWriter) bool) answers {
+		return func(w http.ResponseWriter, path string) bool { return strings.Contains(path, part) && do(w) }
+	}
+	for test, c := range map[string]struct {
+		requirement string
+		answer      answers
+		format      string
+		says, not   string
+		outage      bool
+	}{
+		"referrers":   {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
+		"tag":         {answer: at("/manifests/sha256-DIGEST", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
+		"bill only":   {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index("application/vnd.cyclonedx+json")) }), says: "no signature exists", not: "SignatureFormatUnsupported"},
+		"none":        {says: "no signature exists", not: "SignatureFormatUnsupported"},
+		"rejected":    {requirement: `{"type":"reject"}`, answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), says: "rejected", not: "SignatureFormatUnsupported"},
+		"outage":      {answer: at("/referrers/", func(w http.ResponseWriter) bool { return status(w, http.StatusInternalServerError) }), outage: true, says: "500"},
+		"not allowed": {answer: at("/referrers/", func(w http.ResponseWriter) bool { return status(w, http.StatusForbidden) }), says: "cannot be read", not: "SignatureFormatUnsupported"},
+		"too large":   {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, bytes.Repeat([]byte(" "), largestReferrers+1)) }), says: "more than", not: "SignatureFormatUnsupported"},
+		"no JSON":     {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, []byte("<html>")) }), says: "no JSON", not: "SignatureFormatUnsupported"},
+	} {
+		t.Run(test, func(t *testing.T) {
+			s := serve(t)
+			_, key := sigstoreKey(t)
+			if c.requirement == "" {
+				c.requirement = fmt.Sprintf(signed, key)
+			}
+			pinned := s.push("v1", made{layers: [][]byte{layer(t, entry{name: "a", content: test})}})
+			s.answer(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+				path := r.URL.Path
+				if strings.HasSuffix(path, "/sha256-"+pinned.Encoded()) {
+					path = strings.ReplaceAll(path, pinned.Encoded(), "DIGEST")
+				}
+				return c.answer != nil && c.answer(w, path)
+			})
+			var waits atomic.Int64
+			options := s.options(&waits)
+			options.Registries.Policy = fileOf(t, fmt.Appendf(nil, `{"default":[%s]}`, c.requirement))
+			store := opened(t, t.TempDir(), options)
+			_, err := store.Fetch(t.Context(), Request{Reference: s.host + "/ns/thing:v1"})
+			if err == nil {
+				t.Fatal("the image is taken")
+			}
+			var refused *Refused
+			if errors.As(err, &refused) == c.outage || c.outage != (waits.Load() > 0) {
+				t.Fatalf("found %v after %d pauses", err, waits.Load())
+			}
+			if refused != nil && refused.SignatureFormat != c.format {
+				t.Errorf("the format is %q, want %q", refused.SignatureFormat, c.format)
+			}
+			if !strings.Contains(err.Error(), c.says) || c.not != "" && strings.Contains(err.Error(), c.not) {
+				t.Errorf("the error must say %q and not %q: %v", c.says, c.not, err)
+			}
+			nothingLeft(t, store.root)
+		})
+	}
+}
+
+// TestSigstoreBundleWithToken: the search for bundles answers the challenge of a registry, and its
+// credentials are sent by TLS alone.
+func TestSigstoreBundleWithToken(t *testing.T) {
+	s := serve(t)
+	_, key := sigstoreKey(t)
+	s.push("v1", made{layers: [][]byte{layer(t, entry{name: "a", content: "a"})}})
+	var plain atomic.Bool
+	s.answer(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		switch {
+		case r.URL.Path == "/token":
+			user, password, _ := r.BasicAuth()
+			_ = json.NewEncoder(w).Encode(map[string]string{"token": user + password + r.URL.Query().Get("scope")})
+			return true
+		case r.Header.Get("Authorization") != "Bearer mepwrepository:ns/thing:pull":
+			realm := s.URL + "/token"
+			if plain.Load() && strings.Contains(r.URL.Path, "/referrers/") {
+				realm = "http://" + s.host + "/token"
+			}
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="here"`, realm))
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		case strings.Contains(r.URL.Path, "/referrers/"):
+			w.Header().Set("Content-Type", specs.MediaTypeImageIndex)
+			_, _ = w.Write([]byte(`{"manifests":[{"artifactType":"application/vnd.dev.sigstore.bundle.v0.3+json"}]}`))
+			return true
+		}
+		return false
+	})
+	options := s.options(new(atomic.Int64))
+	options.Registries.Policy = fileOf(t, fmt.Appendf(nil, `{"default":[{"type":"sigstoreSigned","keyPath":%q}]}`, key))
+	auth := fileOf(t, fmt.Appendf(nil, `{"auths":{%q:{"auth":"bWU6cHc="}}}`, s.host))
+	fetch := func() error {
+		_, err := opened(t, t.TempDir(), options).Fetch(t.Context(), Request{Reference: s.host + "/ns/thing:v1", Auth: auth})
+		return err
+	}
+	var refused *Refused
+	if err := fetch(); !errors.As(err, &refused) || refused.SignatureFormat == "" {
+		t.Errorf("the bundle is not found: %v", err)
+	}
+	plain.Store(true)
+	if err := fetch(); err == nil || !strings.Contains(err.Error(), "without TLS") {
+		t.Errorf("a token service without TLS is asked: %v", err)
+	}
+}

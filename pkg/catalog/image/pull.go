@@ -86,7 +86,7 @@ func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest,
 		}
 		if s.options.Registries.Policy != "" {
 			if err := checkSignatures(ctx, s.options.Registries.Policy, unparsed); err != nil {
-				return err
+				return o.explainUnsigned(ctx, err, unparsed)
 			}
 		}
 		if err := checkManifest(found, s.options.Limits); err != nil {

@@ -15,8 +15,14 @@ type Refused struct {
 	Layer, Path string
 	// Reason says what was found, and what is allowed.
 	Reason string
+	// SignatureFormat is the artifact type of signatures that the image has and that are not
+	// verified here, or empty.
+	SignatureFormat string
 	// Err is what a library says, or nil.
 	Err error
+
+	// unsigned is set when the signature policy found no signature in a format that it verifies.
+	unsigned bool
 }
 
 func (r *Refused) Error() string {

@@ -93,7 +93,10 @@ func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desi
 	}
 	if err != nil {
 		var refused *image.Refused
-		if errors.As(err, &refused) {
+		if errors.As(err, &refused) && refused.SignatureFormat != "" {
+			return nil, stop(status.SignatureFormatUnsupported, err.Error(), "")
+		}
+		if refused != nil {
 			return nil, stop(status.Unsupported, err.Error(), "")
 		}
 		return nil, retry(status.PullFailed, err)
