@@ -32,6 +32,11 @@ func run(m *testing.M) int {
 	if tools, err = plane.NodeTools(context.Background(), os.Stderr); err != nil {
 		return failed(err)
 	}
+	if os.Getpid() != 1 {
+		if err := fetchOperators(context.Background()); err != nil {
+			return failed(err)
+		}
+	}
 	status, err := plane.RunIsolated(m.Run)
 	if err != nil {
 		return failed(err)

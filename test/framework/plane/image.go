@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// ProgramImage returns an image of one static program, which runs as no user of any system.
-func ProgramImage(program string) (v1.Image, error) {
+// ProgramImage returns an image of one static program, which runs as no user of any system. args
+// come before those of a container.
+func ProgramImage(program string, args ...string) (v1.Image, error) {
 	content, err := os.ReadFile(program)
 	if err != nil {
 		return nil, fmt.Errorf("making an image: %w", err)
@@ -37,7 +38,7 @@ func ProgramImage(program string) (v1.Image, error) {
 	}
 	return mutate.ConfigFile(image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH,
 		RootFS: v1.RootFS{Type: "layers", DiffIDs: diffIDs(image)},
-		Config: v1.Config{Entrypoint: []string{"/program"}, User: "65532:65532"}})
+		Config: v1.Config{Entrypoint: append([]string{"/program"}, args...), User: "65532:65532"}})
 }
 
 // diffIDs are those of the layers of an image in memory.
