@@ -20,7 +20,7 @@ func newReady(s *session.Session) *cobra.Command {
 	var strict bool
 	command := &cobra.Command{
 		Use:   "ready [VERSION]",
-		Short: "What an upgrade of the cluster breaks",
+		Short: "Say what an upgrade of the cluster breaks",
 		Long: "Say what an upgrade of the cluster to a version of Kubernetes (1.38) or OpenShift (4.22) breaks, and which command helps.\n" +
 			"Without a version it is the next minor of Kubernetes.\n\n" +
 			"Exit code: 0 nothing found that blocks, 1 something blocks, 2 Penstock could not look at everything.",
@@ -61,7 +61,7 @@ func newReady(s *session.Session) *cobra.Command {
 	return command
 }
 
-// readyOutcome is how the command ends. What blocks counts more than what Penstock could not look at.
+// readyOutcome is how the command ends. A finding that blocks counts more than what Penstock could not look at.
 func readyOutcome(answer *v1alpha1.UpgradeReadiness, strict bool) error {
 	switch {
 	case answer.Verdict == v1alpha1.UpgradeBlocked:

@@ -30,7 +30,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Object", Type: "string", Description: "Namespace and name of the object."},
 		{Name: "Removed In", Type: "string", Description: "Version of Kubernetes that does not serve the apiVersion."},
 		{Name: "Replacement", Type: "string", Description: "apiVersion and kind to use instead."},
-		{Name: "Evidence", Type: "string", Priority: wide, Description: "What was found."},
+		{Name: "Evidence", Type: "string", Priority: wide, Description: "Evidence of the finding."},
 		{Name: "Fix", Type: "string", Priority: wide, Description: "A command that helps."},
 	}
 }
