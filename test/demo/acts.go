@@ -131,7 +131,7 @@ func acts() []act {
 		},
 		{
 			title: "an upgrade that gains rights", skip: always, play: reviewedUpgrade,
-			why: "Who approves everything reads nothing, and who approves nothing sleeps badly. What changes nothing of note comes by itself, in its window; " +
+			why: "A person who approves everything reads nothing, and one who approves nothing sleeps badly. An upgrade that changes nothing of note comes by itself, in its window; " +
 				"what gains rights, deletes or narrows waits for somebody, and says why.",
 		},
 		{
