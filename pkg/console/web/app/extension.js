@@ -186,7 +186,7 @@ function Objects({ revisions }) {
 /** The Pods of an object. @param {import("./api").Pods | null} pods @param {{ kind: string, namespace?: string, name: string }} of */
 const podsOf = (pods, of) => pods?.workloads.find((one) => one.kind === of.kind && one.namespace === (of.namespace ?? "") && one.name === of.name)?.pods ?? [];
 
-/** What the cluster has noted about the extension, asked for when it is opened. @param {{ name: string }} props */
+/** Events about the extension, asked for when it is opened. @param {{ name: string }} props */
 function Noted({ name }) {
   const found = useSignal(/** @type {import("./api").Events | null} */ (null));
   const refused = useSignal(/** @type {Refused | null} */ (null));
