@@ -243,7 +243,7 @@ func NeedsKubernetes(bundle *fbc.Bundle) bool {
 	return needs
 }
 
-// MinKubernetes is the Kubernetes that a bundle needs. What cannot be read does not count: rendering
+// MinKubernetes is the Kubernetes that a bundle needs. A version that cannot be read does not count: rendering
 // warns of it.
 func MinKubernetes(bundle *fbc.Bundle) (clusterversion.Kubernetes, bool) {
 	for _, property := range bundle.Properties {

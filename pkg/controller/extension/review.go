@@ -29,7 +29,7 @@ func (s *scope) review(identity maker.Identity, stamp *author.Stamp, fresh bool)
 }
 
 // chose is whether the author chose what is desired: by an installation, or by the write that
-// changed spec.source last. One choice decides one version. What a catalog brings later it does not,
+// changed spec.source last. One choice decides one version. It does not decide one that a catalog brings later,
 // and neither do writes of the same source, whatever else they change.
 func (s *scope) chose(stamp *author.Stamp, fresh bool) bool {
 	newest := s.Newest()
@@ -62,7 +62,7 @@ func (s *scope) decided() int64 {
 	return highest
 }
 
-// Diff implements maker.FrontEnd, beside the passes. What comes of a write of the author, and of
+// Diff implements maker.FrontEnd, beside the passes. A change that comes of a write of the author, and of
 // the image that is installed, needs no review.
 func (m making) Diff(ctx context.Context, identity maker.Identity, made *content) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
 	if newest := m.Newest(); newest != nil && !m.wasUsed(identity.Stamp) && newest.Annotations[olmv1alpha1.ReferenceAnnotation] == made.reference {

@@ -53,7 +53,7 @@ func (c *Chain) heldAlready(ctx context.Context, digest string, identity Identit
 	return c.Proposed(ctx, digest, identity.Stamp)
 }
 
-// reviewed is an identity after its review. What is held is proposed, and whoever approves it
+// reviewed is an identity after its review. A held change is proposed, and the person who approves it
 // acts in their own name.
 func (i Identity) reviewed(diff *olmv1alpha1.RevisionDiff) Identity {
 	reasons, lines := i.Review.holds(diff)
