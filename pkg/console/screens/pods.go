@@ -261,7 +261,9 @@ func (a *API) events(ctx context.Context, r *http.Request) (any, error) {
 	}
 	// Events about objects without a namespace are in this one.
 	delete(namespaces, "")
-	namespaces[metav1.NamespaceDefault] = namespaces[metav1.NamespaceDefault]
+	if _, known := namespaces[metav1.NamespaceDefault]; !known {
+		namespaces[metav1.NamespaceDefault] = false
+	}
 	reader := &podReader{api: a.core(), known: map[string]workloads.Pods{}}
 	var all []Event
 	for namespace, havePods := range namespaces {
