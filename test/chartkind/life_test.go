@@ -204,7 +204,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: mallory-%[1]s
 	for spec, want := range map[string]string{
 		good + ", values: [{to: a, expression: 'object.('}]":            "spec.values[0].expression: Invalid value",
 		good + ", values: [{to: a, from: status.x}]":                    "must not be a field of status",
-		good + ", upgradeApproval: Perhaps":                             `supported values: "Automatic", "Manual"`,
+		good + ", upgradeApproval: Perhaps":                             `supported values: "Automatic", "Reviewed", "Manual"`,
 		strings.Replace(good, "platform.stackrox.io", "apps", 1):        "must be the group of a CustomResourceDefinition",
 		strings.Replace(good, "registry.example.com/c:1", "no tag/", 1): "spec.chart.ref",
 	} {

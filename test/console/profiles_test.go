@@ -59,7 +59,8 @@ func objects(i *installation, p *page) {
 	i.MustKubectl("patch", "configmap", "-n", "shop", "vault-config", "--type=merge", "-p", `{"data":{"color":"blue"}}`)
 	p.goTo("#/object/vault-1/ConfigMap/shop/vault-config")
 	p.sees("What a rollout of vault-1 would change now", "color: blue", "color: red")
-	p.sees("Differs It differs from the manifest, and is not repaired while the revision is paused.")
+	// Penstock may see it later than the page was read.
+	p.until("it is seen to differ", `(() => { const text = document.querySelector("main").innerText; if (!/Comparing|Asking/.test(text) && !text.includes("Differs")) document.querySelector("#ask")?.click(); return text.includes("Differs It differs from the manifest, and is not repaired while the revision is paused.") })()`)
 	p.checks("object")
 	p.goTo("#/object/vault-1/ConfigMap/shop/nothing")
 	p.sees("vault-1 does not have it", "The manifest cannot be shown")
