@@ -203,6 +203,9 @@ func TestVolume(t *testing.T) {
 	t.Run("Stopped", func(t *testing.T) { k.in(t).stopped(fill, ballast) })
 }
 
+// noRoom is the reason that etcd gives for its end.
+const noRoom = "no space left on device"
+
 // distinct is a revision whose objects nobody else has.
 func distinct(extension string) string {
 	return strings.NewReplacer("name: first", "name: first-"+extension, "name: second", "name: second-"+extension).Replace(revision(extension, 1))
@@ -264,14 +267,27 @@ func (k *kept) exhausted(fill filler, ballast string) {
 		return nil
 	})
 
-	fill.leave(0)
-	k.writesUntilItEnds()
+	k.writesUntilItEnds(fill)
 	k.MustKubectl("create", "namespace", "going")
 	k.MustKubectl("delete", "namespace", "going", poll.TimeoutFlag)
-	k.refuses("no space left on device")
+	k.refusesFull(fill)
 	fill.remove()
 	k.serves("argocd-1", "old-1")
 	eventually(k.t, "the ballast", func() error { _, err := os.Stat(ballast); return err })
+}
+
+// refusesFull sees that revisions are refused while the volume is full. An etcd that found
+// room after all writes until it has none.
+func (k *kept) refusesFull(fill filler) {
+	k.t.Helper()
+	eventually(k.t, "the end of etcd", func() error {
+		err := k.refusal(noRoom)
+		if err != nil {
+			k.writesUntilItEnds(fill)
+		}
+		return err
+	})
+	k.refuses(noRoom)
 }
 
 // takesBallast fills the volume, until the ballast was given back: etcd has room again.
@@ -286,8 +302,10 @@ func (k *kept) takesBallast(fill filler, ballast string) {
 	})
 }
 
-// writesUntilItEnds has etcd write what it has no room for.
-func (k *kept) writesUntilItEnds() {
+// writesUntilItEnds has etcd write what it has no room for. An etcd that ends may give room
+// back, a segment of its log that it was making, and the next one would live on it: it is
+// taken too.
+func (k *kept) writesUntilItEnds(fill filler) {
 	k.t.Helper()
 	client := etcdAt(k.t, "unix://"+filepath.Join(k.dir, "run", "etcd.sock"))
 	value := make([]byte, 1<<20)
@@ -295,12 +313,14 @@ func (k *kept) writesUntilItEnds() {
 		k.t.Fatal(err)
 	}
 	for i := range 200 {
+		fill.leave(0)
 		// One that has ended before it is asked is waited for, and cannot come back. One that
 		// is slow goes on.
 		ctx, cancel := context.WithTimeout(k.t.Context(), 10*time.Second)
-		_, err := client.Put(ctx, fmt.Sprint(fill, i), string(value))
+		_, err := client.Put(ctx, fmt.Sprint(fill.path, i), string(value))
 		cancel()
-		if err != nil && k.refusal("no space left on device") == nil {
+		if err != nil && k.refusal(noRoom) == nil {
+			fill.leave(0)
 			return
 		}
 	}
@@ -311,9 +331,8 @@ func (k *kept) writesUntilItEnds() {
 // starts on a full volume, serves discovery, and the rest when there is room.
 func (k *kept) stopped(fill filler, ballast string) {
 	k.takesBallast(fill, ballast)
-	fill.leave(0)
-	k.writesUntilItEnds()
-	k.refuses("no space left on device")
+	k.writesUntilItEnds(fill)
+	k.refusesFull(fill)
 	stuck := k.server.Pid()
 	watch := time.AfterFunc(30*time.Second, func() { _ = syscall.Kill(stuck, syscall.SIGQUIT) })
 	k.server.Stop(k.t)
