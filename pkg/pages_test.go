@@ -97,6 +97,25 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestNamedTests checks that every test exists that a page names with its file.
+func TestNamedTests(t *testing.T) {
+	root, named := "..", regexp.MustCompile("`([a-z0-9/_]+_test\\.go):(Test[A-Za-z0-9]+)(?:/([^`]+))?`")
+	found := 0
+	for _, page := range pages(t, root) {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range named.FindAllStringSubmatch(string(text), -1) {
+			exists(t, root, page, test[1], test[2], test[3])
+			found++
+		}
+	}
+	if found < 100 {
+		t.Errorf("pages name %d tests with their files", found)
+	}
+}
+
 // pages are all Markdown files of the repository, relative to its root.
 func pages(t *testing.T, root string) []string {
 	t.Helper()

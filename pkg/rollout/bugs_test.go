@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// The numbers are those of docs/reference/engine-conformance.md: bugs of other engines.
+// The numbers are those of docs/reference/conformance.md: bugs of other engines.
 
 // writesOf n passes, without those of the inventory.
 func (s *saga) writesOf(t *testing.T, passes int) []string {

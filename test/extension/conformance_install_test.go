@@ -12,7 +12,7 @@ import (
 )
 
 // conformInstall are scenarios of OLM v1 about installing, in our own words:
-// docs/reference/clusterextension-conformance.md has them with their numbers.
+// docs/reference/conformance.md has them with their numbers.
 func conformInstall() map[string]scenario {
 	return map[string]scenario{
 		"Latest":           latest,

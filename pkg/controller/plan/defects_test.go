@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The defects of another implementation (docs/reference/configuration-plan-defects.md),
+// The defects of another implementation (docs/reference/conformance.md),
 // as far as it takes the loop to show that they are not ours.
 
 // lookAt is the value of the descheduler that options decide.

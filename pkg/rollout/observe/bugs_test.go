@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The numbers are those of docs/reference/engine-conformance.md: bugs of other engines.
+// The numbers are those of docs/reference/conformance.md: bugs of other engines.
 
 // lose removes a kind under those who watch it.
 func lose(f *fakeServer) {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// The numbers are those of docs/reference/engine-conformance.md: bugs of other engines.
+// The numbers are those of docs/reference/conformance.md: bugs of other engines.
 
 // TestB1NewKindsAreFound: a kind that was not served when it was first asked for is
 // found when it is, without a restart.
