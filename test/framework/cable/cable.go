@@ -1,7 +1,7 @@
 // Package cable is a way to a server that a test can cut and mend, and that can be long:
 //
 //	way := cable.New(t, address) // connect to way.Address()
-//	way.Far(50 * time.Millisecond)
+//	way.Far(t, 50*time.Millisecond)
 //	way.Cut()
 //	way.Mend(t)
 package cable
@@ -83,21 +83,28 @@ func (c *Cable) Cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_ = c.listener.Close()
+	c.end()
+	c.open = nil
+}
+
+// end ends all connections. The caller holds the lock.
+func (c *Cable) end() {
 	for connection := range c.open {
 		_ = connection.Close()
 	}
-	c.open = nil
 }
 
 // Far makes what is connected from now on take a round trip. Connections that there are end,
 // and come again.
 func (c *Cable) Far(t testing.TB, roundTrip time.Duration) {
 	t.Helper()
-	c.Cut()
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		t.Fatal("cable: it is cut")
+	}
 	c.delay = roundTrip / 2
-	c.mu.Unlock()
-	c.Mend(t)
+	c.end()
 }
 
 func (c *Cable) carry(here net.Conn) {
