@@ -62,7 +62,7 @@ type Reason struct {
 func Reasons() []Reason {
 	return []Reason{
 		{Deleted, true, "the object will be deleted. Critical for a Namespace, a CustomResourceDefinition and a PersistentVolumeClaim, because of what is deleted with them; Info for roles and bindings, whose notes on rights say what is lost, and for a ConfigMap or Secret that a new one replaces with the same name up to the last hyphen"},
-		{RightsGained, true, "rights that a role gives, one by one; a role that is aggregated into another one; an aggregation rule. A Warning or more for wildcards, escalate, bind, impersonate, Secrets, nodes/proxy, pods/exec, tokens, certificates, roles and webhooks"},
+		{RightsGained, true, "rights that a role gives, one by one; a role that is aggregated into another one; an aggregation rule. A Warning or more for wildcards, escalate, bind, impersonate, Secrets, nodes/proxy, pods/exec, tokens, certificates, roles, admission and APIServices, and for rules such as `*/token` that contain one of these"},
 		{RightsLost, false, "rights that a role no longer gives"},
 		{SubjectsGained, true, "a subject that is bound to a role. Info when the role is new in the revision: the notes on the role say which rights it gives"},
 		{SubjectsLost, false, "a subject that is no longer bound to a role"},

@@ -2,6 +2,7 @@ package review
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/penstock-project/penstock/pkg/note"
 )
@@ -27,8 +28,9 @@ func dangers() []dangerous {
 	return []dangerous{
 		{rbac, []string{"roles", "clusterroles"}, []string{"escalate", "bind"},
 			danger{note.Critical, "it can give itself every right"}},
-		{core, []string{"users", "groups", "serviceaccounts"}, []string{"impersonate"},
-			danger{note.Critical, "it can act as somebody else"}},
+		{[]string{"", "authentication.k8s.io"}, []string{"users", "groups", "serviceaccounts", "uids", "nodes", "userextras/*"},
+			[]string{"impersonate", "impersonate:user-info", "impersonate:serviceaccount", "impersonate:arbitrary-node", "impersonate:associated-node"},
+			danger{note.Critical, "it can act as another user"}},
 		{core, []string{"nodes/proxy"}, []string{"get", "create"},
 			danger{note.Critical, "it can run commands in every pod of a node"}},
 		{core, []string{"serviceaccounts/token"}, []string{"create"},
@@ -37,14 +39,20 @@ func dangers() []dangerous {
 			danger{note.Critical, "it can issue certificates"}},
 		{[]string{"privilegechecks.policy.penstock.dev"}, []string{"*"}, []string{"bypass"},
 			danger{note.Critical, "its rollouts are not checked against the rights of the user who asks for them"}},
-		{core, []string{"secrets"}, []string{"get", "list", "watch"},
+		// The API server answers each of these with the Secret, a foreground deletion included.
+		{core, []string{"secrets"}, []string{"get", "list", "watch", "update", "patch", "delete", "deletecollection"},
 			danger{note.Warning, "it reads Secrets"}},
 		{core, []string{"pods/exec", "pods/attach", "pods/ephemeralcontainers", "pods/portforward"}, append([]string{"get"}, write...),
 			danger{note.Warning, "it gets into pods"}},
 		{rbac, []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"}, write,
 			danger{note.Warning, "it can grant rights"}},
-		{[]string{"admissionregistration.k8s.io"}, []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, write,
+		{[]string{"admissionregistration.k8s.io"},
+			[]string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}, write,
 			danger{note.Warning, "it can see and alter every request"}},
+		{[]string{"admissionregistration.k8s.io"}, []string{"*"}, append([]string{"delete", "deletecollection"}, write...),
+			danger{note.Warning, "it can let through requests that admission refuses"}},
+		{[]string{"apiregistration.k8s.io"}, []string{"apiservices"}, write,
+			danger{note.Warning, "it can serve an API in place of another server"}},
 		{core, []string{"persistentvolumes"}, []string{"create"},
 			danger{note.Warning, "it can mount the files of a node"}},
 	}
@@ -54,17 +62,14 @@ func dangers() []dangerous {
 func dangerOf(r right, table []dangerous) danger {
 	anyVerb := r.verb == "*"
 	if r.url != "" {
-		if r.url == "*" {
+		if path, wild := strings.CutSuffix(r.url, "*"); wild && strings.TrimRight(path, "*/") == "" {
 			return danger{note.Warning, "any URL"}
 		}
 		return danger{}
 	}
-	anything := r.resource == "*" || r.resource == "*/*"
-	switch {
-	case anything && anyVerb && (r.group == "*" || r.group == "" || r.group == rbacGroup):
+	anything := r.resource == "*"
+	if anything && anyVerb && (r.group == "*" || r.group == "" || r.group == rbacGroup) {
 		return danger{note.Critical, "any verb on any resource"}
-	case r.verb == "impersonate" || r.verb == "escalate" || r.verb == "bind":
-		return danger{note.Critical, "it can get more rights than it has"}
 	}
 	for _, row := range table {
 		if matchesRow(row, r) {
@@ -78,12 +83,27 @@ func dangerOf(r right, table []dangerous) danger {
 		return danger{note.Warning, "any API group"}
 	case anyVerb:
 		return danger{note.Warning, "any verb"}
+	case strings.HasPrefix(r.verb, "impersonate-on:"):
+		return danger{note.Warning, "it can do that as another user"}
 	}
 	return danger{}
 }
 
+// matchesRow tells whether the RBAC authorizer lets a right do something of a row.
 func matchesRow(row dangerous, r right) bool {
 	return (r.group == "*" || slices.Contains(row.groups, r.group)) &&
-		(r.resource == "*" || slices.Contains(row.resources, "*") || slices.Contains(row.resources, r.resource)) &&
+		slices.ContainsFunc(row.resources, func(resource string) bool { return overlap(r.resource, resource) }) &&
 		(r.verb == "*" || slices.Contains(row.verbs, r.verb))
+}
+
+// overlap tells whether the resource of a rule allows one of a row. In a rule, * is every resource
+// with every subresource, and */token is that subresource of every resource. In a row, userextras/*
+// is every subresource.
+func overlap(rule, row string) bool {
+	if rule == "*" || row == "*" || rule == row {
+		return true
+	}
+	resource, subresource, nested := strings.Cut(rule, "/")
+	of, sub, rowNested := strings.Cut(row, "/")
+	return nested && rowNested && (resource == "*" || resource == of) && (sub == "*" || sub == subresource)
 }

@@ -39,6 +39,8 @@ func TestHeld(t *testing.T) {
 	}
 	const read, all, manage = "[{apiGroups: [''], resources: [configmaps], verbs: [get]}]", "[{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]",
 		"[{apiGroups: [apps], resources: [deployments], verbs: [get, update]}]"
+	gathering := rbac("ClusterRole", "all", "}\naggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: a, operator: In, values: [b, c]}]}]}")
+	labelled := rbac("ClusterRole", "op", ", labels: {a: b}}\nrules: "+read)
 	var many []string
 	for i := range 20_001 {
 		many = append(many, fmt.Sprintf("r%d", i))
@@ -56,11 +58,13 @@ func TestHeld(t *testing.T) {
 		"AggregationRenamed": {"admins have it already",
 			set(rbac("ClusterRole", "op-1", ", labels: {rbac.authorization.k8s.io/aggregate-to-admin: 'true'}}\nrules: "+read)),
 			set(rbac("ClusterRole", "op-2", ", labels: {rbac.authorization.k8s.io/aggregate-to-admin: 'true'}}\nrules: "+read)), nil},
-		"AggregatingRole":    {"its rights are not in the revision", nil, set(rbac("ClusterRole", "op", "}\naggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}")), []string{note.RightsGained}},
-		"NewBinding":         {"another subject has the rights of a role", set(role("op", read), bound("a", "op", "a")), set(role("op", read), bound("a", "op", "a"), bound("b", "op", "b")), []string{note.SubjectsGained}},
-		"BindingOfCluster":   {"the rights of a role that is not in the revision are unknown", nil, set(bound("b", "edit", "op")), []string{note.SubjectsGained}},
-		"BindingOfEverybody": {"a new role for everybody", nil, set(role("op", read), rbac("ClusterRoleBinding", "b", "}\nroleRef: {kind: ClusterRole, name: op}\nsubjects: [{kind: Group, name: 'system:authenticated'}]")), []string{note.SubjectsGained}},
-		"TooManyRights":      {"20,001 rights are not compared", set(role("op", read)), set(role("op", "[{apiGroups: [''], verbs: [get], resources: ["+strings.Join(many, ", ")+"]}]")), []string{note.RightsGained}},
+		"AggregatedBySelector": {"a label gives its rights to a role that exists", set(gathering, role("op", read)), set(gathering, labelled), []string{note.RightsGained}},
+		"AggregatedAsBefore":   {"the role had them", set(gathering, labelled), set(gathering, labelled, role("other", read)), nil},
+		"AggregatingRole":      {"its rights are not in the revision", nil, set(rbac("ClusterRole", "op", "}\naggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}")), []string{note.RightsGained}},
+		"NewBinding":           {"another subject has the rights of a role", set(role("op", read), bound("a", "op", "a")), set(role("op", read), bound("a", "op", "a"), bound("b", "op", "b")), []string{note.SubjectsGained}},
+		"BindingOfCluster":     {"the rights of a role that is not in the revision are unknown", nil, set(bound("b", "edit", "op")), []string{note.SubjectsGained}},
+		"BindingOfEverybody":   {"a new role for everybody", nil, set(role("op", read), rbac("ClusterRoleBinding", "b", "}\nroleRef: {kind: ClusterRole, name: op}\nsubjects: [{kind: Group, name: 'system:authenticated'}]")), []string{note.SubjectsGained}},
+		"TooManyRights":        {"20,001 rights are not compared", set(role("op", read)), set(role("op", "[{apiGroups: [''], verbs: [get], resources: ["+strings.Join(many, ", ")+"]}]")), []string{note.RightsGained}},
 		"ImageMoved": {"later images come from there, too", set(deployment("d", "{containers: [{name: c, image: 'a.example/x"+digest+"'}]}")),
 			set(deployment("d", "{containers: [{name: c, image: 'b.example/x"+digest+"'}]}")), []string{note.Image}},
 		"ImageTag":         {"the next version of the same", set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}")), set(deployment("d", "{containers: [{name: c, image: 'a.example/x:2'}]}")), nil},

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/note"
@@ -50,8 +53,8 @@ func (w *writer) aggregation() {
 	if w.new != nil && (was != nil || is != nil) && (was == nil || is == nil || !tree.Equal(was, is)) {
 		w.add(note.Warning, note.RightsGained, "aggregationRule changes: its rights are those of other roles")
 	}
-	had := aggregatedTo(w.old)
-	for _, role := range aggregatedTo(w.new) {
+	had := w.Before.aggregatedTo(w.old)
+	for _, role := range w.After.aggregatedTo(w.new) {
 		if !slices.Contains(had, role) && !w.Before.aggregates(role, rulesOf(w.new), w.Stop) {
 			w.add(note.Warning, note.RightsGained, "its rights become rights of ClusterRole %s, for everybody who has that", role)
 		}
@@ -61,19 +64,47 @@ func (w *writer) aggregation() {
 // aggregateTo begins the labels by which Kubernetes aggregates roles into its own.
 const aggregateTo = "rbac.authorization.k8s.io/aggregate-to-"
 
-// aggregatedTo are the roles that a role is aggregated into, by its labels.
-func aggregatedTo(role *tree.Node) []string {
+// aggregatedTo are the roles that a ClusterRole is aggregated into: roles of Kubernetes by its labels, and
+// roles of the same set of objects by their selectors.
+func (r *Rights) aggregatedTo(role *tree.Node) []string {
 	var into []string
-	labels := role.At("metadata", "labels")
-	if labels == nil {
-		return nil
-	}
-	for _, label := range labels.Fields() {
+	has := labels.Set{}
+	for _, label := range role.At("metadata", "labels").Fields() {
+		has[label.Name] = label.Value.Str()
 		if name, found := strings.CutPrefix(label.Name, aggregateTo); found && label.Value.Str() == "true" {
 			into = append(into, name)
 		}
 	}
+	if r == nil || role == nil {
+		return into
+	}
+	for _, one := range r.aggregating {
+		if !slices.Contains(into, one.role) && role.At("metadata", "name").Str() != one.role && one.selector.Matches(has) {
+			into = append(into, one.role)
+		}
+	}
 	return into
+}
+
+// selectors are those by which a role has the rules of others. The API server refuses a selector that
+// cannot be read.
+func selectors(role *tree.Node) []labels.Selector {
+	var all []labels.Selector
+	for _, item := range role.At("aggregationRule", "clusterRoleSelectors").Items() {
+		one := metav1.LabelSelector{MatchLabels: map[string]string{}}
+		for _, label := range item.Field("matchLabels").Fields() {
+			one.MatchLabels[label.Name] = label.Value.Str()
+		}
+		for _, expression := range item.Field("matchExpressions").Items() {
+			one.MatchExpressions = append(one.MatchExpressions, metav1.LabelSelectorRequirement{
+				Key: expression.Field("key").Str(), Operator: metav1.LabelSelectorOperator(expression.Field("operator").Str()), Values: expression.Field("values").Strings(),
+			})
+		}
+		if selector, err := metav1.LabelSelectorAsSelector(&one); err == nil {
+			all = append(all, selector)
+		}
+	}
+	return all
 }
 
 // rightsGained names what deserves a look by itself, and the rest together.

@@ -110,7 +110,7 @@ func TestNotes(t *testing.T) {
 			old:    role("[{apiGroups: [''], resources: [pods, configmaps], verbs: [get, list]}, {apiGroups: [apps], resources: ['*'], verbs: ['*']}]"),
 			new:    role("[{apiGroups: [''], resources: [pods], verbs: [list]}, {apiGroups: ['', apps], resources: [pods, secrets], verbs: [get]}, {apiGroups: [''], resources: [pods/exec], verbs: [create]}, {apiGroups: [''], resources: [services], verbs: [get, create]}, {nonResourceURLs: [/metrics], verbs: [get]}, {apiGroups: ['rbac.authorization.k8s.io'], resources: [clusterroles], resourceNames: [admin], verbs: [bind]}]"),
 			want: []string{
-				"Critical RightsGained: gains bind on clusterroles.rbac.authorization.k8s.io admin: it can get more rights than it has",
+				"Critical RightsGained: gains bind on clusterroles.rbac.authorization.k8s.io admin: it can give itself every right",
 				"Warning RightsGained: gains get on secrets: it reads Secrets",
 				"Warning RightsGained: gains create on pods/exec: it gets into pods",
 				"Info RightsGained: gains get/create on services, get on /metrics",
@@ -134,7 +134,8 @@ func TestNotes(t *testing.T) {
 			new:    role("[{apiGroups: [''], resources: [nodes/proxy], verbs: [get]}, {apiGroups: [''], resources: [users], verbs: [impersonate]}, {apiGroups: ['rbac.authorization.k8s.io'], resources: [roles], verbs: [escalate, create]}]"),
 			want: []string{
 				"Critical RightsGained: gains get on nodes/proxy: it can run commands in every pod of a node",
-				"Critical RightsGained: gains impersonate on users, escalate on roles.rbac.authorization.k8s.io: it can get more rights than it has",
+				"Critical RightsGained: gains impersonate on users: it can act as another user",
+				"Critical RightsGained: gains escalate on roles.rbac.authorization.k8s.io: it can give itself every right",
 				"Warning RightsGained: gains create on roles.rbac.authorization.k8s.io: it can grant rights",
 			},
 		},

@@ -3,6 +3,8 @@ package review
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -17,6 +19,14 @@ type Rights struct {
 	holders map[roleKey][]holder // who is bound to a role
 	// aggregated are the rules that roles of the cluster get of these, by the name of the role.
 	aggregated map[string][]rule
+	// aggregating are the roles that have the rules of others, by their selectors.
+	aggregating []aggregating
+}
+
+// aggregating is a role with the rules of all roles that a selector matches.
+type aggregating struct {
+	role     string
+	selector labels.Selector
 }
 
 // grant is a set of rules in a namespace, or everywhere.
@@ -46,7 +56,7 @@ func NewRights(objects []manifest.Object, parse func(*manifest.Object) *tree.Nod
 		aggregated: make(map[string][]rule),
 	}
 	var bindings []manifest.ID
-	var nodes []*tree.Node
+	var nodes, clusterRoles []*tree.Node
 	for i := range objects {
 		id := scoped(objects[i].ID)
 		if !GivesRights(id) {
@@ -57,11 +67,19 @@ func NewRights(objects []manifest.Object, parse func(*manifest.Object) *tree.Nod
 		case "Role", "ClusterRole":
 			rules := rulesOf(n)
 			r.roles[roleKey{id.Kind, id.Namespace, id.Name}] = rules
-			for _, into := range aggregatedTo(n) {
-				r.aggregated[into] = append(r.aggregated[into], rules...)
+			if id.Kind == "ClusterRole" {
+				clusterRoles = append(clusterRoles, n)
+				for _, selector := range selectors(n) {
+					r.aggregating = append(r.aggregating, aggregating{id.Name, selector})
+				}
 			}
 		case "RoleBinding", "ClusterRoleBinding":
 			bindings, nodes = append(bindings, id), append(nodes, n)
+		}
+	}
+	for _, role := range clusterRoles {
+		for _, into := range r.aggregatedTo(role) {
+			r.aggregated[into] = append(r.aggregated[into], rulesOf(role)...)
 		}
 	}
 	for i, id := range bindings {
