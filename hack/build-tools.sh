@@ -2,7 +2,7 @@
 # Builds a Kubernetes control plane from the module proxy into a cache outside
 # the work tree, and prints the folder on stdout. Progress goes to stderr.
 #
-#   hack/build-tools.sh                  the default version, v1.36
+#   hack/build-tools.sh                  the default version, v1.37
 #   hack/build-tools.sh kubectl-batch    the same, and kubectl for tests that run it often
 #   hack/build-tools.sh v1.34            one pinned module below hack/tools
 #
@@ -18,9 +18,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Count this up when the programs, their flags or their stages change below.
-recipe=2
+recipe=3
 
-default=v1.36
+default=v1.37
 release="${1:-${default}}" batch=""
 [ "${release}" != kubectl-batch ] || release="${default}" batch=yes
 module="hack/tools/${release}"
@@ -33,7 +33,8 @@ fail() { say "error: $*"; exit 1; }
 command -v go >/dev/null || fail "Go is not on PATH: install Go 1.26 or later (https://go.dev/dl) and run this again"
 command -v git >/dev/null || fail "git is not on PATH: install it and run this again"
 # Settings of the caller's shell must not decide what is built.
-export GOFLAGS=-trimpath GOWORK=off CGO_ENABLED=0
+GOFLAGS="-trimpath -tags=$(cat hack/tags)"
+export GOFLAGS GOWORK=off CGO_ENABLED=0
 
 # home ORIGIN is the folder of the module that pins a program's own module.
 home() { if [ "$1" = k8s.io/kubernetes ]; then echo "${module}"; else echo "${common}"; fi; }
@@ -42,7 +43,7 @@ kubernetes="$(pinned k8s.io/kubernetes)"
 # Each file once, and for the default version as ever.
 recipes=("${module}/go.mod" "${module}/go.sum")
 [ "${module}" = "${common}" ] || recipes+=("${common}/go.mod" "${common}/go.sum")
-hash="$({ echo "${recipe}"; cat "${recipes[@]}" "${common}"/*/*.go; } | git hash-object --stdin | cut -c1-12)"
+hash="$({ echo "${recipe}"; cat hack/tags "${recipes[@]}" "${common}"/*/*.go; } | git hash-object --stdin | cut -c1-12)"
 cache="${PENSTOCK_TOOLS_DIR:-${XDG_CACHE_HOME:-${HOME}/.cache}/penstock/tools}/v${kubernetes}-${hash}"
 
 # name, pinned module, package

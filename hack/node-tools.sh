@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds kubelet and kube-proxy of the default control plane's version, unpacks containerd,
+# Builds kubelet and kube-proxy of the version that hack/tools/node pins, unpacks containerd,
 # runc, CNI plugins and nft of Debian's packages (nothing is installed), and prints the folder
 # of both on stdout. Progress goes to stderr. A real node needs them: make cluster-up NODE=real.
 #

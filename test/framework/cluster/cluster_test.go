@@ -60,10 +60,10 @@ func boots(t *testing.T, c *cluster.Cluster) {
 	if err := json.Unmarshal([]byte(c.MustKubectl("version", "-o", "json")), &version); err != nil {
 		t.Fatalf("parsing kubectl version: %v", err)
 	}
-	if got, want := version.ServerVersion.GitVersion, "v1.36.3"; got != want {
+	if got, want := version.ServerVersion.GitVersion, "v1.37.2"; got != want {
 		t.Errorf("server version: got %s, want %s", got, want)
 	}
-	if got, want := version.ClientVersion.GitVersion, "v1.36.3"; got != want {
+	if got, want := version.ClientVersion.GitVersion, "v1.37.2"; got != want {
 		t.Errorf("kubectl version: got %s, want %s", got, want)
 	}
 
