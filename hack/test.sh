@@ -166,10 +166,14 @@ nothing_left() {
 [ $# -gt 0 ] || set -- verify unit smoke
 [[ " $* " != *" suites "* ]] || set -- "$@" test/bench test/console
 runner || exit 1
-[[ ! "$*" =~ smoke|suites|test/ ]] || begin_tools
+# The program first, then the tools: two commands of go that run at the same time compile
+# twice what both need.
+if [[ "$*" =~ smoke|suites|test/ ]]; then
+	{ [ -n "${PENSTOCK_PROGRAM:-}" ] || step program program; } && begin_tools
+fi
 for name in "$@"; do
 	case "${name}" in smoke | suites | test/*)
-		[ -n "${PENSTOCK_PROGRAM:-}" ] || step program program || break
+		[ -n "${PENSTOCK_PROGRAM:-}" ] || break # it did not compile
 		[ -z "${building}" ] || step tools end_tools || break
 		;;
 	esac
