@@ -10,7 +10,7 @@ import (
 
 // mostBytes is the size of the program: what somebody waits for who downloads it. Helm's engine, the
 // libraries that pull images and those that adopt are 18 MiB of it.
-const mostBytes = 64 << 20
+const maxBytes = 64 << 20
 
 // TestProgram builds the plugin as it ships, and calls it by both of its names.
 func TestProgram(t *testing.T) {
@@ -24,8 +24,8 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() > mostBytes {
-		t.Errorf("the plugin has %d bytes, want at most %d", info.Size(), mostBytes)
+	if info.Size() > maxBytes {
+		t.Errorf("the plugin has %d bytes, want at most %d", info.Size(), maxBytes)
 	}
 	says := func(want string, name string, args ...string) {
 		t.Helper()

@@ -67,7 +67,7 @@ func serve(options *server.Options, settings *app.Settings) error {
 	etcdclient.LimitLog()
 	ctx := genericapiserver.SetupSignalContext()
 	ctx = klog.NewContext(ctx, klog.Background())
-	role := memory.Alone
+	role := memory.ServerOnly
 	if options.DataDir != "" {
 		role = memory.BesideStore
 	}

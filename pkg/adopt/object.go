@@ -57,7 +57,7 @@ const (
 	// lookAtOnce bounds the requests of one comparison.
 	lookAtOnce = 8
 	// mostFields is how many fields that differ are named.
-	mostFields = 3
+	maxFields = 3
 	// looks is how often an object is looked at that somebody writes meanwhile.
 	looks = 5
 )
@@ -148,8 +148,8 @@ func (a *Adopter) compareLive(ctx context.Context, taken *Taken, wanted manifest
 		}
 		return Same, "", nil
 	}
-	named := strings.Join(fields[:min(len(fields), mostFields)], ", ")
-	if more := len(fields) - mostFields; more > 0 {
+	named := strings.Join(fields[:min(len(fields), maxFields)], ", ")
+	if more := len(fields) - maxFields; more > 0 {
 		named += fmt.Sprintf(" and %d more", more)
 	}
 	return Differs, named, nil

@@ -53,9 +53,9 @@ type origin struct {
 	from string
 	// owners are who owned the objects. They lose them.
 	owners map[types.UID]bool
-	// owner is what the objects get back, nil for none, and heir their fields.
-	owner *metav1.OwnerReference
-	heir  targetclient.Heir
+	// owner is what the objects get back, nil for none, and newOwner gets their fields.
+	owner    *metav1.OwnerReference
+	newOwner targetclient.NewOwner
 	// release is the index Secret of the deployed release, nil for revisions.
 	release *corev1.Secret
 	// revisions are the newest first, the first one is in the cluster.

@@ -62,7 +62,7 @@ func (a *Adopter) releaseOf(ctx context.Context, namespace string, of unstructur
 		return nil, fmt.Errorf("the Helm release %s/%s: %w", namespace, name, err)
 	}
 	found := &origin{owners: map[types.UID]bool{of.GetUID(): true}, release: indexes[history.Deployed.Version], warnings: warnings}
-	found.heir = targetclient.Heir{Manager: chunked.Owner, Operation: metav1.ManagedFieldsOperationUpdate}
+	found.newOwner = targetclient.NewOwner{Manager: chunked.Owner, Operation: metav1.ManagedFieldsOperationUpdate}
 	if failed := history.Failed; failed != nil {
 		return nil, fmt.Errorf("revision %d of the Helm release %s/%s is %s, and what it changed may be in the cluster: let operator-controller finish the upgrade, then scale it to zero", failed.Version, namespace, name, failed.Info.Status)
 	}

@@ -134,7 +134,7 @@ func atRest(sets []set) error {
 func (a *Adopter) originOfSets(ctx context.Context, namespace, name string, all []set) (*origin, error) {
 	newest := &all[0]
 	found := &origin{
-		from: newest.from(), owners: map[types.UID]bool{}, heir: targetclient.Heir{Manager: boxcutter, Operation: metav1.ManagedFieldsOperationApply},
+		from: newest.from(), owners: map[types.UID]bool{}, newOwner: targetclient.NewOwner{Manager: boxcutter, Operation: metav1.ManagedFieldsOperationApply},
 		owner: &metav1.OwnerReference{
 			APIVersion: newest.APIVersion, Kind: newest.Kind, Name: newest.Name, UID: newest.UID, Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
 		},

@@ -67,12 +67,12 @@ func TestWithoutOwners(t *testing.T) {
 	}
 }
 
-// TestJoined: the heir has one entry, with what it inherits and what it wrote itself.
+// TestJoined: the new owner has one entry, with what it inherits and what it wrote itself.
 func TestJoined(t *testing.T) {
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, version, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: version, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
 	}
-	o := &origin{heir: targetclient.Heir{Manager: "olm", Operation: metav1.ManagedFieldsOperationApply}}
+	o := &origin{newOwner: targetclient.NewOwner{Manager: "olm", Operation: metav1.ManagedFieldsOperationApply}}
 	got := o.joined([]metav1.ManagedFieldsEntry{
 		entry("other", metav1.ManagedFieldsOperationUpdate, "v1", `{"f:x":{}}`),
 		entry("olm", metav1.ManagedFieldsOperationUpdate, "v1", `{"f:b":{}}`),

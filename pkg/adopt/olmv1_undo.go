@@ -37,8 +37,8 @@ func (a *Adopter) PlanUndoOLMv1(ctx context.Context, namespace, name string) (*R
 		return nil, err
 	}
 	slices.SortFunc(revisions, func(a, b v1alpha1.ClusterExtensionRevision) int { return cmp.Compare(a.Spec.Revision, b.Spec.Revision) })
-	back := &Return{Request: Request{Namespace: namespace, Release: name, Extension: name}, heir: found.heir, owner: found.owner}
-	back.heir.Join = found.joined
+	back := &Return{Request: Request{Namespace: namespace, Release: name, Extension: name}, newOwner: found.newOwner, owner: found.owner}
+	back.newOwner.Join = found.joined
 	for i := range revisions {
 		one := &revisions[i]
 		from := one.Annotations[v1alpha1.AdoptedFromAnnotation]
@@ -65,29 +65,29 @@ func (a *Adopter) restoreOwner(ctx context.Context, back *Return, ref manifest.R
 	}
 	precondition := targetclient.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}
 	return a.target.SetOwners(ctx, ref, precondition, targetclient.Owners{
-		References: append(slices.Clone(live.OwnerReferences), *back.owner), FieldManager: back.heir.Manager,
+		References: append(slices.Clone(live.OwnerReferences), *back.owner), FieldManager: back.newOwner.Manager,
 	})
 }
 
-// joined makes one entry of those of the heir: what was restored was written beside what it
+// joined makes one entry of those of the new owner: what was restored was written beside what it
 // inherits. Entries that cannot be read stay as they are; the server refuses them then.
 func (o *origin) joined(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	heir := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
-		return o.inherits(entry) && entry.Operation == o.heir.Operation
+	newOwner := slices.IndexFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
+		return o.inherits(entry) && entry.Operation == o.newOwner.Operation
 	})
-	if heir < 0 {
+	if newOwner < 0 {
 		return entries
 	}
 	all := fieldpath.NewSet()
 	for i, entry := range entries {
-		if !o.inherits(entry) || entry.APIVersion != entries[heir].APIVersion {
+		if !o.inherits(entry) || entry.APIVersion != entries[newOwner].APIVersion {
 			continue
 		}
 		set, err := managedfields.FieldSet(entry)
 		if err != nil {
 			return entries
 		}
-		if i != heir && o.heir.Operation == metav1.ManagedFieldsOperationApply {
+		if i != newOwner && o.newOwner.Operation == metav1.ManagedFieldsOperationApply {
 			// An update owns the list, an apply only what it has in the list.
 			set = set.Difference(fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "ownerReferences")))
 		}
@@ -100,9 +100,9 @@ func (o *origin) joined(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFie
 	var out []metav1.ManagedFieldsEntry
 	for i, entry := range entries {
 		switch {
-		case i == heir:
+		case i == newOwner:
 			entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
-		case o.inherits(entry) && entry.APIVersion == entries[heir].APIVersion:
+		case o.inherits(entry) && entry.APIVersion == entries[newOwner].APIVersion:
 			continue
 		}
 		out = append(out, entry)
@@ -110,7 +110,7 @@ func (o *origin) joined(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFie
 	return out
 }
 
-// inherits is whether an entry is the heir's.
+// inherits is whether an entry is the new owner's.
 func (o *origin) inherits(entry metav1.ManagedFieldsEntry) bool {
-	return entry.Manager == o.heir.Manager && entry.Subresource == ""
+	return entry.Manager == o.newOwner.Manager && entry.Subresource == ""
 }

@@ -35,8 +35,8 @@ type Return struct {
 
 	refs    []manifest.Ref
 	release release
-	// heir gets the fields that are the extension's.
-	heir targetclient.Heir
+	// newOwner gets the fields that are the extension's.
+	newOwner targetclient.NewOwner
 	// owner is what the objects had before, nil for none.
 	owner *metav1.OwnerReference
 }
@@ -60,9 +60,9 @@ func (a *Adopter) PlanUndo(ctx context.Context, request Request, manager string)
 	if err := goesBack(revisions, found, known); err != nil {
 		return nil, fmt.Errorf("giving the extension %s back to Helm: %w", request.Extension, err)
 	}
-	back := &Return{Request: request, release: found, heir: targetclient.Heir{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}}
+	back := &Return{Request: request, release: found, newOwner: targetclient.NewOwner{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}}
 	if found.Deployed.ApplyMethod == "ssa" {
-		back.heir.Operation = metav1.ManagedFieldsOperationApply
+		back.newOwner.Operation = metav1.ManagedFieldsOperationApply
 	}
 	listed := map[manifest.ID]bool{}
 	for i := range revisions {
@@ -196,7 +196,7 @@ func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) 
 	if !ours {
 		return nil
 	}
-	return a.target.HandOver(ctx, ref, targetclient.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, marks, back.heir)
+	return a.target.HandOver(ctx, ref, targetclient.Precondition{UID: live.UID, ResourceVersion: live.ResourceVersion}, marks, back.newOwner)
 }
 
 // eachRef does something with each object, some at once, and again with those that somebody

@@ -62,7 +62,7 @@ func (r *definitionReader) Definition(ctx context.Context, secret, name string) 
 }
 
 // mostConditions is how many OperatorConditions a namespace may have: an operator has one.
-const mostConditions = 500
+const maxConditions = 500
 
 // OperatorConditions implements extension.Conditions.
 func (r *definitionReader) OperatorConditions(ctx context.Context, secret string, namespaces []string) ([]unstructured.Unstructured, error) {
@@ -88,12 +88,12 @@ func (r *definitionReader) OperatorConditions(ctx context.Context, secret string
 	}
 	var all []unstructured.Unstructured
 	for _, namespace := range namespaces {
-		found, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: mostConditions})
+		found, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: maxConditions})
 		if err != nil {
 			return nil, fmt.Errorf("listing OperatorConditions in namespace %s: %w", namespace, err)
 		}
 		if found.GetContinue() != "" {
-			return nil, fmt.Errorf("namespace %s has more than %d OperatorConditions", namespace, mostConditions)
+			return nil, fmt.Errorf("namespace %s has more than %d OperatorConditions", namespace, maxConditions)
 		}
 		all = append(all, found.Items...)
 	}

@@ -57,7 +57,7 @@ func (s *Settings) open(ctx context.Context, p engineParts) (*rollout.Engine, []
 		parts = append(parts, again)
 	}
 	return rollout.New(rollout.Options{
-		Writer: targetClient, Reader: targetClient, Explainer: gather.New(targetClient), Insider: targetClient, Lister: targetClient, Observer: watches, Names: names, Clock: clock.RealClock{},
+		Writer: targetClient, Reader: targetClient, Explainer: gather.New(targetClient), NamespaceContents: targetClient, Lister: targetClient, Observer: watches, Names: names, Clock: clock.RealClock{},
 		Jitter:        func(d time.Duration) time.Duration { return wait.Jitter(d, 0.2) },
 		Redactor:      p.redactor,
 		Metrics:       p.metrics,

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/utils/clock"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // rememberedFor is how long an answer counts that allowed something: as long as in the authorizer
@@ -19,7 +19,7 @@ const rememberedFor = 10 * time.Second
 
 // rights are those of others.
 type rights interface {
-	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
+	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
 // recentRights asks about the rights of others, and believes an answer that allowed something for
@@ -36,7 +36,7 @@ func newRecentRights(of rights, clock clock.Clock) recentRights {
 }
 
 // May implements extension.Rights.
-func (r recentRights) May(ctx context.Context, who user.Info, asked right.Right) (bool, error) {
+func (r recentRights) May(ctx context.Context, who user.Info, asked authz.Right) (bool, error) {
 	// fmt prints maps in the order of their keys.
 	key := fmt.Sprintf("%q %q %q %q %#v", who.GetName(), who.GetUID(), who.GetGroups(), who.GetExtra(), asked)
 	may, err, _ := r.asking.Do(key, func() (any, error) {

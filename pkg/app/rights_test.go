@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // answers are those of a host, which counts the questions.
@@ -19,7 +19,7 @@ type answers struct {
 	asked int
 }
 
-func (a *answers) May(context.Context, user.Info, right.Right) (bool, error) {
+func (a *answers) May(context.Context, user.Info, authz.Right) (bool, error) {
 	a.asked++
 	return a.may, a.err
 }
@@ -27,12 +27,12 @@ func (a *answers) May(context.Context, user.Info, right.Right) (bool, error) {
 // TestRecentRights: what was allowed is believed for a while, of the same person and the same
 // right; what was denied, or not answered, is asked again.
 func TestRecentRights(t *testing.T) {
-	create, drop := right.Right{Verb: "create", Resource: "lamps"}, right.Right{Verb: "delete", Resource: "lamps"}
+	create, drop := authz.Right{Verb: "create", Resource: "lamps"}, authz.Right{Verb: "delete", Resource: "lamps"}
 	alice, grouped := &user.DefaultInfo{Name: "alice"}, &user.DefaultInfo{Name: "alice", Groups: []string{"a"}}
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	host := &answers{}
 	recent := newRecentRights(host, clock)
-	ask := func(reason string, who user.Info, asked right.Right, may bool, questions int) {
+	ask := func(reason string, who user.Info, asked authz.Right, may bool, questions int) {
 		t.Helper()
 		host.asked = 0
 		got, err := recent.May(t.Context(), who, asked)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/controller/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/extension/author"
@@ -18,7 +19,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
@@ -88,6 +88,6 @@ func (r templateReads) Read(ctx context.Context, resource lookup.Resource, field
 type hostRights struct{ host kubernetes.Interface }
 
 // May implements imagetemplate.Rights and extension.Rights.
-func (r hostRights) May(ctx context.Context, who user.Info, asked right.Right) (bool, error) {
+func (r hostRights) May(ctx context.Context, who user.Info, asked authz.Right) (bool, error) {
 	return accessreview.May(ctx, r.host, who, asked)
 }

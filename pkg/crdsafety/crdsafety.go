@@ -29,7 +29,7 @@ import (
 const unhandled = "unhandled"
 
 // mostFindings is how many findings the text of an error has.
-const mostFindings = 20
+const maxFindings = 20
 
 // Finding is a change that is not safe.
 type Finding struct {
@@ -70,7 +70,7 @@ type Error struct {
 // Error has the first findings, and how many more there are.
 func (e *Error) Error() string {
 	var lines []string
-	for _, finding := range e.Findings[:min(len(e.Findings), mostFindings)] {
+	for _, finding := range e.Findings[:min(len(e.Findings), maxFindings)] {
 		lines = append(lines, finding.String())
 	}
 	if more := len(e.Findings) - len(lines); more > 0 {

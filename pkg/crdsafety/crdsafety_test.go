@@ -120,7 +120,7 @@ func TestWarnings(t *testing.T) {
 // TestLong: an error has a bounded number of findings.
 func TestLong(t *testing.T) {
 	findings := slices.Repeat([]Finding{{Check: "type", Message: "m"}}, 50)
-	if got := (&Error{Name: "x", Findings: findings}).Error(); strings.Count(got, "\n") != mostFindings || !strings.HasSuffix(got, "and 30 more") {
+	if got := (&Error{Name: "x", Findings: findings}).Error(); strings.Count(got, "\n") != maxFindings || !strings.HasSuffix(got, "and 30 more") {
 		t.Error(got)
 	}
 }

@@ -13,11 +13,11 @@ import (
 )
 
 // mostSaid bounds what is said of one property.
-const mostSaid = 20
+const maxSaid = 20
 
 func bounded(said []string, separator string) string {
-	if more := len(said) - mostSaid; more > 0 {
-		said = append(slices.Clone(said[:mostSaid]), fmt.Sprintf("and %d more", more))
+	if more := len(said) - maxSaid; more > 0 {
+		said = append(slices.Clone(said[:maxSaid]), fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(said, separator)
 }

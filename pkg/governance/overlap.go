@@ -40,10 +40,10 @@ func isMark(path, key string) bool {
 	return path == ".metadata.annotations" && (key == v1alpha1.GovernedByAnnotation || key == v1alpha1.AppliedHashAnnotation || manifest.IsReserved(key))
 }
 
-// Rivals tells whether a plan has to look at another one: at all that is computed while
+// MayConflict tells whether a plan has to look at another one: at all that is computed while
 // it waits for its approval, and at what is approved from then on, so that nobody keeps an
 // approved plan back who may not approve.
-func Rivals(phase v1alpha1.Phase, other *v1alpha1.ConfigurationPlan) bool {
+func MayConflict(phase v1alpha1.Phase, other *v1alpha1.ConfigurationPlan) bool {
 	switch {
 	case !Active(other.Status.Phase) || other.Status.Manifests == "" || other.Status.Phase == v1alpha1.PhaseDrafting:
 		return false

@@ -49,7 +49,7 @@ func TestRivals(t *testing.T) {
 		v1alpha1.PhaseCompleted: {true, true}, v1alpha1.PhaseDrifted: {true, true}, v1alpha1.PhaseCompletedWithErrors: {true, true},
 		v1alpha1.PhaseDrafting: {}, v1alpha1.PhasePending: {}, v1alpha1.PhaseFailed: {}, v1alpha1.PhaseExpired: {}, v1alpha1.PhaseIgnored: {}, v1alpha1.PhasePrerequisiteFailed: {},
 	} {
-		if got := [2]bool{governance.Rivals(v1alpha1.PhaseReviewRequired, other(phase)), governance.Rivals(v1alpha1.PhaseScheduled, other(phase))}; got != want {
+		if got := [2]bool{governance.MayConflict(v1alpha1.PhaseReviewRequired, other(phase)), governance.MayConflict(v1alpha1.PhaseScheduled, other(phase))}; got != want {
 			t.Errorf("%s: %v, want %v", phase, got, want)
 		}
 	}

@@ -62,7 +62,7 @@ type Fact struct {
 }
 
 // mostText bounds a text that a user or a catalog wrote, in bytes.
-const mostText = 128
+const maxText = 128
 
 // Reasons of conditions of revisions that have a type of their own.
 const (
@@ -77,7 +77,7 @@ const (
 type facts struct{ all []Fact }
 
 func (f *facts) add(kind Type, reason string, since, at metav1.Time) {
-	f.all = append(f.all, Fact{Type: kind, Reason: text.Line(reason, mostText), Since: since.Time, At: at.Time})
+	f.all = append(f.all, Fact{Type: kind, Reason: text.Line(reason, maxText), Since: since.Time, At: at.Time})
 }
 
 // condition adds a fact with the reason and time of a condition.
@@ -90,7 +90,7 @@ func OfRevision(r *olmv1alpha1.ClusterExtensionRevision) (Subject, []Fact) {
 	chain, _, _ := olm.ChainOf(r.Name)
 	subject := Subject{
 		Kind: "ClusterExtensionRevision", Name: r.Name, UID: string(r.UID), Extension: chain,
-		Package: text.Line(r.Annotations[olmv1alpha1.PackageAnnotation], mostText), Version: text.Line(r.Annotations[olmv1alpha1.VersionAnnotation], mostText),
+		Package: text.Line(r.Annotations[olmv1alpha1.PackageAnnotation], maxText), Version: text.Line(r.Annotations[olmv1alpha1.VersionAnnotation], maxText),
 	}
 	f := &facts{}
 	is := func(kind string) *metav1.Condition {

@@ -40,7 +40,7 @@ const (
 	// sendTimeout bounds one request.
 	sendTimeout = 10 * time.Second
 	// mostRetryAfter bounds what a receiver may ask for.
-	mostRetryAfter = time.Hour
+	maxRetryAfter = time.Hour
 )
 
 // Receiver is where notifications are sent.
@@ -124,7 +124,7 @@ func (r Receiver) Send(ctx context.Context, dialer Dialer, body []byte, now time
 	}
 	refused := &RefusedError{Status: response.StatusCode}
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		refused.RetryAfter = min(time.Duration(seconds)*time.Second, mostRetryAfter)
+		refused.RetryAfter = min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
 	return refused
 }

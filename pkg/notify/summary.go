@@ -13,9 +13,9 @@ import (
 
 const (
 	// mostSingle is how many pending events are sent one by one. More are sent as one summary.
-	mostSingle = 20
+	maxSingle = 20
 	// mostListed is how many events a summary lists.
-	mostListed = 100
+	maxListed = 100
 )
 
 // SummaryData is the data of a summary.
@@ -32,7 +32,7 @@ type SummaryData struct {
 }
 
 // NeedsSummary tells whether pending events are sent as one.
-func NeedsSummary(pending int, leftOut int64) bool { return pending > mostSingle || leftOut > 0 }
+func NeedsSummary(pending int, leftOut int64) bool { return pending > maxSingle || leftOut > 0 }
 
 // Summary returns one event for many, which have the numbers from first to last.
 func Summary(source, receiver string, first, last int64, bodies []json.RawMessage, leftOut int64, at time.Time) Event {
@@ -53,7 +53,7 @@ func Summary(source, receiver string, first, last int64, bodies []json.RawMessag
 	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(urgency(a.Type), urgency(b.Type)) })
 	bytes := 0
 	for _, event := range all {
-		if bytes += len(event.raw) + 1; len(data.Notifications) == mostListed || bytes > MaxBytes-4096 {
+		if bytes += len(event.raw) + 1; len(data.Notifications) == maxListed || bytes > MaxBytes-4096 {
 			break
 		}
 		data.Notifications = append(data.Notifications, event.raw)

@@ -47,9 +47,9 @@ func (b Bodies) Body(_ context.Context, ref manifest.Ref) ([]byte, error) {
 	return body, nil
 }
 
-// Alone is the work of one item by itself, for a preview: key tells its layer apart from
+// PreviewWork is the work of one item by itself, for a preview: key tells its layer apart from
 // those of other questions. With remove the target is to go.
-func Alone(profile v1alpha1.ProfileName, key, item string, ref manifest.Ref, remove bool, bodies Bodies) rollout.Work {
+func PreviewWork(profile v1alpha1.ProfileName, key, item string, ref manifest.Ref, remove bool, bodies Bodies) rollout.Work {
 	step := stage.Step{Ref: ref, Policy: stage.Policy{Own: stage.Shared, Delete: remove}}
 	return rollout.Work{
 		Owner: string(profile), Bodies: bodies,

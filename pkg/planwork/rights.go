@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // Kinds tells how objects of a kind are reached, as a *targetclient.Client.
@@ -19,8 +19,8 @@ type Kinds interface {
 // Rights are what whoever approves a plan must have: to approve it, and to do to each
 // target what its item does. They are asked about when the plan is approved, and again
 // when it begins.
-func Rights(ctx context.Context, kinds Kinds, plan *v1alpha1.ConfigurationPlan) ([]right.Right, error) {
-	rights := []right.Right{{
+func Rights(ctx context.Context, kinds Kinds, plan *v1alpha1.ConfigurationPlan) ([]authz.Right, error) {
+	rights := []authz.Right{{
 		Verb: "approve", Group: v1alpha1.GroupName, Version: v1alpha1.SchemeGroupVersion.Version, Resource: "configurationplans", Name: plan.Name,
 	}}
 	for _, item := range plan.Status.Items {
@@ -34,7 +34,7 @@ func Rights(ctx context.Context, kinds Kinds, plan *v1alpha1.ConfigurationPlan) 
 			return nil, fmt.Errorf("finding the resource of item %s: %w", item.Name, err)
 		}
 		for _, verb := range verbs {
-			rights = append(rights, right.On(mapping.Resource, verb, ref.Namespace, ref.Name))
+			rights = append(rights, authz.On(mapping.Resource, verb, ref.Namespace, ref.Name))
 		}
 	}
 	return rights, nil

@@ -79,8 +79,8 @@ func (r *resolver) whyTie() string {
 		parts = append(parts, fmt.Sprintf("%s (priority %d) has %s", one.catalog.Name, one.catalog.Priority, one.graph.ShortName(one.best().Bundle.Name)))
 	}
 	slices.Sort(parts)
-	if len(parts) > mostChannels {
-		parts = append(parts[:mostChannels], "…")
+	if len(parts) > maxChannels {
+		parts = append(parts[:maxChannels], "…")
 	}
 	return strings.Join(parts, ", ") + ": give one of the catalogs a higher priority, or name one by its labels in selector"
 }

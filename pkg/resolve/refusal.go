@@ -112,15 +112,15 @@ func (r *resolver) isForeign(own *view) bool {
 }
 
 // mostChannels is how many a sentence names.
-const mostChannels = 5
+const maxChannels = 5
 
 func channelList(channels []string) string {
 	noun := "channel "
 	if len(channels) > 1 {
 		noun = "channels "
 	}
-	if len(channels) > mostChannels {
-		return fmt.Sprintf("%s%s and %d more", noun, strings.Join(channels[:mostChannels], ", "), len(channels)-mostChannels)
+	if len(channels) > maxChannels {
+		return fmt.Sprintf("%s%s and %d more", noun, strings.Join(channels[:maxChannels], ", "), len(channels)-maxChannels)
 	}
 	return noun + strings.Join(channels, ", ")
 }

@@ -70,7 +70,7 @@ func (p *pass) reach(ctx context.Context, at place) (stageResult, error) {
 	p.ledger.reach(p.Layers[at.layer].Key, at.stage+1)
 	p.claim(at)
 	p.began(at)
-	return p.holdStage(ctx, at)
+	return p.reconcileReachedStage(ctx, at)
 }
 
 // complete is true when all objects of a stage that belong to its layer are

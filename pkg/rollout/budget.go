@@ -56,8 +56,8 @@ type Deletion struct {
 	Objects int
 }
 
-// going is what the budget judges: objects of a chain that are to go, and what stays.
-type going struct {
+// pendingDeletions are what the budget judges: objects of a chain that are to go, and what stays.
+type pendingDeletions struct {
 	// objects that are to go, with the revision whose content each has.
 	objects map[manifest.ID]int64
 	// kept are the objects that the chain has in the cluster and that its layers list.
@@ -86,8 +86,8 @@ const (
 	becauseLastWorkload reason = "last workload"
 )
 
-// ruling is what may go and what has to be asked for.
-type ruling struct {
+// budgetDecision is what may go and what has to be asked for.
+type budgetDecision struct {
 	// asks has the objects that somebody has to answer for. All others may go.
 	asks map[manifest.ID]reason
 	// loss is what counts, and limit how much of it may go within the window.
@@ -104,8 +104,8 @@ type ruling struct {
 //     whatever comes in their place. A definition without instances keeps nothing.
 //   - When nothing is listed any more, or more is lost than the limit, all objects are
 //     asked for; otherwise those that count each.
-func (g going) judge() ruling {
-	found := ruling{asks: map[manifest.ID]reason{}}
+func (g pendingDeletions) judge() budgetDecision {
+	found := budgetDecision{asks: map[manifest.ID]reason{}}
 	for id := range g.objects {
 		if why := g.alone(id); why != "" {
 			found.asks[id] = why
@@ -132,7 +132,7 @@ func (g going) judge() ruling {
 // WouldAsk tells whether somebody would have to answer when all of one revision is there,
 // and all of a later one takes its place.
 func WouldAsk(former, wanted []manifest.ID) bool {
-	g := going{objects: map[manifest.ID]int64{}, kept: wanted, emptied: len(wanted) == 0}
+	g := pendingDeletions{objects: map[manifest.ID]int64{}, kept: wanted, emptied: len(wanted) == 0}
 	g.listed = func(int64) ([]manifest.ID, bool) { return former, true }
 	stays := make(map[manifest.ID]bool, len(wanted))
 	for _, id := range wanted {
@@ -147,7 +147,7 @@ func WouldAsk(former, wanted []manifest.ID) bool {
 }
 
 // alone is why an object is asked for by itself, empty when it is not.
-func (g going) alone(id manifest.ID) reason {
+func (g pendingDeletions) alone(id manifest.ID) reason {
 	switch {
 	case keeps(id) && !g.empty[id]:
 		return becauseKept
@@ -166,7 +166,7 @@ func limitOf(objects int) int {
 // measure returns how many objects are lost, without those that are asked for by
 // themselves, and how many the chain has: those that stay, or those of the largest
 // replaced revision.
-func (g going) measure() (lost, objects int) {
+func (g pendingDeletions) measure() (lost, objects int) {
 	replaced, unknown := g.revisions()
 	most := map[schema.GroupKind]int{}
 	for _, former := range replaced {
@@ -185,7 +185,7 @@ func (g going) measure() (lost, objects int) {
 // revisions returns, for each revision whose objects are to go, those that it lists and
 // that are there, with those that it has in common with what stays. When it is not known
 // what it lists, its objects are among unknown: nothing counts as in their place.
-func (g going) revisions() (replaced map[int64][]manifest.ID, unknown []manifest.ID) {
+func (g pendingDeletions) revisions() (replaced map[int64][]manifest.ID, unknown []manifest.ID) {
 	there := make(map[manifest.ID]bool, len(g.kept)+len(g.objects))
 	for _, id := range g.kept {
 		there[id] = true
@@ -213,7 +213,7 @@ func (g going) revisions() (replaced map[int64][]manifest.ID, unknown []manifest
 }
 
 // countKinds counts objects by kind, without those that are asked for by themselves.
-func (g going) countKinds(ids []manifest.ID) map[schema.GroupKind]int {
+func (g pendingDeletions) countKinds(ids []manifest.ID) map[schema.GroupKind]int {
 	counts := map[schema.GroupKind]int{}
 	for _, id := range ids {
 		if g.alone(id) == "" {

@@ -22,8 +22,8 @@ const (
 	Update Action = "Update"
 	// Adopt an object of somebody else.
 	Adopt Action = "Adopt"
-	// Recover our object: someone changed values that we apply.
-	Recover Action = "Recover"
+	// Repair our object: someone changed values that we apply.
+	Repair Action = "Repair"
 	// Verify our object: something changed that may or may not concern us.
 	Verify Action = "Verify"
 	// Idle: nothing to do.
@@ -33,13 +33,13 @@ const (
 	// Deferred: not known yet, or not possible yet; an event will tell.
 	Deferred Action = "Deferred"
 	// Shared: a Shared object, to be looked at and perhaps written.
-	Shared Action = "Share"
+	Shared Action = "Shared"
 )
 
 // writes tells whether an action may change the cluster.
 func (a Action) writes() bool {
 	switch a {
-	case Create, Adopt, Update, Recover, Verify, Shared:
+	case Create, Adopt, Update, Repair, Verify, Shared:
 		return true
 	default:
 		return false
@@ -126,7 +126,7 @@ func decideOurs(who Identity, step stage.Step, seen observe.Observation, memo *E
 	// server keeps no managedFields.
 	entry, _ := seen.Entry(who.Manager)
 	if entry.Digest != memo.ManagedEntry || seen.Chain != who.Chain || seen.Applied != step.Digest {
-		return Decision{Action: Recover}
+		return Decision{Action: Repair}
 	}
 	if seen.Generation != memo.Generation || (seen.Generation == 0 && seen.ResourceVersion != memo.ResourceVersion) {
 		return Decision{Action: Verify}

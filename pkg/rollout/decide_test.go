@@ -103,19 +103,19 @@ func TestDecide(t *testing.T) {
 			seen:   present().ours(want).with(func(o *observe.Observation) { o.UID = "uid-2" }).Seen, memo: recorded(want), want: Update,
 		},
 		"ours, entry changed": {
-			reason: "someone changed a value of ours", seen: present().ours(want).entry("entry-2").Seen, memo: recorded(want), want: Recover,
+			reason: "someone changed a value of ours", seen: present().ours(want).entry("entry-2").Seen, memo: recorded(want), want: Repair,
 		},
 		"ours, entry gone": {
 			reason: "managedFields were wiped",
-			seen:   present().ours(want).with(func(o *observe.Observation) { o.Entries = nil }).Seen, memo: recorded(want), want: Recover,
+			seen:   present().ours(want).with(func(o *observe.Observation) { o.Entries = nil }).Seen, memo: recorded(want), want: Repair,
 		},
 		"ours, label stripped": {
 			reason: "our label is a value of ours",
-			seen:   present().ours(want).with(func(o *observe.Observation) { o.Chain = "" }).Seen, memo: recorded(want), want: Recover,
+			seen:   present().ours(want).with(func(o *observe.Observation) { o.Chain = "" }).Seen, memo: recorded(want), want: Repair,
 		},
 		"ours, annotation forged": {
 			reason: "so is the annotation",
-			seen:   present().ours(before).Seen, memo: recorded(want), want: Recover,
+			seen:   present().ours(before).Seen, memo: recorded(want), want: Repair,
 		},
 		"ours, generation moved": {
 			reason: "a webhook may have changed what nobody claims",
@@ -174,7 +174,7 @@ func TestDecide(t *testing.T) {
 		},
 		"label changed": {
 			reason: "the label of a chain that never applied it is an edit", adopt: stage.AdoptNever,
-			seen: present().ours(want).with(func(o *observe.Observation) { o.Chain = "flux" }).Seen, memo: recorded(want), want: Recover,
+			seen: present().ours(want).with(func(o *observe.Observation) { o.Chain = "flux" }).Seen, memo: recorded(want), want: Repair,
 		},
 		"replaced by someone": {
 			reason: "another object under the name of ours is not ours", adopt: stage.AdoptAlways,

@@ -73,7 +73,7 @@ type Lister interface {
 	Secrets(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error)
 }
 
-// Options of an engine. All but Trier, Explainer, Insider, Lister, Parallel, SkipPreflight, Jitter, Metrics
+// Options of an engine. All but Trier, Explainer, NamespaceContents, Lister, Parallel, SkipPreflight, Jitter, Metrics
 // and Redactor are required.
 type Options struct {
 	Writer   Writer
@@ -84,10 +84,10 @@ type Options struct {
 	// Explainer is asked about objects that have not been ready for a while; the default
 	// knows nothing.
 	Explainer Explainer
-	// Insider is asked about namespaces that somebody deletes with their revision; the
+	// NamespaceContents is asked about namespaces that somebody deletes with their revision; the
 	// default finds nothing in them.
-	Insider Insider
-	// Lister is for a Rival of a caller; the engine does not need it.
+	NamespaceContents NamespaceContents
+	// Lister is for a CompetingOwner of a caller; the engine does not need it.
 	Lister Lister
 	// Names are the label, annotation and field managers that mark our objects.
 	Names observe.Names

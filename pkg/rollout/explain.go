@@ -22,7 +22,7 @@ const (
 	longestWait = 5 * time.Minute
 	// mostLooks bounds the objects of a chain that are looked at: the first ones in the
 	// order of rollout.
-	mostLooks = 20
+	maxLooks = 20
 	// looksAtOnce bounds the looks of all chains of an engine that are under way, and
 	// lookTimeout how long one may take: a pass waits for its looks.
 	looksAtOnce = 4
@@ -61,7 +61,7 @@ func (p *pass) explain(ctx context.Context, report *Report) {
 	waiting, order := map[manifest.ID][]*Failure{}, []manifest.ID(nil)
 	report.has(func(f *Failure) bool {
 		if f.Reason == ReasonProbe && !f.Unknown && cause.Explained(f.ID) {
-			if waiting[f.ID] == nil && len(order) < mostLooks {
+			if waiting[f.ID] == nil && len(order) < maxLooks {
 				order = append(order, f.ID)
 			}
 			waiting[f.ID] = append(waiting[f.ID], f)

@@ -134,12 +134,12 @@ func TestLooks(t *testing.T) {
 func TestLooksAreBounded(t *testing.T) {
 	o := &oracle{reason: "Unschedulable"}
 	var workloads []string
-	for i := range 3 * mostLooks {
+	for i := range 3 * maxLooks {
 		workloads = append(workloads, fmt.Sprintf("Deployment.apps a/y%02d=1", i))
 	}
 	s := waiting(t, o, workloads...)
 	s.later(t, firstLook)
-	if asked := o.told(); len(asked) != mostLooks || asked[mostLooks-1] != fmt.Sprintf("Deployment.apps a/y%02d", mostLooks-1) {
+	if asked := o.told(); len(asked) != maxLooks || asked[maxLooks-1] != fmt.Sprintf("Deployment.apps a/y%02d", maxLooks-1) {
 		t.Errorf("%d were looked at: %v", len(asked), asked)
 	}
 }

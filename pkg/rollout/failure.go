@@ -113,7 +113,7 @@ func (p *pass) definedLater(ctx context.Context, o *object, failure *Failure) {
 // the watch of somebody else who has it watched by name and shows it.
 // Each such watch is a connection, so beyond some of them time has to tell.
 func (p *pass) hide(id manifest.ID) {
-	if p.memory.hidden[id] || len(p.memory.hidden) < mostHidden {
+	if p.memory.hidden[id] || len(p.memory.hidden) < maxHidden {
 		p.memory.hidden[id] = true
 		return
 	}
@@ -240,7 +240,7 @@ const (
 	// much is told of each cause of a longer one, mostCauses of them.
 	refusalBytes = 320
 	causeBytes   = 200
-	mostCauses   = 3
+	maxCauses    = 3
 )
 
 // briefly is what a server said, short, with its reason: a long value goes, the field
@@ -258,14 +258,14 @@ func briefly(status metav1.Status) string {
 	}
 	causes := status.Details.Causes
 	var parts []string
-	for _, cause := range causes[:min(len(causes), mostCauses)] {
+	for _, cause := range causes[:min(len(causes), maxCauses)] {
 		part := text.Middle(cause.Message, causeBytes)
 		if cause.Field != "" {
 			part = cause.Field + ": " + part
 		}
 		parts = append(parts, part)
 	}
-	if more := len(causes) - mostCauses; more > 0 {
+	if more := len(causes) - maxCauses; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(parts, "; ")

@@ -19,7 +19,7 @@ const (
 	// firstInspection is when the cluster has passed a deletion on to what goes with the object.
 	firstInspection = 5 * time.Second
 	// mostInspected is how many instances of a definition are looked at for finalizers.
-	mostInspected = 100
+	maxInspected = 100
 )
 
 // Terminating says that an object is being deleted, and which of its finalizers are not done.
@@ -33,8 +33,8 @@ func Terminating(finalizers []string) string {
 
 // nameFinalizers names the first finalizers.
 func nameFinalizers(finalizers []string) string {
-	names := strings.Join(finalizers[:min(mostNamed, len(finalizers))], ", ")
-	if more := len(finalizers) - mostNamed; more > 0 {
+	names := strings.Join(finalizers[:min(maxNamed, len(finalizers))], ", ")
+	if more := len(finalizers) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	if len(finalizers) == 1 {
@@ -51,7 +51,7 @@ func detained(objects []metav1.PartialObjectMetadata) string {
 		if object.DeletionTimestamp == nil || len(object.Finalizers) == 0 {
 			continue
 		}
-		if len(held) == mostNamed {
+		if len(held) == maxNamed {
 			held = append(held, "and others")
 			break
 		}
@@ -99,16 +99,16 @@ func (o *object) inspect(ctx context.Context) (string, error) {
 		if !served {
 			return "", nil
 		}
-		instances, err := o.engine.Reader.Instances(ctx, kind, mostInspected)
+		instances, err := o.engine.Reader.Instances(ctx, kind, maxInspected)
 		return detained(instances), err
 	}
 	said := namespaceSays(live)
-	if said == "" || o.engine.Insider == nil {
+	if said == "" || o.engine.NamespaceContents == nil {
 		return said, nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, insideTimeout)
 	defer cancel()
-	inside, err := o.engine.Insider.InNamespace(bounded, o.step.Name, o.engine.Names.ChainLabel)
+	inside, err := o.engine.NamespaceContents.InNamespace(bounded, o.step.Name, o.engine.Names.ChainLabel)
 	if held := detained(inside); err == nil && held != "" {
 		return held, nil
 	}

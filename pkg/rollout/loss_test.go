@@ -113,7 +113,7 @@ func TestDeletionBudget(t *testing.T) {
 		"LastWorkloadOfAnyKind": {"a Job in its place does not run for long", one("CronJob.batch n/c", "5 ConfigMap c"), set("Job.batch n/c", "5 ConfigMap c"), nil, nil, 0, "CronJob.batch n/c"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := going{objects: map[manifest.ID]int64{}, emptied: len(tc.now) == 0, spent: tc.spent}
+			g := pendingDeletions{objects: map[manifest.ID]int64{}, emptied: len(tc.now) == 0, spent: tc.spent}
 			g.listed = func(revision int64) ([]manifest.ID, bool) {
 				return tc.before[revision], !slices.Contains(tc.unlisted, revision)
 			}
@@ -159,7 +159,7 @@ func inWords(ids []manifest.ID) string {
 func TestEmptyDefinition(t *testing.T) {
 	a := refOf("CustomResourceDefinition.apiextensions.k8s.io a").ID
 	for empty, want := range map[bool]int{false: 1, true: 0} {
-		g := going{objects: map[manifest.ID]int64{a: 1}, empty: map[manifest.ID]bool{a: empty}}
+		g := pendingDeletions{objects: map[manifest.ID]int64{a: 1}, empty: map[manifest.ID]bool{a: empty}}
 		for _, name := range []string{"x", "y", "z"} {
 			g.kept = append(g.kept, refOf("ConfigMap a/"+name).ID)
 		}
@@ -175,7 +175,7 @@ func TestBudgetNeverAsksLess(t *testing.T) {
 	asked := 0
 	for n := len(before); n >= 0; n-- {
 		now := operator(2)[:n]
-		g := going{objects: map[manifest.ID]int64{}, kept: now, emptied: n == 0, listed: func(int64) ([]manifest.ID, bool) { return before, true }}
+		g := pendingDeletions{objects: map[manifest.ID]int64{}, kept: now, emptied: n == 0, listed: func(int64) ([]manifest.ID, bool) { return before, true }}
 		for _, id := range before {
 			if !slices.Contains(now, id) {
 				g.objects[id] = 1

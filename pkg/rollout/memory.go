@@ -23,7 +23,7 @@ const (
 	// before the next one waits.
 	overtakenAllowance = 3
 	// mostHidden is how many objects of a chain are watched by name.
-	mostHidden = 50
+	maxHidden = 50
 	// settleFallback is when to look again at what an event should have told.
 	settleFallback = 30 * time.Second
 )

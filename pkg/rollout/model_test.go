@@ -25,10 +25,10 @@ import (
 )
 
 var (
-	_ Writer   = &model{}
-	_ Reader   = &model{}
-	_ Observer = &model{}
-	_ Insider  = &model{}
+	_ Writer            = &model{}
+	_ Reader            = &model{}
+	_ Observer          = &model{}
+	_ NamespaceContents = &model{}
 )
 
 // errCrash is what everything answers once the process is dead.

@@ -39,8 +39,8 @@ type object struct {
 	remembered
 	// owned is true for a create-only object that another layer owns.
 	owned bool
-	// heir is the revision that a deleted object is left to (see makesRoom), 0 for none.
-	heir int64
+	// leftTo is the revision that a deleted object is left to (see makesRoom), 0 for none.
+	leftTo int64
 }
 
 // outcome of one object in one pass.

@@ -24,7 +24,7 @@ type pass struct {
 	places map[manifest.ID]place
 	// outcomes of the objects that were looked at, by the layer they belong to.
 	outcomes map[manifest.ID]outcome
-	// claimed is what the rival said.
+	// claimed is the answer of the competing owner.
 	claimed claim
 
 	// events tell what was done so far, and requeue is when to come again at the latest.
@@ -49,7 +49,7 @@ func (p *pass) run(ctx context.Context) (found passed, err error) {
 	// 2. Give every object to the newest layer that has reached its stage.
 	p.assign()
 	// 3. Keep what was reached as it should be, in every layer.
-	if err := p.hold(ctx); err != nil {
+	if err := p.reconcileReached(ctx); err != nil {
 		return found, err
 	}
 	// 4. Lead the newest layer on, stage by stage, as far as its gates let it.
@@ -122,7 +122,7 @@ func (p *pass) object(at place, step stage.Step) *object {
 	memo := p.inventory.Entry(step.ID)
 	return &object{
 		setting: p.setting, place: at, step: step, revision: p.Layers[at.layer].Revision, memo: memo, seen: p.observed(step.ID),
-		remembered: p.memory.of(step.Ref), owned: step.Policy.CreateOnly && memo != nil && p.owns(step.ID), heir: p.makesRoom(step.ID, memo, at),
+		remembered: p.memory.of(step.Ref), owned: step.Policy.CreateOnly && memo != nil && p.owns(step.ID), leftTo: p.makesRoom(step.ID, memo, at),
 	}
 }
 

@@ -78,7 +78,7 @@ func (o *object) check(ctx context.Context, tolerated tolerance) objectResult {
 	again := o.decide(live)
 	result = o.dryRun(ctx, again, live, tolerated)
 	result.reread = true
-	if again.Action == Adopt || again.Action == Update || again.Action == Recover {
+	if again.Action == Adopt || again.Action == Update || again.Action == Repair {
 		result.found = &live.Observation
 	}
 	result.hidden = decision.Action == Create && live.Presence == observe.Present
@@ -95,7 +95,7 @@ func (o *object) dryRun(ctx context.Context, decision Decision, seen Seen, toler
 			return objectResult{seen: seen}
 		}
 		options = targetclient.ApplyOptions{CreateOnly: true}
-	case Adopt, Update, Recover:
+	case Adopt, Update, Repair:
 		options = onto(seen)
 	case Collision:
 		return o.act(ctx, decision, seen)

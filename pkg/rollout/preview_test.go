@@ -96,7 +96,7 @@ func TestPreview(t *testing.T) {
 				s.Roll(t, s.Revision(1).Phase("p", x+"=1"))
 				s.Set(rollout.RefOf(x).ID, "data:value", "9", "kubectl-edit")
 			},
-			want:  []string{x + " Recover 9->1 drifted taking .data.value of kubectl-edit"},
+			want:  []string{x + " Repair 9->1 drifted taking .data.value of kubectl-edit"},
 			costs: []string{"get " + x, "try " + x},
 		},
 		"ForeignField": {

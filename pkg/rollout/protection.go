@@ -56,7 +56,7 @@ func (s *setting) isProtected(ctx context.Context, namespace string) (bool, erro
 // holdsOthers says why a namespace must not be deleted because of the objects that other chains
 // have in it, empty when nothing protects these.
 func (o *object) holdsOthers(ctx context.Context) (string, error) {
-	if !isNamespace(o.step.ID) || o.engine.Insider == nil {
+	if !isNamespace(o.step.ID) || o.engine.NamespaceContents == nil {
 		return "", nil
 	}
 	if is, err := o.isProtected(ctx, o.step.Name); err != nil || !is {
@@ -65,7 +65,7 @@ func (o *object) holdsOthers(ctx context.Context) (string, error) {
 	bounded, cancel := context.WithTimeout(ctx, insideTimeout)
 	defer cancel()
 	label := o.engine.Names.ChainLabel
-	found, err := o.engine.Insider.InNamespace(bounded, o.step.Name, fmt.Sprintf("%s,%s!=%s", label, label, o.who.Chain))
+	found, err := o.engine.NamespaceContents.InNamespace(bounded, o.step.Name, fmt.Sprintf("%s,%s!=%s", label, label, o.who.Chain))
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +79,7 @@ func (o *object) holdsOthers(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	slices.Sort(chains)
-	listed := strings.Join(chains[:min(mostNamed, len(chains))], ", ")
+	listed := strings.Join(chains[:min(maxNamed, len(chains))], ", ")
 	return fmt.Sprintf("protects objects of %s (label %s), which would be deleted with it: %s. Name them in the annotation %s of the revision, or remove the label",
 		text.Count(len(chains), "other extension"), o.engine.Names.ProtectLabel, listed, o.engine.Names.TakeOverAnnotation), nil
 }

@@ -37,13 +37,13 @@ func (p *pass) prune(ctx context.Context) (leaving, error) {
 		allowed, left.failures = p.keepClaimed(objects)
 	}
 	// 2. What of it may go.
-	affordable, asked, err := p.afford(ctx, allowed)
+	withinBudget, asked, err := p.chargeBudget(ctx, allowed)
 	left.failures, left.acknowledge = append(left.failures, asked.failures...), asked.acknowledge
-	if err != nil || len(affordable) == 0 {
+	if err != nil || len(withinBudget) == 0 {
 		return left, err
 	}
 	// 3. The removal, turn by turn.
-	kept, err := p.removeInTurns(ctx, affordable, allowed)
+	kept, err := p.removeInTurns(ctx, withinBudget, allowed)
 	left.failures = append(left.failures, kept...)
 	return left, err
 }
@@ -73,7 +73,7 @@ func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) 
 		if err != nil {
 			return held, err
 		}
-		full, err := p.holdFull(ctx, objects, isClaim)
+		full, err := p.holdNonEmpty(ctx, objects, isClaim)
 		if held = append(held, full...); err != nil || len(held) > 0 {
 			return held, err
 		}
@@ -91,7 +91,7 @@ func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) 
 			return held, err
 		}
 		// A namespace has generated objects as long as their controller runs.
-		if full, err := p.holdFull(ctx, turn.objects, func(id manifest.ID) bool { return isClaim(id) || isNamespace(id) }); err != nil || len(full) > 0 {
+		if full, err := p.holdNonEmpty(ctx, turn.objects, func(id manifest.ID) bool { return isClaim(id) || isNamespace(id) }); err != nil || len(full) > 0 {
 			return full, err
 		}
 		left, err := p.remove(ctx, turn.objects)
@@ -140,7 +140,7 @@ func (p *pass) unclaimed() []*object {
 	return nil
 }
 
-// keepClaimed keeps what would be deleted and a rival has. What is only released is
+// keepClaimed keeps what would be deleted and a competing owner has. What is only released is
 // given up to them all the same.
 func (p *pass) keepClaimed(objects []*object) (released []*object, kept []Failure) {
 	for _, o := range objects {

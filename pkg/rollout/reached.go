@@ -11,9 +11,9 @@ import (
 // hold keeps all reached stages of all layers as they should be. Every stage is
 // looked at, whatever the state of the ones before it: only reaching a stage
 // waits.
-func (p *pass) hold(ctx context.Context) error {
+func (p *pass) reconcileReached(ctx context.Context) error {
 	for at := range p.reached() {
-		result, err := p.holdStage(ctx, at)
+		result, err := p.reconcileReachedStage(ctx, at)
 		p.note(result)
 		if err != nil {
 			return err
@@ -43,9 +43,9 @@ func (p *pass) note(result stageResult) {
 	}
 }
 
-// holdStage makes the objects of a stage that belong to its layer as they should
+// reconcileReachedStage makes the objects of a stage that belong to its layer as they should
 // be, in any order, several at a time, and returns what became of each.
-func (p *pass) holdStage(ctx context.Context, at place) (result stageResult, err error) {
+func (p *pass) reconcileReachedStage(ctx context.Context, at place) (result stageResult, err error) {
 	steps := p.stage(at).Steps
 	result.objects = make([]found, 0, len(steps))
 	var wanted []*object
@@ -62,7 +62,7 @@ func (p *pass) holdStage(ctx context.Context, at place) (result stageResult, err
 			wanted = append(wanted, p.object(at, step))
 		}
 	}
-	if p.Layers[at.layer].Paused || p.Freeze != nil || p.Rival != nil && writes(wanted) && p.isClaimed(ctx) {
+	if p.Layers[at.layer].Paused || p.Freeze != nil || p.CompetingOwner != nil && writes(wanted) && p.isClaimed(ctx) {
 		result.objects = append(result.objects, p.pause(wanted)...)
 		return result, nil
 	}
@@ -122,7 +122,7 @@ func (p *pass) intend(objects []*object) bool {
 }
 
 // pause reports the objects of a layer that is paused, or frozen with all others, or that
-// a rival has: what would be done, and is not.
+// a competing owner has: what would be done, and is not.
 func (p *pass) pause(objects []*object) []found {
 	reason, why := ReasonPaused, "the revision is paused"
 	switch {

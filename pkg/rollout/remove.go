@@ -158,10 +158,10 @@ func (o *object) release(ctx context.Context, seen Seen) objectResult {
 	marks := targetclient.Marks{
 		FieldManager: o.who.Manager,
 		Labels:       []string{o.engine.Names.ChainLabel},
-		Heir:         o.Heirs[o.memo.Revision],
+		NewOwner:     o.NewOwners[o.memo.Revision],
 	}
-	if marks.Heir == nil {
-		// An heir may give the object back. A Deployment has another generation when an
+	if marks.NewOwner == nil {
+		// A new owner may give the object back. A Deployment has another generation when an
 		// annotation changes, so this one stays with the fields.
 		marks.Annotations = []string{o.engine.Names.AppliedAnnotation}
 	}

@@ -18,7 +18,7 @@ func (o *object) repair(ctx context.Context, action Action, seen Seen) objectRes
 	if lost := o.repairs.lost; wait > 0 && (action == Verify || lost != "") {
 		// Someone writes to it all the time: what was found last has to do.
 		result := o.idle()
-		if action == Recover {
+		if action == Repair {
 			result = o.contested(seen, lost)
 		}
 		result.wait = wait
@@ -32,7 +32,7 @@ func (o *object) repair(ctx context.Context, action Action, seen Seen) objectRes
 		return objectResult{seen: seen, err: err}
 	}
 	now := Seen{Presence: observe.Present, Observation: o.engine.Names.Observe(live)}
-	if decision := o.decide(now); decision.Action != action && decision.Action != Verify && decision.Action != Recover {
+	if decision := o.decide(now); decision.Action != action && decision.Action != Verify && decision.Action != Repair {
 		return o.act(ctx, decision, now)
 	}
 	wanted, err := o.manifests.Decoded(ctx, o.step.Ref)

@@ -11,7 +11,7 @@
 // The engine has three storeys. Each calls the one below it, and gets a value back:
 //
 //   - chain (pass): assigns every object to a stage, advances, prunes, and makes the Report.
-//   - stage: preflight asks the server about a phase, holdStage makes the objects of a stage as they
+//   - stage: preflight asks the server about a phase, reconcileReachedStage makes the objects of a stage as they
 //     should be, gates judge whether the next stage may begin. Both return a stageResult.
 //   - object: Decide, a pure function, says from the manifest, what is watched and the inventory what to
 //     do with one object: nothing, create, update, adopt, repair, or report. The methods of object do it
@@ -26,7 +26,7 @@
 //  1. watch: the observer is told which objects the layers and the inventory name.
 //  2. assign: every object gets its place, the stage of the newest layer that has reached
 //     it.
-//  3. hold: every reached stage of every layer is made as it should be (holdStage). What a crash must
+//  3. hold: every reached stage of every layer is made as it should be (reconcileReachedStage). What a crash must
 //     not make us forget is saved before the first write: a stage that is reached, and objects that may
 //     exist soon.
 //  4. advance: the newest layer that is not paused reaches its next stages, as long as all
@@ -34,7 +34,7 @@
 //     custom resources by the definitions that come with them. Before each, preflight asks the
 //     server by dry-run about the rest of the phase; then reach holds it as step 3 does.
 //  5. prune: of the inventory's objects without a place, those that the freeze, a pause,
-//     the deletion budget (afford) and the guard of definitions let go are deleted or
+//     the deletion budget (chargeBudget) and the guard of definitions let go are deleted or
 //     released, custom resources before what serves them, and otherwise the highest rank first (turnsOf).
 //  6. save: the inventory is stored, if it is another one.
 //  7. watch and tidy: what turned out to be hidden from watches by label is watched by
@@ -93,16 +93,16 @@ type Work struct {
 	// Orphan holds the numbers of revisions whose objects are released instead
 	// of deleted when they are in no layer any more.
 	Orphan map[int64]bool
-	// Heirs get what is released, by the number of the revision whose content it has; a
+	// NewOwners get what is released, by the number of the revision whose content it has; a
 	// revision without one leaves its objects to nobody.
-	Heirs map[int64]*targetclient.Heir
+	NewOwners map[int64]*targetclient.NewOwner
 	// DeleteAdopted holds the numbers of revisions whose objects are deleted also when
 	// they existed before the chain; others are released.
 	DeleteAdopted map[int64]bool
 	// Freeze is set while nothing is to be written; what would be is reported.
 	Freeze *Freeze
-	// Rival may have taken the objects of the chain over; nil is for nobody.
-	Rival Rival
+	// CompetingOwner may have taken the objects of the chain over; nil is for nobody.
+	CompetingOwner CompetingOwner
 	// Budget bounds deletions; nil does not.
 	Budget *Budget
 	// TakesFrom are the chains, by the number of a revision, from which that revision may take

@@ -12,7 +12,7 @@ import (
 )
 
 // mostKinds bounds a list of definitions; a cluster has hundreds.
-const mostKinds = 10000
+const maxKinds = 10000
 
 // undefined is true when nothing in the cluster defines a kind: no
 // CustomResourceDefinition, and no APIService for a server that might know it. Its
@@ -42,7 +42,7 @@ func (s *setting) undefined(ctx context.Context, kind schema.GroupKind) (bool, e
 // anyOf is true when an object of a kind, whose name ends in an API group, fulfils
 // a condition.
 func (s *setting) anyOf(ctx context.Context, kind manifest.Ref, group string, is func(*unstructured.Unstructured) bool) (bool, error) {
-	found, err := s.engine.Reader.Instances(ctx, kind, mostKinds)
+	found, err := s.engine.Reader.Instances(ctx, kind, maxKinds)
 	if err != nil {
 		return false, err
 	}
@@ -63,5 +63,5 @@ func (s *setting) anyOf(ctx context.Context, kind manifest.Ref, group string, is
 			return true, nil
 		}
 	}
-	return len(found) >= mostKinds, nil
+	return len(found) >= maxKinds, nil
 }

@@ -24,8 +24,8 @@ func (o *object) execute(ctx context.Context) objectResult {
 		return o.idle()
 	}
 	if decision.Action == Create {
-		if o.heir != 0 {
-			return o.refuse(seen, ReasonWaiting, false, fmt.Sprintf("was deleted, so that revision %d can create it again", o.heir))
+		if o.leftTo != 0 {
+			return o.refuse(seen, ReasonWaiting, false, fmt.Sprintf("was deleted, so that revision %d can create it again", o.leftTo))
 		}
 		if outcome, done := o.isDone(ctx, seen); done {
 			return o.done(outcome)
@@ -88,7 +88,7 @@ func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectRe
 		return o.adopt(ctx, seen)
 	case Update:
 		return o.update(ctx, seen)
-	case Recover, Verify:
+	case Repair, Verify:
 		return o.repair(ctx, decision.Action, seen)
 	case Idle:
 		return o.idle()

@@ -75,7 +75,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		return fmt.Errorf("reading the types of Kubernetes: %w", err)
 	}
 	reads, err := clusterreads.New(clusterreads.Options{
-		Host: a.host, Target: a.target, Ways: a.ways, Authorizer: a.config.Authorization.Authorizer, Accounts: a.accounts,
+		Host: a.host, Target: a.target, TargetClients: a.targetClients, Authorizer: a.config.Authorization.Authorizer, Accounts: a.accounts,
 		Redactor: a.redactor, Chain: a.Revisions, Inventories: a.records.Inventories, Packs: a.records.Packs,
 		Profiles: a.options.Profiles, Types: types,
 	})
@@ -89,13 +89,13 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			Bodies:        a.health.LimitedBodies(a.records.Packs),
 			Heads:         a.records.Heads,
 			ChainVersions: a.records.ChainVersions, Inventories: a.records.Inventories,
-			Digester:   a.records.Digester,
-			Authorizer: a.config.Authorization.Authorizer,
-			Redactor:   a.redactor,
-			ApplyCheck: reads.ApplyCheck,
-			CheckCEL:   probe.NewCELChecker(),
-			Namesake:   a.namesake.Warning,
-			Shares:     a.shares,
+			Digester:    a.records.Digester,
+			Authorizer:  a.config.Authorization.Authorizer,
+			Redactor:    a.redactor,
+			ApplyCheck:  reads.ApplyCheck,
+			CheckCEL:    probe.NewCELChecker(),
+			NameWarning: a.crdConflict.Warning,
+			Shares:      a.shares,
 		},
 		Schema:         types,
 		Admission:      a.config.AdmissionControl,

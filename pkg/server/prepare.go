@@ -12,9 +12,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
+	"github.com/penstock-project/penstock/pkg/server/crdconflict"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/server/host"
-	"github.com/penstock-project/penstock/pkg/server/namesake"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/snapshots"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
@@ -87,7 +87,7 @@ func (s *Server) findTarget(ctx context.Context) error {
 	}
 	o := s.options
 	var err error
-	if s.ways, err = clusterreads.NewWays(s.host, o.Namespace, s.visitor()); err != nil {
+	if s.targetClients, err = clusterreads.NewTargetClients(s.host, o.Namespace, s.visitor()); err != nil {
 		return err
 	}
 	if o.TargetKubeconfig != "" {
@@ -109,7 +109,7 @@ func (s *Server) visitor() target.Visitor {
 }
 
 // newNamesake watches for definitions of the host that have the name of our revisions.
-func newNamesake(h *host.Host, registry metrics.KubeRegistry) (*namesake.Watch, error) {
+func newCRDConflict(h *host.Host, registry metrics.KubeRegistry) (*crdconflict.Watch, error) {
 	config := h.ConfigFor("names")
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -119,7 +119,7 @@ func newNamesake(h *host.Host, registry metrics.KubeRegistry) (*namesake.Watch, 
 	if err != nil {
 		return nil, fmt.Errorf("making a client for names of resources: %w", err)
 	}
-	return namesake.New(client, definitions, v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), registry)
+	return crdconflict.New(client, definitions, v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), registry)
 }
 
 // newAccounts makes the identities of jobs in the host.

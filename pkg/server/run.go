@@ -232,7 +232,7 @@ func (s *Server) parts(loopback *rest.Config) []func(context.Context) {
 	if s.decision.Degraded != "" {
 		return parts
 	}
-	parts = append(parts, s.namesake.Run)
+	parts = append(parts, s.crdConflict.Run)
 	if keeper := s.decision.Keeper; keeper != nil {
 		parts = append(parts, keeper.Run)
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
+	"github.com/penstock-project/penstock/pkg/server/crdconflict"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/server/host"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 	servermetrics "github.com/penstock-project/penstock/pkg/server/metrics"
-	"github.com/penstock-project/penstock/pkg/server/namesake"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/snapshots"
@@ -39,22 +39,22 @@ type Server struct {
 	database *database.Database
 
 	// What is found out (prepare).
-	scheme     *runtime.Scheme
-	codecs     serializer.CodecFactory
-	metrics    metrics.KubeRegistry // of this server, which belong to no library
-	redactor   *redact.Redactor
-	webhooks   []webhook.Webhook    // for kinds of the host
-	health     *storehealth.Health  // whether the store takes writes
-	unreadable *store.Unreadable    // which records cannot be read
-	snapshots  *snapshots.Snapshots // nil when none are wanted
-	trust      *registration.Trust  // the certificate, and who verifies it
-	decision   storeguard.Decision  // what the identity of the store means for this run
-	records    database.Records
-	shares     *clusterextensionrevision.Shares // what users and chains have of the store
-	ways       *clusterreads.Ways               // into clusters that revisions name; nil when degraded
-	target     *targetcluster.Cluster           // nil when revisions are rolled out into the host
-	accounts   *serviceaccounts.Accounts
-	namesake   *namesake.Watch // another resource of the name of ours
+	scheme        *runtime.Scheme
+	codecs        serializer.CodecFactory
+	metrics       metrics.KubeRegistry // of this server, which belong to no library
+	redactor      *redact.Redactor
+	webhooks      []webhook.Webhook    // for kinds of the host
+	health        *storehealth.Health  // whether the store takes writes
+	unreadable    *store.Unreadable    // which records cannot be read
+	snapshots     *snapshots.Snapshots // nil when none are wanted
+	trust         *registration.Trust  // the certificate, and who verifies it
+	decision      storeguard.Decision  // what the identity of the store means for this run
+	records       database.Records
+	shares        *clusterextensionrevision.Shares // what users and chains have of the store
+	targetClients *clusterreads.TargetClients      // into clusters that revisions name; nil when degraded
+	target        *targetcluster.Cluster           // nil when revisions are rolled out into the host
+	accounts      *serviceaccounts.Accounts
+	crdConflict   *crdconflict.Watch // another resource of the name of ours
 
 	// What serves (configure, assemble).
 	config       *genericapiserver.RecommendedConfig
@@ -160,7 +160,7 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 		return err
 	}
 	// 9. Whether kubectl shows other resources where ours are meant.
-	s.namesake, err = newNamesake(h, s.metrics)
+	s.crdConflict, err = newCRDConflict(h, s.metrics)
 	return err
 }
 

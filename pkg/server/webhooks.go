@@ -19,9 +19,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/owners"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
@@ -75,7 +75,7 @@ func (s *Server) newTemplateAccess() (*templateAccess, error) {
 }
 
 // May implements imagetemplate.Access.
-func (a *templateAccess) May(ctx context.Context, who user.Info, asked right.Right) (bool, error) {
+func (a *templateAccess) May(ctx context.Context, who user.Info, asked authz.Right) (bool, error) {
 	return accessreview.May(ctx, a.client, who, asked)
 }
 

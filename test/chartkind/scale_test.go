@@ -24,7 +24,7 @@ import (
 
 // mostHeap is how much memory a custom resource may take, in bytes, with its revision and all that is
 // watched of it. With a few of them, what else the process does is more than that.
-const mostHeap = 128 << 10
+const maxHeap = 128 << 10
 
 // scale is the seventh consideration: while the workloads of many custom resources come and go,
 // the status of each is written once for each change of its workload, and nothing is rendered.
@@ -41,8 +41,8 @@ func scale(w shared) {
 	took := time.Since(began)
 	each := (w.heap() - before) / int64(count)
 	w.t.Logf("%d custom resources were installed after %s; the process has %d KiB more for each", count, took.Round(time.Second), each>>10)
-	if count >= 100 && each > mostHeap {
-		w.t.Errorf("a custom resource has %d KiB of memory, and may have %d", each>>10, mostHeap>>10)
+	if count >= 100 && each > maxHeap {
+		w.t.Errorf("a custom resource has %d KiB of memory, and may have %d", each>>10, maxHeap>>10)
 	}
 
 	changes := w.watchSensors()

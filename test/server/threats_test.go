@@ -35,7 +35,7 @@ const (
 
 // What a request of somebody without rights may cost: questions to the host about what
 // they may do, and bytes of the answer.
-const mostQuestions, mostAnswer = 30, 64 << 10
+const maxQuestions, maxAnswer = 30, 64 << 10
 
 // attempt is a request of somebody who wants in. It has to fail with one of the codes
 // and say something.
@@ -275,11 +275,11 @@ func (d door) threats() {
 			for i, a := range attempts {
 				mark := d.Audit().Mark()
 				code, text := r.send(t, a)
-				if asked := d.Audit().Since(mark, func(r plane.Request) bool { return strings.HasSuffix(r.UserAgent, "/privilege") }); len(asked) > mostQuestions {
-					t.Errorf("%d: %d questions to the host, want %d at most", i, len(asked), mostQuestions)
+				if asked := d.Audit().Since(mark, func(r plane.Request) bool { return strings.HasSuffix(r.UserAgent, "/privilege") }); len(asked) > maxQuestions {
+					t.Errorf("%d: %d questions to the host, want %d at most", i, len(asked), maxQuestions)
 				}
-				if len(text) > mostAnswer {
-					t.Errorf("%d: the answer has %d bytes, want %d at most", i, len(text), mostAnswer)
+				if len(text) > maxAnswer {
+					t.Errorf("%d: the answer has %d bytes, want %d at most", i, len(text), maxAnswer)
 				}
 				if !slices.Contains(a.codes, code) || !strings.Contains(text, a.says) {
 					t.Errorf("%d: %s %s as %s: %d %.500s, want %v and %q", i, a.method, a.path, a.who, code, text, a.codes, a.says)

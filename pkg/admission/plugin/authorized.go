@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // Authorized is the part of a plugin that asks the cluster for a right of the requester. It needs
@@ -39,10 +39,10 @@ func (p *Authorized) ValidateInitialization() error {
 
 // Has tells whether the requester has a right. The error is the answer to the request when the
 // cluster did not say so.
-func (p *Authorized) Has(ctx context.Context, a admission.Attributes, needed right.Right) (bool, error) {
+func (p *Authorized) Has(ctx context.Context, a admission.Attributes, needed authz.Right) (bool, error) {
 	allowed, err := needed.Has(ctx, p.authorizer, a.GetUserInfo())
 	if !allowed && err != nil {
-		return false, right.Unknown(err)
+		return false, authz.Unknown(err)
 	}
 	return allowed, nil
 }

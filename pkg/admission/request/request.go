@@ -18,8 +18,8 @@ import (
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 type (
@@ -72,16 +72,16 @@ func BesideFrom(ctx context.Context) []*olm.ClusterExtensionRevision {
 // WithAnswers says that what is checked in this context is checked for one request, one thing
 // after the other: what the cluster has answered about its user need not be asked again.
 func WithAnswers(ctx context.Context) context.Context {
-	return context.WithValue(ctx, answersKey{}, map[right.Right]bool{})
+	return context.WithValue(ctx, answersKey{}, map[authz.Right]bool{})
 }
 
 // AnswersFrom returns what the cluster has answered in this context, to be added to; it is
 // new where nothing is checked together.
-func AnswersFrom(ctx context.Context) map[right.Right]bool {
-	if answers, ok := ctx.Value(answersKey{}).(map[right.Right]bool); ok {
+func AnswersFrom(ctx context.Context) map[authz.Right]bool {
+	if answers, ok := ctx.Value(answersKey{}).(map[authz.Right]bool); ok {
 		return answers
 	}
-	return map[right.Right]bool{}
+	return map[authz.Right]bool{}
 }
 
 // WithOrphans says that a delete leaves the objects of the revision behind.

@@ -25,7 +25,7 @@ const (
 )
 
 // mostWord is the longest schema, package or name that a row of the table can have.
-const mostWord = 64 << 10
+const maxWord = 64 << 10
 
 // builder writes the files of a content.
 type builder struct {
@@ -122,7 +122,7 @@ func readSections(from io.Reader, found func(section)) error {
 			if err != nil {
 				return err
 			}
-			if length > mostWord {
+			if length > maxWord {
 				return errors.New("the table of a content is damaged")
 			}
 			text := make([]byte, length)

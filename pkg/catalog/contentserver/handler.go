@@ -22,7 +22,7 @@ const jsonLines = "application/jsonl"
 
 // mostCompressing is how many answers are compressed at a time; each takes some hundred
 // kilobytes. Others are sent as they are.
-const mostCompressing = 16
+const maxCompressing = 16
 
 // Served is what is served under the name of a catalog.
 type Served struct {
@@ -42,7 +42,7 @@ type handler struct {
 
 // NewHandler returns what answers requests.
 func NewHandler(find Find) http.Handler {
-	h := &handler{find: find, compressing: make(chan struct{}, mostCompressing)}
+	h := &handler{find: find, compressing: make(chan struct{}, maxCompressing)}
 	mux := http.NewServeMux()
 	mux.HandleFunc(Root+"{catalog}/api/v1/all", reading(h.all))
 	mux.HandleFunc(Root+"{catalog}/api/v1/metas", reading(h.metas))

@@ -35,7 +35,7 @@ func DefaultLimits() Limits {
 
 // mostValues is how many one document has at most: a decoder takes some hundred bytes for
 // each of them, however short. Real documents have some ten thousand.
-const mostValues = 2_000_000
+const maxValues = 2_000_000
 
 // checkValues counts what stands between, before or around values, within text too: the
 // number is never too low.
@@ -44,8 +44,8 @@ func checkValues(document []byte) error {
 	for _, mark := range []string{",", ":", "[", "{", "\n"} {
 		count += bytes.Count(document, []byte(mark))
 	}
-	if count > mostValues {
-		return fmt.Errorf("the document has more than %d values, which is the most that is read", mostValues)
+	if count > maxValues {
+		return fmt.Errorf("the document has more than %d values, which is the most that is read", maxValues)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func TestReadRefuses(t *testing.T) {
 
 // TestReadValues: what is made of a document takes many times its bytes when it has many values.
 func TestReadValues(t *testing.T) {
-	many := strings.Repeat("{},", mostValues/2)
+	many := strings.Repeat("{},", maxValues/2)
 	for name, content := range map[string]string{"JSON": `{"schema":"olm.channel","entries":[` + many + `{}]}`, "YAML": "schema: olm.channel\nentries: [" + many + "{}]\n"} {
 		if _, err := listing(t, "c", []byte(content), DefaultLimits()); err == nil || err.Error() != "c:1: the document has more than 2000000 values, which is the most that is read" {
 			t.Errorf("%s: %v", name, err)

@@ -199,15 +199,15 @@ func (g *Graph) upgradeOf(one entry) []string {
 }
 
 // mostNames is how many bundles a sentence names.
-const mostNames = 5
+const maxNames = 5
 
 func (g *Graph) list(bundles []string) string {
-	names := make([]string, 0, mostNames)
-	for _, bundle := range bundles[:min(len(bundles), mostNames)] {
+	names := make([]string, 0, maxNames)
+	for _, bundle := range bundles[:min(len(bundles), maxNames)] {
 		names = append(names, g.ShortName(bundle))
 	}
 	out := strings.Join(names, ", ")
-	if more := len(bundles) - mostNames; more > 0 {
+	if more := len(bundles) - maxNames; more > 0 {
 		out += fmt.Sprintf(" and %d more", more)
 	}
 	return out
@@ -233,9 +233,9 @@ func (g *Graph) PathText(path []Upgrade) string {
 	for i, step := range path {
 		names[i] = step.Bundle
 	}
-	if len(names) > 2*mostNames {
-		head := g.list(names[:mostNames])
-		return fmt.Sprintf("%s, … %d more …, %s", head, len(names)-mostNames-1, g.ShortName(names[len(names)-1]))
+	if len(names) > 2*maxNames {
+		head := g.list(names[:maxNames])
+		return fmt.Sprintf("%s, … %d more …, %s", head, len(names)-maxNames-1, g.ShortName(names[len(names)-1]))
 	}
 	short := make([]string, len(names))
 	for i, name := range names {

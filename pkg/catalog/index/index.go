@@ -22,7 +22,7 @@ const (
 )
 
 // mostUncompressed bounds what a package can have: no more than what a catalog may.
-const mostUncompressed = 1 << 30
+const maxUncompressed = 1 << 30
 
 // Index is one catalog, by package. It is safe for concurrent use.
 type Index struct {
@@ -50,7 +50,7 @@ type segment struct {
 // open reads the table. The file stays open for as long as somebody has the index: the
 // runtime closes it then, so that readers go on while the index is collected.
 func open(folder, digest string) (*Index, error) {
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(mostUncompressed))
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxUncompressed))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 const notAvailable = "not available"
 
 // mostNames is how many workloads a message names.
-const mostNames = 20
+const maxNames = 20
 
 // Workload is one that a revision expects.
 type Workload struct {
@@ -93,8 +93,8 @@ func (w Workloads) ready() metav1.Condition {
 	}
 	slices.Sort(missing)
 	count, more := len(missing), ""
-	if count > mostNames {
-		missing, more = missing[:mostNames], ", ..."
+	if count > maxNames {
+		missing, more = missing[:maxNames], ", ..."
 	}
 	return condition(Ready, metav1.ConditionFalse, ReasonWorkloadsNotReady,
 		fmt.Sprintf("%d of %d workloads are not ready: %s%s", count, len(w.Expected), strings.Join(missing, ", "), more))

@@ -17,13 +17,13 @@ import (
 
 const (
 	// mostLine bounds a line of a log, in bytes.
-	mostLine = 8 << 10
+	maxLine = 8 << 10
 	// mostTail bounds how many earlier lines can be asked for.
-	mostTail = 5000
+	maxTail = 5000
 	// batchFor is how long lines are gathered before they are sent.
 	batchFor = 100 * time.Millisecond
 	// mostBatch bounds how many lines are sent at a time.
-	mostBatch = 500
+	maxBatch = 500
 )
 
 // kindLog has lines of a log. The first of a stream has none: what a page had before is void.
@@ -41,7 +41,7 @@ func (a *API) watchLog(ctx context.Context, r *http.Request, send func(Message))
 	asked := r.URL.Query()
 	request := a.core().Get().AbsPath("/api/v1/namespaces", namespace, "pods", r.PathValue("name"), "log").
 		Param("container", asked.Get("container")).Param("timestamps", "true")
-	for name, most := range map[string]int{"tailLines": mostTail, "sinceSeconds": 366 * 24 * 3600} {
+	for name, most := range map[string]int{"tailLines": maxTail, "sinceSeconds": 366 * 24 * 3600} {
 		given := asked.Get(name)
 		if given == "" {
 			continue
@@ -73,7 +73,7 @@ func (a *API) watchLog(ctx context.Context, r *http.Request, send func(Message))
 
 // sendLines sends what is read, some lines at a time, until there is no more.
 func sendLines(ctx context.Context, log io.Reader, send func(Message)) error {
-	lines := make(chan string, mostBatch)
+	lines := make(chan string, maxBatch)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(lines)
@@ -89,7 +89,7 @@ func sendLines(ctx context.Context, log io.Reader, send func(Message)) error {
 	for line := range lines {
 		batch := []string{line}
 		late := time.After(batchFor)
-		for open := true; open && len(batch) < mostBatch; {
+		for open := true; open && len(batch) < maxBatch; {
 			select {
 			case line, more := <-lines:
 				if open = more; more {
@@ -107,7 +107,7 @@ func sendLines(ctx context.Context, log io.Reader, send func(Message)) error {
 // readLines calls keep with each line, until it returns false. Of a line that is too long the rest
 // is left out.
 func readLines(log io.Reader, keep func(string) bool) error {
-	reader := bufio.NewReaderSize(log, mostLine)
+	reader := bufio.NewReaderSize(log, maxLine)
 	for {
 		line, err := reader.ReadSlice('\n')
 		if len(line) > 0 && !keep(printable(string(line))) {

@@ -13,15 +13,15 @@ import (
 
 // TestLines: what a container wrote is shown as lines, whatever is in it.
 func TestLines(t *testing.T) {
-	long := strings.Repeat("x", 3*mostLine)
+	long := strings.Repeat("x", 3*maxLine)
 	for name, tc := range map[string]struct {
 		log  io.Reader
 		want []string
 		err  bool
 	}{
 		"Lines":    {log: strings.NewReader("one\n\n\ttwo\nthree"), want: []string{"one", "", "\ttwo", "three"}},
-		"Long":     {log: strings.NewReader(long + "\nnext\n"), want: []string{long[:mostLine], "next"}},
-		"LongEnd":  {log: strings.NewReader(long), want: []string{long[:mostLine]}},
+		"Long":     {log: strings.NewReader(long + "\nnext\n"), want: []string{long[:maxLine], "next"}},
+		"LongEnd":  {log: strings.NewReader(long), want: []string{long[:maxLine]}},
 		"Colors":   {log: strings.NewReader("\x1b[31mred\x1b[0m  \u202eturned\x00\r\n\xff\n"), want: []string{"red  turned", ""}},
 		"Cut":      {log: io.MultiReader(strings.NewReader("one\ntw"), iotest.ErrReader(errors.New("gone"))), want: []string{"one", "tw"}, err: true},
 		"Nothing":  {log: strings.NewReader("")},

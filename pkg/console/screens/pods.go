@@ -102,7 +102,7 @@ type PodDetail struct {
 
 const (
 	// mostEvents are shown; the newest ones.
-	mostEvents = 200
+	maxEvents = 200
 	// eventsRead bounds how many events of a namespace are read.
 	eventsRead = 5000
 	// mostMessage bounds a text that a container or a component wrote, in bytes.
@@ -336,5 +336,5 @@ func eventOf(event *corev1.Event) Event {
 // newest sorts events, the newest first, and keeps as many as are shown.
 func newest(events []Event) []Event {
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(b.Time, a.Time) })
-	return append([]Event{}, events[:min(mostEvents, len(events))]...)
+	return append([]Event{}, events[:min(maxEvents, len(events))]...)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // mostProcesses is how many processes may share a folder.
-const mostProcesses = 64
+const maxProcesses = 64
 
 // Folder is where catalogs are on disk. Several processes may share one: images are common,
 // so that each digest is downloaded once; indexes and contents are each process' own.
@@ -35,7 +35,7 @@ func OpenFolder(root string, options image.Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range mostProcesses {
+	for i := range maxProcesses {
 		place := filepath.Join(root, "process-"+strconv.Itoa(i))
 		if err := os.MkdirAll(place, 0o700); err != nil {
 			return nil, fmt.Errorf("opening the folder of catalogs: %w", err)
@@ -53,7 +53,7 @@ func OpenFolder(root string, options image.Options) (*Folder, error) {
 		}
 		return openPlace(place, lock, images)
 	}
-	return nil, fmt.Errorf("the folder of catalogs %s is in use by %d processes; no more are allowed", root, mostProcesses)
+	return nil, fmt.Errorf("the folder of catalogs %s is in use by %d processes; no more are allowed", root, maxProcesses)
 }
 
 func openPlace(place string, lock *os.File, images *image.Store) (*Folder, error) {

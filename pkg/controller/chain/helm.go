@@ -24,10 +24,10 @@ type helm struct {
 	releases rollout.Lister
 }
 
-var _ rollout.Rival = helm{}
+var _ rollout.CompetingOwner = helm{}
 
-// rival is Helm, for a chain that was adopted from it, and nil for all others.
-func (v *visit) rival() rollout.Rival {
+// competingOwner is Helm, for a chain that was adopted from it, and nil for all others.
+func (v *visit) competingOwner() rollout.CompetingOwner {
 	found := helm{releases: v.cluster.Engine.Lister}
 	for i := range v.revisions {
 		value, adopted := v.revisions[i].Annotations[olmv1alpha1.HelmReleaseAnnotation]

@@ -20,15 +20,15 @@ func isKept(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 	return rev.IsHanded(revision) && revision.DeletionTimestamp.IsZero() && revision.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived
 }
 
-// heirOf is who gets the objects of a revision that was handed to Helm: they go with the
+// newOwnerOf is who gets the objects of a revision that was handed to Helm: they go with the
 // ClusterExtension, unless they are to stay.
-func heirOf(revision *olmv1alpha1.ClusterExtensionRevision) *targetclient.Heir {
-	heir := &targetclient.Heir{Manager: helmManager, Operation: metav1.ManagedFieldsOperationApply}
+func newOwnerOf(revision *olmv1alpha1.ClusterExtensionRevision) *targetclient.NewOwner {
+	handed := &targetclient.NewOwner{Manager: helmManager, Operation: metav1.ManagedFieldsOperationApply}
 	if owner := metav1.GetControllerOf(revision); owner != nil && revision.Spec.TeardownPolicy != olmv1alpha1.TeardownPolicyOrphan {
-		heir.Owner = owner.DeepCopy()
-		heir.Owner.BlockOwnerDeletion = nil
+		handed.Owner = owner.DeepCopy()
+		handed.Owner.BlockOwnerDeletion = nil
 	}
-	return heir
+	return handed
 }
 
 // handed describes a revision whose objects are Helm's. That was asked for and is reached when

@@ -28,8 +28,8 @@ type Owners interface {
 	Unfollow(chain string)
 }
 
-// holding is what holds a chain's owner.
-type holding struct {
+// ownerHold is the rollback that holds a chain's owner.
+type ownerHold struct {
 	hold  *store.Hold
 	owner metav1.OwnerReference
 	// released is why the hold ended in this pass, "" when it did not.
@@ -48,7 +48,7 @@ func (v *visit) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.held = holding{hold: head.Hold, owner: *owner}
+	v.held = ownerHold{hold: head.Hold, owner: *owner}
 	if head.Hold == nil {
 		v.unfollow()
 		return nil
@@ -105,7 +105,7 @@ func ownerOf(revisions []olmv1alpha1.ClusterExtensionRevision) *metav1.OwnerRefe
 
 // hold tells, on the newest revision, who is held, until when, and how to release
 // the owner. A revision that is not the newest any more tells nothing.
-func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest bool, held holding) {
+func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest bool, held ownerHold) {
 	switch {
 	case !newest:
 		meta.RemoveStatusCondition(&w.status.Conditions, olmv1alpha1.ConditionHeld)
@@ -122,7 +122,7 @@ func (w *writer) hold(revision *olmv1alpha1.ClusterExtensionRevision, newest boo
 }
 
 // until says until when a hold binds.
-func (h holding) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
+func (h ownerHold) until(newest *olmv1alpha1.ClusterExtensionRevision) string {
 	chain, _, _ := olm.ChainOf(newest.Name)
 	rollback := olm.RevisionName(chain, h.hold.Revision)
 	text := fmt.Sprintf("%s is a rollback: %s %s makes no revision until ", rollback, h.owner.Kind, h.owner.Name)

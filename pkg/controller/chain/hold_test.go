@@ -157,7 +157,7 @@ func TestHoldAsksWhole(t *testing.T) {
 	chain := strings.Repeat("c", 60)
 	r := numbered(4, func(r *olmv1alpha1.ClusterExtensionRevision) { r.Name = chain + "-4" })
 	owner := metav1.OwnerReference{Kind: strings.Repeat("K", 63), Name: strings.Repeat("o", 253)}
-	held := holding{hold: &store.Hold{Revision: 3, OwnerGeneration: 7}, owner: owner}
+	held := ownerHold{hold: &store.Hold{Revision: 3, OwnerGeneration: 7}, owner: owner}
 	got := meta.FindStatusCondition(status(r, finding{newest: true, layer: &rollout.LayerReport{}, chainHeld: held}, noon).Conditions, olmv1alpha1.ConditionHeld)
 	if len(got.Message) > olmv1alpha1.MaxMessageLength {
 		t.Errorf("a message of %d bytes", len(got.Message))

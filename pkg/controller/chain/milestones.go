@@ -22,7 +22,7 @@ const (
 	repeatAfter = time.Hour
 	// mostMilestones bounds the different events of a revision that are remembered, and so
 	// those within repeatAfter. Ends are told beyond that.
-	mostMilestones = 20
+	maxMilestones = 20
 	// stuckAfter is how long a revision is not available before the cause is an event: it
 	// may go by itself.
 	stuckAfter = time.Minute
@@ -206,7 +206,7 @@ func (t told) fresh(m milestone, now time.Time) bool {
 			delete(t, key)
 		}
 	}
-	if len(t) >= mostMilestones && !m.end() {
+	if len(t) >= maxMilestones && !m.end() {
 		return false
 	}
 	t[key] = now

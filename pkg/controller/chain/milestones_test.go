@@ -128,7 +128,7 @@ func TestMilestonesAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if n > mostMilestones {
+	if n > maxMilestones {
 		t.Errorf("%d events within %s", n, repeatAfter)
 	}
 	if !told.fresh(milestone{reason: eventSucceeded}, noon.Add(time.Minute)) {

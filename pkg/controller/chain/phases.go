@@ -19,7 +19,7 @@ func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollou
 	for _, report := range layer.Phases {
 		reports[report.Name] = report
 	}
-	most := mostFailures(layer.Phases)
+	most := maxFailures(layer.Phases)
 	out := make([]olmv1alpha1.PhaseStatus, 0, len(revision.Spec.Phases))
 	previous := olmv1alpha1.PhaseStateAvailable
 	for _, phase := range revision.Spec.Phases {
@@ -43,7 +43,7 @@ const failureBytes = 512
 
 // mostFailures is how many failing objects each phase may list so that status
 // stays within its limit whatever the messages are.
-func mostFailures(phases []rollout.PhaseReport) int {
+func maxFailures(phases []rollout.PhaseReport) int {
 	failing := 0
 	for _, phase := range phases {
 		if len(phase.Failures) > 0 {

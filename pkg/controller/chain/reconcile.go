@@ -47,7 +47,7 @@ type visit struct {
 	// layers are the revisions that the engine was given, by index.
 	layers  []*olmv1alpha1.ClusterExtensionRevision
 	invalid map[string]error
-	held    holding
+	held    ownerHold
 	report  rollout.Report
 	// began is when the pass did.
 	began time.Time

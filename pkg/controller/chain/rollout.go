@@ -29,12 +29,12 @@ func (v *visit) rollOut(ctx context.Context) error {
 		Save:             v.ledger.save,
 		Bodies:           v.manifests,
 		Orphan:           map[int64]bool{},
-		Heirs:            map[int64]*targetclient.Heir{},
+		NewOwners:        map[int64]*targetclient.NewOwner{},
 		DeleteAdopted:    map[int64]bool{},
 		TakesFrom:        map[int64]map[string]bool{},
 		AllowCRDDeletion: map[string]bool{},
 		Freeze:           v.freeze,
-		Rival:            v.rival(),
+		CompetingOwner:   v.competingOwner(),
 		Budget:           v.budget(),
 	}
 	for i := range v.revisions {
@@ -47,7 +47,7 @@ func (v *visit) rollOut(ctx context.Context) error {
 		if !rev.IsLayer(revision) {
 			work.Orphan[revision.Spec.Revision] = rev.LeavesObjects(revision)
 			if rev.IsHanded(revision) {
-				work.Heirs[revision.Spec.Revision] = heirOf(revision)
+				work.NewOwners[revision.Spec.Revision] = newOwnerOf(revision)
 			}
 			continue
 		}

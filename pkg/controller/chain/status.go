@@ -75,7 +75,7 @@ type finding struct {
 	// next is the next newer revision of the chain, nil for none.
 	next *olmv1alpha1.ClusterExtensionRevision
 	// chainHeld is what holds the chain's owner, told on the newest revision.
-	chainHeld holding
+	chainHeld ownerHold
 	// freeze is why nothing may be written, nil when it may.
 	freeze *rollout.Freeze
 	// inverted are objects that wait for a later install level.

@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
@@ -41,7 +42,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -249,7 +249,7 @@ func (p *plane) Objects(_ context.Context, root string) ([]manifest.Object, erro
 }
 
 // May implements Rights.
-func (p *plane) May(_ context.Context, who user.Info, _ right.Right) (bool, error) {
+func (p *plane) May(_ context.Context, who user.Info, _ authz.Right) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.lacks[who.GetName()], nil

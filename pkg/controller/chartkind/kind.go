@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/klog/v2"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
@@ -27,7 +28,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/rendering"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Reasons of the condition Accepted.
@@ -167,7 +167,7 @@ func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstruct
 		return refuse(reasonAuthorUnknown, "the author of this ChartKind, as it is now, is not known: %s; write it again: kubectl annotate --overwrite chartkind %s penstock.dev/author=%s", err, kind.Name, author.Renew)
 	}
 	account := kind.Spec.ServiceAccount
-	may, err := c.Rights.May(ctx, stamp.Info(), right.On(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "impersonate", account.Namespace, account.Name))
+	may, err := c.Rights.May(ctx, stamp.Info(), authz.On(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "impersonate", account.Namespace, account.Name))
 	if err != nil {
 		return refuse(reasonDenied, "finding out whether %s may impersonate ServiceAccount %s: %s", stamp.User, account, err).Later()
 	}
@@ -215,11 +215,11 @@ func (c *Controller) canServe(ctx context.Context, account Account, kind *chartk
 	if _, err := account.Objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return refuse(reasonAccountUnavailable, "nobody serves %s: listing them in the name of ServiceAccount %s: %s", resource.GroupResource(), kind.Spec.ServiceAccount, err).Later()
 	}
-	status := right.On(resource, "patch", "", "")
+	status := authz.On(resource, "patch", "", "")
 	status.Subresource = "status"
-	needs := []right.Right{right.On(resource, "watch", "", ""), right.On(resource, "patch", "", ""), status}
+	needs := []authz.Right{authz.On(resource, "watch", "", ""), authz.On(resource, "patch", "", ""), status}
 	for _, input := range kind.Spec.Inputs {
-		needs = append(needs, right.On(input.GVR(), "list", "", ""), right.On(input.GVR(), "watch", "", ""))
+		needs = append(needs, authz.On(input.GVR(), "list", "", ""), authz.On(input.GVR(), "watch", "", ""))
 	}
 	who := serviceaccount.UserInfo(kind.Spec.ServiceAccount.Namespace, kind.Spec.ServiceAccount.Name, "")
 	for _, needed := range needs {

@@ -317,7 +317,7 @@ func (c *Controller) watchRevisions() error {
 		was, ok := before.(*olmv1alpha1.ClusterExtensionRevision)
 		is, also := now.(*olmv1alpha1.ClusterExtensionRevision)
 		// That objects of it are available or not is for the looks alone.
-		if !ok || !also || standingOf(was) != standingOf(is) {
+		if !ok || !also || revisionStateOf(was) != revisionStateOf(is) {
 			both(now)
 		}
 	}})
@@ -327,8 +327,8 @@ func (c *Controller) watchRevisions() error {
 	return nil
 }
 
-// standing is what a pass reads of a revision.
-type standing struct {
+// revisionState is what a pass reads of a revision.
+type revisionState struct {
 	uid       types.UID
 	lifecycle olmv1alpha1.LifecycleState
 	deleting  bool
@@ -336,8 +336,8 @@ type standing struct {
 	failure   string
 }
 
-func standingOf(revision *olmv1alpha1.ClusterExtensionRevision) standing {
-	return standing{
+func revisionStateOf(revision *olmv1alpha1.ClusterExtensionRevision) revisionState {
+	return revisionState{
 		uid: revision.UID, lifecycle: revision.Spec.LifecycleState, deleting: revision.DeletionTimestamp != nil,
 		succeeded: maker.HasSucceeded(revision), failure: failureOf(revision),
 	}

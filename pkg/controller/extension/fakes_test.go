@@ -24,11 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -48,7 +48,7 @@ func (p *plane) Get(context.Context, string) (chain.Head, bool, error) {
 }
 
 // May implements Rights.
-func (p *plane) May(_ context.Context, who user.Info, asked right.Right) (bool, error) {
+func (p *plane) May(_ context.Context, who user.Info, asked authz.Right) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reviews++

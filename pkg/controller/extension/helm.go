@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
@@ -216,7 +216,7 @@ func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *co
 		resource, served, err := s.Objects.Resource(ctx, object.GroupVersionKind())
 		if err == nil && served {
 			var may bool
-			if may, err = s.Rights.May(ctx, identity.As, right.On(resource, "delete", object.Namespace, object.Name)); err == nil && !may {
+			if may, err = s.Rights.May(ctx, identity.As, authz.On(resource, "delete", object.Namespace, object.Name)); err == nil && !may {
 				return denied("%s may not delete %s, which is in the release and would be removed", identity.As.GetName(), object.ID)
 			}
 		}

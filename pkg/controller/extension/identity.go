@@ -13,11 +13,11 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/extension/status"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Decide implements maker.FrontEnd: it resolves in whose name the next revision is made:
@@ -44,7 +44,7 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 		found.As = stamp.Info()
 	case s.extension.Spec.ServiceAccount != nil && s.extension.Spec.ServiceAccount.Name != "":
 		account := types.NamespacedName{Namespace: s.extension.Spec.Namespace, Name: s.extension.Spec.ServiceAccount.Name}
-		may, err := s.Rights.May(ctx, stamp.Info(), right.On(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "impersonate", account.Namespace, account.Name))
+		may, err := s.Rights.May(ctx, stamp.Info(), authz.On(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "impersonate", account.Namespace, account.Name))
 		if err != nil {
 			return maker.Identity{}, retry(status.Failed, fmt.Errorf("finding out whether %s may impersonate ServiceAccount %s: %w", stamp.User, account, err))
 		}
@@ -110,7 +110,7 @@ func (s *scope) mayPull(ctx context.Context, identity maker.Identity) *maker.Out
 // mayCreate says that somebody may not create revisions, before anything is done for them.
 // The request will have no name in its path, so that rights on one name do not count for it.
 func (s *scope) mayCreate(ctx context.Context, who user.Info) *maker.Outcome {
-	asked := right.On(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "create", "", "")
+	asked := authz.On(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "create", "", "")
 	may, err := s.RecentRights.May(ctx, who, asked)
 	if err != nil {
 		return retry(status.Failed, fmt.Errorf("finding out whether %s may %s: %w", who.GetName(), asked, err))

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/crdsafety"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
@@ -78,11 +78,11 @@ func (s *scope) mayUse(ctx context.Context, who user.Info) *maker.Outcome {
 
 // mayHaveAnything is whether somebody may have anything rolled out, without a right on it.
 func (s *scope) mayHaveAnything(ctx context.Context, who user.Info) (bool, error) {
-	may, err := s.Rights.May(ctx, who, right.Bypass(s.extension.Name))
+	may, err := s.Rights.May(ctx, who, authz.Bypass(s.extension.Name))
 	if err != nil || may || s.target() == "" {
 		return may, err
 	}
-	return s.Rights.May(ctx, who, right.Use(s.target()))
+	return s.Rights.May(ctx, who, authz.Use(s.target()))
 }
 
 // mayCompare is whether content may be compared with what is stored, in a way that somebody
@@ -111,12 +111,12 @@ func (s *scope) unknownSecret(ctx context.Context, who user.Info, secrets []mani
 	if may, err := s.mayHaveAnything(ctx, who); err != nil || may {
 		return nil, err
 	}
-	answers := map[right.Right]bool{}
+	answers := map[authz.Right]bool{}
 	for i, secret := range secrets {
 		known := false
 		for _, scope := range []manifest.ID{{}, {Namespace: secret.Namespace}, secret} {
 			for _, verb := range []string{"get", "patch"} {
-				asked := right.On(corev1.SchemeGroupVersion.WithResource("secrets"), verb, scope.Namespace, scope.Name)
+				asked := authz.On(corev1.SchemeGroupVersion.WithResource("secrets"), verb, scope.Namespace, scope.Name)
 				if _, given := answers[asked]; !given {
 					may, err := s.Rights.May(ctx, who, asked)
 					if err != nil {

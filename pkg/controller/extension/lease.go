@@ -23,10 +23,10 @@ func (c *Controller) watchLeases(ctx context.Context) {
 		objectwatch.Options{Name: extension.OperatorControllerLease, Changed: func() {
 			mu.Lock()
 			defer mu.Unlock()
-			if namesake := c.namesake(); namesake != elsewhere {
-				if elsewhere = namesake; namesake != "" {
+			if misplacedLease := c.misplacedLease(); misplacedLease != elsewhere {
+				if elsewhere = misplacedLease; misplacedLease != "" {
 					klog.FromContext(ctx).Info("A lease has the name of the lease of OLM's operator-controller, but is in an unexpected namespace: Penstock ignores it. If operator-controller is installed there, name the namespace in --operator-controller-namespaces",
-						"lease", namesake)
+						"lease", misplacedLease)
 				}
 			}
 			now := c.other()
@@ -96,8 +96,8 @@ func (c *Controller) other() other {
 	return otherAbsent
 }
 
-// namesake is a lease of the name that does not count, as namespace/name, "" for none.
-func (c *Controller) namesake() string {
+// misplacedLease is a lease of the name that does not count, as namespace/name, "" for none.
+func (c *Controller) misplacedLease() string {
 	found, _ := c.knownLeases()
 	for _, lease := range found {
 		if !slices.Contains(c.OperatorControllerNamespaces, lease.Namespace) {

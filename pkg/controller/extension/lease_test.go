@@ -24,7 +24,7 @@ func TestLeases(t *testing.T) {
 		}
 	}
 	lease("team")
-	p.await("it is seen", func() bool { return c.namesake() == "team/"+extension.OperatorControllerLease })
+	p.await("it is seen", func() bool { return c.misplacedLease() == "team/"+extension.OperatorControllerLease })
 	if c.other() != otherAbsent {
 		t.Error("a lease of a team stops ClusterExtensions")
 	}

@@ -296,7 +296,7 @@ type lastRendering struct {
 
 // mostRendered bounds what is kept, in bytes of manifests: those of one extension are mostly
 // 0.1 MB, and at most 16.
-const mostRendered = 32 << 20
+const maxRendered = 32 << 20
 
 func newRenderings() renderings {
 	return renderings{mu: &sync.Mutex{}, kept: map[string]lastRendering{}}
@@ -320,7 +320,7 @@ func (r renderings) keep(name, digest string, made *content) {
 		all += one.size
 	}
 	for other, one := range r.kept {
-		if all+size <= mostRendered {
+		if all+size <= maxRendered {
 			break
 		}
 		delete(r.kept, other) // whichever: it is rendered again

@@ -16,11 +16,11 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // FieldManager writes images and conditions. GitOps tools are told to ignore what it writes.
@@ -45,7 +45,7 @@ type Reader interface {
 
 // Rights asks what an author may do.
 type Rights interface {
-	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
+	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
 // Events tells what happened to an object.

@@ -20,13 +20,13 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/utils/clock"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 const (
@@ -67,7 +67,7 @@ func (h *host) Read(context.Context, lookup.Resource, imagetemplate.Field) (stri
 	return "v1", h.read
 }
 
-func (h *host) May(context.Context, user.Info, right.Right) (bool, error) { return true, nil }
+func (h *host) May(context.Context, user.Info, authz.Right) (bool, error) { return true, nil }
 
 func (h *host) Event(_ runtime.Object, eventType, reason, message string) {
 	h.mu.Lock()

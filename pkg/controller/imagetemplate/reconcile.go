@@ -138,7 +138,7 @@ func (c *Controller) isSettled(k key, mark string) bool {
 }
 
 // settle notes how an object was left.
-func (c *Controller) settle(k key, mark string, w wish) {
+func (c *Controller) settle(k key, mark string, w desired) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settled[k] = mark
@@ -175,8 +175,8 @@ func (v *visit) mark() string {
 	return string(content)
 }
 
-// wish is what is to be done about an object.
-type wish struct {
+// desired is what is to be done about an object.
+type desired struct {
 	// template is the one that is followed, nil for none, by the annotation with these types.
 	template   *imagetemplate.Template
 	annotation string
@@ -192,10 +192,10 @@ type wish struct {
 
 // choose finds out which annotation is followed. With both, it is OLM's, so that nobody fights
 // about the image. Where OLM's controller follows that one, nothing about it is touched.
-func (v *visit) choose() wish {
+func (v *visit) choose() desired {
 	all := annotated.Annotations()
 	olm, own := v.object.GetAnnotations()[annotated.OLMAnnotation], v.object.GetAnnotations()[annotated.OwnAnnotation]
-	w := wish{left: v.kind.LeftToOLM(v.object)}
+	w := desired{left: v.kind.LeftToOLM(v.object)}
 	switch {
 	case olm != "" && !w.left:
 		w.template, w.annotation = imagetemplate.Parse(olm), annotated.OLMAnnotation
@@ -211,7 +211,7 @@ func (v *visit) choose() wish {
 }
 
 // outdated are the types of conditions about annotations that are gone.
-func (v *visit) outdated(w wish) []string {
+func (v *visit) outdated(w desired) []string {
 	var types []string
 	for name, one := range annotated.Annotations() {
 		ours := name == annotated.OwnAnnotation || !w.left

@@ -22,7 +22,7 @@ var errNoVersion = errors.New("the version of the cluster is not known yet")
 
 // write writes the image, when it differs, and then the status. Both are refused when the object
 // has changed meanwhile.
-func (v *visit) write(ctx context.Context, w wish, result imagetemplate.Result) error {
+func (v *visit) write(ctx context.Context, w desired, result imagetemplate.Result) error {
 	conditions, err := v.writeImage(ctx, w, result)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (v *visit) write(ctx context.Context, w wish, result imagetemplate.Result) 
 }
 
 // writeImage gives the object the image, and returns the conditions about the template.
-func (v *visit) writeImage(ctx context.Context, w wish, result imagetemplate.Result) ([]metav1.Condition, error) {
+func (v *visit) writeImage(ctx context.Context, w desired, result imagetemplate.Result) ([]metav1.Condition, error) {
 	if w.template == nil {
 		return nil, nil
 	}

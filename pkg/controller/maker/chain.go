@@ -15,8 +15,8 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/controller/bychain"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -49,7 +49,7 @@ type Capabilities interface {
 
 // Rights asks the host, now, whether a user has a right.
 type Rights interface {
-	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
+	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
 // Store is how revisions are read and written. All fields are required.

@@ -18,7 +18,7 @@ import (
 // mostNotes is how many notes the reason of a proposal has in words, and longestNote bounds each
 // of them, in bytes.
 const (
-	mostNotes   = 3
+	maxNotes    = 3
 	longestNote = 240
 )
 
@@ -76,7 +76,7 @@ func (r *Review) holds(diff *olmv1alpha1.RevisionDiff) (reasons, lines []string)
 		if !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}
-		if len(lines) == mostNotes {
+		if len(lines) == maxNotes {
 			more++
 			return
 		}

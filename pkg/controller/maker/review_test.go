@@ -61,7 +61,7 @@ func TestHoldsDiff(t *testing.T) {
 			t.Errorf("%s: held by %v (%q), want %v", tc.reason, reasons, lines, tc.want)
 		}
 	}
-	if _, lines := on("").holds(noted("Warning/Image", "Warning/Image", "Warning/Image", "Warning/Image", "Warning/Image")); len(lines) != mostNotes+1 || lines[mostNotes] != "2 more notes" {
+	if _, lines := on("").holds(noted("Warning/Image", "Warning/Image", "Warning/Image", "Warning/Image", "Warning/Image")); len(lines) != maxNotes+1 || lines[maxNotes] != "2 more notes" {
 		t.Errorf("many notes are %q", lines)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/source"
 )
 
@@ -179,6 +179,6 @@ func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
 // authorization for revisions. Quotas and policies are none.
 func isAboutRights(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, right.Refusal) ||
+	return strings.Contains(text, authz.Refusal) ||
 		strings.Contains(text, "cannot create resource") || strings.Contains(text, "cannot patch resource") || strings.Contains(text, "cannot delete resource")
 }

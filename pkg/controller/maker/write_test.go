@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -72,7 +72,7 @@ func TestReplace(t *testing.T) {
 		"Active":   {"", waits, nil, Awaited, "alice creates lamp-3 Active, penstock deletes lamp-2 7"},
 		"Proposal": {"by hand", waits, nil, Awaited, "penstock creates lamp-3 Paused, penstock deletes lamp-2 7"},
 		"Outdated": {"", approved, nil, Outdated, ""},
-		"Denied":   {"", waits, forbidden(right.Refusal + ": alice may not create configmaps lamp"), Denied, "alice creates lamp-3 Active"},
+		"Denied":   {"", waits, forbidden(authz.Refusal + ": alice may not create configmaps lamp"), Denied, "alice creates lamp-3 Active"},
 		"Refused":  {"", waits, forbidden("exceeded quota"), Refused, "alice creates lamp-3 Active"},
 		"Invalid":  {"", waits, apierrors.NewBadRequest("no"), Invalid, "alice creates lamp-3 Active"},
 		"Taken":    {"", waits, apierrors.NewAlreadyExists(olmv1alpha1.Resource("clusterextensionrevisions"), "lamp-3"), Outdated, "alice creates lamp-3 Active"},

@@ -16,13 +16,13 @@ import (
 const (
 	// Anybody can choose the names of phases, kinds and field managers, so each
 	// label takes as many values as a cluster usually has; the rest is "other".
-	mostPhases, mostKinds, mostManagers = 50, 100, 30
-	otherValue                          = "other"
+	maxPhases, maxKinds, maxManagers = 50, 100, 30
+	otherValue                       = "other"
 	// unknownManager is for changes that managedFields do not tell.
 	unknownManager = "unknown"
 	// mostFights is how many repaired objects are remembered with the manager
 	// who had changed them.
-	mostFights = 1000
+	maxFights = 1000
 )
 
 // engineMetrics measures what the engine does.
@@ -57,9 +57,9 @@ func newEngineMetrics(clock clock.PassiveClock) *engineMetrics {
 		contests:   catalogue.Counter(catalogue.Contests),
 		began:      map[phase]time.Time{},
 		fights:     map[manifest.ID]fight{},
-		phaseNames: bounded{most: mostPhases},
-		kinds:      bounded{most: mostKinds},
-		managers:   bounded{most: mostManagers},
+		phaseNames: bounded{most: maxPhases},
+		kinds:      bounded{most: maxKinds},
+		managers:   bounded{most: maxManagers},
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *engineMetrics) Contested(id manifest.ID) {
 
 // remember keeps what is known of an object.
 func (s *engineMetrics) remember(id manifest.ID, known fight) {
-	if _, there := s.fights[id]; !there && len(s.fights) >= mostFights {
+	if _, there := s.fights[id]; !there && len(s.fights) >= maxFights {
 		// At worst a fight that goes on is counted as another one.
 		clear(s.fights)
 	}

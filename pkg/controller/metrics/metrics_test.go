@@ -356,10 +356,10 @@ func TestBounds(t *testing.T) {
 		f.PhaseBegan("one", fmt.Sprint("phase", i))
 		f.PhaseComplete("one", fmt.Sprint("phase", i))
 	}
-	if n := len(f.fights); n > mostFights {
+	if n := len(f.fights); n > maxFights {
 		t.Errorf("%d fights are remembered", n)
 	}
-	for name, most := range map[string]int{catalogue.Repairs: mostKinds + 1, catalogue.Contests: 2 * (mostKinds + 1), catalogue.Phases: mostPhases + 1} {
+	for name, most := range map[string]int{catalogue.Repairs: maxKinds + 1, catalogue.Contests: 2 * (maxKinds + 1), catalogue.Phases: maxPhases + 1} {
 		got := f.series(t, name)
 		if len(got) > most {
 			t.Errorf("%s has %d series", name, len(got))

@@ -14,7 +14,7 @@ import (
 // mostExtensions is how many extensions have a series of their own for their size; the
 // others share one, which no extension can be called.
 const (
-	mostExtensions  = 100
+	maxExtensions   = 100
 	otherExtensions = "(other)"
 )
 
@@ -82,7 +82,7 @@ func (s *Store) Collect(to chan<- prometheus.Metric) {
 	}
 	others := int64(0)
 	for i, extension := range s.report.Extensions {
-		if i < mostExtensions {
+		if i < maxExtensions {
 			gauge(catalogue.ExtensionSize, float64(extension.Bytes), extension.Name)
 			continue
 		}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
@@ -28,7 +29,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/wait"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/redact"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/store/run"
 )
@@ -59,7 +59,7 @@ type Runs interface {
 type Rights interface {
 	// Lacks names in words which of some rights a person lacks; none when they have
 	// all of them.
-	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []right.Right) ([]string, error)
+	Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []authz.Right) ([]string, error)
 }
 
 // Facts is what is known of the cluster, as a *FactWatch.

@@ -131,7 +131,7 @@ func (v *visit) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
 }
 
 // mostCompiled bounds the definitions that are kept.
-const mostCompiled = 100
+const maxCompiled = 100
 
 // compiled is a definition that is compiled once.
 func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) (*cel.Profile, error) {
@@ -148,7 +148,7 @@ func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDe
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.definitions) >= mostCompiled || r.definitions == nil {
+	if len(r.definitions) >= maxCompiled || r.definitions == nil {
 		r.definitions = map[string]*cel.Profile{}
 	}
 	r.definitions[key] = made

@@ -31,13 +31,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/install"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -235,7 +235,7 @@ func (l *lab) restart() {
 // rights lack what the lab says.
 type rights struct{ *lab }
 
-func (r rights) Lacks(_ context.Context, who v1alpha1.PlanApproval, _ []right.Right) ([]string, error) {
+func (r rights) Lacks(_ context.Context, who v1alpha1.PlanApproval, _ []authz.Right) ([]string, error) {
 	if r.poor != "" && r.poor != who.Username {
 		return nil, nil
 	}

@@ -43,7 +43,7 @@ func (v *visit) rivals(ctx context.Context) (string, error) {
 		return "", err
 	}
 	others = slices.DeleteFunc(others, func(other v1alpha1.ConfigurationPlan) bool {
-		return !governance.Rivals(v.plan.Status.Phase, &other)
+		return !governance.MayConflict(v.plan.Status.Phase, &other)
 	})
 	if len(others) == 0 {
 		return "", nil

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // unanswered are rights that nobody tells.
 type unanswered struct{ err func() error }
 
-func (u unanswered) Lacks(context.Context, v1alpha1.PlanApproval, []right.Right) ([]string, error) {
+func (u unanswered) Lacks(context.Context, v1alpha1.PlanApproval, []authz.Right) ([]string, error) {
 	return nil, u.err()
 }
 

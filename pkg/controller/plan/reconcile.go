@@ -22,7 +22,7 @@ import (
 )
 
 // mostSteps is how many phases a plan may go through in one pass.
-const mostSteps = 10
+const maxSteps = 10
 
 // visit is one pass over one plan.
 type visit struct {
@@ -128,7 +128,7 @@ func (v *visit) complain(ctx context.Context, why error) error {
 
 // pass steps from phase to phase.
 func (v *visit) pass(ctx context.Context) error {
-	for range mostSteps {
+	for range maxSteps {
 		before := v.plan.Status.Phase
 		if err := v.step(ctx); err != nil {
 			return err

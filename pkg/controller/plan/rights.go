@@ -9,9 +9,9 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/planwork"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // lacks asks who of the approvers may not do something of what the plan does, and what.
@@ -37,7 +37,7 @@ type Reviews struct {
 var _ Rights = Reviews{}
 
 // Lacks implements Rights. Nothing is allowed because nobody answered.
-func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []right.Right) ([]string, error) {
+func (r Reviews) Lacks(ctx context.Context, who v1alpha1.PlanApproval, rights []authz.Right) ([]string, error) {
 	// Without it an authorizer that goes by it, as by the scopes of a token, would allow
 	// more than the approver may do.
 	var extra map[string]authorizationv1.ExtraValue

@@ -11,7 +11,7 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // scoped allows what the scopes of a token do.
@@ -28,7 +28,7 @@ func (scoped) Create(_ context.Context, review *authorizationv1.SubjectAccessRev
 // An approver may do no more later than when they approved: what limited them then does
 // so still.
 func TestReviewsOfALimitedToken(t *testing.T) {
-	approve, patch := right.Right{Verb: "approve", Resource: "configurationplans", Name: "a"}, right.Right{Verb: "patch", Resource: "knobs", Name: "k"}
+	approve, patch := authz.Right{Verb: "approve", Resource: "configurationplans", Name: "a"}, authz.Right{Verb: "patch", Resource: "knobs", Name: "k"}
 	for name, c := range map[string]struct {
 		reason string
 		extra  map[string]v1alpha1.ExtraValue
@@ -38,7 +38,7 @@ func TestReviewsOfALimitedToken(t *testing.T) {
 		"limited":   {"their token was for approvals only", map[string]v1alpha1.ExtraValue{"scopes": {"approve"}}, []string{"patch knobs k"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Reviews{Client: scoped{}}.Lacks(t.Context(), v1alpha1.PlanApproval{Username: "alice", Extra: c.extra}, []right.Right{approve, patch})
+			got, err := Reviews{Client: scoped{}}.Lacks(t.Context(), v1alpha1.PlanApproval{Username: "alice", Extra: c.extra}, []authz.Right{approve, patch})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,13 +35,13 @@ const (
 	heldFor = 2 * time.Second
 	// mostHeld bounds the revisions of which something is held: beyond that, it is written at
 	// once. It is the length of client-go's queue of events.
-	mostHeld = 1000
+	maxHeld = 1000
 	// writtenWithin bounds a write, and endedWithin all writes when the process ends or loses
 	// its lease. Controllers have 5 s for that.
 	writtenWithin, endedWithin = 30 * time.Second, 3 * time.Second
 	// againAfter is when a write is tried again that was not answered, and mostTries how often:
 	// as client-go does.
-	againAfter, mostTries = 10 * time.Second, 12
+	againAfter, maxTries = 10 * time.Second, 12
 )
 
 // Events are those of all namespaces of the host (client-go's EventInterface).
@@ -164,7 +164,7 @@ func (s *Sink) inTurn(do func(context.Context) error) error {
 
 // hold holds an event back, if it is a beginning.
 func (s *Sink) hold(event *corev1.Event) bool {
-	if s.ended || len(s.held) >= mostHeld || event.Reason != Begun && event.Reason != Archived {
+	if s.ended || len(s.held) >= maxHeld || event.Reason != Begun && event.Reason != Archived {
 		return false
 	}
 	waits := &beginning{events: []*corev1.Event{event}}
@@ -186,7 +186,7 @@ func (s *Sink) late(revision types.UID, waits *beginning) {
 		}
 		waits.tries++
 		klog.FromContext(ctx).Error(err, "An event that was held back is not written", "event", klog.KObj(waits.events[0]), "tries", waits.tries)
-		if waits.tries == mostTries {
+		if waits.tries == maxTries {
 			s.drop(revision)
 			return nil
 		}

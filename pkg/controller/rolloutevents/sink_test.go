@@ -129,7 +129,7 @@ func TestSink(t *testing.T) {
 			return nil
 		}, []string{"0s a-1 PhaseAvailable", "0s a-1 Failing"}},
 		"never-answered": {"it is given up after two minutes", []step{of(0, "a-1", Begun), of(3*time.Minute, "a-1", "Failing")}, func(n int) error {
-			if n <= mostTries {
+			if n <= maxTries {
 				return errors.New("connection refused")
 			}
 			return nil
@@ -283,7 +283,7 @@ func TestMany(t *testing.T) {
 		to := &cluster{began: time.Now()}
 		sink := New(to)
 		const more = 5
-		for i := range mostHeld + more {
+		for i := range maxHeld + more {
 			if _, err := sink.Create(happened(fmt.Sprintf("a-%d", i), Begun)); err != nil {
 				t.Fatal(err)
 			}
@@ -293,8 +293,8 @@ func TestMany(t *testing.T) {
 		}
 		time.Sleep(heldFor)
 		synctest.Wait()
-		if len(to.written()) != mostHeld+more {
-			t.Errorf("%d were written, want %d", len(to.written()), mostHeld+more)
+		if len(to.written()) != maxHeld+more {
+			t.Errorf("%d were written, want %d", len(to.written()), maxHeld+more)
 		}
 	})
 }

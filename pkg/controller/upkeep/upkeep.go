@@ -214,7 +214,7 @@ func (l *Loop) check(ctx context.Context, log logr.Logger) (leftOver bool, err e
 			leftOver = true
 			continue
 		}
-		if i < mostLogged {
+		if i < maxLogged {
 			log.Error(fmt.Errorf("%s: %s", problem.Kind, problem.Message), "The store is damaged", "key", problem.Key, "repair", problem.Repair)
 		}
 	}
@@ -222,7 +222,7 @@ func (l *Loop) check(ctx context.Context, log logr.Logger) (leftOver bool, err e
 }
 
 // mostLogged is how many problems a check logs; penstock fsck prints all of them.
-const mostLogged = 10
+const maxLogged = 10
 
 // pace waits so that a check reads no faster than it may.
 func (l *Loop) pace(ctx context.Context, bytes int) error {

@@ -45,12 +45,12 @@ func StoredAdvice(definition string, left []string) string {
 }
 
 // mostListed bounds List.
-const mostListed = 12
+const maxListed = 12
 
 // List names the first of many things, and how many more there are.
 func List(things []string) string {
-	shown := things[:min(len(things), mostListed):min(len(things), mostListed)]
-	if over := len(things) - mostListed; over > 0 {
+	shown := things[:min(len(things), maxListed):min(len(things), maxListed)]
+	if over := len(things) - maxListed; over > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", over))
 	}
 	return strings.Join(shown, ", ")

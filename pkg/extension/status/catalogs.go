@@ -21,7 +21,7 @@ const (
 )
 
 // mostBlocked is how many versions a message names.
-const mostBlocked = 3
+const maxBlocked = 3
 
 // deprecations says what the catalog says of the package, of the channels, and of the bundle
 // that is installed, in the words of OLM v1.
@@ -106,8 +106,8 @@ func blocked(found *Upgrades, separator string) string {
 	if len(found.Blocked) == 0 {
 		return ""
 	}
-	lines := make([]string, 0, mostBlocked+1)
-	for _, one := range found.Blocked[:min(len(found.Blocked), mostBlocked)] {
+	lines := make([]string, 0, maxBlocked+1)
+	for _, one := range found.Blocked[:min(len(found.Blocked), maxBlocked)] {
 		lines = append(lines, one.Version+" is newer, and blocked: "+one.Why)
 	}
 	if more := len(found.Blocked) - len(lines); more > 0 {

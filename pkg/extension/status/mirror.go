@@ -29,7 +29,7 @@ const (
 )
 
 // mostRevisions is how many revisions are told.
-const mostRevisions = 8
+const maxRevisions = 8
 
 // available is the condition Available of a revision, in the words of OLM v1.
 func (r revision) available() said {
@@ -150,7 +150,7 @@ func (w *writer) activeRevisions(v view) {
 		rolling = append(rolling[:len(rolling):len(rolling)], *v.proposal)
 	}
 	// The newest ones matter. The definition takes few, and each has two messages.
-	rolling = rolling[max(0, len(rolling)-mostRevisions+len(w.status.ActiveRevisions)):]
+	rolling = rolling[max(0, len(rolling)-maxRevisions+len(w.status.ActiveRevisions)):]
 	for _, r := range rolling {
 		active := extension.ActiveRevision{Name: r.Name, Conditions: append([]metav1.Condition(nil), before[r.Name]...)}
 		w.setIn(&active.Conditions, Available, r.available())

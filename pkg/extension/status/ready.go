@@ -25,7 +25,7 @@ const (
 )
 
 // mostObjects is how many failing objects a message names.
-const mostObjects = 5
+const maxObjects = 5
 
 // readiness is the condition Ready, and whether a person has to act. What matters most is
 // told:
@@ -117,8 +117,8 @@ func (r revision) objects() string {
 		if len(phase.Failing) == 0 {
 			continue
 		}
-		lines := make([]string, 0, mostObjects)
-		for _, object := range phase.Failing[:min(len(phase.Failing), mostObjects)] {
+		lines := make([]string, 0, maxObjects)
+		for _, object := range phase.Failing[:min(len(phase.Failing), maxObjects)] {
 			lines = append(lines, fmt.Sprintf("%s (%s): %s", objectOf(object), cmp.Or(cause(object), object.Reason), object.Message))
 		}
 		more := len(phase.Failing) - len(lines) + int(phase.FailingOmitted)

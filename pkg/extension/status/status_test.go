@@ -366,8 +366,8 @@ func TestSize(t *testing.T) {
 	if total > 128<<10 {
 		t.Errorf("the messages have %d bytes", total)
 	}
-	if len(got.ActiveRevisions) != mostRevisions {
-		t.Errorf("%d revisions are told, want %d", len(got.ActiveRevisions), mostRevisions)
+	if len(got.ActiveRevisions) != maxRevisions {
+		t.Errorf("%d revisions are told, want %d", len(got.ActiveRevisions), maxRevisions)
 	}
 }
 

@@ -74,15 +74,15 @@ const (
 	Unsupported Cause = "Unsupported"
 )
 
-// standing is a cause, with the rules of the resolver that it stands for.
-type standing struct {
+// causeRules is a cause with its rules of the resolver.
+type causeRules struct {
 	cause Cause
 	rules []resolve.Rule
 }
 
 // causes has them in order.
-func causes() []standing {
-	return []standing{
+func causes() []causeRules {
+	return []causeRules{
 		{OtherCatalog, nil},
 		{Channel, []resolve.Rule{resolve.NotInChannel}},
 		{Range, []resolve.Rule{resolve.OutsideRange}},
@@ -165,7 +165,7 @@ func (u *Upgrades) block(survey *resolve.Survey, above []fbc.Version) {
 		for _, one := range all {
 			higher := one.Node.Readable && !slices.ContainsFunc(above, func(v fbc.Version) bool { return one.Node.Version.Compare(v) <= 0 })
 			if because := cause(one); higher && because != "" {
-				rank := slices.IndexFunc(causes(), func(known standing) bool { return known.cause == because })
+				rank := slices.IndexFunc(causes(), func(known causeRules) bool { return known.cause == because })
 				found = append(found, candidate{Seen: one, cause: because, rank: rank})
 			}
 		}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Missing says that a variable has no value, whoever asks again: the object, its kind or the
@@ -41,8 +41,8 @@ type Resource struct {
 
 // Right is the right that an author needs for a template with a field of an object: to get
 // that very object.
-func (r Resource) Right(object imagetemplate.Object) right.Right {
-	return right.On(r.GroupVersionResource, "get", object.Namespace, object.Name)
+func (r Resource) Right(object imagetemplate.Object) authz.Right {
+	return authz.On(r.GroupVersionResource, "get", object.Namespace, object.Name)
 }
 
 // Reader finds and reads.

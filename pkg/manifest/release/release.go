@@ -153,11 +153,11 @@ func Text(raw json.RawMessage) (string, bool) {
 }
 
 // mostValue is how much of a value is shown, in bytes.
-const mostValue = 64
+const maxValue = 64
 
 // Shown is a value as JSON, bounded.
 func Shown(raw json.RawMessage) string {
-	return text.Clip(string(raw), mostValue)
+	return text.Clip(string(raw), maxValue)
 }
 
 // LookAlikes returns what a manifest has that looks like one of the annotations

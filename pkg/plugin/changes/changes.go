@@ -74,7 +74,7 @@ func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 		switch {
 		case left == "":
 			continue
-		case named == mostCut:
+		case named == maxCut:
 			more++
 			continue
 		}
@@ -92,7 +92,7 @@ func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 }
 
 // mostCut is how many objects are named of which something is left out.
-const mostCut = 10
+const maxCut = 10
 
 // leftOut counts in words what is left out, empty for nothing.
 func leftOut(left *v1alpha1.DiffTruncation) string {

@@ -175,15 +175,15 @@ func namesOf[T metav1.Object](objects []T) []string {
 }
 
 // mostNames is how many names one sentence has.
-const mostNames = 8
+const maxNames = 8
 
 // Enumerate is a list of names in a sentence: "a, b and c"; of many the first ones.
 func Enumerate(names []string) string {
 	switch n := len(names); {
 	case n == 0:
 		return "none"
-	case n > mostNames:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), n-mostNames)
+	case n > maxNames:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), n-maxNames)
 	case n == 1:
 		return names[0]
 	default:

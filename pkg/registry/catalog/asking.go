@@ -14,16 +14,16 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/registry/catalog/catalogpackage"
 	"github.com/penstock-project/penstock/pkg/resolve"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // mostAsked is of how many extensions of a package one is asked whether the caller may get it,
 // when they may not list them.
-const mostAsked = 100
+const maxAsked = 100
 
 // Extensions lists the ClusterExtensions of the cluster, in the name of Penstock.
 type Extensions func(ctx context.Context) ([]extension.Extension, error)
@@ -52,8 +52,8 @@ func AskingFor(extensions Extensions, revisions Revisions, version Version, by a
 			return one.Spec.Source.Catalog == nil || one.Spec.Source.Catalog.PackageName != name
 		})
 		slices.SortFunc(all, func(a, b extension.Extension) int { return cmp.Compare(a.Name, b.Name) })
-		if !sees.all && len(all) > mostAsked {
-			return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), "", fmt.Errorf("%d of them ask for package %s: for a user who may not list them, Penstock checks at most %d", len(all), name, mostAsked))
+		if !sees.all && len(all) > maxAsked {
+			return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), "", fmt.Errorf("%d of them ask for package %s: for a user who may not list them, Penstock checks at most %d", len(all), name, maxAsked))
 		}
 		chains, err := revisions(ctx)
 		if err != nil {
@@ -82,7 +82,7 @@ type readable struct {
 }
 
 func (s *readable) findAll(ctx context.Context) error {
-	for _, one := range []right.Right{right.On(extension.Resource, "list", "", ""), right.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "list", "", "")} {
+	for _, one := range []authz.Right{authz.On(extension.Resource, "list", "", ""), authz.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "list", "", "")} {
 		may, err := s.may(ctx, one)
 		if err != nil || !may {
 			return err
@@ -92,7 +92,7 @@ func (s *readable) findAll(ctx context.Context) error {
 	return nil
 }
 
-func (s *readable) may(ctx context.Context, one right.Right) (bool, error) {
+func (s *readable) may(ctx context.Context, one authz.Right) (bool, error) {
 	may, err := one.Has(ctx, s.by, s.caller)
 	if err != nil {
 		return false, apierrors.NewServiceUnavailable(fmt.Sprintf("whether you may %s cannot be found out: %v", one, err))
@@ -107,9 +107,9 @@ func (s *readable) of(ctx context.Context, all []extension.Extension, chains map
 		one := &all[i]
 		installed := newestSucceeded(chains[one.Name])
 		if !s.all {
-			needed := []right.Right{right.On(extension.Resource, "get", "", one.Name)}
+			needed := []authz.Right{authz.On(extension.Resource, "get", "", one.Name)}
 			if installed != nil {
-				needed = append(needed, right.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "get", "", installed.Name))
+				needed = append(needed, authz.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "get", "", installed.Name))
 			}
 			allowed := true
 			for _, right := range needed {

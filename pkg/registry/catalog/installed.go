@@ -14,8 +14,8 @@ import (
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/registry/catalog/catalogpackage"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -34,7 +34,7 @@ func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) cat
 		if !ok {
 			return nil, errors.New("the request has no user")
 		}
-		allowed, err := right.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "list", "", "").Has(ctx, by, caller)
+		allowed, err := authz.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "list", "", "").Has(ctx, by, caller)
 		if err != nil {
 			return nil, fmt.Errorf("asking whether you may list clusterextensionrevisions: %w", err)
 		}

@@ -26,7 +26,7 @@ type End struct {
 }
 
 // mostEnds bounds the ends that a watch remembers.
-const mostEnds = 1000
+const maxEnds = 1000
 
 // IsJob is true for what finishes.
 func IsJob(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }

@@ -63,7 +63,7 @@ func (v *view) remove(last *Observation) (old *Observation) {
 	old = v.objects[key]
 	delete(v.objects, key)
 	if IsJob(last.ID) && last.Object != nil {
-		if v.ends == nil || len(v.ends) >= mostEnds {
+		if v.ends == nil || len(v.ends) >= maxEnds {
 			v.ends = map[types.NamespacedName]End{}
 		}
 		v.ends[key] = End{UID: last.UID, Outcome: OutcomeOf(last.ID, last.Object)}

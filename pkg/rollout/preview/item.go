@@ -108,7 +108,7 @@ func (j *judge) stays(ctx context.Context, o object) (Item, error) {
 			return item, nil
 		}
 		return item, j.try(ctx, &item, step, nil)
-	case rollout.Update, rollout.Adopt, rollout.Recover, rollout.Verify:
+	case rollout.Update, rollout.Adopt, rollout.Repair, rollout.Verify:
 		item.Drifted = memo != nil && memo.UID == seen.UID && memo.Digest == step.Digest
 		if item.Action == rollout.Adopt {
 			_, owner := j.who.Owns(seen.Observation, memo)

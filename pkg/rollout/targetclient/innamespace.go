@@ -19,9 +19,9 @@ import (
 
 const (
 	// mostOfKind is how many objects of a kind are looked at in a namespace, by name.
-	mostOfKind = 250
+	maxOfKind = 250
 	// mostDefinitions is how many CustomResourceDefinitions of a cluster are known.
-	mostDefinitions = 2000
+	maxDefinitions = 2000
 )
 
 // listed is a kind that is listed in a namespace.
@@ -81,7 +81,7 @@ func (c *Client) InNamespace(ctx context.Context, namespace, selector string) ([
 	}
 	var found []metav1.PartialObjectMetadata
 	for _, kind := range append(append(worthNaming(), worthSelecting(selector)...), custom...) {
-		list, err := c.metadata.Resource(kind.resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: mostOfKind, LabelSelector: kind.selector})
+		list, err := c.metadata.Resource(kind.resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: maxOfKind, LabelSelector: kind.selector})
 		if apierrors.IsNotFound(err) {
 			continue // it is not served any more
 		}
@@ -99,7 +99,7 @@ func (c *Client) InNamespace(ctx context.Context, namespace, selector string) ([
 // namespaces.
 func (c *Client) customResources(ctx context.Context) ([]listed, error) {
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	names, err := c.metadata.Resource(definitions).List(ctx, metav1.ListOptions{Limit: mostDefinitions})
+	names, err := c.metadata.Resource(definitions).List(ctx, metav1.ListOptions{Limit: maxDefinitions})
 	if err != nil {
 		return nil, fmt.Errorf("listing CustomResourceDefinitions: %w", err)
 	}

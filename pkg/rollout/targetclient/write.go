@@ -159,17 +159,17 @@ type Marks struct {
 	FieldManager string
 	// Labels and Annotations by key.
 	Labels, Annotations []string
-	// Heir gets the fields; nil is nobody.
-	Heir *Heir
+	// NewOwner gets the fields; nil is nobody.
+	NewOwner *NewOwner
 }
 
 // Release removes marks from an object and leaves the rest, at the cost of a read
-// and a write. The fields of the manifest then belong to the heir, or to nobody, so that whoever
+// and a write. The fields of the manifest then belong to the new owner, or to nobody, so that whoever
 // applies them next is in no conflict with us. Errors are those of Delete.
 func (c *Client) Release(ctx context.Context, ref manifest.Ref, precondition Precondition, marks Marks) error {
 	err := c.unmark(about(ctx, ref), ref, precondition, marks, func(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-		if marks.Heir != nil {
-			return marks.Heir.passed(entries, marks.FieldManager)
+		if marks.NewOwner != nil {
+			return marks.NewOwner.passed(entries, marks.FieldManager)
 		}
 		return without(entries, marks.FieldManager)
 	})
@@ -206,8 +206,8 @@ func (c *Client) unmark(ctx context.Context, ref manifest.Ref, precondition Prec
 			"annotations":     nulls(marks.Annotations),
 			"managedFields":   fields,
 		}
-		if heir := marks.Heir; heir != nil && heir.Owner != nil {
-			patch["ownerReferences"] = heir.owners(live.OwnerReferences)
+		if owner := marks.NewOwner; owner != nil && owner.Owner != nil {
+			patch["ownerReferences"] = owner.owners(live.OwnerReferences)
 		}
 		body, err := patch.onto([]byte(`{}`))
 		if err != nil {

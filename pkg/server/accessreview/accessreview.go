@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // Allowed asks the host whether the user of a client has a right. An error means
 // that it is not known.
-func Allowed(ctx context.Context, client kubernetes.Interface, asked right.Right) (bool, error) {
+func Allowed(ctx context.Context, client kubernetes.Interface, asked authz.Right) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: asked.Attributes()}}
 	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
@@ -28,7 +28,7 @@ func Allowed(ctx context.Context, client kubernetes.Interface, asked right.Right
 
 // May asks the host whether somebody has a right. An error means that it is not known: nothing
 // is allowed because nobody answered.
-func May(ctx context.Context, client kubernetes.Interface, who user.Info, asked right.Right) (bool, error) {
+func May(ctx context.Context, client kubernetes.Interface, who user.Info, asked authz.Right) (bool, error) {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, values := range who.GetExtra() {
 		extra[key] = values
@@ -46,7 +46,7 @@ func May(ctx context.Context, client kubernetes.Interface, who user.Info, asked 
 // which feature that costs. When that is not known, one tries.
 func MayWatch(ctx context.Context, client kubernetes.Interface, resource schema.GroupVersionResource, namespace, name, feature string) bool {
 	for _, verb := range []string{"list", "watch"} {
-		asked := right.On(resource, verb, namespace, name)
+		asked := authz.On(resource, verb, namespace, name)
 		allowed, err := Allowed(ctx, client, asked)
 		switch {
 		case ctx.Err() != nil:

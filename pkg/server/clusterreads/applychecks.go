@@ -40,7 +40,7 @@ type applyChecks struct {
 	builtin *applycheck.BuiltinTypes
 	// here is the cluster of revisions that name none.
 	here    *rest.Config
-	targets *Ways
+	targets *TargetClients
 
 	mu        sync.Mutex
 	documents map[documentKey]*document
@@ -58,7 +58,7 @@ type document struct {
 	read  time.Time
 }
 
-func newApplyChecks(h *host.Host, target *targetcluster.Cluster, targets *Ways) (*applyChecks, error) {
+func newApplyChecks(h *host.Host, target *targetcluster.Cluster, targets *TargetClients) (*applyChecks, error) {
 	builtin, err := applycheck.Builtin()
 	if err != nil {
 		return nil, err
@@ -158,11 +158,11 @@ func (a *applyChecks) config(ctx context.Context, secret string) (*rest.Config, 
 	if secret == "" {
 		return a.here, nil
 	}
-	way, err := a.targets.to(ctx, secret)
+	client, err := a.targets.to(ctx, secret)
 	if err != nil {
 		return nil, err
 	}
-	return way.config, nil
+	return client.config, nil
 }
 
 // clusterTypes are the types of one cluster, for one request.

@@ -26,13 +26,13 @@ import (
 // Options are what is needed to read.
 type Options struct {
 	Host *host.Host
-	// Target is nil when revisions are rolled out into the host. Ways are for revisions
+	// Target is nil when revisions are rolled out into the host. TargetClients are for revisions
 	// that name a cluster themselves.
-	Target     *targetcluster.Cluster
-	Ways       *Ways
-	Authorizer authorizer.UnconditionalAuthorizer
-	Accounts   *serviceaccounts.Accounts
-	Redactor   *redact.Redactor
+	Target        *targetcluster.Cluster
+	TargetClients *TargetClients
+	Authorizer    authorizer.UnconditionalAuthorizer
+	Accounts      *serviceaccounts.Accounts
+	Redactor      *redact.Redactor
 	// Chain lists the revisions of a chain.
 	Chain       func(ctx context.Context, name string) ([]hub.ClusterExtensionRevision, error)
 	Inventories *chain.Inventories
@@ -65,7 +65,7 @@ type Rollbacks interface {
 func New(options Options) (*Reads, error) {
 	r := &Reads{Options: options}
 	var err error
-	if r.Rollbacks, err = newHostReads(options.Host, options.Target, options.Ways); err != nil {
+	if r.Rollbacks, err = newHostReads(options.Host, options.Target, options.TargetClients); err != nil {
 		return nil, err
 	}
 	live, err := r.newLive()
@@ -73,7 +73,7 @@ func New(options Options) (*Reads, error) {
 		return nil, err
 	}
 	r.Live, r.Objects = live, live
-	if r.ApplyCheck, err = newApplyChecks(options.Host, options.Target, options.Ways); err != nil {
+	if r.ApplyCheck, err = newApplyChecks(options.Host, options.Target, options.TargetClients); err != nil {
 		return nil, err
 	}
 	return r, nil

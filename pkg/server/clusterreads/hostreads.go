@@ -27,7 +27,7 @@ const hostReadTimeout = 5 * time.Second
 type hostReads struct {
 	client, target dynamic.Interface
 	// targets are those of revisions that name one.
-	targets *Ways
+	targets *TargetClients
 }
 
 var (
@@ -35,7 +35,7 @@ var (
 	_ revisionrollback.StoredVersions = &hostReads{}
 )
 
-func newHostReads(h *host.Host, target *targetcluster.Cluster, targets *Ways) (*hostReads, error) {
+func newHostReads(h *host.Host, target *targetcluster.Cluster, targets *TargetClients) (*hostReads, error) {
 	client, err := dynamic.NewForConfig(h.ConfigFor("rollback"))
 	if err != nil {
 		return nil, fmt.Errorf("making a client for rollbacks: %w", err)
@@ -72,11 +72,11 @@ func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference)
 func (r *hostReads) StoredVersions(ctx context.Context, secret, name string) ([]string, error) {
 	client := r.target
 	if secret != "" {
-		way, err := r.targets.to(ctx, secret)
+		target, err := r.targets.to(ctx, secret)
 		if err != nil {
 			return nil, err
 		}
-		if client, err = dynamic.NewForConfig(way.config); err != nil {
+		if client, err = dynamic.NewForConfig(target.config); err != nil {
 			return nil, fmt.Errorf("making a client for rollbacks: %w", err)
 		}
 	}

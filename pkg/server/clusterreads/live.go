@@ -15,11 +15,11 @@ import (
 
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff/live"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
 	rev "github.com/penstock-project/penstock/pkg/revision"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
@@ -33,7 +33,7 @@ func (r *Reads) newLive() (liveAnywhere, error) {
 		config: r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), rights: r.Authorizer,
 		who: r.Accounts.User(serviceaccounts.Reader()), role: r.Accounts.Remedy(serviceaccounts.Reader()),
 		work: func(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
-			return r.workAlone(ctx, revision, "")
+			return r.previewWork(ctx, revision, "")
 		},
 	}
 	if r.Target != nil {
@@ -83,10 +83,10 @@ func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
 // previewsAtOnce bounds the requests of one live diff that are in flight.
 const previewsAtOnce = 16
 
-// workAlone is what a rollout of one revision into a cluster would work on, and the
+// previewWork is what a rollout of one revision into a cluster would work on, and the
 // version of the inventory that it was made from. The cluster is empty for the one of
 // revisions that name none.
-func (r *Reads) workAlone(ctx context.Context, revision *hub.ClusterExtensionRevision, cluster string) (rollout.Work, int64, error) {
+func (r *Reads) previewWork(ctx context.Context, revision *hub.ClusterExtensionRevision, cluster string) (rollout.Work, int64, error) {
 	name, _, ok := hub.ChainOf(revision.Name)
 	if !ok {
 		return rollout.Work{}, 0, fmt.Errorf("%q is not the name of a revision", revision.Name)
@@ -110,7 +110,7 @@ func (r *Reads) workAlone(ctx context.Context, revision *hub.ClusterExtensionRev
 	if err != nil {
 		return rollout.Work{}, 0, err
 	}
-	work, err := rev.Alone(name, &one[0], others, stored)
+	work, err := rev.PreviewWork(name, &one[0], others, stored)
 	return work, version, err
 }
 
@@ -164,35 +164,35 @@ func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevi
 	if !ok {
 		return nil, apierrors.NewInternalError(errors.New("the request has no user"))
 	}
-	switch allowed, err := right.Use(secret).Has(ctx, l.Authorizer, caller); {
+	switch allowed, err := authz.Use(secret).Has(ctx, l.Authorizer, caller); {
 	case allowed:
 	case err != nil:
 		return nil, apierrors.NewServiceUnavailable("asking what you may do: " + err.Error())
 	default:
 		return nil, nil
 	}
-	way, err := l.Ways.to(ctx, secret)
+	client, err := l.TargetClients.to(ctx, secret)
 	if err == nil {
-		way.once.Do(func() { way.live, way.err = l.into(way, secret) })
-		err = way.err
+		client.once.Do(func() { client.live, client.err = l.into(client, secret) })
+		err = client.err
 	}
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(what + " now is not known: " + err.Error())
 	}
-	return way.live, nil
+	return client.live, nil
 }
 
 // into makes what compares with the cluster of a Secret.
-func (l liveAnywhere) into(way *way, secret string) (*live.Live, error) {
-	rights, err := newTargetRights(l.Authorizer, secret, way.config)
+func (l liveAnywhere) into(client *targetClient, secret string) (*live.Live, error) {
+	rights, err := newTargetRights(l.Authorizer, secret, client.config)
 	if err != nil {
 		return nil, err
 	}
 	return l.newLiveIn(cluster{
-		config: way.config, rights: rights, who: rights.self,
+		config: client.config, rights: rights, who: rights.self,
 		role: "give the user of its kubeconfig the rights that docs/how-to/target-cluster.md lists",
 		work: func(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
-			return l.workAlone(ctx, revision, way.cluster)
+			return l.previewWork(ctx, revision, client.cluster)
 		},
 	})
 }

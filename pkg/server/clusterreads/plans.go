@@ -55,7 +55,7 @@ func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
 		if err != nil {
 			return nil, fmt.Errorf("making a client for the facts of profile %s: %w", name, err)
 		}
-		if len(known) >= mostClients {
+		if len(known) >= maxClients {
 			clear(known)
 		}
 		known[name] = made
@@ -64,7 +64,7 @@ func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
 }
 
 // mostClients bounds those that are kept.
-const mostClients = 100
+const maxClients = 100
 
 // Schemas reads the definitions that a definition of a profile names. They are public: whoever
 // may use the API may read them in its OpenAPI.

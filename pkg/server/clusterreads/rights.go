@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // targetRights answers what users of the host may see of another cluster. They are
@@ -39,9 +39,9 @@ func newTargetRights(host authorizer.UnconditionalAuthorizer, name string, confi
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (r *targetRights) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser() != r.self {
-		return r.host.Authorize(ctx, right.Use(r.name).Of(a.GetUser()))
+		return r.host.Authorize(ctx, authz.Use(r.name).Of(a.GetUser()))
 	}
-	asked := right.Right{
+	asked := authz.Right{
 		Verb: a.GetVerb(), Group: a.GetAPIGroup(), Version: a.GetAPIVersion(), Resource: a.GetResource(),
 		Namespace: a.GetNamespace(), Name: a.GetName(),
 	}

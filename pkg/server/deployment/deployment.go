@@ -21,9 +21,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/server/certificates"
+	"github.com/penstock-project/penstock/pkg/server/crdconflict"
 	"github.com/penstock-project/penstock/pkg/server/host"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
-	"github.com/penstock-project/penstock/pkg/server/namesake"
 	"github.com/penstock-project/penstock/pkg/server/registration"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/storeguard"
@@ -58,7 +58,7 @@ func clusterRights() []reasonedRule {
 		to(host.PriorityAndFairness, "flowcontrol.apiserver.k8s.io", all("flowschemas/status"), all("patch")),
 		to("rollback: the generation of an owner, and who is held by one", hub.GroupName, all("clusterextensions"), all("get", "list", "watch")),
 		to("rollback: in which versions objects are stored", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get")),
-		to("whether kubectl shows another resource of the name of ours", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), namesake.Definition(v1alpha1.Resource("clusterextensionrevisions"))),
+		to("whether kubectl shows another resource of the name of ours", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), crdconflict.Definition(v1alpha1.Resource("clusterextensionrevisions"))),
 		to("ClusterCatalogs", clustercatalog.Resource.Group, all(clustercatalog.Resource.Resource), all("list", "watch", "patch")),
 		to("ClusterCatalogs", clustercatalog.Resource.Group, all(clustercatalog.Resource.Resource+"/status"), all("update", "patch")),
 		to("ClusterCatalogs: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), clustercatalog.DefinitionName),

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/penstock-project/penstock/pkg/admission/plugin/privilege"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 )
 
@@ -63,14 +63,14 @@ func Features() []Feature {
 }
 
 // delegated are the rights without which no request can be answered at all.
-func delegated() []right.Right {
-	rights := []right.Right{
+func delegated() []authz.Right {
+	rights := []authz.Right{
 		{Verb: "create", Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"},
 		{Verb: "create", Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"},
 	}
 	// It says whose client certificates to trust.
 	for _, verb := range []string{"get", "list", "watch"} {
-		rights = append(rights, right.Right{
+		rights = append(rights, authz.Right{
 			Verb: verb, Version: "v1", Resource: "configmaps", Namespace: metav1.NamespaceSystem, Name: authenticationConfigMap,
 		})
 	}
@@ -82,7 +82,7 @@ type findings struct {
 	// served resources of the host.
 	served map[schema.GroupVersionResource]bool
 	// allowed rights of ours.
-	allowed map[right.Right]bool
+	allowed map[authz.Right]bool
 }
 
 // Off is a feature that is not used, and why.
@@ -152,13 +152,13 @@ func (f Feature) lacks(found findings) (absent, forbidden []string) {
 }
 
 // rights that the feature needs.
-func (f Feature) rights() []right.Right {
-	var rights []right.Right
+func (f Feature) rights() []authz.Right {
+	var rights []authz.Right
 	for _, resource := range f.Lists {
-		rights = append(rights, right.On(resource, "list", "", ""), right.On(resource, "watch", "", ""))
+		rights = append(rights, authz.On(resource, "list", "", ""), authz.On(resource, "watch", "", ""))
 	}
 	for _, resource := range f.Gets {
-		rights = append(rights, right.On(resource, "get", "", ""))
+		rights = append(rights, authz.On(resource, "get", "", ""))
 	}
 	return rights
 }
@@ -166,7 +166,7 @@ func (f Feature) rights() []right.Right {
 // find asks the host. All questions are asked at the same time; any that is not
 // answered is an error, never a "no".
 func find(ctx context.Context, client kubernetes.Interface, wanted []Feature) (findings, error) {
-	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[right.Right]bool{}}
+	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[authz.Right]bool{}}
 	questions := delegated()
 	versions := map[schema.GroupVersion]bool{}
 	for _, f := range wanted {

@@ -7,12 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // everything is what a current host offers to a process with all rights.
 func everything() findings {
-	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[right.Right]bool{}}
+	found := findings{served: map[schema.GroupVersionResource]bool{}, allowed: map[authz.Right]bool{}}
 	for _, right := range delegated() {
 		found.allowed[right] = true
 	}
@@ -53,8 +53,8 @@ func TestDecide(t *testing.T) {
 		"PolicyForbidden": {
 			reason: "somebody's policies exist and may not be read: fail closed, and say all that is missing",
 			host: func(f findings) {
-				delete(f.allowed, right.On(admission.WithResource("validatingadmissionpolicybindings"), "watch", "", ""))
-				delete(f.allowed, right.On(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "list", "", ""))
+				delete(f.allowed, authz.On(admission.WithResource("validatingadmissionpolicybindings"), "watch", "", ""))
+				delete(f.allowed, authz.On(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "list", "", ""))
 			},
 			err: []string{
 				"list namespaces (for admission plugin NamespaceLifecycle)",
@@ -66,21 +66,21 @@ func TestDecide(t *testing.T) {
 			reason:   "a person decided to go without",
 			disabled: []string{"ValidatingAdmissionPolicy"},
 			host: func(f findings) {
-				delete(f.allowed, right.On(admission.WithResource("validatingadmissionpolicybindings"), "watch", "", ""))
+				delete(f.allowed, authz.On(admission.WithResource("validatingadmissionpolicybindings"), "watch", "", ""))
 			},
 		},
 		"RolesForbidden": {
 			reason: "what a binding grants could not be told",
 			host: func(f findings) {
 				rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
-				delete(f.allowed, right.On(rbac.WithResource("clusterroles"), "get", "", ""))
+				delete(f.allowed, authz.On(rbac.WithResource("clusterroles"), "get", "", ""))
 			},
 			err: []string{"get clusterroles.rbac.authorization.k8s.io (for admission plugin Privilege)"},
 		},
 		"FlowControlForbidden": {
 			reason: "priority and fairness protects only us: without the right there are plain limits",
 			host: func(f findings) {
-				delete(f.allowed, right.On(flow.WithResource("flowschemas"), "list", "", ""))
+				delete(f.allowed, authz.On(flow.WithResource("flowschemas"), "list", "", ""))
 			},
 			want: []Off{{PriorityAndFairness, "the right is missing to list flowschemas.flowcontrol.apiserver.k8s.io"}},
 		},

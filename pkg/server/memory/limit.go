@@ -14,8 +14,8 @@ import (
 type Role int
 
 const (
-	// Alone is the server whose etcd is elsewhere.
-	Alone Role = iota
+	// ServerOnly is the server whose etcd is elsewhere.
+	ServerOnly Role = iota
 	// BesideStore is the server that runs the embedded etcd.
 	BesideStore
 	// Store is the embedded etcd.

@@ -45,11 +45,11 @@ func TestRoles(t *testing.T) {
 		if server, store := BesideStore.of(total), Store.of(total); server+store != total || server < store {
 			t.Errorf("of %d bytes %d are the server's and %d the embedded etcd's", total, server, store)
 		}
-		if Alone.of(total) != total {
-			t.Errorf("a server alone has %d of %d bytes", Alone.of(total), total)
+		if ServerOnly.of(total) != total {
+			t.Errorf("a server alone has %d of %d bytes", ServerOnly.of(total), total)
 		}
 	}
-	for _, role := range []Role{Alone, BesideStore, Store} {
+	for _, role := range []Role{ServerOnly, BesideStore, Store} {
 		if got := role.of(math.MaxInt64); got != math.MaxInt64 {
 			t.Errorf("no limit became one of %d bytes", got)
 		}

@@ -15,7 +15,7 @@ import (
 	applyrbacv1 "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
@@ -60,7 +60,7 @@ func (r *Registration) applyUserRoles(ctx context.Context) error {
 	log := klog.FromContext(ctx).WithName("registration")
 	for _, role := range roles {
 		for _, verb := range []string{"patch", "escalate"} {
-			asked := right.On(rbacv1.SchemeGroupVersion.WithResource("clusterroles"), verb, "", *role.Name)
+			asked := authz.On(rbacv1.SchemeGroupVersion.WithResource("clusterroles"), verb, "", *role.Name)
 			allowed, err := accessreview.Allowed(ctx, r.options.Core, asked)
 			if err != nil {
 				return fmt.Errorf("asking for the right to write the roles of users: %w", err)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
@@ -146,7 +146,7 @@ func (p *Profiles) Grant(ctx context.Context, name string, rules []rbacv1.Policy
 func (p *Profiles) awaitToken(ctx context.Context, job Job) error {
 	ctx, cancel := context.WithTimeout(ctx, rightsTimeout)
 	defer cancel()
-	asked := right.Right{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: p.accounts.options.Namespace, Name: job.Name}
+	asked := authz.Right{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: p.accounts.options.Namespace, Name: job.Name}
 	for {
 		allowed, err := accessreview.Allowed(ctx, p.accounts.options.Client, asked)
 		if err != nil || allowed {

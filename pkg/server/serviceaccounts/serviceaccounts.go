@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
@@ -191,7 +191,7 @@ func (a *Accounts) await(ctx context.Context, j Job) {
 	for err == nil {
 		first := j.Rules[0]
 		allowed := false
-		allowed, err = accessreview.Allowed(ctx, client, right.Right{Verb: first.Verbs[0], Group: first.APIGroups[0], Resource: first.Resources[0]})
+		allowed, err = accessreview.Allowed(ctx, client, authz.Right{Verb: first.Verbs[0], Group: first.APIGroups[0], Resource: first.Resources[0]})
 		if allowed {
 			return
 		}

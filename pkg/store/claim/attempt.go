@@ -103,7 +103,7 @@ func (a *Attempt) acquire(ctx context.Context, holder string) (bool, error) {
 }
 
 // free returns nil when nobody holds the claim, or one that is gone.
-func (a *Attempt) free(ctx context.Context, present held) error {
+func (a *Attempt) free(ctx context.Context, present record) error {
 	if present.holder == "" {
 		return nil
 	}

@@ -65,8 +65,8 @@ func format() store.Format {
 	return store.Format{Kind: "claim", Magic: "PKC", Version: 1, Limit: maxHolderBytes}
 }
 
-// held is a claim as it is stored.
-type held struct {
+// record is a claim as it is stored.
+type record struct {
 	// holder is empty for nobody.
 	holder string
 	// pending is true as long as only a lease keeps the claim.
@@ -75,7 +75,7 @@ type held struct {
 }
 
 // by returns the error for everybody else.
-func (h held) by(key string) error {
+func (h record) by(key string) error {
 	return &HeldError{Key: key, Holder: h.holder, Pending: h.pending}
 }
 
@@ -85,7 +85,7 @@ func (c *Claims) Acquire(ctx context.Context, key, holder string) error {
 	if err := validate(key, holder); err != nil {
 		return err
 	}
-	return c.change(ctx, key, "acquiring", func(present held) (string, error) {
+	return c.change(ctx, key, "acquiring", func(present record) (string, error) {
 		if present.holder != "" && present.holder != holder {
 			return "", present.by(key)
 		}
@@ -101,7 +101,7 @@ func (c *Claims) TakeOver(ctx context.Context, key, from, to string) error {
 	if err := errors.Join(validate(key, from), validate(key, to)); err != nil {
 		return err
 	}
-	return c.change(ctx, key, "taking over", func(present held) (string, error) {
+	return c.change(ctx, key, "taking over", func(present record) (string, error) {
 		switch present.holder {
 		case from, to:
 			return to, nil
@@ -119,7 +119,7 @@ func (c *Claims) Release(ctx context.Context, key, holder string) error {
 	if err := validate(key, holder); err != nil {
 		return err
 	}
-	return c.change(ctx, key, "releasing", func(present held) (string, error) {
+	return c.change(ctx, key, "releasing", func(present record) (string, error) {
 		if present.holder != "" && present.holder != holder {
 			return "", present.by(key)
 		}
@@ -138,7 +138,7 @@ func (c *Claims) Holder(ctx context.Context, key string) (string, error) {
 
 // change makes the holder what next returns for the present one, where empty is
 // nobody. It starts over when another writer was faster.
-func (c *Claims) change(ctx context.Context, key, doing string, next func(present held) (string, error)) error {
+func (c *Claims) change(ctx context.Context, key, doing string, next func(present record) (string, error)) error {
 	for {
 		done, err := c.attempt(ctx, key, next)
 		if err == nil && !done {
@@ -153,7 +153,7 @@ func (c *Claims) change(ctx context.Context, key, doing string, next func(presen
 	}
 }
 
-func (c *Claims) attempt(ctx context.Context, key string, next func(held) (string, error)) (bool, error) {
+func (c *Claims) attempt(ctx context.Context, key string, next func(record) (string, error)) (bool, error) {
 	present, err := c.get(ctx, key)
 	if err != nil {
 		return false, err
@@ -199,19 +199,19 @@ func (c *Claims) remove(ctx context.Context, etcdKey string, modRevision int64) 
 	return response.Succeeded, nil
 }
 
-func (c *Claims) get(ctx context.Context, key string) (held, error) {
+func (c *Claims) get(ctx context.Context, key string) (record, error) {
 	etcdKey := c.keys.Claim(key)
 	response, err := c.kv.Get(ctx, etcdKey)
 	if err != nil {
-		return held{}, fmt.Errorf("reading %s: %w", etcdKey, err)
+		return record{}, fmt.Errorf("reading %s: %w", etcdKey, err)
 	}
 	if len(response.Kvs) == 0 {
-		return held{}, nil
+		return record{}, nil
 	}
 	return c.decode(response.Kvs[0])
 }
 
-func (c *Claims) decode(stored *mvccpb.KeyValue) (held, error) {
+func (c *Claims) decode(stored *mvccpb.KeyValue) (record, error) {
 	found, err := decode(stored)
 	return found, c.unreadable.Told(string(stored.Key), stored.Value, err)
 }
@@ -222,15 +222,15 @@ func Verify(key string, record []byte) error {
 	return err
 }
 
-func decode(stored *mvccpb.KeyValue) (held, error) {
+func decode(stored *mvccpb.KeyValue) (record, error) {
 	holder, err := format().Unwrap(string(stored.Key), stored.Value)
 	if err != nil {
-		return held{}, err
+		return record{}, err
 	}
 	if len(holder) == 0 {
-		return held{}, format().Damaged(string(stored.Key), errors.New("it names no holder"))
+		return record{}, format().Damaged(string(stored.Key), errors.New("it names no holder"))
 	}
-	return held{holder: string(holder), pending: stored.Lease != 0, modRevision: stored.ModRevision}, nil
+	return record{holder: string(holder), pending: stored.Lease != 0, modRevision: stored.ModRevision}, nil
 }
 
 func validate(key, holder string) error {

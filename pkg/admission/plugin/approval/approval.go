@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/governance"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // PluginName is under which the plugin is switched off.
@@ -91,7 +91,7 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, verb, what st
 	if object, err := meta.Accessor(a.GetObject()); name == "" && err == nil {
 		name = object.GetName() // of a create
 	}
-	allowed, err := p.Has(ctx, a, right.On(v1alpha1.SchemeGroupVersion.WithResource(resource), verb, "", name))
+	allowed, err := p.Has(ctx, a, authz.On(v1alpha1.SchemeGroupVersion.WithResource(resource), verb, "", name))
 	if allowed || err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // PluginName is under which the plugin is switched off.
@@ -44,7 +44,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil || len(request.NewOwners(updated.GetOwnerReferences(), old.GetOwnerReferences())) == 0 {
 		return nil //nolint:nilerr // as above
 	}
-	needed := right.Right{Verb: "delete", Group: a.GetResource().Group, Resource: a.GetResource().Resource, Namespace: a.GetNamespace(), Name: a.GetName()}
+	needed := authz.Right{Verb: "delete", Group: a.GetResource().Group, Resource: a.GetResource().Resource, Namespace: a.GetNamespace(), Name: a.GetName()}
 	allowed, err := p.Has(ctx, a, needed)
 	if allowed || err != nil {
 		return err

@@ -1,17 +1,17 @@
 package privilege
 
-import "github.com/penstock-project/penstock/pkg/right"
+import "github.com/penstock-project/penstock/pkg/authz"
 
 // ask is a right that a change needs, and what for when the right does not say.
 type ask struct {
-	right.Right
+	authz.Right
 	// because names the object of the revision that hands the right on.
 	because string
 	// refusal is what no right helps with, in words, in place of a right.
 	refusal string
 	// shownTo is the right to read what this ask is about, as it tells it; none
 	// when the requester brought it.
-	shownTo right.Right
+	shownTo authz.Right
 }
 
 // String is for the list of what is missing.

@@ -9,15 +9,15 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // beyond is what an API server judges by who writes an object, besides the right
 // to write it. When Penstock writes, it sees Penstock.
 type beyond struct {
 	// rights that it would ask for.
-	rights []right.Right
+	rights []authz.Right
 	// refusal says why no right helps; "" when rights do.
 	refusal string
 }
@@ -78,7 +78,7 @@ func beyondTrustBundle(object manifest.Object) (beyond, error) {
 	if bundle.Spec.SignerName == "" && !strings.Contains(object.Name, ":") {
 		return beyond{}, nil
 	}
-	return beyond{rights: []right.Right{{Verb: "attest", Group: "certificates.k8s.io", Resource: "signers", Name: bundle.Spec.SignerName}}}, nil
+	return beyond{rights: []authz.Right{{Verb: "attest", Group: "certificates.k8s.io", Resource: "signers", Name: bundle.Spec.SignerName}}}, nil
 }
 
 // beyondPolicy is for policies that read parameters: their messages can tell what
@@ -90,9 +90,9 @@ func beyondPolicy(object manifest.Object, k *kinds) (beyond, error) {
 	case err != nil:
 		return beyond{}, err
 	case parameters.kind != nil:
-		return beyond{rights: []right.Right{k.right("get", *parameters.kind)}}, nil
+		return beyond{rights: []authz.Right{k.right("get", *parameters.kind)}}, nil
 	case parameters.some:
-		return beyond{rights: []right.Right{{Verb: "get", Group: "*", Resource: "*"}}}, nil
+		return beyond{rights: []authz.Right{{Verb: "get", Group: "*", Resource: "*"}}}, nil
 	default:
 		return beyond{}, nil
 	}

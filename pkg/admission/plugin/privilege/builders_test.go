@@ -22,8 +22,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -175,7 +175,7 @@ func (r *revision) taking(extensions string) *revision {
 	return changed
 }
 
-// answering lets a deletion go on that was held back.
+// answering lets a deletion go on that was ownedObject back.
 func (r *revision) answering(token string) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Annotations = map[string]string{v1alpha1.AcknowledgeDeletionAnnotation: token}
@@ -213,7 +213,7 @@ type situation struct {
 	noDiscovery   error
 
 	mu    sync.Mutex
-	asked []right.Right
+	asked []authz.Right
 	// discoveries and lookups are how often discovery and roles were asked for.
 	discoveries, lookups int
 	// open questions, and the most of them at a time.
@@ -280,9 +280,9 @@ func (w *situation) plugin() *Plugin {
 
 // Authorize decides as RBAC does.
 func (w *situation) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	q := right.Right{Verb: a.GetVerb(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Namespace: a.GetNamespace(), Name: a.GetName()}
+	q := authz.Right{Verb: a.GetVerb(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Namespace: a.GetNamespace(), Name: a.GetName()}
 	if !a.IsResourceRequest() {
-		q = right.Right{Verb: a.GetVerb(), Path: a.GetPath()}
+		q = authz.Right{Verb: a.GetVerb(), Path: a.GetPath()}
 	}
 	w.begin(q)
 	defer w.end()
@@ -322,7 +322,7 @@ func (w *situation) Authorize(ctx context.Context, a authorizer.Attributes) (aut
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func (w *situation) begin(q right.Right) {
+func (w *situation) begin(q authz.Right) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, q)

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // kind of a change that makes Penstock do something in the cluster.
@@ -31,7 +31,7 @@ const (
 	// arm has a revision rolled back when its rollout fails.
 	arm kind = "arm"
 	// acknowledge permits the deletion of definitions that have instances, or one that
-	// was held back because it is large.
+	// was ownedObject back because it is large.
 	acknowledge kind = "acknowledge"
 	// release ends the hold of a rollback: the owner of the extension goes on.
 	release kind = "release"
@@ -63,7 +63,7 @@ type change struct {
 	acknowledged []string
 	// takes are the extensions whose protected objects the revision may take from now on.
 	takes []string
-	// answers is true when a deletion that was held back goes on.
+	// answers is true when a deletion that was ownedObject back goes on.
 	answers bool
 	// helm is the Helm release that the revision names from now on.
 	helm helmrelease.Release
@@ -78,10 +78,10 @@ type change struct {
 }
 
 // bypasses are the rights that it takes to take protected objects from other extensions.
-func (c change) bypasses() []right.Right {
-	var rights []right.Right
+func (c change) bypasses() []authz.Right {
+	var rights []authz.Right
 	for _, extension := range c.takes {
-		rights = append(rights, right.Bypass(extension))
+		rights = append(rights, authz.Bypass(extension))
 	}
 	return rights
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // demand is what a change takes.
@@ -35,7 +35,7 @@ type effect struct {
 	write *written
 	// verb of the others, and who is told of them.
 	verb    string
-	shownTo right.Right
+	shownTo authz.Right
 }
 
 // written is an object that is applied.
@@ -65,14 +65,14 @@ func (p *Plugin) demandOf(ctx context.Context, c change, who user.Info) (*demand
 		if c.collects(who) {
 			return &demand{}, nil
 		}
-		return &demand{asks: []ask{{Right: right.Use(target)}}}, nil
+		return &demand{asks: []ask{{Right: authz.Use(target)}}}, nil
 	}
 	d := &demand{change: c, kinds: newKinds()}
 	d.acknowledge(c.acknowledged)
 	if c.kind == acknowledge && !c.answers && c.helm == (helmrelease.Release{}) {
 		return d, nil
 	}
-	now, err := p.standing(ctx, c)
+	now, err := p.chainState(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (p *Plugin) demandOf(ctx context.Context, c change, who user.Info) (*demand
 		return d, nil
 	}
 	if c.begins(now) {
-		d.asks = append(d.asks, ask{Right: right.Begin(c.chain), because: "for a first revision without objects"})
+		d.asks = append(d.asks, ask{Right: authz.Begin(c.chain), because: "for a first revision without objects"})
 	}
 	intended := planOf(c, now)
 	objects, err := p.contents(ctx, c, intended.writes)
@@ -105,21 +105,21 @@ func (p *Plugin) demandOf(ctx context.Context, c change, who user.Info) (*demand
 }
 
 // reading is the right to read a revision, or what is in it.
-func reading(revision, subresource string) right.Right {
-	return right.Right{Verb: "get", Group: olm.GroupName, Resource: "clusterextensionrevisions", Subresource: subresource, Name: revision}
+func reading(revision, subresource string) authz.Right {
+	return authz.Right{Verb: "get", Group: olm.GroupName, Resource: "clusterextensionrevisions", Subresource: subresource, Name: revision}
 }
 
-// standing reads how the chain is.
-func (p *Plugin) standing(ctx context.Context, c change) (standing, error) {
+// chainState reads how the chain is.
+func (p *Plugin) chainState(ctx context.Context, c change) (chainState, error) {
 	revisions, err := p.deps.Chains.Revisions(ctx, c.chain)
 	if err != nil {
-		return standing{}, fmt.Errorf("reading the revisions of %s: %w", c.chain, err)
+		return chainState{}, fmt.Errorf("reading the revisions of %s: %w", c.chain, err)
 	}
 	inventory, err := p.deps.Chains.Inventory(ctx, c.chain)
 	if err != nil {
-		return standing{}, fmt.Errorf("reading what %s has in the cluster: %w", c.chain, err)
+		return chainState{}, fmt.Errorf("reading what %s has in the cluster: %w", c.chain, err)
 	}
-	var now standing
+	var now chainState
 	for _, revision := range revisions {
 		if revision.Name != c.revision.Name {
 			now.others = append(now.others, revision)
@@ -129,7 +129,7 @@ func (p *Plugin) standing(ctx context.Context, c change) (standing, error) {
 		now.others = append(now.others, *revision)
 	}
 	for _, entry := range inventory.Entries {
-		now.inventory = append(now.inventory, held{
+		now.inventory = append(now.inventory, ownedObject{
 			Ref:      manifest.Ref{ID: entry.ID(), Version: entry.Version, Digest: entry.Digest},
 			revision: entry.Revision,
 		})
@@ -201,7 +201,7 @@ func (d *demand) asksOf(effects []effect) ([]ask, error) {
 // well: so both rights are needed, and both by name. What is create-only is left
 // alone when it is there. What the object hands on is added to the grants.
 func (d *demand) write(object written) ([]ask, error) {
-	var named, read right.Right
+	var named, read authz.Right
 	switch {
 	case !object.brought:
 		named, read = reading(object.of, ""), reading(object.of, "manifests")
@@ -228,13 +228,13 @@ func (d *demand) write(object written) ([]ask, error) {
 // acknowledge adds what it takes to let definitions go with their instances.
 func (d *demand) acknowledge(definitions []string) {
 	for _, name := range definitions {
-		d.asks = append(d.asks, ask{Right: right.Right{Verb: "delete", Group: definitionGroup, Resource: "customresourcedefinitions", Name: name}})
+		d.asks = append(d.asks, ask{Right: authz.Right{Verb: "delete", Group: definitionGroup, Resource: "customresourcedefinitions", Name: name}})
 	}
 }
 
 // rightsOf returns what there is to be asked.
-func rightsOf(asks []ask) []right.Right {
-	var rights []right.Right
+func rightsOf(asks []ask) []authz.Right {
+	var rights []authz.Right
 	for _, a := range asks {
 		if a.refusal == "" {
 			rights = append(rights, a.Right)
@@ -249,7 +249,7 @@ func inWords(asks []ask) []string {
 	var order []ask
 	for _, a := range asks {
 		verb := a.Verb
-		a.Verb, a.shownTo = "", right.Right{}
+		a.Verb, a.shownTo = "", authz.Right{}
 		if _, known := verbs[a]; !known {
 			order = append(order, a)
 		}

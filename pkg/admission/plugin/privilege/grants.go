@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 const (
@@ -26,13 +26,13 @@ type grant struct {
 	manifest.ID
 	// unless is the right that stands for all: escalate for roles, bind for
 	// bindings.
-	unless right.Right
+	unless authz.Right
 	// rules of a role.
 	rules []rbacv1.PolicyRule
 	// role that a binding refers to.
 	role *manifest.ID
 	// shownTo is the right to read the object, none when the requester brought it.
-	shownTo right.Right
+	shownTo authz.Right
 }
 
 // String names the object in messages.
@@ -79,7 +79,7 @@ func roleGrant(object manifest.Object) (*grant, error) {
 			rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 			rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}})
 	}
-	return &grant{ID: object.ID, rules: rules, unless: right.Right{
+	return &grant{ID: object.ID, rules: rules, unless: authz.Right{
 		Verb: "escalate", Group: rbacv1.GroupName, Resource: strings.ToLower(object.Kind) + "s", Namespace: object.Namespace, Name: object.Name,
 	}}, nil
 }
@@ -94,7 +94,7 @@ func bindingGrant(object manifest.Object) (*grant, error) {
 		role.Namespace = object.Namespace
 	}
 	// The right to bind is one in the namespace of the binding, or in all.
-	return &grant{ID: object.ID, role: &role, unless: right.Right{
+	return &grant{ID: object.ID, role: &role, unless: authz.Right{
 		Verb: "bind", Group: rbacv1.GroupName, Resource: strings.ToLower(role.Kind) + "s", Namespace: object.Namespace, Name: role.Name,
 	}}, nil
 }
@@ -106,7 +106,7 @@ type grants struct {
 	roles map[manifest.ID][]*grant
 }
 
-func (g *grants) add(object manifest.Object, shownTo right.Right) error {
+func (g *grants) add(object manifest.Object, shownTo authz.Right) error {
 	found, err := grantOf(object)
 	if err != nil || found == nil {
 		return err
@@ -187,11 +187,11 @@ func (g *grants) addKept(ctx context.Context, set *atomSet, grant *grant, roles 
 // atomSet collects atoms.
 type atomSet struct {
 	atoms    []ask
-	seen     map[right.Right]bool
+	seen     map[authz.Right]bool
 	expanded int
 }
 
-func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo right.Right) error {
+func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo authz.Right) error {
 	rule = rbacv1.PolicyRule{
 		Verbs: newly(rule.Verbs, nil), APIGroups: newly(rule.APIGroups, nil), Resources: newly(rule.Resources, nil),
 		ResourceNames: newly(rule.ResourceNames, nil), NonResourceURLs: newly(rule.NonResourceURLs, nil),
@@ -219,7 +219,7 @@ func (s *atomSet) addLive(grant *grant, live *Role, id manifest.ID) error {
 	if live == nil {
 		return nil
 	}
-	reading := right.Right{Verb: "get", Group: rbacv1.GroupName, Resource: strings.ToLower(id.Kind) + "s", Namespace: id.Namespace, Name: id.Name}
+	reading := authz.Right{Verb: "get", Group: rbacv1.GroupName, Resource: strings.ToLower(id.Kind) + "s", Namespace: id.Namespace, Name: id.Name}
 	for _, rule := range live.Rules {
 		if err := s.add(grant, rule, reading); err != nil {
 			return err
@@ -240,12 +240,12 @@ func sizeOf(rule rbacv1.PolicyRule) int {
 	return min(maxExpansion+1, size+len(rule.Verbs)*len(rule.NonResourceURLs))
 }
 
-func rightOf(atom rbacv1.PolicyRule, namespace string) right.Right {
+func rightOf(atom rbacv1.PolicyRule, namespace string) authz.Right {
 	if len(atom.NonResourceURLs) > 0 {
-		return right.Right{Verb: atom.Verbs[0], Path: atom.NonResourceURLs[0]}
+		return authz.Right{Verb: atom.Verbs[0], Path: atom.NonResourceURLs[0]}
 	}
 	resource, subresource, _ := strings.Cut(atom.Resources[0], "/")
-	needed := right.Right{Verb: atom.Verbs[0], Group: atom.APIGroups[0], Resource: resource, Subresource: subresource, Namespace: namespace}
+	needed := authz.Right{Verb: atom.Verbs[0], Group: atom.APIGroups[0], Resource: resource, Subresource: subresource, Namespace: namespace}
 	if len(atom.ResourceNames) > 0 {
 		needed.Name = atom.ResourceNames[0]
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // helmOf returns the Helm release that a revision names, with revision 0; none when it names
@@ -32,12 +32,12 @@ func newHelm(updated, old *olm.ClusterExtensionRevision) helmrelease.Release {
 
 // follow asks for the right to list the Secrets of a release that no other revision of the
 // chain names: status tells whether Helm has a newer revision.
-func (d *demand) follow(c change, now standing) {
+func (d *demand) follow(c change, now chainState) {
 	if c.helm == (helmrelease.Release{}) || slices.ContainsFunc(now.others, func(other olm.ClusterExtensionRevision) bool { return helmOf(&other) == c.helm }) {
 		return
 	}
 	d.asks = append(d.asks, ask{
-		Right:   right.Right{Verb: "list", Version: "v1", Resource: "secrets", Namespace: c.helm.Namespace},
+		Right:   authz.Right{Verb: "list", Version: "v1", Resource: "secrets", Namespace: c.helm.Namespace},
 		because: "for the Helm release " + c.helm.Name + " that the revision names",
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/fairshare"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // inquiry finds out what the user of one request may do. Every question is asked
@@ -26,13 +26,13 @@ type inquiry struct {
 
 	mu sync.Mutex
 	// answers are those of the request so far, also of what was checked for it before.
-	answers map[right.Right]bool
+	answers map[authz.Right]bool
 	asked   int
 }
 
 // all finds answers to questions. Any that is not answered is an error, never a
 // "no" and never a "yes".
-func (i *inquiry) all(ctx context.Context, questions []right.Right) error {
+func (i *inquiry) all(ctx context.Context, questions []authz.Right) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(requestConcurrency)
 	for _, question := range i.open(questions) {
@@ -56,11 +56,11 @@ func (i *inquiry) all(ctx context.Context, questions []right.Right) error {
 }
 
 // open returns the questions that were not asked yet, each once.
-func (i *inquiry) open(questions []right.Right) []right.Right {
+func (i *inquiry) open(questions []authz.Right) []authz.Right {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var open []right.Right
-	seen := map[right.Right]bool{}
+	var open []authz.Right
+	seen := map[authz.Right]bool{}
 	for _, question := range questions {
 		if _, known := i.answers[question]; !known && !seen[question] {
 			seen[question] = true
@@ -70,7 +70,7 @@ func (i *inquiry) open(questions []right.Right) []right.Right {
 	return open
 }
 
-func (i *inquiry) ask(ctx context.Context, question right.Right) (bool, error) {
+func (i *inquiry) ask(ctx context.Context, question authz.Right) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -86,7 +86,7 @@ func (i *inquiry) ask(ctx context.Context, question right.Right) (bool, error) {
 }
 
 // may tells what was found out; what was not asked is not allowed.
-func (i *inquiry) may(question right.Right) bool {
+func (i *inquiry) may(question authz.Right) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.answers[question]
@@ -100,7 +100,7 @@ func (i *inquiry) count() int {
 
 // unansweredError says that the cluster could not be asked.
 type unansweredError struct {
-	question right.Right
+	question authz.Right
 	cause    error
 }
 

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/penstock-project/penstock/pkg/admission/request"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/fairshare"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Users whose questions are not answered, under however many names, keep nobody else's
@@ -25,9 +25,9 @@ func TestQuestionsAreFair(t *testing.T) {
 		cancel()
 		running.Wait()
 	})
-	questions := make([]right.Right, 4*requestConcurrency)
+	questions := make([]authz.Right, 4*requestConcurrency)
 	for i := range questions {
-		questions[i] = right.Right{Verb: "create", Resource: fmt.Sprint(i)}
+		questions[i] = authz.Right{Verb: "create", Resource: fmt.Sprint(i)}
 	}
 	began := make(chan struct{}, 1<<10)
 	silent := authorizer.AuthorizerFunc(func(ctx context.Context, _ authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -38,7 +38,7 @@ func TestQuestionsAreFair(t *testing.T) {
 	for n := range 10 {
 		who := &user.DefaultInfo{Name: fmt.Sprint("mallory-", n)}
 		for range userConcurrency {
-			i := &inquiry{authorizer: silent, who: who, asking: asking, answers: map[right.Right]bool{}}
+			i := &inquiry{authorizer: silent, who: who, asking: asking, answers: map[authz.Right]bool{}}
 			running.Go(func() {
 				if err := i.all(ctx, questions); err == nil {
 					t.Error("questions without an answer were answered")
@@ -52,7 +52,7 @@ func TestQuestionsAreFair(t *testing.T) {
 	quick := authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionAllow, "", nil
 	})
-	alice := &inquiry{authorizer: quick, who: &user.DefaultInfo{Name: "alice"}, asking: asking, answers: map[right.Right]bool{}}
+	alice := &inquiry{authorizer: quick, who: &user.DefaultInfo{Name: "alice"}, asking: asking, answers: map[authz.Right]bool{}}
 	if err := alice.all(t.Context(), questions); err != nil || alice.count() != len(questions) {
 		t.Errorf("%d questions of alice were answered: %v", alice.count(), err)
 	}
@@ -85,7 +85,7 @@ func TestAskedOnceForOneRequest(t *testing.T) {
 	if errs[0] == nil && errs[1] == nil || asked[0] == 0 || asked[1] >= asked[0]+2 {
 		t.Errorf("who may nothing, in one request: %v questions, %v", asked, errs)
 	}
-	seen := map[right.Right]bool{}
+	seen := map[authz.Right]bool{}
 	for _, q := range lacking.asked {
 		if seen[q] {
 			t.Errorf("%s was asked twice", q)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // anyResource is asked about where the resource of a kind is not known: only who
@@ -181,8 +181,8 @@ func (k *kinds) find(object manifest.Ref) (found served, ok bool) {
 }
 
 // right returns what it takes to do something with an object.
-func (k *kinds) right(verb string, object manifest.Ref) right.Right {
-	needed := right.Right{Verb: verb, Group: object.Group, Resource: anyResource, Namespace: object.Namespace, Name: object.Name}
+func (k *kinds) right(verb string, object manifest.Ref) authz.Right {
+	needed := authz.Right{Verb: verb, Group: object.Group, Resource: anyResource, Namespace: object.Namespace, Name: object.Name}
 	if found, ok := k.find(object); ok {
 		needed.Resource = found.resource
 		if !found.namespaced {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 const (
@@ -36,7 +36,7 @@ func beyondBuild(object manifest.Object) (beyond, error) {
 	var found beyond
 	needs := func(subresources ...string) {
 		for _, subresource := range subresources {
-			found.rights = append(found.rights, right.Right{Verb: "create", Group: openshiftBuilds, Resource: "builds", Subresource: subresource,
+			found.rights = append(found.rights, authz.Right{Verb: "create", Group: openshiftBuilds, Resource: "builds", Subresource: subresource,
 				Namespace: object.Namespace, Name: object.Name})
 		}
 	}
@@ -82,7 +82,7 @@ func beyondImages(object manifest.Object) (beyond, error) {
 		return beyond{}, err
 	}
 	var found beyond
-	seen := map[right.Right]bool{}
+	seen := map[authz.Right]bool{}
 	for _, t := range append(images.Spec.Tags, images.Tag) {
 		if t.From.Kind == "DockerImage" || t.From.Namespace == "" || t.From.Namespace == object.Namespace {
 			continue
@@ -90,7 +90,7 @@ func beyondImages(object manifest.Object) (beyond, error) {
 		// Both streams:tags and streams@images.
 		stream, _, _ := strings.Cut(t.From.Name, ":")
 		stream, _, _ = strings.Cut(stream, "@")
-		pull := right.Right{Verb: "get", Group: openshiftImages, Resource: "imagestreams", Subresource: "layers", Namespace: t.From.Namespace, Name: stream}
+		pull := authz.Right{Verb: "get", Group: openshiftImages, Resource: "imagestreams", Subresource: "layers", Namespace: t.From.Namespace, Name: stream}
 		if !seen[pull] {
 			seen[pull] = true
 			found.rights = append(found.rights, pull)

@@ -12,29 +12,29 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// standing is how a chain is before a change.
-type standing struct {
+// chainState is how a chain is before a change.
+type chainState struct {
 	// others are the revisions of the chain without the one that changes.
 	others []olm.ClusterExtensionRevision
 	// inventory is what the chain has in the cluster, or is about to.
-	inventory []held
+	inventory []ownedObject
 }
 
-// held is an object that the chain has in the cluster, or may have.
-type held struct {
+// ownedObject is an object that the chain has in the cluster, or may have.
+type ownedObject struct {
 	manifest.Ref
 	// revision is the number of the one whose content it carries.
 	revision int64
 }
 
-// heldBy returns the objects of a revision as if all were there. Create-only
+// ownedBy returns the objects of a revision as if all were there. Create-only
 // objects are never the chain's, and so never go.
-func heldBy(revision *olm.ClusterExtensionRevision) []held {
+func ownedBy(revision *olm.ClusterExtensionRevision) []ownedObject {
 	createOnly := createOnlyIn(revision)
-	var objects []held
+	var objects []ownedObject
 	for _, ref := range refsOf(revision) {
 		if !createOnly[ref.ID] {
-			objects = append(objects, held{Ref: ref, revision: revision.Spec.Revision})
+			objects = append(objects, ownedObject{Ref: ref, revision: revision.Spec.Revision})
 		}
 	}
 	return objects
@@ -54,9 +54,9 @@ func createOnlyIn(revision *olm.ClusterExtensionRevision) map[manifest.ID]bool {
 
 // givenAway are objects of the chain that a revision has as create-only: they are
 // released when no other revision owns them any more.
-func givenAway(revision *olm.ClusterExtensionRevision, there []held) []held {
+func givenAway(revision *olm.ClusterExtensionRevision, there []ownedObject) []ownedObject {
 	createOnly := createOnlyIn(revision)
-	return slices.DeleteFunc(without(there, nil), func(object held) bool { return !createOnly[object.ID] })
+	return slices.DeleteFunc(without(there, nil), func(object ownedObject) bool { return !createOnly[object.ID] })
 }
 
 // plan is what Penstock does in the cluster because of a change.
@@ -65,9 +65,9 @@ type plan struct {
 	// revision that has their content.
 	writes []wanted
 	// deletes are the objects that go.
-	deletes []held
+	deletes []ownedObject
 	// releases are the objects that stay without Penstock's marks.
-	releases []held
+	releases []ownedObject
 }
 
 // wanted are objects as a revision has them.
@@ -82,7 +82,7 @@ type wanted struct {
 // when the rollout is complete and the older revisions are archived. It errs on
 // the side of asking: an object that an older revision has not written yet counts
 // as written, because it may be before this change takes effect.
-func planOf(c change, now standing) plan {
+func planOf(c change, now chainState) plan {
 	var p plan
 	switch c.kind {
 	case create, unpause:
@@ -101,7 +101,7 @@ func planOf(c change, now standing) plan {
 		p.releases = without(append(p.releases, endOf(c.revision, now)...), nil)
 	}
 	if c.answers {
-		p.deletes = without(append(p.deletes, heldBack(c.revision, now)...), nil)
+		p.deletes = without(append(p.deletes, deletionCandidates(c.revision, now)...), nil)
 	}
 	if c.released != "" {
 		p.add(planRelease(c, now))
@@ -120,7 +120,7 @@ func planOf(c change, now standing) plan {
 // planRelease is for the end of a hold: the owner makes the next revision, of which
 // nobody is asked here. It has what was rolled back, as long as the owner is as it was then;
 // when the revision before the rollback is gone it is not known what that is, and all may go.
-func planRelease(c change, now standing) plan {
+func planRelease(c change, now chainState) plan {
 	_, rollback, _ := olm.ChainOf(c.released)
 	var undone *olm.ClusterExtensionRevision
 	all := append(slices.Clone(now.others), *c.revision)
@@ -132,7 +132,7 @@ func planRelease(c change, now standing) plan {
 	if undone == nil || undone.Spec.Revision != rollback-1 {
 		there := slices.Clone(now.inventory)
 		for _, layer := range layersOf(all) {
-			there = append(there, heldBy(layer)...)
+			there = append(there, ownedBy(layer)...)
 		}
 		return plan{deletes: without(there, nil)}
 	}
@@ -144,13 +144,13 @@ func (p *plan) add(more plan) {
 	p.releases = append(p.releases, more.releases...)
 }
 
-// heldBack returns what a deletion that was held back may be of: what the chain has, or
+// deletionCandidates returns what a deletion that was ownedObject back may be of: what the chain has, or
 // may have, and its newest revision has not.
-func heldBack(revision *olm.ClusterExtensionRevision, now standing) []held {
+func deletionCandidates(revision *olm.ClusterExtensionRevision, now chainState) []ownedObject {
 	there := slices.Clone(now.inventory)
 	layers := layersOf(append(slices.Clone(now.others), *revision))
 	for _, layer := range layers {
-		there = append(there, heldBy(layer)...)
+		there = append(there, ownedBy(layer)...)
 	}
 	if len(layers) == 0 {
 		return there
@@ -162,7 +162,7 @@ func heldBack(revision *olm.ClusterExtensionRevision, now standing) []held {
 // chain has. An owner that the chain has already ends all of it, whoever joins. One of a
 // revision that is archived, or goes, ends nothing of the others, and who gave it that
 // owner was asked for no more.
-func ownedAnew(c change, now standing) bool {
+func ownedAnew(c change, now chainState) bool {
 	owners := c.owners
 	for _, layer := range layersOf(now.others) {
 		owners = request.NewOwners(owners, layer.OwnerReferences)
@@ -172,15 +172,15 @@ func ownedAnew(c change, now standing) bool {
 
 // endOf returns what may go with a revision that is deleted at any time from now on:
 // what older revisions have too may be in no other one by then.
-func endOf(revision *olm.ClusterExtensionRevision, now standing) []held {
+func endOf(revision *olm.ClusterExtensionRevision, now chainState) []ownedObject {
 	if revision.Spec.LifecycleState == olm.LifecycleStateArchived {
-		return slices.DeleteFunc(slices.Clone(now.inventory), func(h held) bool { return h.revision != revision.Spec.Revision })
+		return slices.DeleteFunc(slices.Clone(now.inventory), func(h ownedObject) bool { return h.revision != revision.Spec.Revision })
 	}
 	there := slices.Clone(now.inventory)
 	for _, layer := range layersOf(now.others) {
-		there = append(there, heldBy(layer)...)
+		there = append(there, ownedBy(layer)...)
 	}
-	return append(there, heldBy(revision)...)
+	return append(there, ownedBy(revision)...)
 }
 
 // targets returns the revisions that a revision may be rolled back to by itself:
@@ -209,7 +209,7 @@ func targets(revision *olm.ClusterExtensionRevision, others []olm.ClusterExtensi
 
 // planOtherRollbacks is for the removal of a revision that others may be rolled back to:
 // who armed them was asked about that one, and not about the one before it.
-func planOtherRollbacks(removed *olm.ClusterExtensionRevision, now standing) plan {
+func planOtherRollbacks(removed *olm.ClusterExtensionRevision, now chainState) plan {
 	var p plan
 	for _, armed := range layersOf(now.others) {
 		if !rollsBack(armed) || armed.Spec.Revision < removed.Spec.Revision {
@@ -231,10 +231,10 @@ func planOtherRollbacks(removed *olm.ClusterExtensionRevision, now standing) pla
 
 // planRollback writes all objects of the target, and what it lacks goes: of what the
 // chain has, and of what the revision and the others may still put there.
-func planRollback(revision, target *olm.ClusterExtensionRevision, now standing) plan {
-	there := append(slices.Clone(now.inventory), heldBy(revision)...)
+func planRollback(revision, target *olm.ClusterExtensionRevision, now chainState) plan {
+	there := append(slices.Clone(now.inventory), ownedBy(revision)...)
 	for _, layer := range layersOf(now.others) {
-		there = append(there, heldBy(layer)...)
+		there = append(there, ownedBy(layer)...)
 	}
 	own := refsOf(target)
 	return plan{writes: []wanted{{revision: target, refs: own}}, deletes: without(there, ids(own)), releases: givenAway(target, there)}
@@ -242,8 +242,8 @@ func planRollback(revision, target *olm.ClusterExtensionRevision, now standing) 
 
 // planRollout writes all objects of the revision. When it is the newest one,
 // completing it archives the others: what it lacks goes. Below a newer one it
-// only ends what a pause has held back.
-func planRollout(c change, now standing) plan {
+// only ends what a pause has ownedObject back.
+func planRollout(c change, now chainState) plan {
 	layers := layersOf(now.others)
 	own := refsOf(c.revision)
 	keep := ids(own)
@@ -254,7 +254,7 @@ func planRollout(c change, now standing) plan {
 	}
 	for _, layer := range layers {
 		if newest {
-			there = append(there, heldBy(layer)...)
+			there = append(there, ownedBy(layer)...)
 			continue
 		}
 		for _, ref := range refsOf(layer) {
@@ -265,14 +265,14 @@ func planRollout(c change, now standing) plan {
 	if c.kind == create && !newest && layers[0].Spec.LifecycleState == olm.LifecycleStateActive {
 		// Both are imported. The newer one archives this one when it is complete,
 		// and nobody was asked for it about what only this one has.
-		p.deletes = without(append(p.deletes, heldBy(c.revision)...), ids(refsOf(layers[0])))
+		p.deletes = without(append(p.deletes, ownedBy(c.revision)...), ids(refsOf(layers[0])))
 	}
 	return p
 }
 
 // planTeardown deletes, or releases, what no other layer has. What an older layer
 // has otherwise goes back to how it is there.
-func planTeardown(c change, now standing) plan {
+func planTeardown(c change, now chainState) plan {
 	layers := layersOf(now.others)
 	keep := map[manifest.ID]bool{}
 	for _, layer := range layers {
@@ -283,9 +283,9 @@ func planTeardown(c change, now standing) plan {
 	there := now.inventory
 	if c.revision.Spec.LifecycleState == olm.LifecycleStateArchived && c.kind == remove {
 		// The others' objects are none of its business any more.
-		there = slices.DeleteFunc(slices.Clone(there), func(h held) bool { return h.revision != c.revision.Spec.Revision })
+		there = slices.DeleteFunc(slices.Clone(there), func(h ownedObject) bool { return h.revision != c.revision.Spec.Revision })
 	} else {
-		there = append(slices.Clone(there), heldBy(c.revision)...)
+		there = append(slices.Clone(there), ownedBy(c.revision)...)
 	}
 	result := plan{deletes: without(there, keep)}
 	if c.orphans {
@@ -299,7 +299,7 @@ func planTeardown(c change, now standing) plan {
 // Whether an object is left is decided by the revision whose content it carries: one that
 // carries that of another revision, which was given up and counted on this one to keep it,
 // is deleted.
-func orphaned(revision *olm.ClusterExtensionRevision, ending []held, now standing) (deletes, releases []held) {
+func orphaned(revision *olm.ClusterExtensionRevision, ending []ownedObject, now chainState) (deletes, releases []ownedObject) {
 	leaves := map[int64]bool{revision.Spec.Revision: true}
 	for i := range now.others {
 		other := &now.others[i]
@@ -402,8 +402,8 @@ func ids(refs []manifest.Ref) map[manifest.ID]bool {
 }
 
 // without returns the objects that are not kept, each once, in order.
-func without(there []held, keep map[manifest.ID]bool) []held {
-	var out []held
+func without(there []ownedObject, keep map[manifest.ID]bool) []ownedObject {
+	var out []ownedObject
 	seen := map[manifest.ID]bool{}
 	for _, object := range there {
 		if !keep[object.ID] && !seen[object.ID] {

@@ -26,9 +26,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/fairshare"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -192,9 +192,9 @@ func (p *Plugin) judgeInTurn(ctx context.Context, c change, i *inquiry) (verdict
 // judge finds out whether the requester may have the change.
 // The first error says what they lack, the second one why that is not known.
 func (p *Plugin) judge(ctx context.Context, c change, i *inquiry) (verdict decision, refused, err error) {
-	bypass := right.Bypass(c.chain)
+	bypass := authz.Bypass(c.chain)
 	others := c.bypasses()
-	if err := i.all(ctx, append([]right.Right{bypass}, others...)); err != nil {
+	if err := i.all(ctx, append([]authz.Right{bypass}, others...)); err != nil {
 		return failed, nil, err
 	}
 	// The right to bypass is one for an extension, and says nothing about another one.
@@ -251,7 +251,7 @@ func (p *Plugin) answer(ctx context.Context, a admission.Attributes, err error) 
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("your rights could not be checked within %s: %s", p.deps.Timeout, err))
 	default:
-		return right.Unknown(err)
+		return authz.Unknown(err)
 	}
 }
 
@@ -277,5 +277,5 @@ func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	case untold > 0:
 		lacks = append(lacks, fmt.Sprintf("lacks %s on objects that they may not read", text.Count(untold, "right")))
 	}
-	return fmt.Errorf(right.Refusal+": %s %s", who.GetName(), strings.Join(lacks, ", and "))
+	return fmt.Errorf(authz.Refusal+": %s %s", who.GetName(), strings.Join(lacks, ", and "))
 }

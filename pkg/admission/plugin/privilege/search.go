@@ -3,8 +3,8 @@ package privilege
 import (
 	"context"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // The answer to somebody who may do nothing must not cost more than it is worth: the
@@ -15,7 +15,7 @@ const (
 	maxMissing = 10
 	// firstEffects is how many objects are asked about first, mostEffects how many at a
 	// time when all answers have been "yes".
-	firstEffects, mostEffects = 4, 256
+	firstEffects, maxEffects = 4, 256
 	// firstGrants is how many roles and bindings are asked about first.
 	firstGrants = 2
 	// questionBatch is how many questions are asked before the answers are looked at.
@@ -96,7 +96,7 @@ func (s *search) note(a ask) {
 // before.
 func (s *search) effects(ctx context.Context) error {
 	rest := s.demand.effects
-	for n := firstEffects; len(rest) > 0; n = min(4*n, mostEffects) {
+	for n := firstEffects; len(rest) > 0; n = min(4*n, maxEffects) {
 		part := rest[:min(n, len(rest))]
 		if s.refused() {
 			part = s.affordable(rest)
@@ -172,7 +172,7 @@ func refsToDiscover(effects []effect) ([]manifest.Ref, error) {
 // with anything.
 func (s *search) grants(ctx context.Context) error {
 	list := s.demand.grants.list
-	set := &atomSet{seen: map[right.Right]bool{}}
+	set := &atomSet{seen: map[authz.Right]bool{}}
 	for many := firstGrants; len(list) > 0; many = min(4*many, questionBatch) {
 		n := min(many, len(list))
 		if s.refused() {
@@ -195,7 +195,7 @@ func (s *search) grants(ctx context.Context) error {
 }
 
 func (s *search) grantsOf(ctx context.Context, set *atomSet, grants []*grant) error {
-	var unless []right.Right
+	var unless []authz.Right
 	for _, grant := range grants {
 		unless = append(unless, grant.unless)
 	}
@@ -219,9 +219,9 @@ func (s *search) grantsOf(ctx context.Context, set *atomSet, grants []*grant) er
 // told returns what is missing in words, and how many rights are missing that are not
 // told, because their holder may not read what they are about.
 func (s *search) told(ctx context.Context) (words []string, untold int, err error) {
-	var readings []right.Right
+	var readings []authz.Right
 	for _, a := range s.lacking {
-		if a.shownTo != (right.Right{}) {
+		if a.shownTo != (authz.Right{}) {
 			readings = append(readings, a.shownTo)
 		}
 	}
@@ -230,7 +230,7 @@ func (s *search) told(ctx context.Context) (words []string, untold int, err erro
 	}
 	var shown []ask
 	for _, a := range s.lacking {
-		if a.shownTo == (right.Right{}) || s.inquiry.may(a.shownTo) {
+		if a.shownTo == (authz.Right{}) || s.inquiry.may(a.shownTo) {
 			shown = append(shown, a)
 		}
 	}

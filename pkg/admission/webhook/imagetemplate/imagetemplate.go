@@ -18,12 +18,12 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Access asks the host.
@@ -31,7 +31,7 @@ type Access interface {
 	// Find returns where an object is.
 	Find(ctx context.Context, object imagetemplate.Object) (lookup.Resource, error)
 	// May tells whether a user has a right. An error means that it is not known.
-	May(ctx context.Context, who user.Info, asked right.Right) (bool, error)
+	May(ctx context.Context, who user.Info, asked authz.Right) (bool, error)
 }
 
 // Webhooks are those of templates, one for each kind. Key returns the key of the store, or why

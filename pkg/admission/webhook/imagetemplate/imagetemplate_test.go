@@ -22,12 +22,12 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/webhooktest"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // engine writes what others ask for.
@@ -48,7 +48,7 @@ func (h *host) Find(_ context.Context, object imagetemplate.Object) (lookup.Reso
 	return lookup.Resource{GroupVersionResource: schema.GroupVersionResource{Group: object.Group, Version: object.Version, Resource: strings.ToLower(object.Kind) + "s"}, Namespaced: true}, nil
 }
 
-func (h *host) May(_ context.Context, who user.Info, asked right.Right) (bool, error) {
+func (h *host) May(_ context.Context, who user.Info, asked authz.Right) (bool, error) {
 	h.asked = append(h.asked, who.GetName()+" "+asked.String())
 	return who.GetName() == "alice" || who.GetName() == engine, nil
 }

@@ -25,7 +25,7 @@ const (
 	maxSwapFile            = 1 << 20
 	// mostWithoutSwap is the ratio, in percent, up to which memory that nobody uses
 	// makes up for what was promised.
-	mostWithoutSwap = 120
+	maxWithoutSwap = 120
 )
 
 // validateOptions says what is wrong with the options of a plan: they are those of its
@@ -90,7 +90,7 @@ func validateSwap(options *hco.HighDensitySwapOptions, path *field.Path) field.E
 		errs = append(errs, field.Invalid(path.Child("partitionLabel"), label, "must be 1 to 36 letters, digits, _ and -, and begin with a letter or digit"))
 	}
 	swap, file := ptr.Deref(options.EnableSwap, true), options.SwapSource == hco.SwapSourceFile
-	if ratio := options.MemoryToRequestRatio; ratio != nil && *ratio > mostWithoutSwap && !swap {
+	if ratio := options.MemoryToRequestRatio; ratio != nil && *ratio > maxWithoutSwap && !swap {
 		errs = append(errs, field.Invalid(path.Child("memoryToRequestRatio"), *ratio, "must be at most 120 without swap: nodes would run out of memory; set enableSwap"))
 	}
 	for _, one := range []struct {

@@ -4,7 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 // verbs that go with an access.
@@ -20,11 +20,11 @@ func verbs(access v1alpha1.DefinitionAccess) []string {
 }
 
 // Rights are what an access to the objects of a definition comes to, in the whole cluster.
-func Rights(definition string, access v1alpha1.DefinitionAccess) []right.Right {
+func Rights(definition string, access v1alpha1.DefinitionAccess) []authz.Right {
 	plural, group := PluralOf(definition)
-	var rights []right.Right
+	var rights []authz.Right
 	for _, verb := range verbs(access) {
-		rights = append(rights, right.Right{Verb: verb, Group: group, Resource: plural})
+		rights = append(rights, authz.Right{Verb: verb, Group: group, Resource: plural})
 	}
 	return rights
 }

@@ -19,12 +19,12 @@ import (
 
 const (
 	// mostUpgrades is how many upgrades a graph lists.
-	mostUpgrades = 30000
+	maxUpgrades = 30000
 	// mostCost is what a graph may cost, see graph.Cost: some seconds. The largest package
 	// of OperatorHub costs a hundredth.
-	mostCost = 50_000_000
+	maxCost = 50_000_000
 	// mostBeginnings is from how many installed versions paths are looked for.
-	mostBeginnings = 3
+	maxBeginnings = 3
 )
 
 // GraphREST serves the subresource graph: what the channels of a package say of upgrades.
@@ -60,9 +60,9 @@ func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object
 		return nil, err
 	}
 	drawn := graph.New(config, query.Channel)
-	if cost := drawn.Cost(); cost > mostCost {
+	if cost := drawn.Cost(); cost > maxCost {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the graph of package %s of catalog %s is too large: it would take %d comparisons, and at most %d are allowed; channel=NAME asks for a part of it",
-			name, from.Catalog.Name, cost, mostCost))
+			name, from.Catalog.Name, cost, maxCost))
 	}
 	out := &v1alpha1.CatalogPackageGraph{
 		ObjectMeta: named(from), Catalog: from.Catalog.Name, DefaultChannel: from.Package.DefaultChannel,
@@ -78,7 +78,7 @@ func (r *GraphREST) Get(ctx context.Context, name string, options runtime.Object
 }
 
 func listUpgrades(drawn *graph.Graph, out *v1alpha1.CatalogPackageGraph) {
-	all, more := drawn.Upgrades(mostUpgrades)
+	all, more := drawn.Upgrades(maxUpgrades)
 	out.Omitted = int32(more)
 	out.Upgrades = make([]v1alpha1.GraphUpgrade, 0, len(all))
 	for _, one := range all {
@@ -102,7 +102,7 @@ func beginningsOf(drawn *graph.Graph, query *v1alpha1.CatalogPackageOptions, ins
 	for _, one := range installed {
 		version, err := fbc.ParseVersion(one.Version)
 		known := slices.ContainsFunc(out, func(other beginning) bool { return other.version == version.String() })
-		if err != nil || known || len(out) == mostBeginnings {
+		if err != nil || known || len(out) == maxBeginnings {
 			continue
 		}
 		at := graph.Installed{Version: version}
@@ -133,7 +133,7 @@ func nodeOf(drawn *graph.Graph, parameter, wanted string) (*graph.Node, error) {
 
 func entries(drawn *graph.Graph, beginnings []beginning, out *v1alpha1.CatalogPackageGraph) {
 	for _, one := range drawn.Entries() {
-		if len(out.Entries) == mostUpgrades {
+		if len(out.Entries) == maxUpgrades {
 			return
 		}
 		var ways []string

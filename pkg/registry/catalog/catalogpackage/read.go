@@ -28,7 +28,7 @@ const (
 
 // mostBytes is how large a package may be that is read: the largest of OperatorHub has one
 // or two megabytes.
-const mostBytes = 32 << 20
+const maxBytes = 32 << 20
 
 // NewGetOptions returns the query parameters; there is no path below.
 func (endpoint) NewGetOptions() (runtime.Object, bool, string) {
@@ -79,8 +79,8 @@ func (e endpoint) read(name string, query *v1alpha1.CatalogPackageOptions) (inve
 	if err != nil {
 		return from, nil, err
 	}
-	if from.Package.Bytes > mostBytes {
-		return from, nil, apierrors.NewBadRequest(fmt.Sprintf("package %s of catalog %s is too large to be read: it has %d bytes, and at most %d are allowed", name, from.Catalog.Name, from.Package.Bytes, mostBytes))
+	if from.Package.Bytes > maxBytes {
+		return from, nil, apierrors.NewBadRequest(fmt.Sprintf("package %s of catalog %s is too large to be read: it has %d bytes, and at most %d are allowed", name, from.Catalog.Name, from.Package.Bytes, maxBytes))
 	}
 	config, err := from.Catalog.Index.Package(name)
 	if err == nil && config == nil {

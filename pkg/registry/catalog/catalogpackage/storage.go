@@ -129,7 +129,7 @@ func notFound(at *inventory.Snapshot, name string) error {
 }
 
 // mostUnread is how many catalogs that cannot be read are named.
-const mostUnread = 5
+const maxUnread = 5
 
 // unread says which catalogs cannot be read, and why.
 func unread(at *inventory.Snapshot) []string {
@@ -138,7 +138,7 @@ func unread(at *inventory.Snapshot) []string {
 		if one.Index != nil || one.Unavailable {
 			continue
 		}
-		if len(out) == mostUnread {
+		if len(out) == maxUnread {
 			return append(out, "other catalogs cannot be read either")
 		}
 		why := fmt.Sprintf("catalog %s has not been read yet", one.Name)

@@ -16,7 +16,7 @@ import (
 )
 
 // mostVersions is how many are listed: the largest package of OperatorHub has some hundred.
-const mostVersions = 2000
+const maxVersions = 2000
 
 // VersionsREST serves the subresource versions.
 type VersionsREST struct {
@@ -48,8 +48,8 @@ func (r *VersionsREST) Get(_ context.Context, name string, options runtime.Objec
 	drawn := graph.New(config, query.Channel)
 	all := drawn.Versions()
 	out := &v1alpha1.CatalogPackageVersions{ObjectMeta: named(from), Catalog: from.Catalog.Name, Versions: []v1alpha1.BundleVersion{}}
-	out.Omitted = int32(max(0, len(all)-mostVersions))
-	for _, one := range all[:min(len(all), mostVersions)] {
+	out.Omitted = int32(max(0, len(all)-maxVersions))
+	for _, one := range all[:min(len(all), maxVersions)] {
 		out.Versions = append(out.Versions, v1alpha1.BundleVersion{
 			Version: word(one.Version), Bundle: word(one.Bundle), Channels: words(one.Channels),
 			Replaces: words(one.Replaces), Skips: words(one.Skips), SkipRanges: words(one.SkipRanges),

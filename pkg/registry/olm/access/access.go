@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/right"
+	"github.com/penstock-project/penstock/pkg/authz"
 )
 
 const (
@@ -39,7 +39,7 @@ type Caller struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	secrets    map[string]bool
 	// known are the answers of MayKnowSecret.
-	known map[right.Right]bool
+	known map[authz.Right]bool
 	// names counts the Secrets that were asked about one by one.
 	names     int
 	exhausted bool
@@ -48,7 +48,7 @@ type Caller struct {
 // New returns the caller of requests that are asked about with a context of
 // theirs. It is for one request.
 func New(a authorizer.UnconditionalAuthorizer) *Caller {
-	return &Caller{authorizer: a, secrets: map[string]bool{}, known: map[right.Right]bool{}}
+	return &Caller{authorizer: a, secrets: map[string]bool{}, known: map[authz.Right]bool{}}
 }
 
 // MayGetSecret tells whether the caller may get a Secret. Most callers may get
@@ -84,7 +84,7 @@ func (c *Caller) MayGetSecret(ctx context.Context, namespace, name string) (bool
 func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (bool, error) {
 	for _, scope := range []struct{ namespace, name string }{{}, {namespace: namespace}, {namespace, name}} {
 		for _, verb := range []string{"get", "patch"} {
-			known := right.On(secrets(), verb, scope.namespace, scope.name)
+			known := authz.On(secrets(), verb, scope.namespace, scope.name)
 			allowed, asked := c.known[known]
 			if !asked {
 				var err error
@@ -106,9 +106,9 @@ func (c *Caller) MayKnowSecret(ctx context.Context, namespace, name string) (boo
 // a right on what is written (see admission plugin Privilege): by the right to use the
 // target cluster, if there is one, or not to be checked at all.
 func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (bool, error) {
-	rights := []right.Right{right.Bypass(chain)}
+	rights := []authz.Right{authz.Bypass(chain)}
 	if target != "" {
-		rights = append(rights, right.Use(target))
+		rights = append(rights, authz.Use(target))
 	}
 	for _, asked := range rights {
 		allowed, err := c.may(ctx, asked)
@@ -127,7 +127,7 @@ func (c *Caller) MayHaveAnything(ctx context.Context, chain, target string) (boo
 func (c *Caller) Exhausted() bool { return c.exhausted }
 
 func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool, error) {
-	allowed, err := c.may(ctx, right.On(secrets(), "get", namespace, name))
+	allowed, err := c.may(ctx, authz.On(secrets(), "get", namespace, name))
 	if err != nil {
 		return false, apierrors.NewInternalError(fmt.Errorf("asking whether you may get Secret %s/%s: %w", namespace, name, err))
 	}
@@ -138,19 +138,19 @@ func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool
 // revision, and what to answer when they may not. It does not look whether the
 // revision exists.
 func (c *Caller) NeedSubresource(ctx context.Context, revision, subresource string) error {
-	return c.need(ctx, right.Right{Verb: "get", Subresource: subresource, Name: revision})
+	return c.need(ctx, authz.Right{Verb: "get", Subresource: subresource, Name: revision})
 }
 
 // NeedCreate is NeedSubresource for creating a revision.
 func (c *Caller) NeedCreate(ctx context.Context) error {
-	return c.need(ctx, right.Right{Verb: "create"})
+	return c.need(ctx, authz.Right{Verb: "create"})
 }
 
 // NeedBegin returns nil when the caller may begin an extension with nothing, as admission
 // asks for a first revision without objects: by that right, or by the one to bypass the
 // check, which stands for it.
 func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
-	for _, asked := range []right.Right{right.Bypass(extension), right.Begin(extension)} {
+	for _, asked := range []authz.Right{authz.Bypass(extension), authz.Begin(extension)} {
 		allowed, err := c.may(ctx, asked)
 		switch {
 		case err != nil:
@@ -164,7 +164,7 @@ func (c *Caller) NeedBegin(ctx context.Context, extension string) error {
 }
 
 // need returns nil when the caller has a right on revisions, whose resource is left out.
-func (c *Caller) need(ctx context.Context, asked right.Right) error {
+func (c *Caller) need(ctx context.Context, asked authz.Right) error {
 	what := asked.Verb + " " + revisions
 	if asked.Subresource != "" {
 		what += "/" + asked.Subresource
@@ -180,7 +180,7 @@ func (c *Caller) need(ctx context.Context, asked right.Right) error {
 	return nil
 }
 
-func (c *Caller) may(ctx context.Context, asked right.Right) (bool, error) {
+func (c *Caller) may(ctx context.Context, asked authz.Right) (bool, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
 		return false, errors.New("the request has no user")

@@ -12,9 +12,9 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	rev "github.com/penstock-project/penstock/pkg/revision"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -22,9 +22,9 @@ import (
 const (
 	// mostGoing is how many objects that go are named. Clients are sent 4 KiB of warnings at
 	// most.
-	mostGoing = 20
+	maxGoing = 20
 	// mostStaying is how many objects that stay are named.
-	mostStaying = 3
+	maxStaying = 3
 	// longestWarning and longestName bound one warning, in bytes: names may be long.
 	longestWarning = 240
 	longestName    = 120
@@ -84,7 +84,7 @@ func (r *REST) mayGet(ctx context.Context, name string) (bool, error) {
 	if !ok || r.authorizer == nil {
 		return true, nil
 	}
-	may, err := right.On(v1alpha1.SchemeGroupVersion.WithResource(resource), "get", "", name).Has(ctx, r.authorizer, who)
+	may, err := authz.On(v1alpha1.SchemeGroupVersion.WithResource(resource), "get", "", name).Has(ctx, r.authorizer, who)
 	if err != nil {
 		return false, fmt.Errorf("asking whether you may get %s: %w", name, err)
 	}
@@ -118,7 +118,7 @@ func inWords(found rev.Teardown, named bool) []string {
 	if !named {
 		return lines
 	}
-	first := found.Deleted[:min(mostGoing, len(found.Deleted))]
+	first := found.Deleted[:min(maxGoing, len(found.Deleted))]
 	for _, id := range first {
 		lines = append(lines, text.Middle("would delete "+id.String(), longestName)+along(id))
 	}
@@ -148,7 +148,7 @@ func some(ids []manifest.ID, named bool) string {
 		return byKind(ids)
 	}
 	var parts []string
-	for _, id := range ids[:min(mostStaying, len(ids))] {
+	for _, id := range ids[:min(maxStaying, len(ids))] {
 		parts = append(parts, id.String())
 	}
 	if more := len(ids) - len(parts); more > 0 {

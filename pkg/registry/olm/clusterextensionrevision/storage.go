@@ -68,9 +68,9 @@ type Deps struct {
 	ApplyCheck ApplyCheck
 	// CheckCEL compiles the expression of a probe; nil accepts everything.
 	CheckCEL func(expression string) error
-	// Namesake says, in a warning, that kubectl shows another resource of this name, and
+	// NameWarning says, in a warning, that kubectl shows another resource of this name, and
 	// is empty while it does not; nil says nothing.
-	Namesake func() string
+	NameWarning func() string
 	// Shares bound what users and chains have in the store; nil does not.
 	Shares *Shares
 	// Clock tells ages; nil is the real one.
@@ -106,7 +106,7 @@ func NewStorage(deps Deps) (*Storage, error) {
 		chainVersions: deps.ChainVersions,
 		chain:         revision.Chain,
 		checkCEL:      deps.CheckCEL,
-		namesake:      deps.Namesake,
+		nameWarning:   deps.NameWarning,
 		clock:         deps.Clock,
 	}
 	revision.Store = &genericregistry.Store{

@@ -38,7 +38,7 @@ type strategy struct {
 	chainVersions ChainVersions
 	chain         ChainFunc
 	checkCEL      func(expression string) error
-	namesake      func() string // nil for none
+	nameWarning   func() string // nil for none
 	clock         clock.PassiveClock
 }
 
@@ -227,8 +227,8 @@ func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExt
 // other resources.
 func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	var warnings []string
-	if s.namesake != nil {
-		if shared := s.namesake(); shared != "" {
+	if s.nameWarning != nil {
+		if shared := s.nameWarning(); shared != "" {
 			warnings = append(warnings, shared)
 		}
 	}

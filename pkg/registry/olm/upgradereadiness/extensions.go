@@ -13,15 +13,15 @@ import (
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/readiness"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // mostAsked is of how many revisions one is asked whether the caller may get their manifests, when
 // they may not get all.
-const mostAsked = 100
+const maxAsked = 100
 
 // reading is one answer, for one caller.
 type reading struct {
@@ -38,12 +38,12 @@ type reading struct {
 func (r *reading) rights(ctx context.Context) error {
 	revisions := v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions")
 	for _, one := range []struct {
-		right right.Right
+		right authz.Right
 		is    *bool
 	}{
 		{manifestsOf(""), &r.manifests},
-		{right.On(revisions, "list", "", ""), &r.lists},
-		{right.On(catalogv1alpha1.SchemeGroupVersion.WithResource("catalogpackages"), "list", "", ""), &r.packages},
+		{authz.On(revisions, "list", "", ""), &r.lists},
+		{authz.On(catalogv1alpha1.SchemeGroupVersion.WithResource("catalogpackages"), "list", "", ""), &r.packages},
 	} {
 		may, err := one.right.Has(ctx, r.deps.Authorizer, r.caller)
 		if err != nil {
@@ -54,8 +54,8 @@ func (r *reading) rights(ctx context.Context) error {
 	return nil
 }
 
-func manifestsOf(revision string) right.Right {
-	one := right.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "get", "", revision)
+func manifestsOf(revision string) authz.Right {
+	one := authz.On(v1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "get", "", revision)
 	one.Subresource = "manifests"
 	return one
 }
@@ -65,7 +65,7 @@ func (r *reading) mayRead(ctx context.Context, revision string) (bool, error) {
 	if r.manifests {
 		return true, nil
 	}
-	if len(r.may) >= mostAsked {
+	if len(r.may) >= maxAsked {
 		return false, nil
 	}
 	may, err := manifestsOf(revision).Has(ctx, r.deps.Authorizer, r.caller)
@@ -109,8 +109,8 @@ func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.
 		if r.lists { // others do not learn how many there are
 			one.NotLooked = fmt.Sprintf("you may not get the manifests of %d of %d revisions", hidden, len(revisions))
 		}
-		if len(r.may) >= mostAsked {
-			one.NotLooked += fmt.Sprintf(": for a user who may not get all, Penstock asks for at most %d", mostAsked)
+		if len(r.may) >= maxAsked {
+			one.NotLooked += fmt.Sprintf(": for a user who may not get all, Penstock asks for at most %d", maxAsked)
 		}
 	}
 	if shown {

@@ -24,8 +24,8 @@ const (
 	MaxRequests = 3
 	// mostObjects bounds what one list returns: a look costs a few megabytes at most, and
 	// of more Pods than that it sees the first ones by name.
-	mostObjects = 250
-	mostEvents  = 50
+	maxObjects = 250
+	maxEvents  = 50
 )
 
 // Lister lists objects of a namespace, as a *targetclient.Client. It asks with one request.
@@ -97,7 +97,7 @@ func (g *Gatherer) Explain(ctx context.Context, subject cause.Subject) (cause.Ca
 func (l *look) ofPods(ctx context.Context, selector labels.Selector) (cause.Cause, bool, error) {
 	owner := l.ID
 	if l.IsDeployment() {
-		sets, err := List[appsv1.ReplicaSet](ctx, l.lister, replicaSets(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects})
+		sets, err := List[appsv1.ReplicaSet](ctx, l.lister, replicaSets(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: maxObjects})
 		if err != nil {
 			return cause.Cause{}, false, err
 		}
@@ -111,7 +111,7 @@ func (l *look) ofPods(ctx context.Context, selector labels.Selector) (cause.Caus
 			selector = selector.Add(own...)
 		}
 	}
-	all, err := List[corev1.Pod](ctx, l.lister, pods(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: mostObjects})
+	all, err := List[corev1.Pod](ctx, l.lister, pods(), l.ID.Namespace, metav1.ListOptions{LabelSelector: selector.String(), Limit: maxObjects})
 	if err != nil {
 		return cause.Cause{}, false, err
 	}
@@ -133,7 +133,7 @@ func (l *look) refine(ctx context.Context, found cause.Cause) (cause.Cause, bool
 	switch {
 	case found.NeedsEvents() && l.about != "":
 		selected := fields.Set{"involvedObject.uid": string(l.about), "type": corev1.EventTypeWarning}
-		seen, err := List[corev1.Event](ctx, l.lister, events(), l.ID.Namespace, metav1.ListOptions{FieldSelector: selected.String(), Limit: mostEvents})
+		seen, err := List[corev1.Event](ctx, l.lister, events(), l.ID.Namespace, metav1.ListOptions{FieldSelector: selected.String(), Limit: maxEvents})
 		if err != nil {
 			return found, true, err
 		}
@@ -146,7 +146,7 @@ func (l *look) refine(ctx context.Context, found cause.Cause) (cause.Cause, bool
 
 // unbound finds the claim of a Pod that is not bound.
 func (l *look) unbound(ctx context.Context, found cause.Cause) (cause.Cause, bool, error) {
-	options := metav1.ListOptions{Limit: mostObjects}
+	options := metav1.ListOptions{Limit: maxObjects}
 	names := cause.ClaimsOf(l.pod)
 	if len(names) == 1 {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, names[0]).String()

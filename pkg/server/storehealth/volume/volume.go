@@ -17,9 +17,9 @@ const (
 	// The reserve is what etcd needs to go on without growing: the next file of its
 	// write-ahead log (16 MiB), the records of deletions, and pages of the database
 	// until those that were freed are used again.
-	leastReserve, mostReserve, reservePart = 48 * mib, 256 * mib, 20
+	leastReserve, maxReserve, reservePart = 48 * mib, 256 * mib, 20
 	// The ballast is given back when even that is used, by etcd or by others.
-	leastBallast, mostBallast, ballastPart = 16 * mib, 64 * mib, 40
+	leastBallast, maxBallast, ballastPart = 16 * mib, 64 * mib, 40
 )
 
 // Usage of a volume.
@@ -39,10 +39,10 @@ const LeastFiles = 16
 func (u Usage) LacksFiles() bool { return u.Files > 0 && u.FreeFiles < LeastFiles }
 
 // Reserve is how much must be free before anything is added to the store.
-func (u Usage) Reserve() uint64 { return min(max(u.Size/reservePart, leastReserve), mostReserve) }
+func (u Usage) Reserve() uint64 { return min(max(u.Size/reservePart, leastReserve), maxReserve) }
 
 // ballast is how large the file is that is kept for times without room.
-func (u Usage) ballast() uint64 { return min(max(u.Size/ballastPart, leastBallast), mostBallast) }
+func (u Usage) ballast() uint64 { return min(max(u.Size/ballastPart, leastBallast), maxBallast) }
 
 // Volume is the one of a directory.
 type Volume struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // mostAttempts is how often a value is made again that happens to be the same as before.
-const mostAttempts = 1000
+const maxAttempts = 1000
 
 // functions are those of templates that are not Helm's: what would give another answer each
 // time is refused, or noticed.
@@ -113,7 +113,7 @@ func (f *functions) generator(original any) any {
 			f.first = append(f.first, results)
 			return results, nil
 		}
-		for range mostAttempts {
+		for range maxAttempts {
 			if i >= len(f.first) || !reflect.DeepEqual(f.first[i][0].Interface(), results[0].Interface()) {
 				break
 			}

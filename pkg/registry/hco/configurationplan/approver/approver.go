@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/planwork"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Rights asks the cluster.
@@ -34,7 +34,7 @@ func (r *Rights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([
 	case meta.IsNoMatchError(err):
 		return nil, apierrors.NewConflict(v1alpha1.Resource("configurationplans"), plan.Name, fmt.Errorf("%w: retry the plan when its kind is served", err))
 	case err != nil:
-		return nil, right.Unknown(err)
+		return nil, authz.Unknown(err)
 	}
 	var lacks []string
 	for _, asked := range rights {
@@ -42,7 +42,7 @@ func (r *Rights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([
 		switch {
 		case decision == authorizer.DecisionAllow:
 		case err != nil:
-			return nil, right.Unknown(err)
+			return nil, authz.Unknown(err)
 		default:
 			lacks = append(lacks, asked.String())
 		}

@@ -37,7 +37,7 @@ func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item *pro
 		out.Message = "you may not " + lacks
 		return out, false, nil
 	}
-	work := planwork.Alone(owner, "evaluate", item.Name, object.Ref, false, planwork.Bodies{object.Digest: object.JSON})
+	work := planwork.PreviewWork(owner, "evaluate", item.Name, object.Ref, false, planwork.Bodies{object.Digest: object.JSON})
 	found, err := d.Previewer.Preview(ctx, work, nil)
 	if err != nil {
 		return out, false, apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))

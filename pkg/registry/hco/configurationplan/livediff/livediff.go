@@ -15,13 +15,13 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/diff"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/planwork"
 	"github.com/penstock-project/penstock/pkg/redact"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
@@ -110,7 +110,7 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 		}
 		return out, d.showChanged(ctx, &out, plan, item, kept)
 	}
-	work := planwork.Alone(v1alpha1.ProfileName(plan.Spec.Profile), "diff", item.Name, ref, item.Action == hco.ItemDelete, kept.manifests)
+	work := planwork.PreviewWork(v1alpha1.ProfileName(plan.Spec.Profile), "diff", item.Name, ref, item.Action == hco.ItemDelete, kept.manifests)
 	found, err := d.Previewer.Preview(ctx, work, nil)
 	if err != nil {
 		return out, apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
@@ -214,7 +214,7 @@ func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string
 		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster does not answer: %s", err))
 	}
 	for _, verb := range verbs {
-		asked := right.On(mapping.Resource, verb, target.Namespace, target.Name)
+		asked := authz.On(mapping.Resource, verb, target.Namespace, target.Name)
 		allowed, err := d.may(ctx, asked)
 		if err != nil {
 			return "", apierrors.NewInternalError(fmt.Errorf("asking whether you may %s: %w", asked, err))
@@ -227,7 +227,7 @@ func (d *Differ) lacks(ctx context.Context, target manifest.Ref, verbs ...string
 }
 
 // may tells whether the caller has a right.
-func (d *Differ) may(ctx context.Context, asked right.Right) (bool, error) {
+func (d *Differ) may(ctx context.Context, asked authz.Right) (bool, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
 		return false, fmt.Errorf("the request has no user")

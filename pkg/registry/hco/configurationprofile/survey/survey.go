@@ -185,7 +185,7 @@ func (s *Surveyor) try(ctx context.Context, owner v1alpha1.ProfileName, facts pr
 		return trial{Item: item, err: err}
 	}
 	t := trial{Item: item, ref: object.Ref}
-	found, err := s.Previewer.Preview(ctx, planwork.Alone(owner, "survey", item.Name, object.Ref, false, planwork.Bodies{object.Digest: object.JSON}), nil)
+	found, err := s.Previewer.Preview(ctx, planwork.PreviewWork(owner, "survey", item.Name, object.Ref, false, planwork.Bodies{object.Digest: object.JSON}), nil)
 	switch {
 	case err != nil:
 		t.err = err

@@ -18,12 +18,12 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition"
-	"github.com/penstock-project/penstock/pkg/right"
 )
 
 // Differ says what an item would do, as a *livediff.Differ.
@@ -117,7 +117,7 @@ func (e *Evaluator) mayRead(ctx context.Context, name string, spec *v1alpha1.Con
 		for _, asked := range cel.Rights(requirement.Definition, v1alpha1.AccessRead) {
 			allowed, err := asked.Has(ctx, e.Authorizer, caller)
 			if err != nil && !allowed {
-				return right.Unknown(err)
+				return authz.Unknown(err)
 			}
 			if !allowed && asked.Verb != "watch" {
 				lacks = append(lacks, asked.String())

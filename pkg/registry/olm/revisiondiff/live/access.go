@@ -13,9 +13,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
@@ -144,11 +144,11 @@ func (a *accessReviews) mayAll(ctx context.Context, verb string, subjects int, s
 
 // review asks one question. Nothing is allowed because nobody answered.
 func (a *accessReviews) review(ctx context.Context, verb string, s scope, name string) (bool, error) {
-	return allows(ctx, a.authorizer, a.caller, right.On(s.resource, verb, s.namespace, name))
+	return allows(ctx, a.authorizer, a.caller, authz.On(s.resource, verb, s.namespace, name))
 }
 
 // allows is an access review.
-func allows(ctx context.Context, by authorizer.UnconditionalAuthorizer, who user.Info, asked right.Right) (bool, error) {
+func allows(ctx context.Context, by authorizer.UnconditionalAuthorizer, who user.Info, asked authz.Right) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}

@@ -14,7 +14,7 @@ const (
 	// for the table, and for the YAML behind it.
 	freshFor = 3 * time.Second
 	// mostAnswers bounds what is kept, each of which may have some megabytes.
-	mostAnswers = 8
+	maxAnswers = 8
 )
 
 // cache keeps answers for a moment.
@@ -62,7 +62,7 @@ func (c *cache) put(key string, preview revisiondiff.Preview) {
 			oldest = have
 		}
 	}
-	if _, known := c.answers[key]; !known && len(c.answers) >= mostAnswers {
+	if _, known := c.answers[key]; !known && len(c.answers) >= maxAnswers {
 		delete(c.answers, oldest)
 	}
 	c.answers[key] = answer{preview: preview, until: now.Add(freshFor)}

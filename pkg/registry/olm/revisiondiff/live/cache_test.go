@@ -43,16 +43,16 @@ func TestAnswersAreKept(t *testing.T) {
 			t.Fatalf("%s: the engine was asked %d times, want %d", step.reason, s.engine.asked, step.asked)
 		}
 	}
-	for n := range 3 * mostAnswers {
+	for n := range 3 * maxAnswers {
 		if _, err := s.ask(t, l, fmt.Sprint("user-", n)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if kept := len(l.cache.answers); kept != mostAnswers {
-		t.Errorf("%d answers are kept, want %d", kept, mostAnswers)
+	if kept := len(l.cache.answers); kept != maxAnswers {
+		t.Errorf("%d answers are kept, want %d", kept, maxAnswers)
 	}
 	asked := s.engine.asked
-	if _, err := s.ask(t, l, fmt.Sprint("user-", 3*mostAnswers-1)); err != nil || s.engine.asked != asked {
+	if _, err := s.ask(t, l, fmt.Sprint("user-", 3*maxAnswers-1)); err != nil || s.engine.asked != asked {
 		t.Errorf("the newest answer was dropped (error %v)", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/right"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
 )
 
@@ -98,5 +98,5 @@ func (l *Live) readerMay(ctx context.Context, verb string, ref manifest.Ref) (bo
 	if mapping.Scope != nil && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		namespace = metav1.NamespaceNone
 	}
-	return allows(ctx, l.deps.Authorizer, l.deps.Reader, right.On(mapping.Resource, verb, namespace, ref.Name))
+	return allows(ctx, l.deps.Authorizer, l.deps.Reader, authz.On(mapping.Resource, verb, namespace, ref.Name))
 }

@@ -33,7 +33,7 @@ const (
 )
 
 // mostPaths is how many fields a note names.
-const mostPaths = 5
+const maxPaths = 5
 
 // noteOf says of one object what its change does not show. Change is nil where
 // there is none.
@@ -89,8 +89,8 @@ func drift(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 func owners(item *preview.Item, change *diff.Change) string {
 	var parts []string
 	for i := range change.Fields {
-		if i == mostPaths {
-			parts = append(parts, fmt.Sprintf("and %d more", change.FieldCount()-mostPaths))
+		if i == maxPaths {
+			parts = append(parts, fmt.Sprintf("and %d more", change.FieldCount()-maxPaths))
 			break
 		}
 		field := &change.Fields[i]
@@ -121,7 +121,7 @@ func takes(item *preview.Item, change *diff.Change) string {
 			if owner == "" {
 				continue
 			}
-			if len(parts) == mostPaths {
+			if len(parts) == maxPaths {
 				parts = append(parts, "and more")
 				break
 			}

@@ -23,10 +23,10 @@ import (
 const (
 	// mostExplained bounds the objects of one answer whose cause is looked for, each of
 	// which costs up to gather.MaxRequests, and looksAtOnce those under way.
-	mostExplained = 20
-	looksAtOnce   = 4
+	maxExplained = 20
+	looksAtOnce  = 4
 	// mostEvents bounds the events of a revision that repairs are looked for in.
-	mostEvents = 500
+	maxEvents = 500
 )
 
 // explain finds out why objects are not ready: under the caller's rights where they may
@@ -35,7 +35,7 @@ func (i *inquiry) explain(ctx context.Context, objects []olm.RevisionObjectStatu
 	rights := map[string]bool{}
 	group := errgroup.Group{}
 	group.SetLimit(looksAtOnce)
-	for _, n := range unready(objects, mostExplained) {
+	for _, n := range unready(objects, maxExplained) {
 		object, step, seen := &objects[n], i.steps[n], &i.seen[n]
 		if seen.failing != nil {
 			object.Cause = seen.failing.Cause
@@ -128,7 +128,7 @@ func (i *inquiry) repairs(ctx context.Context, objects []olm.RevisionObjectStatu
 	}
 	about := fields.Set{"involvedObject.uid": string(i.revision.UID)}
 	events, err := gather.List[corev1.Event](ctx, i.deps.Objects, corev1.SchemeGroupVersion.WithResource("events"), metav1.NamespaceDefault,
-		metav1.ListOptions{FieldSelector: about.String(), Limit: mostEvents})
+		metav1.ListOptions{FieldSelector: about.String(), Limit: maxEvents})
 	if err != nil {
 		return // it is an addition
 	}

@@ -17,23 +17,23 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// mostWays bounds the clusters to which requests keep a way.
-const mostWays = 16
+// mostWays bounds the clusters of which TargetClients keeps the client.
+const maxTargetClients = 16
 
-// Ways are the ways to the clusters of Secrets for what requests ask: any replica
-// answers those, while only the leader follows Secrets. A Secret is read for each of
-// them, so that one which is gone or another one is noticed at once.
-type Ways struct {
+// TargetClients has the clients of the clusters of Secrets, for requests: any replica
+// answers requests, while only the leader follows Secrets. Each request reads its Secret
+// again, so that a deleted or changed Secret counts at once.
+type TargetClients struct {
 	client    kubernetes.Interface
 	namespace string
 	visitor   target.Visitor
 
-	mu   sync.Mutex
-	ways map[string]*way
+	mu    sync.Mutex
+	known map[string]*targetClient
 }
 
-// way is the way by one state of a Secret.
-type way struct {
+// targetClient is the client of one state of a Secret.
+type targetClient struct {
 	version string
 	// cluster is which one it is (see target.Visitor).
 	cluster string
@@ -46,18 +46,18 @@ type way struct {
 	err  error
 }
 
-// NewWays returns ways by the Secrets of a namespace of the host. It sends no request.
-func NewWays(h *host.Host, namespace string, visitor target.Visitor) (*Ways, error) {
+// NewTargetClients returns clients by the Secrets of a namespace of the host. It sends no request.
+func NewTargetClients(h *host.Host, namespace string, visitor target.Visitor) (*TargetClients, error) {
 	client, err := kubernetes.NewForConfig(h.ConfigFor("targets"))
 	if err != nil {
 		return nil, fmt.Errorf("making a client for kubeconfigs of targets: %w", err)
 	}
-	return &Ways{client: client, namespace: namespace, visitor: visitor, ways: map[string]*way{}}, nil
+	return &TargetClients{client: client, namespace: namespace, visitor: visitor, known: map[string]*targetClient{}}, nil
 }
 
-// to returns the way by a Secret. The cluster is looked at when the Secret is another
+// to returns the client of the cluster of a Secret. The cluster is looked at when the Secret is another
 // one than before; it is not made ours by reading.
-func (r *Ways) to(ctx context.Context, name string) (*way, error) {
+func (r *TargetClients) to(ctx context.Context, name string) (*targetClient, error) {
 	refuse := func(err error) error {
 		return &target.UnavailableError{Secret: r.namespace + "/" + name, Why: err}
 	}
@@ -70,7 +70,7 @@ func (r *Ways) to(ctx context.Context, name string) (*way, error) {
 	}
 	version := string(secret.UID) + "/" + secret.ResourceVersion
 	r.mu.Lock()
-	known := r.ways[name]
+	known := r.known[name]
 	r.mu.Unlock()
 	if known != nil && known.version == version {
 		return known, nil
@@ -79,7 +79,7 @@ func (r *Ways) to(ctx context.Context, name string) (*way, error) {
 	if err != nil {
 		return nil, refuse(err)
 	}
-	found := &way{version: version, link: kubeconfig.NewLink()}
+	found := &targetClient{version: version, link: kubeconfig.NewLink()}
 	if found.cluster, err = r.visitor.Look(ctx, config); err != nil {
 		return nil, refuse(err)
 	}
@@ -95,22 +95,22 @@ func (r *Ways) to(ctx context.Context, name string) (*way, error) {
 // errReplaced is why nothing goes by what a Secret was before.
 var errReplaced = errors.New("its kubeconfig was replaced, or not used for long")
 
-// keep keeps a way in place of the one before.
-func (r *Ways) keep(name string, next *way) {
+// keep keeps a client in place of the one before.
+func (r *TargetClients) keep(name string, next *targetClient) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	drop := func(name string) {
-		if before := r.ways[name]; before != nil {
+		if before := r.known[name]; before != nil {
 			before.link.Lose(errReplaced)
-			delete(r.ways, name)
+			delete(r.known, name)
 		}
 	}
 	drop(name)
-	for other := range r.ways {
-		if len(r.ways) < mostWays {
+	for other := range r.known {
+		if len(r.known) < maxTargetClients {
 			break
 		}
 		drop(other)
 	}
-	r.ways[name] = next
+	r.known[name] = next
 }

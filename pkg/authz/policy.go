@@ -1,4 +1,4 @@
-package right
+package authz
 
 // policyGroup is where the rights are that are none on objects: nothing is served there.
 const policyGroup = "policy.penstock.dev"

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// claimant is a rival who counts the questions.
+// claimant is a competing owner who counts the questions.
 type claimant struct {
 	why   string
 	err   error
@@ -35,7 +35,7 @@ func TestRival(t *testing.T) {
 			failure: "1/config ConfigMap a/x Contested",
 		},
 		"deleted": {
-			reason:  "it may be the rival who did it",
+			reason:  "it may be the competing owner who did it",
 			do:      func(_ *testing.T, s *saga) { s.erase(refOf("ConfigMap a/x").ID) },
 			failure: "1/config ConfigMap a/x Contested",
 		},
@@ -53,7 +53,7 @@ func TestRival(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSaga()
 			who := &claimant{}
-			s.rival = who
+			s.competing = who
 			s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1"))
 			s.spent()
 			before := who.asked
@@ -89,7 +89,7 @@ func TestRival(t *testing.T) {
 				want = "2"
 			}
 			if got := s.content("ConfigMap a/x"); got != want {
-				t.Errorf("when the rival is gone it says %q", got)
+				t.Errorf("when the competing owner is gone it says %q", got)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestRival(t *testing.T) {
 func TestRivalLetsRelease(t *testing.T) {
 	s := newSaga()
 	s.roll(t, s.revision(1).phase("config", "ConfigMap a/x=1"))
-	s.rival, s.layers, s.orphan = &claimant{why: "Helm has it"}, nil, map[int64]bool{1: true}
+	s.competing, s.layers, s.orphan = &claimant{why: "Helm has it"}, nil, map[int64]bool{1: true}
 	s.settle(t)
 	if len(s.stored.Entries) != 0 || s.content("ConfigMap a/x") != "1" {
 		t.Errorf("the inventory has %v, the object %q", s.stored.Entries, s.content("ConfigMap a/x"))

@@ -24,14 +24,14 @@ const (
 	// is settleFallback.
 	longestInside = 5 * time.Minute
 	// mostNamed is how many objects a question names.
-	mostNamed = 3
+	maxNamed = 3
 	// copiedByOLM is the label of ClusterServiceVersions that OLM puts into every namespace.
 	copiedByOLM = "olm.copiedFrom"
 )
 
-// Insider says what is in a namespace that goes with it: workloads, claims, custom resources,
+// NamespaceContents says what is in a namespace that goes with it: workloads, claims, custom resources,
 // and of other kinds what a label selector selects.
-type Insider interface {
+type NamespaceContents interface {
 	InNamespace(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error)
 }
 
@@ -55,10 +55,10 @@ func (i inside) again(full string, now time.Time, jitter func(time.Duration) tim
 	return inside{full: full, next: now.Add(jitter(wait)), wait: wait}
 }
 
-// holdFull holds back, of the objects that go because somebody deletes their revision, the
+// holdNonEmpty holds back, of the objects that go because somebody deletes their revision, the
 // claims that are bound and the namespaces with things of others in them. Whoever deletes a
 // revision wants its objects gone; that more goes with them they need not know.
-func (p *pass) holdFull(ctx context.Context, objects []*object, kind func(manifest.ID) bool) ([]Failure, error) {
+func (p *pass) holdNonEmpty(ctx context.Context, objects []*object, kind func(manifest.ID) bool) ([]Failure, error) {
 	var asking []*object
 	var held []Failure
 	for _, o := range objects {
@@ -158,13 +158,13 @@ func (o *object) isDeletable(seen observe.Observation) bool {
 
 // lookIntoNamespace says what others have in the namespace, empty for nothing.
 func (o *object) lookIntoNamespace(ctx context.Context, inventory Inventory) (string, error) {
-	if o.engine.Insider == nil {
+	if o.engine.NamespaceContents == nil {
 		return "", nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, insideTimeout)
 	defer cancel()
 	label := o.engine.Names.ChainLabel
-	all, err := o.engine.Insider.InNamespace(bounded, o.step.Name, fmt.Sprintf("%s,%s!=%s", label, label, o.who.Chain))
+	all, err := o.engine.NamespaceContents.InNamespace(bounded, o.step.Name, fmt.Sprintf("%s,%s!=%s", label, label, o.who.Chain))
 	if apierrors.IsForbidden(err) {
 		return "could not be inspected, and everything in it is deleted with it: " + text.Clip(forbidden(err), maxDeniedBytes), nil
 	}
@@ -197,7 +197,7 @@ func ofOthers(inventory Inventory, all []metav1.PartialObjectMetadata) []manifes
 // enumerate names the first objects, and counts the others by kind.
 func enumerate(ids []manifest.ID) string {
 	var parts []string
-	for _, id := range ids[:min(mostNamed, len(ids))] {
+	for _, id := range ids[:min(maxNamed, len(ids))] {
 		parts = append(parts, fmt.Sprintf("%s %s", id.GroupKind(), id.Name))
 	}
 	more := map[string]int{}

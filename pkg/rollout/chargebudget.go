@@ -11,10 +11,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// afford returns those of the leaving objects that may go, and charges the budget
+// chargeBudget returns those of the leaving objects that may go, and charges the budget
 // with them before any of them goes: a crash must not make us forget it. What somebody
 // has to answer for stays, and is asked for.
-func (p *pass) afford(ctx context.Context, objects []*object) ([]*object, leaving, error) {
+func (p *pass) chargeBudget(ctx context.Context, objects []*object) ([]*object, leaving, error) {
 	if p.Budget == nil {
 		return objects, leaving{}, nil
 	}
@@ -104,8 +104,8 @@ func (o *object) isFree(empty map[manifest.ID]bool) bool {
 }
 
 // judge puts the rule to objects that are to go.
-func (p *pass) judge(charged []*object, spent int, empty map[manifest.ID]bool) ruling {
-	g := going{objects: make(map[manifest.ID]int64, len(charged)), emptied: true, listed: p.Budget.Listed, spent: spent, empty: empty}
+func (p *pass) judge(charged []*object, spent int, empty map[manifest.ID]bool) budgetDecision {
+	g := pendingDeletions{objects: make(map[manifest.ID]int64, len(charged)), emptied: true, listed: p.Budget.Listed, spent: spent, empty: empty}
 	for _, o := range charged {
 		g.objects[o.step.ID] = o.revision
 	}
@@ -122,7 +122,7 @@ func (p *pass) judge(charged []*object, spent int, empty map[manifest.ID]bool) r
 }
 
 // ask reports objects that somebody has to answer for.
-func ask(asking []*object, judged ruling, spent int, token string) leaving {
+func ask(asking []*object, judged budgetDecision, spent int, token string) leaving {
 	asked := leaving{acknowledge: token}
 	for _, o := range asking {
 		var why string

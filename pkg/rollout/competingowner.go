@@ -8,31 +8,31 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Rival is somebody else who may roll out the objects of a chain, and who notes that before
+// CompetingOwner may roll out the objects of a chain, and who notes that before
 // they write the first object, as Helm does with the Secret of a release. So nothing has to
 // be watched: whoever asks before the first write of a pass is never too late.
-type Rival interface {
+type CompetingOwner interface {
 	// Claims says in words why the objects are theirs now, and what a person can do; empty
 	// when they are not. It costs a request.
 	Claims(ctx context.Context) (string, error)
 }
 
-// claim is what a rival said in a pass.
+// claim is the answer of a competing owner in a pass.
 type claim struct {
 	asked  bool
 	reason string
 	why    string
 }
 
-// isClaimed is true when a rival has the objects, or when that cannot be told: then nothing
+// isClaimed is true when a competing owner has the objects, or when that cannot be told: then nothing
 // is written in this pass. It is asked before the first write, and only then: what is as it
 // should be costs nothing.
 func (p *pass) isClaimed(ctx context.Context) bool {
-	if p.Rival == nil {
+	if p.CompetingOwner == nil {
 		return false
 	}
 	if !p.claimed.asked {
-		why, err := p.Rival.Claims(ctx)
+		why, err := p.CompetingOwner.Claims(ctx)
 		p.claimed = claim{asked: true, reason: ReasonContested, why: why}
 		if err != nil {
 			p.claimed.reason, p.claimed.why = ReasonUnreachable, fmt.Sprintf("it is not known whether somebody else rolls it out: %v", err)
@@ -50,7 +50,7 @@ func (p *pass) claims(step stage.Step) Failure {
 	return Failure{Ref: step.Ref, Reason: p.claimed.reason, Message: p.claimed.why, NeedsPerson: p.claimed.reason == ReasonContested}
 }
 
-// notBegun are the objects of a stage that is not begun because a rival has them.
+// notBegun are the objects of a stage that is not begun because a competing owner has them.
 func (p *pass) notBegun(at place) refusals {
 	refused := refusals{}
 	for _, step := range p.stage(at).Steps {

@@ -1,6 +1,6 @@
-// Package right is one thing that may be done: a verb on a resource, or on a path. Whoever
-// asks about rights, the host, a target or an authorizer, asks with the same type.
-package right
+// Package authz has Right, a verb on a resource or on a path. Questions to the host, to a
+// target and to an authorizer use this one type.
+package authz
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package right
+package authz
 
 import (
 	"context"
