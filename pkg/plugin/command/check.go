@@ -15,7 +15,7 @@ func newCheck(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Whether Penstock is installed, reachable and well, and what you may do",
+		Short: "Check that Penstock is installed and healthy, and which rights you have",
 		Long: "Check the installation of Penstock in the cluster: registration, certificates, Pods, store, controllers, versions,\n" +
 			"and your rights. Exit code: 0 nothing is wrong, 1 something is. What you may not see is unknown, which is not a failure.",
 		Example: "  kubectl penstock check\n  kubectl penstock check -o json",

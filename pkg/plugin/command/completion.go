@@ -17,7 +17,7 @@ import (
 func newCompletion(s *session.Session) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell|install",
-		Short: "Completion of commands, flags and names in your shell",
+		Short: "Complete commands, flags and names in your shell",
 		Long: "kubectl completes the arguments of a plugin with a program named kubectl_complete-penstock: install puts a link\n" +
 			"with that name beside this program. The others print a script for a shell, for those who call kubectl-penstock itself.",
 		Example:               "  kubectl penstock completion install\n  kubectl penstock completion bash",

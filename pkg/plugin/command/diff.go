@@ -25,7 +25,7 @@ func newDiff(s *session.Session) *cobra.Command {
 	var options diffOptions
 	command := &cobra.Command{
 		Use:   "diff EXTENSION|REVISION|FROM..TO",
-		Short: "What a revision changes, in words first",
+		Short: "Show what a revision changes, in words first",
 		Long: "Show what a revision changes against the one before it: what matters in words, then a table, then the lines.\n" +
 			"For an extension, it shows the newest revision. FROM..TO compares any two; --live, or ..live, compares with the\n" +
 			"cluster as it is now.\n\n" +

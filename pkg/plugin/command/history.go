@@ -17,7 +17,7 @@ func newHistory(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
 		Use:   "history EXTENSION",
-		Short: "The revisions of an extension, deleted ones included: who, when and why",
+		Short: "List the revisions of an extension, also deleted ones: who, when and why",
 		Long: "Show the revisions of an extension, deleted ones included, the newest last. On a terminal that is too narrow for\n" +
 			"the cause, its end is left out; -o json has all of it.",
 		Example:           "  kubectl penstock history lighthouse",

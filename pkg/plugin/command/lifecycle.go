@@ -35,7 +35,7 @@ func newPause(s *session.Session) *cobra.Command {
 	var options lifecycleOptions
 	command := &cobra.Command{
 		Use:               "pause EXTENSION|REVISION",
-		Short:             "Write nothing more for a revision: no rollout, no repair",
+		Short:             "Stop all writes for a revision: no rollout, no repair",
 		Long:              "Pause a revision, or the newest one of an extension. What is in the cluster stays as it is, and is not repaired.",
 		Example:           "  kubectl penstock pause lighthouse --reason \"INC-7: we look at it by hand\"",
 		Args:              cobra.ExactArgs(1),
@@ -52,7 +52,7 @@ func newResume(s *session.Session) *cobra.Command {
 	var options lifecycleOptions
 	command := &cobra.Command{
 		Use:   "resume EXTENSION|REVISION",
-		Short: "Let a paused revision go on, or release the hold of a rollback",
+		Short: "Resume a paused revision, or release the hold of a rollback",
 		Long: "Let a paused revision go on, or the newest one of an extension. One that was never rolled out is a proposal: the\n" +
 			"command shows what it changes, and asks.\n\n" +
 			"After a rollback the ClusterExtension that owns the revisions makes no new one, because it would roll out again what\n" +

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
@@ -108,44 +109,42 @@ func TestNamedCommands(t *testing.T) {
 }
 
 // mark is where the generated part of the reference begins.
-const mark = "<!-- From here on this page is the help of the commands: UPDATE=1 go test ./pkg/plugin/command writes it. -->\n"
+const mark = "<!-- UPDATE=1 go test ./pkg/plugin/command writes the following rows. -->\n"
 
-// TestReference: docs/reference/plugin.md has the help of every command.
+// TestReference: docs/reference/plugin.md has a row for every command, with all of its flags.
 func TestReference(t *testing.T) {
 	const path = "../../../docs/reference/plugin.md"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	intro, have, found := strings.Cut(string(page), mark)
-	if !found {
-		t.Fatalf("%s has no mark", path)
+	before, rest, found := strings.Cut(string(page), mark)
+	have, after, closed := strings.Cut(rest, "\n\n")
+	if !found || !closed {
+		t.Fatalf("%s has no mark with rows", path)
 	}
-	var want strings.Builder
-	each(plugin(t), func(command *cobra.Command) { want.WriteString(section(command)) })
-	if have == want.String() {
+	rows := []string{"| command | purpose | flags |", "|---|---|---|"}
+	each(plugin(t), func(command *cobra.Command) { rows = append(rows, row(command)) })
+	want := strings.Join(rows, "\n")
+	if have == want {
 		return
 	}
 	if os.Getenv("UPDATE") == "" {
 		t.Fatalf("%s does not say what the help says: UPDATE=1 go test ./pkg/plugin/command", path)
 	}
-	if err := os.WriteFile(path, []byte(intro+mark+want.String()), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(before+mark+want+"\n\n"+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func section(command *cobra.Command) string {
-	name := strings.TrimPrefix(command.CommandPath(), "kubectl-penstock ")
-	name = strings.TrimPrefix(name, "kubectl penstock ")
-	var out strings.Builder
-	fmt.Fprintf(&out, "\n## %s\n\n%s.\n", name, command.Short)
-	if command.Long != "" {
-		fmt.Fprintf(&out, "\n%s\n", command.Long)
-	}
-	fmt.Fprintf(&out, "\n```\n%s\n", strings.TrimSpace(command.UseLine()))
-	if flags := command.LocalNonPersistentFlags().FlagUsages(); flags != "" {
-		fmt.Fprintf(&out, "\n%s", flags)
-	}
-	fmt.Fprintf(&out, "\n%s\n```\n", command.Example)
-	return out.String()
+// row of a command: its arguments, its purpose and the names of its flags.
+func row(command *cobra.Command) string {
+	usage := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(command.UseLine()), "kubectl penstock "), " [flags]")
+	var flags []string
+	command.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "help" && !flag.Hidden {
+			flags = append(flags, "`--"+flag.Name+"`")
+		}
+	})
+	return fmt.Sprintf("| `%s` | %s | %s |", strings.ReplaceAll(usage, "|", "\\|"), command.Short, strings.Join(flags, " "))
 }

@@ -37,7 +37,7 @@ func newStatus(s *session.Session) *cobra.Command {
 	var options statusOptions
 	command := &cobra.Command{
 		Use:   "status [EXTENSION|REVISION]",
-		Short: "What is installed, healthy, stuck and proposed",
+		Short: "Show what is installed, healthy, stuck and proposed",
 		Long: "Without a name: all extensions and plans on one screen, what needs a person first.\n" +
 			"With a name: the revisions of the extension that are not archived, the newest first, with their phases and\n" +
 			"the objects that hold them back. Exit code: 1 when somebody has to act before the extension is what was asked for.\n\n" +

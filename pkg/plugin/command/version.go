@@ -22,7 +22,7 @@ func newVersion(s *session.Session) *cobra.Command {
 	onlyClient := false
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "The versions of this plugin and of the Penstock server",
+		Short: "Print the versions of this plugin and of the Penstock server",
 		Long:  "Print both versions. Exit code: 1 when their minors differ, 2 when the server does not report one.",
 		Example: "  kubectl penstock version\n" +
 			"  kubectl penstock version --client -o json",

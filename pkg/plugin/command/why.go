@@ -20,7 +20,7 @@ func newWhy(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
 		Use:   "why EXTENSION|REVISION|PLAN",
-		Short: "What holds it back, and who must do what",
+		Short: "Say what holds it back, and who must do what",
 		Long: "Say in one paragraph what holds an extension, a revision or a plan back, who must do what, and by which command.\n" +
 			"Other things that need somebody follow. plan/NAME is the plan, when an extension has the same name.\n\n" +
 			"Exit code: 0 nobody has to act, or it waits for a review; 1 somebody has to act before it becomes what was asked for.",

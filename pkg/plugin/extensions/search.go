@@ -22,7 +22,7 @@ func NewSearch(s *session.Session) *cobra.Command {
 	catalog := ""
 	command := &cobra.Command{
 		Use:   "search [TEXT|KIND]",
-		Short: "Packages that the catalogs of the cluster offer",
+		Short: "List the packages that the catalogs of the cluster offer",
 		Long: "List the packages whose name or description has the text, or that bring the kind, such as Lamp or Lamp.example.com.\n" +
 			"Without an argument, list all packages. Exit code: 0 a package was found, 1 none was found.",
 		Example: "  kubectl penstock search lighthouse\n  kubectl penstock search Beacon --catalog examples",

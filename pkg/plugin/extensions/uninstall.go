@@ -40,7 +40,7 @@ func NewUninstall(s *session.Session) *cobra.Command {
 	var options uninstallOptions
 	command := &cobra.Command{
 		Use:   "uninstall EXTENSION",
-		Short: "Delete a ClusterExtension, and what it has installed",
+		Short: "Delete a ClusterExtension and everything that it has installed",
 		Long: "Show what will be deleted, ask, delete the ClusterExtension, and follow until its revisions and their objects are gone.\n" +
 			"Nothing else is ever deleted. After --timeout, the command says what is left, and why; the deletion continues by\n" +
 			"itself. With --cascade=orphan only the ClusterExtension is deleted. Its revisions stay, without an owner, and keep\n" +

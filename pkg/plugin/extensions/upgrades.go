@@ -28,7 +28,7 @@ func NewUpgrades(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
 		Use:   "upgrades [EXTENSION]",
-		Short: "Newer versions than the installed ones, and why they are not installed",
+		Short: "List newer versions, and why they are not installed",
 		Long: "List ClusterExtensions with the installed version, the version that the spec leads to now, the newest version in the\n" +
 			"channels that the spec asks for, and a newer version that is blocked. For one extension, show all of this, and what helps.\n" +
 			"Exit code: 1 when somebody has to act before the extension is what its spec asks for.",

@@ -14,7 +14,7 @@ import (
 func newPlanExport(s *session.Session) *cobra.Command {
 	return planCommand(s, &cobra.Command{
 		Use:   "export PLAN",
-		Short: "The manifests that were approved, for a Git repository",
+		Short: "Print the approved manifests, for a Git repository",
 		Long: "Print the manifests of a plan that is approved, as YAML. They have the fields that the plan sets and no others, so they\n" +
 			"are for server-side apply. An annotation names the plan and its hash.",
 		Example: "  kubectl penstock plan export rebalance",

@@ -36,7 +36,7 @@ func newPlanList(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
 		Use:     "list",
-		Short:   "All plans, first those that need somebody",
+		Short:   "List all plans, those that need a person first",
 		Example: "  kubectl penstock plan list",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -72,7 +72,7 @@ func newPlanShow(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := planCommand(s, &cobra.Command{
 		Use:     "show PLAN",
-		Short:   "What a plan disturbs, takes from others and changes",
+		Short:   "Show what a plan disturbs, takes from others and changes",
 		Example: "  kubectl penstock plan show rebalance",
 	}, func(ctx context.Context, p *planReview) error {
 		if output != "" {
@@ -93,7 +93,7 @@ func newPlanHistory(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := planCommand(s, &cobra.Command{
 		Use:     "history PLAN",
-		Short:   "The runs of a plan: who approved them, when, and what became of them",
+		Short:   "List the runs of a plan: who approved them, when, and their result",
 		Example: "  kubectl penstock plan history rebalance",
 	}, func(ctx context.Context, p *planReview) error {
 		history, err := p.history(ctx)

@@ -28,7 +28,7 @@ func newPlanReject(s *session.Session) *cobra.Command {
 	reason := ""
 	command := planCommand(s, &cobra.Command{
 		Use:   "reject PLAN",
-		Short: "Set a plan aside: it is not executed and not looked at",
+		Short: "Set a plan to Ignore: it is not executed and not watched",
 		Long: "Set spec.action to Ignore. What an earlier run has applied stays, and is not watched. kubectl penstock plan run\n" +
 			"computes the plan anew.",
 		Example: "  kubectl penstock plan reject rebalance --reason \"not before the audit\"",
@@ -73,7 +73,7 @@ func newPlanRun(s *session.Session) *cobra.Command {
 	var options approvalOptions
 	command := planCommand(s, &cobra.Command{
 		Use:   "run PLAN",
-		Short: "Bring a plan into effect: compute it if need be, show it, ask, and follow it",
+		Short: "Compute a plan if necessary, show it, ask, execute and follow it",
 		Long: "Do what is missing until the plan is in effect: a plan that failed, expired, drifted or was set aside is computed anew;\n" +
 			"a plan that waits is shown, and approved if you agree; a plan that is being executed is followed.",
 		Example: "  kubectl penstock plan run rebalance --comment CHG-4711\n" +
@@ -107,7 +107,7 @@ func newPlanUndo(s *session.Session) *cobra.Command {
 	var options approvalOptions
 	command := planCommand(s, &cobra.Command{
 		Use:   "undo PLAN",
-		Short: "Go back to the state before a run, by a plan that is shown and approved, too",
+		Short: "Restore the state before a run, by another reviewed plan",
 		Long: "Compute a plan that restores what the targets had before a run, show it, and execute it if you agree.\n" +
 			"Without a terminal the plan is only computed and shown; plan approve --hash executes it.",
 		Example: "  kubectl penstock plan undo rebalance --comment \"back to before\"\n" +
