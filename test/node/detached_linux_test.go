@@ -12,19 +12,42 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/plane"
+	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
+// TestStop: a node that stops leaves nothing in its namespaces, so that another node starts there.
+func TestStop(t *testing.T) {
+	before := traces(t, "")
+	for range 2 {
+		t.Run("Node", func(t *testing.T) {
+			c := cluster.Start(t, cluster.Node(tools))
+			c.MustKubectl("run", "alive", "--image=penstock.local/pause:1", "--restart=Never")
+			c.MustKubectl("wait", "--for=condition=Ready", "pod/alive", poll.TimeoutFlag)
+			if during := traces(t, ""); cmp.Equal(before, during) {
+				t.Fatalf("a node with a Pod leaves no traces: the test sees nothing: %s", during)
+			}
+		})
+		if diff := cmp.Diff(before, traces(t, "")); diff != "" {
+			t.Fatalf("left behind (-before +after):\n%s", diff)
+		}
+	}
+}
+
 // TestDown: what make cluster-up NODE=real starts is reached from outside of its namespaces, runs
-// containers, and make cluster-down leaves nothing of it.
+// containers of images that it is given, and make cluster-down leaves nothing of it.
 func TestDown(t *testing.T) {
-	before := traces(t)
 	top, err := os.MkdirTemp("", "penstock-node-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(top) })
+	if top, err = filepath.EvalSymlinks(top); err != nil {
+		t.Fatal(err)
+	}
 	dir := filepath.Join(top, "cluster")
+	before := traces(t, dir)
 	programs, err := plane.Tools(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +65,18 @@ func TestDown(t *testing.T) {
 		}
 		return out.Stdout
 	}
-	kubectl("run", "alive", "--image=penstock.local/pause:1", "--restart=Never")
+	image, err := plane.ProgramImage(filepath.Join(tools, "pause"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := plane.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := open.Import(t.Context(), "registry.example.com/loaded:1", image); err != nil {
+		t.Fatal(err)
+	}
+	kubectl("run", "alive", "--image=registry.example.com/loaded:1", "--restart=Never")
 	kubectl("wait", "--for=condition=Ready", "pod/alive", "--timeout=5m")
 	if again, err := plane.Up(t.Context(), options); err != nil || again.Kubeconfig() != up.Kubeconfig() {
 		t.Errorf("a second Up found %v, %v", again, err)
@@ -51,7 +85,7 @@ func TestDown(t *testing.T) {
 	if _, err := plane.Up(t.Context(), options); err == nil || !strings.Contains(err.Error(), "with the real node of") {
 		t.Errorf("Up with a simulated node beside a real one: %v", err)
 	}
-	if during := traces(t); cmp.Equal(before, during) {
+	if during := traces(t, dir); cmp.Equal(before, during) {
 		t.Fatalf("a node with a Pod leaves no traces: the test sees nothing: %s", during)
 	}
 
@@ -61,7 +95,7 @@ func TestDown(t *testing.T) {
 	if err := plane.Down(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, traces(t)); diff != "" {
+	if diff := cmp.Diff(before, traces(t, dir)); diff != "" {
 		t.Errorf("left behind (-before +after):\n%s", diff)
 	}
 	if left, err := os.ReadDir(top); err != nil || len(left) != 0 {
@@ -69,8 +103,9 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// traces are what a node could leave: processes, cgroups, mounts and network.
-func traces(t *testing.T) map[string]string {
+// traces are what a node could leave: processes, mounts, network, and the cgroups of a detached node in a
+// folder. The cgroups of this process's own node stay.
+func traces(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	run := func(name string, args ...string) string {
 		out, err := exec.Command(name, args...).CombinedOutput()
@@ -79,23 +114,30 @@ func traces(t *testing.T) map[string]string {
 		}
 		return string(out)
 	}
-	cgroups, err := filepath.Glob("/sys/fs/cgroup/*/penstock-node-d*")
-	if err != nil {
-		t.Fatal(err)
+	var cgroups []string
+	for _, name := range []string{plane.CgroupOf(dir), os.Getenv("PENSTOCK_NODE")} {
+		for _, version := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+			found, err := filepath.Glob(version + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cgroups = append(cgroups, found...)
+		}
 	}
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var processes []string
-	table, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	table, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var processes []string
 	for _, file := range table {
-		// A process that has ended has no command line until its parent has seen that.
-		if line, err := os.ReadFile(file); err == nil && len(line) > 0 {
-			processes = append(processes, strings.ReplaceAll(string(line), "\x00", " "))
+		// A process that has ended is there until its parent has seen that.
+		stat, err := os.ReadFile(file)
+		if err == nil && !strings.Contains(string(stat), ") Z ") {
+			processes = append(processes, strings.Join(strings.Fields(string(stat))[:2], " "))
 		}
 	}
 	return map[string]string{

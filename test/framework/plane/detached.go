@@ -77,6 +77,15 @@ func Up(ctx context.Context, opts Options) (*Plane, error) {
 	return attach(ctx, dir)
 }
 
+// Open returns the healthy plane that Up has started in dir.
+func Open(ctx context.Context, dir string) (*Plane, error) {
+	dir, err := canonical(dir)
+	if err != nil {
+		return nil, err
+	}
+	return attach(ctx, dir)
+}
+
 // Down ends every process of the plane in dir, whoever started it, and removes
 // the folder. Nothing there is fine.
 func Down(ctx context.Context, dir string) error {
@@ -179,7 +188,7 @@ func remove(ctx context.Context, dir string) error {
 	if err := killAll(ctx, dir); err != nil {
 		return err
 	}
-	if err := removeCgroups(cgroupOf(dir)); err != nil {
+	if err := removeCgroups(CgroupOf(dir)); err != nil {
 		return fmt.Errorf("removing the cgroups of the node: %w", err)
 	}
 	if err := os.RemoveAll(dir); err != nil {

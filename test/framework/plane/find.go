@@ -78,14 +78,16 @@ func belongs(args []string, dir string) string {
 	return ""
 }
 
-// killAll ends the programs of the plane in dir and returns when the process
-// table no longer has them.
+// killAll ends the programs of the plane in dir, and returns when they have ended with all that ran in
+// namespaces of theirs.
 func killAll(ctx context.Context, dir string) error {
 	var left []foundProcess
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
-		var err error
-		left, err = processesOf(dir)
-		for _, process := range left {
+		found, err := processesOf(dir)
+		left = append(slices.DeleteFunc(left, func(killed foundProcess) bool {
+			return slices.Contains(found, killed) || ended(killed.pid)
+		}), found...)
+		for _, process := range found {
 			// An error means that it ended meanwhile, or is not ours to
 			// kill: then it stays in the table, and is reported.
 			_ = syscall.Kill(process.pid, syscall.SIGKILL)

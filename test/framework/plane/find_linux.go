@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,4 +29,18 @@ func commandLines() (map[int][]string, error) {
 		table[pid] = strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 	}
 	return table, nil
+}
+
+// ended is true of a process that has ended, whether or not its parent has seen that. A process loses its
+// command line first and its files next. The first process of a namespace ends after all others there.
+func ended(pid int) bool {
+	content, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return true
+	}
+	// The name of the program is in parentheses, and may have others.
+	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
+	const state, threads = 0, 17
+	// The first thread may end before the other threads.
+	return len(fields) > threads && (fields[state] == "Z" || fields[state] == "X") && (fields[threads] == "0" || fields[threads] == "1")
 }

@@ -27,3 +27,6 @@ func commandLines() (map[int][]string, error) {
 	}
 	return table, nil
 }
+
+// ended returns true: a process without a command line has ended, and there are no namespaces.
+func ended(int) bool { return true }

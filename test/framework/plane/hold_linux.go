@@ -18,8 +18,8 @@ import (
 // readyLine is the last line of a holder, when its plane is ready.
 const readyLine = "ready"
 
-// cgroupOf is the name of the cgroups of a detached plane.
-func cgroupOf(dir string) string {
+// CgroupOf is the name of the cgroups of a detached plane in a folder, without symbolic links.
+func CgroupOf(dir string) string {
 	digest := sha256.Sum256([]byte(dir))
 	return cgroupPrefix + "d" + hex.EncodeToString(digest[:5])
 }
@@ -48,7 +48,7 @@ func hold(ctx context.Context, opts Options) error {
 	cmd.Args[0] = holder
 	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = "/", says, []*os.File{port}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if _, err := isolate(cmd, cgroupOf(opts.Dir)); err != nil {
+	if _, err := isolate(cmd, CgroupOf(opts.Dir)); err != nil {
 		says.Close()
 		return err
 	}

@@ -148,8 +148,12 @@ func removeCgroup(path string) error {
 	return errors.Join(err, syscall.Rmdir(path))
 }
 
-// sweepCgroups removes those whose process was killed before it could remove them.
+// sweepCgroups removes those whose process was killed before it could remove them. A process in namespaces
+// of its own removes none: it does not see the processes outside.
 func sweepCgroups() {
+	if os.Getenv(isolated) != "" {
+		return
+	}
 	for _, root := range hierarchies() {
 		found, _ := filepath.Glob(filepath.Join(root, cgroupPrefix+"*"))
 		for _, path := range found {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,22 +48,24 @@ var nodeFiles = map[string]string{
 "ipam":{"type":"host-local","ranges":[[{"subnet":"{{.PodRange}}"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}
 `,
 	"resolv.conf": "nameserver {{.DNS}}\n",
-	"containerd.toml": `version = 2
+	"containerd.toml": `version = 3
 [grpc]
   address = "{{.Socket}}"
-[plugins."io.containerd.grpc.v1.cri"]
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "overlayfs"
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "{{.Pause}}"
+[plugins."io.containerd.cri.v1.runtime"]
   # Without CAP_SYS_RESOURCE no process can get a score below ours.
   restrict_oom_score_adj = true
-  sandbox_image = "{{.Pause}}"
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "{{.Root}}/usr/lib/cni"
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["{{.Root}}/usr/lib/cni"]
     conf_dir = "{{.Dir}}/cni"
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "overlayfs"
+  [plugins."io.containerd.cri.v1.runtime".containerd]
     default_runtime_name = "runc"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
         BinaryName = "{{.Root}}/usr/sbin/runc"
         SystemdCgroup = false
 `,
@@ -103,7 +106,11 @@ func (p *Plane) prepareNode() error {
 	if os.Getpid() != 1 || os.Getenv(isolated) == "" {
 		return errors.New("the process is not in namespaces of its own (see plane.RunIsolated)")
 	}
-	p.hasNode = true
+	mounted, err := mounts()
+	if err != nil {
+		return err
+	}
+	p.hasNode, p.formerMounts = true, mounted
 	if err := p.pki.writeClient("apiserver-kubelet", "kube-apiserver-kubelet", "system:masters"); err != nil {
 		return err
 	}
@@ -126,7 +133,7 @@ func (p *Plane) prepareNode() error {
 	if err := p.network(); err != nil {
 		return err
 	}
-	return p.mounts()
+	return p.mount()
 }
 
 // network gives the namespace one device with the node's address. Its other end leads nowhere:
@@ -153,8 +160,8 @@ func (p *Plane) network() error {
 	return err
 }
 
-// mounts puts folders of the plane where the programs write.
-func (p *Plane) mounts() error {
+// mount puts folders of the plane where the programs write.
+func (p *Plane) mount() error {
 	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"); err != nil {
 		return fmt.Errorf("mounting /run: %w", err)
 	}
@@ -221,7 +228,7 @@ func (p *Plane) nodeAPIServerArgs() []string {
 
 // nodeEnv lets programs find those of the packages, and their libraries.
 func (p *Plane) nodeEnv() []string {
-	return []string{"PATH=" + p.packages() + "/usr/bin:" + p.packages() + "/usr/sbin:" + os.Getenv("PATH"),
+	return []string{"PATH=" + p.options.Node + ":" + p.packages() + "/usr/sbin:" + os.Getenv("PATH"),
 		"LD_LIBRARY_PATH=" + strings.Join(p.libraries(), ":")}
 }
 
@@ -270,7 +277,6 @@ func (p *Plane) launchNode(program string) (*Process, error) {
 	l := launch{dir: p.dir, name: program, path: filepath.Join(p.options.Node, program), detached: p.options.Detached, env: p.nodeEnv()}
 	switch program {
 	case "containerd":
-		l.path = filepath.Join(p.packages(), "usr/bin/containerd")
 		l.args = []string{"--config", filepath.Join(p.dir, "containerd.toml")}
 	case "kubelet":
 		l.args = []string{"--config=" + filepath.Join(p.dir, "kubelet.yaml"), "--kubeconfig=" + filepath.Join(p.dir, "kubelet.kubeconfig"),
@@ -375,7 +381,8 @@ func (p *Plane) createForNode(ctx context.Context) error {
 	return nil
 }
 
-// Import gives a real node an image under a reference, as if it had been pulled.
+// Import gives a real node an image under a reference, as if it had been pulled. The node may be one that
+// another process holds.
 func (p *Plane) Import(ctx context.Context, reference string, image v1.Image) error {
 	tag, err := name.NewTag(reference)
 	if err != nil {
@@ -389,7 +396,22 @@ func (p *Plane) Import(ctx context.Context, reference string, image v1.Image) er
 
 // ctr runs containerd's own client.
 func (p *Plane) ctr(ctx context.Context, stdin io.Reader, args ...string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(p.packages(), "usr/bin/ctr"), append([]string{"-a", containerdSocket, "-n", "k8s.io"}, args...)...)
+	if p.options.Node == "" {
+		return errors.New("a simulated node runs no containers: start a real one")
+	}
+	socket := containerdSocket
+	if !p.hasNode {
+		found, err := processesOf(p.dir)
+		if err != nil {
+			return err
+		}
+		for _, process := range found {
+			if process.program == holder {
+				socket = fmt.Sprintf("/proc/%d/root%s", process.pid, containerdSocket)
+			}
+		}
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(p.options.Node, "ctr"), append([]string{"-a", socket, "-n", "k8s.io"}, args...)...)
 	cmd.Env, cmd.Stdin = append(os.Environ(), p.nodeEnv()...), stdin
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, out)
@@ -397,24 +419,91 @@ func (p *Plane) ctr(ctx context.Context, stdin io.Reader, args ...string) error 
 	return nil
 }
 
-// stopNode ends what runs in the namespaces beside this process, and takes away what was mounted
-// there, so that the folder can be removed.
+// stopNode ends what runs in the namespaces beside this process, and removes what the node has made
+// there: the folder can be removed, and another node can start.
 func (p *Plane) stopNode() error {
 	// From the first process of a namespace it reaches all others there, and none outside. An
 	// error means that there are none.
 	_ = syscall.Kill(-1, syscall.SIGKILL)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if err := p.until(ctx, "the processes of the node to end", allEnded); err != nil {
+		return err
+	}
+	return errors.Join(p.unmount(), p.removeNetwork())
+}
+
+// allEnded returns an error while a process beside this one runs.
+func allEnded(context.Context) error {
+	found, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return err
+	}
+	for _, process := range found {
+		if pid, _ := strconv.Atoi(filepath.Base(process)); pid != os.Getpid() && !ended(pid) {
+			return fmt.Errorf("process %d runs", pid)
+		}
+	}
+	return nil
+}
+
+// mount is one line of the table of mounts.
+type mount struct{ id, path string }
+
+// mounts are those of this process, in the order in which they were made.
+func mounts() ([]mount, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return fmt.Errorf("reading the mounts: %w", err)
+		return nil, fmt.Errorf("reading the mounts: %w", err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(table)), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		path := strings.Fields(lines[i])[4]
-		if strings.HasPrefix(path, p.dir+"/") || path == "/run" || strings.HasPrefix(path, "/var/lib") || strings.HasPrefix(path, "/run/") {
-			if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
-				return fmt.Errorf("unmounting %s: %w", path, err)
+	var found []mount
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		found = append(found, mount{id: fields[0], path: fields[4]})
+	}
+	return found, nil
+}
+
+// unmount removes the mounts that the node has made. One of them may take others along, so the table is
+// read again after each.
+func (p *Plane) unmount() error {
+	for {
+		left, err := mounts()
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(m mount) bool { return slices.Contains(p.formerMounts, m) })
+		if len(left) == 0 {
+			return nil
+		}
+		last := left[len(left)-1].path
+		if err := syscall.Unmount(last, syscall.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmounting %s: %w", last, err)
+		}
+	}
+}
+
+// removeNetwork removes all devices of the namespace but the loopback device, and the rules of kube-proxy.
+func (p *Plane) removeNetwork() error {
+	devices, err := net.Interfaces()
+	if err != nil {
+		return fmt.Errorf("reading the network devices: %w", err)
+	}
+	for _, device := range devices {
+		if device.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		// The kernel removes the device of a Pod some time after the Pod, and both ends of a pair at once.
+		if err := ip("link del " + device.Name); err != nil {
+			if _, gone := net.InterfaceByName(device.Name); gone == nil {
+				return err
 			}
 		}
+	}
+	flush := exec.Command(filepath.Join(p.packages(), "usr/sbin/nft"), "flush", "ruleset")
+	flush.Env = append(os.Environ(), p.nodeEnv()...)
+	if out, err := flush.CombinedOutput(); err != nil {
+		return fmt.Errorf("removing the rules of kube-proxy: %w: %s", err, out)
 	}
 	return nil
 }

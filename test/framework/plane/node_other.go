@@ -7,6 +7,8 @@ import (
 	"errors"
 )
 
+type mount struct{}
+
 var errNoNode = errors.New("a real node needs Linux")
 
 // Isolates returns an error: namespaces are Linux's.
@@ -18,8 +20,11 @@ func RunIsolated(func() int) (int, error) { return 0, errNoNode }
 // Hold does nothing.
 func Hold() {}
 
-func hold(context.Context, Options) error        { return errNoNode }
-func cgroupOf(string) string                     { return "" }
+func hold(context.Context, Options) error { return errNoNode }
+
+// CgroupOf returns nothing.
+func CgroupOf(string) string { return "" }
+
 func removeCgroups(string) error                 { return nil }
 func (p *Plane) prepareNode() error              { return errNoNode }
 func (p *Plane) startNode(context.Context) error { return errNoNode }

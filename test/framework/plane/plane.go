@@ -87,6 +87,8 @@ type Plane struct {
 
 	// hasNode is true once this process, the first in its namespaces, has a real node.
 	hasNode bool
+	// formerMounts are the mounts from before the node.
+	formerMounts []mount
 }
 
 // Start runs a control plane and returns when it is ready: /readyz answers,
