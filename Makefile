@@ -30,6 +30,10 @@ cluster-up: ## Start a control plane on this machine; NODE=real has a kubelet an
 	@[ -n "$$PENSTOCK_TOOLS" ] || hack/build-tools.sh >/dev/null
 	@go run ./hack/cluster $(if $(NODE),-node $(NODE)) up
 
+.PHONY: cluster-load
+cluster-load: ## Give the real node the image of bin/image: IMAGE=registry.example.com/penstock:v0.1.0
+	@go run ./hack/cluster load bin/image "$(IMAGE)"
+
 .PHONY: cluster-down
 cluster-down: ## Stop it and remove its files
 	@go run ./hack/cluster down

@@ -4,20 +4,26 @@
 //	cluster [-dir DIR] [-node real] up
 //	                           starts it, or finds it running; the last line on
 //	                           stdout is the export that points kubectl at it
+//	cluster [-dir DIR] load LAYOUT REFERENCE
+//	                           gives its real node the image of a folder, as if it had
+//	                           pulled REFERENCE
 //	cluster [-dir DIR] down    ends its processes and removes its folder
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/penstock-project/penstock/hack/release/layout"
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
 
@@ -52,10 +58,15 @@ func run(ctx context.Context, args []string) error {
 	switch verb := flags.Arg(0); verb {
 	case "up":
 		return up(ctx, *dir, *node)
+	case "load":
+		if flags.NArg() != 3 {
+			return errors.New("want: load LAYOUT REFERENCE, for instance load bin/image registry.example.com/penstock:v0.1.0")
+		}
+		return load(ctx, *dir, flags.Arg(1), flags.Arg(2))
 	case "down":
 		return down(ctx, *dir)
 	default:
-		return fmt.Errorf("unknown command %q: up and down exist", verb)
+		return fmt.Errorf("unknown command %q: up, load and down exist", verb)
 	}
 }
 
@@ -86,6 +97,23 @@ func up(ctx context.Context, dir, kind string) error {
 	say("a Kubernetes control plane with one %s node is ready at %s (%.1f s)", kind, running.Config().Host, time.Since(began).Seconds())
 	say("its own kubectl is %s; `make cluster-down` ends it", filepath.Join(tools, "kubectl"))
 	fmt.Printf("export KUBECONFIG=%s\n", quoted(running.Kubeconfig()))
+	return nil
+}
+
+// load gives the real node of a control plane the image of a layout of the OCI.
+func load(ctx context.Context, dir, folder, reference string) error {
+	image, err := layout.Image(folder, "linux", runtime.GOARCH)
+	if err != nil {
+		return fmt.Errorf("%w: make image makes the folder bin/image", err)
+	}
+	running, err := plane.Open(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("%w: make cluster-up NODE=real starts one", err)
+	}
+	if err := running.Import(ctx, reference, image); err != nil {
+		return err
+	}
+	say("the node has the image %s", reference)
 	return nil
 }
 
