@@ -396,7 +396,7 @@ func rows(steps map[string]step) string {
 		}
 		return strings.Join(out, "<br>")
 	}
-	out := "| reason | signal | who can act | what | for instance |\n|---|---|---|---|---|\n"
+	out := "| reason | signal | actor | action | example |\n|---|---|---|---|---|\n"
 	for _, reason := range slices.Sorted(maps.Keys(steps)) {
 		s := steps[reason]
 		do, commands := s.do, []string{s.command}
