@@ -80,5 +80,6 @@ func Notes() []string {
 // BundleNotes are those that anybody writes on a revision of their own. On one that has
 // MadeOfAnnotation they are Penstock's: what it upgrades from is what they say.
 func BundleNotes() []string {
-	return []string{v1alpha1.PackageAnnotation, v1alpha1.BundleAnnotation, v1alpha1.VersionAnnotation, v1alpha1.ReferenceAnnotation, ReleaseAnnotation}
+	return []string{v1alpha1.PackageAnnotation, v1alpha1.BundleAnnotation, v1alpha1.VersionAnnotation, v1alpha1.ReferenceAnnotation, ReleaseAnnotation,
+		v1alpha1.KubeVersionAnnotation, v1alpha1.MaxOpenShiftAnnotation}
 }

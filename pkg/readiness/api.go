@@ -87,7 +87,7 @@ func (j *Judge) removed(kind schema.GroupVersionKind, life lifecycle.API, role R
 		found.Evidence += ": a rollback to this revision fails"
 	case Proposed:
 		found.Severity = olm.UpgradeActBefore
-		found.Evidence += ": the revision waits for an approval, and cannot be rolled out then"
+		found.Evidence += ": it waits for an approval, and cannot be rolled out then"
 	case RolledOut:
 	}
 	switch {

@@ -20,6 +20,12 @@ const (
 	validatingKind = "ValidatingWebhookConfiguration"
 )
 
+func isBudget(id manifest.ID) bool { return id.Kind == budgetKind && id.Group == policyv1.GroupName }
+
+func isWebhooks(id manifest.ID) bool {
+	return (id.Kind == mutatingKind || id.Kind == validatingKind) && id.Group == admissionregistrationv1.GroupName
+}
+
 // objects judges manifests by their content. A manifest of another shape is left to kube-apiserver.
 func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]int) {
 	for i := range revision.Objects {
@@ -27,10 +33,15 @@ func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]int)
 		found, ok := olm.UpgradeFinding{}, false
 		switch {
 		case len(object.JSON) == 0:
-		case object.Kind == budgetKind && object.GroupKind().Group == policyv1.GroupName:
+		case isBudget(object.ID):
 			found, ok = budget(object, revision.Objects)
-		case object.GroupKind().Group == admissionregistrationv1.GroupName:
-			found, ok = webhooks(object)
+			if now, known := j.live.Budgets[object.ID]; known {
+				found, ok = now.now(found, ok)
+			}
+		case isWebhooks(object.ID):
+			if found, ok = webhooks(object); ok {
+				found = unanswered(found, j.live.Webhooks[object.ID])
+			}
 		}
 		if ok {
 			j.find(about(found, one, revision, object), seen)
@@ -118,7 +129,7 @@ func webhooks(object *manifest.Object) (olm.UpgradeFinding, bool) {
 			FailurePolicy *string `json:"failurePolicy"`
 		} `json:"webhooks"`
 	}
-	if object.Kind != mutatingKind && object.Kind != validatingKind || json.Unmarshal(object.JSON, &read) != nil {
+	if json.Unmarshal(object.JSON, &read) != nil {
 		return olm.UpgradeFinding{}, false
 	}
 	for i, hook := range read.Webhooks {

@@ -2,8 +2,9 @@
 // packages and the lifecycle table in, findings out.
 //
 // readiness.go collects the findings and sums them up, api.go judges the versions of objects, objects.go
-// judges budgets and webhooks, statement.go judges what packages and charts say, target.go reads the
-// version that somebody asks for.
+// judges budgets and webhooks, live.go adds what the cluster has of them, statement.go judges what
+// packages and charts say, others.go judges plans and ChartKinds, target.go reads the version that
+// somebody asks for.
 package readiness
 
 import (
@@ -58,9 +59,9 @@ type Revision struct {
 }
 
 // NeedsManifest is whether the judgement of an object depends on its manifest. A budget is judged with
-// the workloads of its revision.
-func NeedsManifest(kind string) bool {
-	return slices.Contains([]string{budgetKind, mutatingKind, validatingKind}, kind)
+// the workloads of its revision, a definition that is proposed with what the cluster stores.
+func NeedsManifest(id manifest.ID, role Role) bool {
+	return role == RolledOut && (isBudget(id) || isWebhooks(id)) || role == Proposed && id.IsDefinition()
 }
 
 // Judge collects findings, one extension after the other. It is for one answer.
@@ -68,6 +69,7 @@ type Judge struct {
 	table   *lifecycle.Table
 	current *clusterversion.Kubernetes
 	target  Target
+	live    Live
 	answer  olm.UpgradeReadiness
 	// silent are the extensions without an upper bound, unseen those that could not be looked at.
 	silent, unseen int
@@ -99,12 +101,14 @@ func (j *Judge) Extension(one *Extension) {
 		if revision.Role == RolledOut {
 			j.objects(one, revision, seen)
 		}
+		if revision.Role != Earlier {
+			j.definitions(one, revision, seen)
+		}
 	}
 	j.statement(one, &row)
 	found := j.answer.Findings[before:]
 	j.order(one, &row, slices.ContainsFunc(found, func(f olm.UpgradeFinding) bool { return f.Severity == olm.UpgradeBlocks }))
 	for i := range found {
-		j.counts[found[i].Severity]++
 		if row.Severity == "" || rank(found[i].Severity) < rank(row.Severity) {
 			row.Severity = found[i].Severity
 		}
@@ -116,9 +120,7 @@ func (j *Judge) Extension(one *Extension) {
 		j.silent++
 	}
 	j.answer.Extensions = append(j.answer.Extensions, row)
-	if len(j.answer.Findings) > 2*MaxFindings {
-		j.cut()
-	}
+	j.tally(before)
 }
 
 // find adds a finding. Seen is where those of the extension are: of the same one in several
@@ -153,6 +155,7 @@ func rank(severity olm.UpgradeSeverity) int {
 // Answer sums up. NotLooked says what else could not be looked at.
 func (j *Judge) Answer(notLooked ...string) *olm.UpgradeReadiness {
 	j.cut()
+	notLooked = append(notLooked, j.live.NotLooked...)
 	if !j.table.Knows(j.target.Kubernetes) {
 		notLooked = append(notLooked, fmt.Sprintf("the lifecycle table of this Penstock is of Kubernetes %s, and is too old for %s", minor(j.table.Version()), minor(j.target.Kubernetes)))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
@@ -152,7 +153,26 @@ func (s *Statement) excludes(target Target) string {
 
 // bounds is whether a statement says something of the target: a lower bound does not.
 func (s *Statement) bounds(target Target) bool {
-	return s.Range != "" || s.Most != nil && target.OpenShift != nil
+	return s.Range != "" && !within(s.Range, clusterversion.Kubernetes{Major: 1, Minor: farAway}) || s.Most != nil && target.OpenShift != nil
+}
+
+// farAway is a minor of Kubernetes that only a range without an upper bound has.
+const farAway = 9999
+
+// StatedIn is what the annotations of a revision say, which Penstock took of its chart or bundle.
+func StatedIn(annotations map[string]string) Statement {
+	out := Statement{Range: annotations[v1alpha1.KubeVersionAnnotation]}
+	if value := annotations[v1alpha1.MaxOpenShiftAnnotation]; value != "" {
+		out.Most, out.Wrong = bound(json.RawMessage(value))
+	}
+	return out
+}
+
+// Or adds what another source says where the first one says nothing of upper bounds.
+func (s *Statement) Or(other Statement) {
+	if s.Range == "" && s.Most == nil && s.Wrong == "" {
+		s.Range, s.Most, s.Wrong = other.Range, other.Most, other.Wrong
+	}
 }
 
 // within is whether a version is in a range of a chart. A range that cannot be read is refused when the
@@ -206,7 +226,7 @@ func (j *Judge) next(said *Statement) *Candidate {
 
 // needs is whether a statement wants a newer Kubernetes than a version.
 func (s *Statement) needs(version clusterversion.Kubernetes) bool {
-	return s.Least != nil && version.Less(*s.Least)
+	return s.Least != nil && version.Less(*s.Least) || s.Range != "" && !within(s.Range, version)
 }
 
 // order says when the next version can be installed.

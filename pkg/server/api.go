@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -46,6 +47,7 @@ type api struct {
 	// revisions are the endpoints, once they are installed. The filter and the plugins,
 	// which are built before them, look for them when requests come.
 	revisions *clusterextensionrevision.Storage
+	plans     rest.Lister
 }
 
 // withBodies takes the manifests out of request bodies.
@@ -82,6 +84,10 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err != nil {
 		return err
 	}
+	sources, err := a.readiness(reads)
+	if err != nil {
+		return err
+	}
 	info, revisions, err := olm.NewAPIGroupInfo(a.codecs, olm.Deps{
 		Deps: clusterextensionrevision.Deps{
 			Scheme:        a.scheme,
@@ -109,7 +115,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		},
 		Unreadable:     a.unreadable,
 		Forget:         a.records.Heads,
-		ClusterVersion: a.clusterVersion, Statements: a.statements,
+		ClusterVersion: a.clusterVersion, Statements: a.statements, Readiness: sources,
 	})
 	if err != nil {
 		return err
@@ -212,7 +218,7 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 	if err != nil {
 		return err
 	}
-	info, _, err := hco.NewAPIGroupInfo(a.codecs, hco.Deps{
+	info, plans, err := hco.NewAPIGroupInfo(a.codecs, hco.Deps{
 		Deps: configurationplan.Deps{
 			Scheme: a.scheme, OptsGetter: options,
 			Packs: a.records.Packs, Claims: a.records.Claims, Runs: a.records.Runs,
@@ -226,6 +232,7 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 	if err != nil {
 		return err
 	}
+	a.plans = plans.Plan
 	if err := generic.InstallAPIGroup(info); err != nil {
 		return fmt.Errorf("installing %s: %w", hcov1alpha1.GroupName, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"strings"
 )
 
 // Renderer makes phased objects of files. The same files give the same bytes.
@@ -20,6 +21,9 @@ type Rendered struct {
 	// Package is the name of what was rendered, and Version its version; empty when the
 	// input does not say.
 	Package, Version string
+	// KubeVersion is the range of versions of Kubernetes that a chart states; empty when the input
+	// states none.
+	KubeVersion string
 	// Notes are for people, as the input words them; empty when it has none.
 	Notes string
 	// Properties that the input declares of itself, in its order.
@@ -54,4 +58,19 @@ type Property struct {
 	Type string `json:"type"`
 	// Value is any JSON.
 	Value json.RawMessage `json:"value"`
+}
+
+// maxOpenShift is the property with the last version of OpenShift that a bundle supports.
+const maxOpenShift = "olm.maxOpenShiftVersion"
+
+// MaxOpenShift is the last version of OpenShift that the input states, as JSON such as "4.20"; empty
+// when it states none. Several values have commas between them.
+func (r *Rendered) MaxOpenShift() string {
+	var values []string
+	for _, one := range r.Properties {
+		if one.Type == maxOpenShift {
+			values = append(values, string(one.Value))
+		}
+	}
+	return strings.Join(values, ",")
 }

@@ -217,7 +217,7 @@ func newRenderedRevision(read input, options renderOptions) renderedRevision {
 	revision := renderedRevision{
 		APIVersion: v1alpha1.SchemeGroupVersion.String(),
 		Kind:       "ClusterExtensionRevision",
-		Metadata:   renderedMetadata{Name: options.revisionName()},
+		Metadata:   renderedMetadata{Name: options.revisionName(), Annotations: map[string]string{}},
 		Spec: v1alpha1.ClusterExtensionRevisionSpec{
 			Revision:                options.number,
 			CollisionProtection:     v1alpha1.CollisionProtection(options.collisionProtection),
@@ -226,12 +226,14 @@ func newRenderedRevision(read input, options renderOptions) renderedRevision {
 			TeardownPolicy:          v1alpha1.TeardownPolicy(options.teardownPolicy),
 		},
 	}
-	if options.version != "" {
-		revision.Metadata.Annotations = map[string]string{v1alpha1.VersionAnnotation: options.version}
-		maps.Copy(revision.Metadata.Annotations, read.annotations)
-	} else {
-		revision.Metadata.Annotations = read.annotations
+	for key, value := range map[string]string{
+		v1alpha1.VersionAnnotation: options.version, v1alpha1.KubeVersionAnnotation: read.KubeVersion, v1alpha1.MaxOpenShiftAnnotation: read.MaxOpenShift(),
+	} {
+		if value != "" {
+			revision.Metadata.Annotations[key] = value
+		}
 	}
+	maps.Copy(revision.Metadata.Annotations, read.annotations)
 	if options.paused {
 		revision.Spec.LifecycleState = v1alpha1.LifecycleStatePaused
 	}

@@ -91,8 +91,12 @@ type UpgradeFinding struct {
 	Severity UpgradeSeverity
 	// Certainty is Certain, Declared or Guess.
 	Certainty UpgradeCertainty
-	// Extension that the finding is about.
+	// Extension that the finding is about; empty when it is about a plan or a ChartKind.
 	Extension string
+	// Plan is the ConfigurationPlan that the finding is about.
+	Plan string
+	// ChartKind that the finding is about.
+	ChartKind string
 	// Revision that has the object, the newest one when several have it.
 	Revision string
 	// APIVersion of the object; empty when the finding is about the whole extension.

@@ -212,6 +212,9 @@ func (s *scope) describe(next *olmv1alpha1.ClusterExtensionRevision, made source
 		olmv1alpha1.VersionAnnotation: made.Version, olmv1alpha1.PackageAnnotation: made.Package, olmv1alpha1.ReferenceAnnotation: s.chart.pinned,
 		olmv1alpha1.ChangeCauseAnnotation: fmt.Sprintf("%s of generation %d, with chart %s %s", s, s.object.GetGeneration(), made.Package, made.Version),
 	}
+	if made.KubeVersion != "" {
+		next.Annotations[olmv1alpha1.KubeVersionAnnotation] = made.KubeVersion
+	}
 	next.Spec.ProgressDeadlineMinutes = s.spec.ProgressDeadlineMinutes
 	if notes := report.Clip(string(bytes.TrimSpace([]byte(made.Notes)))); notes != "" {
 		next.Annotations[chartkind.NotesAnnotation] = notes

@@ -69,6 +69,11 @@ func (m making) describe(revision *olmv1alpha1.ClusterExtensionRevision, identit
 	if desired.Target != "" {
 		revision.Spec.TargetRef = &olmv1alpha1.TargetReference{Name: desired.Target}
 	}
+	for key, value := range map[string]string{olmv1alpha1.KubeVersionAnnotation: made.KubeVersion, olmv1alpha1.MaxOpenShiftAnnotation: made.MaxOpenShift()} {
+		if value != "" {
+			revision.Annotations[key] = value
+		}
+	}
 	if warnings := made.warnings(); len(warnings) > 0 {
 		revision.Annotations[extension.WarningsAnnotation] = text.Clip(strings.Join(warnings, "\n"), extension.MaxWarnings)
 	}

@@ -7277,8 +7277,21 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 					},
 					"extension": {
 						SchemaProps: spec.SchemaProps{
-							Description: "extension that the finding is about.",
-							Default:     "",
+							Description: "extension that the finding is about; empty when it is about a plan or a ChartKind.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"plan": {
+						SchemaProps: spec.SchemaProps{
+							Description: "plan is the ConfigurationPlan that the finding is about.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"chartKind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "chartKind that the finding is about.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7355,7 +7368,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 						},
 					},
 				},
-				Required: []string{"severity", "certainty", "extension", "evidence"},
+				Required: []string{"severity", "certainty", "evidence"},
 			},
 		},
 	}

@@ -92,7 +92,7 @@ func printReady(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 		if found.Severity == v1alpha1.UpgradeBlocks {
 			style = screen.Red
 		}
-		subject := cmp.Or(found.Revision, found.Extension)
+		subject := cmp.Or(found.Revision, found.Extension, found.Plan, found.ChartKind)
 		if found.Kind != "" {
 			kind := schema.FromAPIVersionAndKind(found.APIVersion, found.Kind).GroupKind().String()
 			subject += ", " + kind + " " + strings.TrimPrefix(found.Namespace+"/"+found.Name, "/")

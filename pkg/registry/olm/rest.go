@@ -61,6 +61,8 @@ type Deps struct {
 	ClusterVersion func(ctx context.Context) *clusterversion.Kubernetes
 	// Statements says what the catalogs say of installed packages; nil asks none.
 	Statements upgradereadiness.Statements
+	// Readiness is what else an upgrade of the cluster depends on.
+	Readiness upgradereadiness.Sources
 	// Unreadable is told of records that cannot be read; nil is told nothing.
 	Unreadable *store.Unreadable
 }
@@ -115,7 +117,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"revisionhistories": histories,
 		"revisionmanifests": revisionmanifest.NewREST(storage.Revision, deps.Authorizer),
 		"upgradereadinesses": upgradereadiness.NewREST(upgradereadiness.Deps{
-			Revisions: storage.Revision, Authorizer: deps.Authorizer, Table: table, Current: deps.ClusterVersion, Statements: deps.Statements,
+			Revisions: storage.Revision, Authorizer: deps.Authorizer, Table: table, Current: deps.ClusterVersion, Statements: deps.Statements, Sources: deps.Readiness,
 		}),
 	}
 	if deps.Forget != nil {

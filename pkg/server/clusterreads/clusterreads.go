@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionobjects"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
+	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 	"github.com/penstock-project/penstock/pkg/server/host"
 	"github.com/penstock-project/penstock/pkg/server/serviceaccounts"
 	"github.com/penstock-project/penstock/pkg/server/targetcluster"
@@ -51,6 +52,8 @@ type Reads struct {
 	Live revisiondiff.Live
 	// Objects says how the objects of revisions are in that cluster.
 	Objects revisionobjects.Live
+	// Upgrade is what an upgrade of that cluster depends on.
+	Upgrade upgradereadiness.Live
 	// ApplyCheck knows what the cluster that they go into would refuse.
 	ApplyCheck clusterextensionrevision.ApplyCheck
 }

@@ -43,6 +43,11 @@ func (r *Reads) newLive() (liveAnywhere, error) {
 		}
 		here.rights, here.who, here.role = elsewhere, elsewhere.self, "give the user of --target-kubeconfig the rights that docs/how-to/target-cluster.md lists"
 	}
+	upgrades, err := newUpgrades(here)
+	if err != nil {
+		return liveAnywhere{}, err
+	}
+	r.Upgrade = upgrades.Upgrade
 	made, err := r.newLiveIn(here)
 	return liveAnywhere{Reads: r, here: made}, err
 }

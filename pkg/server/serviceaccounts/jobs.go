@@ -57,7 +57,7 @@ func Engine() Job {
 // Reader is the job of comparing revisions with the cluster for whoever asks: it
 // reads objects, and has the host try what a rollout would write. What of that a
 // caller is shown depends on their own rights, not on these. It lists what the causes of
-// objects that are not ready are found in.
+// objects that are not ready are found in, and what an upgrade of the cluster depends on.
 //
 // A dry-run is authorised as the write that it stands for: patch for server-side
 // apply, create where the object does not exist, and for roles that give more than
@@ -71,6 +71,9 @@ func Reader() Job {
 			{APIGroups: []string{""}, Resources: []string{"pods", "events", "persistentvolumeclaims"}, Verbs: []string{"list"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list"}},
 			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list"}},
+			{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list"}},
+			{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"list"}},
+			{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, Verbs: []string{"list"}},
 			{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "clusterroles"}, Verbs: []string{"escalate", "bind"}},
 		},
 		Limit: &Limit{

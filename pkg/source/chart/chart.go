@@ -103,7 +103,7 @@ func (r Renderer) render(ctx context.Context, request template.Request) (source.
 	if err != nil {
 		return source.Rendered{}, err
 	}
-	out := source.Rendered{Package: answer.Name, Version: answer.Version, Notes: answer.Notes}
+	out := source.Rendered{Package: answer.Name, Version: answer.Version, KubeVersion: answer.KubeVersion, Notes: answer.Notes}
 	for _, text := range answer.Warnings {
 		out.Warnings = append(out.Warnings, source.Warning{Message: text})
 	}

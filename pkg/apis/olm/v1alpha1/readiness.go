@@ -101,8 +101,15 @@ type UpgradeFinding struct {
 	Severity UpgradeSeverity `json:"severity"`
 	// certainty is Certain, Declared or Guess.
 	Certainty UpgradeCertainty `json:"certainty"`
-	// extension that the finding is about.
-	Extension string `json:"extension"`
+	// extension that the finding is about; empty when it is about a plan or a ChartKind.
+	// +optional
+	Extension string `json:"extension,omitempty"`
+	// plan is the ConfigurationPlan that the finding is about.
+	// +optional
+	Plan string `json:"plan,omitempty"`
+	// chartKind that the finding is about.
+	// +optional
+	ChartKind string `json:"chartKind,omitempty"`
 	// revision that has the object, the newest one when several have it.
 	// +optional
 	Revision string `json:"revision,omitempty"`

@@ -90,6 +90,10 @@ const (
 	// name its bundle and the image with its digest.
 	BundleAnnotation    = "olm.operatorframework.io/bundle-name"
 	ReferenceAnnotation = "olm.operatorframework.io/bundle-reference"
+	// KubeVersionAnnotation, on a revision, is the range of versions of Kubernetes that its chart
+	// states, and MaxOpenShiftAnnotation the last version of OpenShift that its bundle states, as JSON.
+	KubeVersionAnnotation  = "penstock.dev/kube-version"
+	MaxOpenShiftAnnotation = "penstock.dev/max-openshift-version"
 	// AllowCRDDeletionAnnotation, set on a revision, acknowledges that a
 	// CustomResourceDefinition which still has instances may be deleted with
 	// them. Its value lists the CustomResourceDefinitions by name, separated

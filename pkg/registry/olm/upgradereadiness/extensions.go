@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/authz"
+	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/readiness"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
@@ -79,14 +80,13 @@ func (r *reading) mayRead(ctx context.Context, revision string) (bool, error) {
 // extension reads what is judged. It is not shown when the caller may not know of it, and when it is
 // rolled out into another cluster.
 func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.ClusterExtensionRevision) (one *readiness.Extension, shown bool, err error) {
-	slices.SortFunc(revisions, func(a, b *olm.ClusterExtensionRevision) int { return cmp.Compare(b.Spec.Revision, a.Spec.Revision) })
+	roles := sorted(revisions)
 	if revisions[0].Target() != "" {
 		return nil, false, nil
 	}
 	one = &readiness.Extension{Name: chain}
 	shown = r.lists
 	hidden := 0
-	roles := rolesOf(revisions)
 	for i, revision := range revisions {
 		may, err := r.mayRead(ctx, revision.Name)
 		if err != nil {
@@ -119,6 +119,12 @@ func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.
 	return one, shown, nil
 }
 
+// sorted puts the newest revision first, and returns what the revisions are.
+func sorted(revisions []*olm.ClusterExtensionRevision) []readiness.Role {
+	slices.SortFunc(revisions, func(a, b *olm.ClusterExtensionRevision) int { return cmp.Compare(b.Spec.Revision, a.Spec.Revision) })
+	return rolesOf(revisions)
+}
+
 // rolesOf says what revisions are, the newest first. The newest one that is approved is rolled out; the
 // newest that succeeded is kept until the newest has succeeded.
 func rolesOf(revisions []*olm.ClusterExtensionRevision) []readiness.Role {
@@ -149,10 +155,10 @@ func (r *reading) objects(ctx context.Context, revision *olm.ClusterExtensionRev
 	var out []manifest.Object
 	needed := false
 	for _, ref := range clusterextensionrevision.Refs(revision) {
-		needed = needed || readiness.NeedsManifest(ref.Kind)
+		needed = needed || readiness.NeedsManifest(ref.ID, role)
 		out = append(out, manifest.Object{Ref: ref})
 	}
-	if !needed || role != readiness.RolledOut {
+	if !needed {
 		return out, nil
 	}
 	read, err := r.deps.Revisions.Contents(ctx, revision)
@@ -174,7 +180,7 @@ func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterEx
 	pkg := said[v1alpha1.PackageAnnotation]
 	var why string
 	switch {
-	case pkg == "" || r.deps.Statements == nil:
+	case pkg == "" || said[chartkind.ResourceAnnotation] != "" || r.deps.Statements == nil:
 	case !r.packages:
 		why = "you may not list catalogpackages, which say what the package supports"
 	default:
@@ -183,6 +189,7 @@ func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterEx
 			why = fmt.Sprintf("package %s: %v", pkg, err)
 		}
 	}
+	one.Statement.Or(readiness.StatedIn(said))
 	if one.NotLooked == "" {
 		one.NotLooked = why
 	}

@@ -1,8 +1,9 @@
 // Package upgradereadiness serves the virtual resource upgradereadinesses: what an upgrade of the
-// cluster to the version in the name breaks. It is computed on read from revisions and catalogs, as far
-// as the caller may read them, and never stored.
+// cluster to the version in the name breaks. It is computed on read from revisions, plans, ChartKinds,
+// catalogs and the cluster, as far as the caller may read them, and never stored.
 //
-// storage.go has the endpoint, extensions.go what is read for each extension, table.go the table.
+// storage.go has the endpoint, extensions.go what is read for each extension, others.go what is read
+// besides, table.go the table.
 package upgradereadiness
 
 import (
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -55,7 +57,21 @@ type Deps struct {
 	Current func(ctx context.Context) *clusterversion.Kubernetes
 	// Statements asks the catalogs; nil when there are none.
 	Statements Statements
+	Sources
 }
+
+// Sources are what is read besides revisions and catalogs.
+type Sources struct {
+	// Live looks at the cluster for a caller; nil does not look.
+	Live Live
+	// Plans and ChartKinds list all that there are; nil when there are none. With an error they return
+	// those that can be read.
+	Plans      func(ctx context.Context) ([]readiness.Plan, error)
+	ChartKinds func(ctx context.Context) ([]readiness.ChartKind, error)
+}
+
+// Live is what a caller may see of some objects in the cluster.
+type Live func(ctx context.Context, caller user.Info, wanted map[manifest.ID]bool) readiness.Live
 
 // REST serves the resource. It can be neither listed nor watched.
 type REST struct {
@@ -119,7 +135,17 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 		return nil, err
 	}
 	judge := readiness.New(r.deps.Table, current, target)
+	if r.deps.Live != nil {
+		if wanted := whoseStateMatters(chains); len(wanted) > 0 {
+			judge.Live(r.deps.Live(ctx, caller, wanted))
+		}
+	}
 	var notLooked []string
+	if query.Extension == "" {
+		if notLooked, err = reading.others(ctx, judge); err != nil {
+			return nil, err
+		}
+	}
 	for _, chain := range slices.Sorted(maps.Keys(chains)) {
 		one, shown, err := reading.extension(ctx, chain, chains[chain])
 		if err != nil {

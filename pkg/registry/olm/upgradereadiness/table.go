@@ -1,6 +1,7 @@
 package upgradereadiness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -25,7 +26,7 @@ func columns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
 		{Name: "Severity", Type: "string", Description: "Blocks, BreaksRollback, ActBefore or Look."},
 		{Name: "Certainty", Type: "string", Description: "Certain, Declared or Guess."},
-		{Name: "Revision", Type: "string", Description: "Revision that has the object, or the extension."},
+		{Name: "Revision", Type: "string", Description: "Revision that has the object; otherwise the extension, plan or ChartKind."},
 		{Name: "Kind", Type: "string", Description: "apiVersion and kind of the object."},
 		{Name: "Object", Type: "string", Description: "Namespace and name of the object."},
 		{Name: "Removed In", Type: "string", Description: "Version of Kubernetes that does not serve the apiVersion."},
@@ -45,9 +46,7 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 	for i := range answer.Findings {
 		found := &answer.Findings[i]
 		where, kind, name := found.Revision, found.Kind, found.Name
-		if where == "" {
-			where = found.Extension
-		}
+		where = cmp.Or(where, found.Extension, found.Plan, found.ChartKind)
 		if kind != "" {
 			kind = schema.FromAPIVersionAndKind(found.APIVersion, kind).GroupVersion().String() + " " + kind
 		}

@@ -26,7 +26,7 @@ func render(request Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Name: chart.Name(), Version: chart.Metadata.Version}
+	answer := Answer{Name: chart.Name(), Version: chart.Metadata.Version, KubeVersion: chart.Metadata.KubeVersion}
 	capabilities, err := capabilitiesOf(request)
 	if err != nil {
 		return Answer{}, err

@@ -123,6 +123,8 @@ type Answer struct {
 	// Name, Version and Dependencies are those of Chart.yaml.
 	Name    string `json:"name"`
 	Version string `json:"version"`
+	// KubeVersion is the range of versions of Kubernetes that Chart.yaml states.
+	KubeVersion string `json:"kubeVersion,omitempty"`
 	// Definitions are the files of the folder crds, and Manifests what templates made, by
 	// name. Again is the same from the second time.
 	Definitions []File `json:"definitions,omitempty"`
