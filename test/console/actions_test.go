@@ -43,7 +43,9 @@ func rollback(i *installation, p *page) {
 	p.sees("shop-5 · 1.5.0", "back to shop-2: 1.6.0 is slow")
 	p.until("its progress is in view", `document.activeElement.matches("h1") && scrollY === 0`)
 	i.MustKubectl("wait", "--for=condition=Succeeded", poll.TimeoutFlag, "cer/shop-5")
-	p.until("what is done is full", `(() => { const one = document.querySelector('[aria-label="Rollout of shop-5"]'); return [...one.querySelectorAll(".track")].every((track) => track.firstElementChild.offsetWidth === track.offsetWidth) })()`)
+	p.sees("Available 2 phases, 3 objects")
+	p.click(`[aria-label="Rollout of shop-5"] summary`)
+	p.until("what is done is full", `(() => { const one = document.querySelector('[aria-label="Rollout of shop-5"]'); return one.querySelectorAll(".track").length === 2 && [...one.querySelectorAll(".track")].every((track) => track.offsetWidth > 0 && track.firstElementChild.offsetWidth === track.offsetWidth) })()`)
 	p.until("the newest is first", `document.querySelector(".history tbody th").innerText.startsWith("shop-5")`)
 
 	// What is stuck says why, and for how long.
@@ -62,6 +64,7 @@ func rollback(i *installation, p *page) {
 	p.types("#why", "INC-7: by hand")
 	p.click("#yes")
 	p.sees("INC-7: by hand")
+	p.until("what it would change is one click away", `document.querySelector("#review")?.innerText === "Review shop-5" && document.querySelector("#review").hash.startsWith("#/diff/")`)
 	if state := i.field(".spec.lifecycleState", "cer", "shop-5"); state != "Paused" {
 		i.t.Errorf("shop-5 is %s", state)
 	}

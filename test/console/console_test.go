@@ -21,6 +21,7 @@ func TestConsole(t *testing.T) {
 	t.Run("Fold", func(t *testing.T) { fold(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Hostile", func(t *testing.T) { hostileTexts(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Rollback", func(t *testing.T) { rollback(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Stuck", func(t *testing.T) { stuck(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Plan", func(t *testing.T) {
 		plan(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, bert.Kubeconfig(), asTyped)))
 	})
@@ -29,10 +30,16 @@ func TestConsole(t *testing.T) {
 	t.Run("Pods", func(t *testing.T) {
 		pods(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped)))
 	})
+	t.Run("Timeline", func(t *testing.T) {
+		timeline(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped)))
+	})
 	t.Run("Links", func(t *testing.T) {
 		links(blank(t, i.browser, console), tab(t, i.browser, serve(t, anna.Kubeconfig(), `kubectl penstock console https://penstock.example.com/#/x/argocd`)))
 	})
 	t.Run("Catalog", func(t *testing.T) { catalog(i.in(t), tab(t, i.browser, console)) })
+	t.Run("Search", func(t *testing.T) {
+		search(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped)))
+	})
 	t.Run("Me", func(t *testing.T) { me(tab(t, i.browser, console)) })
 	t.Run("Rights", func(t *testing.T) { rights(i.in(t), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped))) })
 	t.Run("ReadOnly", func(t *testing.T) {
@@ -190,11 +197,15 @@ func hostileTexts(i *installation, p *page) {
 		p.goTo(place)
 		p.until("hostile things at "+place, "document.querySelector('h1') && document.body.innerText.includes('hostile')")
 		p.until("all of it at "+place, "!document.body.innerText.includes('Comparing') && !document.body.innerText.includes('Asking')")
-		if place == "#/diff/hostile-1..hostile-2" {
+		switch place {
+		case "#/diff/hostile-1..hostile-2":
 			p.click(".objects summary")
 			p.sees("evil.test")
+		case "#/x/hostile":
+			p.click("#objects")
+			p.has("#tree svg")
 		}
-		p.until("no script has run, and no element is of the data", "!document.title.includes('owned') && !document.querySelector('iframe, svg, script:not([src]), img:not([src=\"/icon.svg\"]), a[href^=\"http\"], a[href^=\"javascript\"]')")
+		p.until("no script has run, and no element is of the data", "!document.title.includes('owned') && !document.querySelector('iframe, svg:not(#tree svg), script:not([src]), img:not([src=\"/icon.svg\"]), a[href^=\"http\"], a[href^=\"javascript\"]')")
 	}
 	p.goTo("#/x/<img src=x onerror=alert(1)>")
 	p.sees("There is nothing here")

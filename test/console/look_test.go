@@ -21,7 +21,7 @@ type look struct {
 
 // shownToPeople are the screens of docs/console.
 func shownToPeople() []string {
-	return []string{"overview", "review", "review-fields", "rollout", "extension", "objects", "rollback", "plan", "plan-run", "catalog", "package", "install", "version", "profiles", "object", "pod", "sign-in", "me"}
+	return []string{"overview", "review", "review-fields", "rollout", "extension", "objects", "tree", "timeline", "search", "rollback", "plan", "plan-run", "catalog", "package", "install", "version", "profiles", "object", "pod", "sign-in", "me"}
 }
 
 // looks are the two that differ most; with FULL=1, and for pictures, all of them.
@@ -61,7 +61,7 @@ func (p *page) checks(name string) {
 		if os.Getenv("SCREENSHOTS") != "" && look.name != "forced" && slices.Contains(shownToPeople(), name) {
 			// From the top, or from the edge of what the picture is of; nothing has the focus, or the pointer.
 			p.run(input.DispatchMouseEvent(input.MouseMoved, 0, 0), chromedp.Evaluate(`(() => { document.activeElement?.blur(); scrollTo(0, 0);
-				const of = document.querySelector("#preview:is(h2), .fields, #written")?.closest(".decision, .objects > li, section");
+				const of = document.querySelector("#preview:is(h2), .fields, #written, #tree")?.closest(".decision, .objects > li, section, .all");
 				if (of && !document.querySelector("dialog")) scrollTo(0, of.getBoundingClientRect().top - 12) })()`, nil))
 			p.picture(name + "-" + look.name)
 		}

@@ -96,6 +96,8 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, "/api/revisions/{name}/pods", answer(a.pods)},
 		{http.MethodGet, "/api/pods/{namespace}/{name}", answer(a.pod)},
 		{http.MethodGet, "/api/extensions/{name}/events", answer(a.events)},
+		{http.MethodGet, "/api/timeline", answer(a.timeline)},
+		{http.MethodGet, "/api/search", answer(a.search)},
 		{http.MethodGet, "/api/plans/{name}/diff", answer(a.planDiff)},
 		{http.MethodGet, "/api/plans/{name}/history", answer(a.planHistory)},
 		{http.MethodGet, "/api/plans/{name}/items/{item}", answer(a.target)},

@@ -190,6 +190,17 @@ export interface Done {
   name: string;
 }
 
+export interface Entry {
+  time: string;
+  signal?: string;
+  what: string;
+  who?: string;
+  kind: string;
+  name: string;
+  message?: string;
+  count?: number;
+}
+
 export interface Event {
   time: string;
   type: string;
@@ -293,6 +304,16 @@ export interface HighDensitySwapOptions {
   fileSizeMiB?: number;
   memoryToRequestRatio?: number;
   enableKSM?: boolean;
+}
+
+export interface Hit {
+  of: string;
+  name: string;
+  version?: string;
+  revision?: string;
+  apiVersion?: string;
+  kind?: string;
+  namespace?: string;
 }
 
 export interface InstallRequest {
@@ -837,6 +858,12 @@ export interface Rows {
   gonePlans?: Array<string>;
 }
 
+export interface Search {
+  hits: Array<Hit>;
+  omitted?: number;
+  refused?: Array<string>;
+}
+
 export interface StateRequest {
   uid: string;
   generation: number;
@@ -871,6 +898,15 @@ export interface TargetRef {
 export interface TemplateReference {
   namespace: string;
   name: string;
+}
+
+export interface Timeline {
+  asked: string;
+  entries: Array<Entry>;
+  omitted?: number;
+  who: Array<string>;
+  what: Array<string>;
+  refused?: Array<string>;
 }
 
 export interface UndoRequest {

@@ -1,9 +1,10 @@
 // One extension: how its rollout goes on, its history, and the way back.
 import { html, useEffect, useRef, useSignal } from "./lib.js";
-import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Checklist, Confirm, Notes, Problem, ReadAt, Risks, State, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectState, soft, span, unticked } from "./parts.js";
-import { frozen, isName, lacks, me } from "./shared.js";
-import { EventRows, podPlace } from "./pod.js";
+import { Refused, link, post, watch } from "./net.js";
+import { Ago, Asked, Button, Checklist, Confirm, Notes, Outdated, Problem, Risks, State, announce, count, counts, inWords, kindOf, missing, now, objectName, objectPlace, objectState, soft, span, unticked } from "./parts.js";
+import { frozen, into, isName, lacks, me, useAsk, useDeed } from "./shared.js";
+import { EventRows, podPlace, podsOf } from "./object.js";
+import { TreePicture } from "./tree.js";
 import { Version } from "./version.js";
 
 /** @typedef {import("./api").Revision} Revision @typedef {import("./api").Extension} Extension @typedef {import("./api").RevisionRecord} Record_ */
@@ -11,9 +12,7 @@ import { Version } from "./version.js";
 /** @param {{ name: string }} props */
 export function ExtensionScreen({ name }) {
   const extension = useSignal(/** @type {Extension | null | undefined} */ (undefined));
-  const history = useSignal(/** @type {import("./api").RevisionHistory | null} */ (null));
-  const failed = useSignal(/** @type {Refused | null} */ (null));
-  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const rights = useAsk("/api/rights?button=rollback");
   const wanted = useSignal(/** @type {import("./api").Wanted | null} */ (null));
   const target = useSignal("");
   useEffect(() => watch(`/api/watch/extensions/${name}`, (message) => {
@@ -26,14 +25,7 @@ export function ExtensionScreen({ name }) {
   }), [name]);
   // What decides about rows of the history is asked for again when it changes.
   const version = extension.value?.revisions.map((one) => `${one.name} ${one.lifecycle} ${one.state}`).join() ?? "";
-  useEffect(() => {
-    const abort = new AbortController();
-    get(`/api/histories/${name}`, abort.signal).then((found) => { history.value = found; failed.value = null; }, (failure) => { if (!abort.signal.aborted) failed.value = failure; });
-    return () => abort.abort();
-  }, [name, version]);
-  useEffect(() => {
-    get("/api/rights?button=rollback").then((found) => (rights.value = found), () => (rights.value = {}));
-  }, [name]);
+  const past = useAsk(`/api/histories/${name}`, undefined, version), history = /** @type {{ value: import("./api").RevisionHistory | null }} */ (past.found), failed = past.refused;
 
   // Who has gone back sees its progress, at the top of the page; who has not goes on where they began.
   const ended = useRef("");
@@ -53,31 +45,29 @@ export function ExtensionScreen({ name }) {
   const current = shown.filter((one, i) => i === 0 || one.state !== "Superseded" || one.signal === "needs");
   const older = shown.filter((one) => !current.includes(one));
   const rows = [...(history.value?.revisions ?? [])].reverse();
-  const newest = extension.value?.revisions[0];
-  return html`<main class="page" id="content">
-    <p class="crumbs"><a href="#/">Overview</a></p>
+  const newest = extension.value?.revisions[0], earlier = rows.find((row) => row.name !== newest?.name && row.result === "Succeeded" && !isGone(row));
+  return html`<p class="crumbs"><a href="#/">Overview</a></p>
     <h1 tabindex="-1">${name}</h1>
     ${extension.value === undefined && link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}
-    ${wanted.value && html`<${Asked} name=${name} wanted=${wanted.value} alone=${!extension.value}/>`}
+    ${wanted.value && html`<${Wish} name=${name} wanted=${wanted.value} alone=${!extension.value}/>`}
     ${extension.value === null && !wanted.value && html`<p>There is no revision of ${name}. <code>kubectl penstock why ${name}</code> says more; past revisions are in its history.</p>`}
-    ${extension.value && html`<${Head} extension=${extension.value}/>`}
+    ${extension.value && html`<${Head} extension=${extension.value} earlier=${earlier && !lacks(rights, "rollback") ? earlier.name : ""} onBack=${() => (target.value = earlier?.name ?? "")}/>`}
     ${current.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
       ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
     ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/><${Noted} name=${name}/>`}
-    <section aria-labelledby="history"><h2 id="history">History</h2>
+    <section aria-labelledby="history"><div class="head"><h2 id="history">History</h2><a href=${`#/timeline?extension=${name}`}>Timeline</a></div>
       ${failed.value?.status === 404 ? html`<p class="quiet" id="no-history">There is no history yet: it begins with the first revision.</p>` : html`<${Problem} refused=${failed.value} doing="The history cannot be shown"/>`}
       ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: the owner creates no revision until it is changed.</p>`}
       ${rows.length > 0 && html`<table class="rows history"><thead><tr><th scope="col">Revision</th><th scope="col" class="sign">Result</th><th scope="col" class="wide number few">Changes</th><th scope="col" class="wide ver">By</th><th scope="col" class="number age">Age</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
-      <tbody>${rows.map((row) => html`<${Past} key=${row.name} row=${row} newest=${newest} rights=${rights.value} open=${target.value === row.name} onOpen=${() => (target.value = target.value === row.name ? "" : row.name)}/>`)}</tbody></table>`}
+      <tbody>${rows.map((row) => html`<${Past} key=${row.name} row=${row} newest=${newest} rights=${rights} open=${target.value === row.name} onOpen=${() => (target.value = target.value === row.name ? "" : row.name)}/>`)}</tbody></table>`}
     </section>
-    ${target.value && newest && html`<${Rollback} key=${target.value} target=${target.value} newest=${newest.name} name=${name} onEnd=${end}/>`}
-  </main>`;
+    ${target.value && newest && html`<${Rollback} key=${target.value} target=${target.value} newest=${newest.name} name=${name} onEnd=${end}/>`}`;
 }
 
 /** What a ClusterExtension asks for; what has become of it where there is no revision that says so.
  * @param {{ name: string, wanted: import("./api").Wanted, alone: boolean }} props */
-function Asked({ name, wanted, alone }) {
+function Wish({ name, wanted, alone }) {
   const { row } = wanted;
   const changing = useSignal(false), was = useRef(false);
   // Who has changed it, or not, goes on where they began.
@@ -92,32 +82,44 @@ function Asked({ name, wanted, alone }) {
     ${!wanted.installed && (alone || row.state === "NameTaken") && html`<p class="quiet" id="take-back">It has installed nothing. To remove it: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
 }
 
-/** How the extension is, as every other answer says it. @param {{ extension: Extension }} props */
-function Head({ extension }) {
-  const { row, advice } = extension, first = advice[0];
+/** How the extension is, as every other answer says it. What the advice names has a button that leads to its review.
+ * @param {{ extension: Extension, earlier: string, onBack: () => void }} props */
+function Head({ extension, earlier, onBack }) {
+  const { row, advice, revisions } = extension, first = advice[0], verb = first?.command?.split(" ")[2];
+  const paused = verb === "resume" && revisions.find((one) => one.name === first.subject && one.lifecycle === "Paused");
   return html`<div class="headline"><p><${State} signal=${row.signal} word=${row.signal === "well" ? "Healthy" : row.signal === "review" ? "To review" : inWords(row.state)}/>
       ${row.version && html`<strong>${row.version}</strong>`} <span><span class="number">${row.ready} of ${row.objects}</span> available</span> <span class="quiet">for <${Ago} at=${row.since}/></span></p>
     ${row.signal !== "well" && first && html`<p id="because">${first.subject} ${first.what}${first.because && html`: ${first.because}`}</p>`}
     ${first?.do && row.signal !== "well" && first.subject !== row.proposed && html`<p class="do"><span class="quiet">${first.who === "nobody" ? "Next:" : "To do:"}</span> ${first.do}.${first.command && html` <code>${first.command}</code>`}</p>`}
+    ${verb === "rollback" && earlier && html`<p><button type="button" id="review-back" onClick=${onBack}>Review going back to ${earlier}</button></p>`}
+    ${paused && !row.proposed && html`<p><a class="button" id="review" href=${`#/diff/${paused.diff}`}>Review ${paused.name}</a></p>`}
     ${row.proposed && html`<p><a class="button main" id="review" href=${`#/diff/${row.proposedDiff}`}>Review ${row.proposed}</a></p>`}</div>`;
 }
 
 /** The phases of a revision, each with how much of it is done. @param {{ revision: Revision }} props */
 function Rollout({ revision }) {
   const title = `${revision.name}${revision.version ? ` · ${revision.version}` : ""}`;
+  // Of several finished phases one line is enough.
+  const finished = revision.phases.filter((phase) => phase.state === "Available" && !phase.failing?.length), rest = revision.phases.filter((phase) => !finished.includes(phase));
   return html`<section class="rollout" aria-label=${`Rollout of ${revision.name}`}>
     <div class="head"><h2>${title}</h2><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "To review" : revision.state}/>
       <a href=${`#/diff/${revision.diff}`}>what it changes</a> ${revision.lifecycle === "Active" && html`<a href=${`#/diff/${revision.name}..live`}>compare with the cluster</a>`}</div>
     <p class="quiet">${[revision.by && `by ${revision.by}`, revision.rollbackOf && `back to ${revision.rollbackOf}`, revision.cause, revision.reason].filter(Boolean).join(" · ")}</p>
-    <ol class="phases">${revision.phases.map((phase) => html`<li key=${phase.name}>
+    ${finished.length > 1 ? html`<details class="older"><summary><${State} signal="well" word="Available"/> ${count(finished.length, "phase")}, ${count(finished.reduce((sum, phase) => sum + phase.objects, 0), "object")}</summary><${Phases} revision=${revision} phases=${finished}/></details>${rest.length > 0 && html`<${Phases} revision=${revision} phases=${rest}/>`}`
+      : html`<${Phases} revision=${revision} phases=${revision.phases}/>`}
+  </section>`;
+}
+
+/** @param {{ revision: Revision, phases: import("./api").Phase[] }} props */
+function Phases({ revision, phases }) {
+  return html`<ol class="phases">${phases.map((phase) => html`<li key=${phase.name}>
       <span class="phase">${phase.name}</span>
       <span class="track"><span class="bar ${phase.state.toLowerCase()}" style=${{ width: `${done(phase)}%` }}></span></span>
       <span class="word"><${State} signal=${phaseSignal(phase.state)} word=${phase.state}/> <span class="quiet number">${phase.state === "Available" ? count(phase.objects, "object") : `${phase.available} of ${phase.objects}`}${took(phase)}</span></span>
       ${phase.failing?.length ? html`<ul class="failing ${phase.state === "Failing" ? "" : "awaited"}">${phase.failing.map((one) => html`<li><a href=${objectPlace(revision.name, one)}><code>${one.kind} ${objectName(one)}</code></a> ${reasonOf(one, phase) && html`<strong>${reasonOf(one, phase)}</strong> `}${one.message}${one.cause?.object.kind === "Pod" && !revision.target && html` <a href=${podPlace(revision.name, /** @type {{ namespace: string, name: string }} */ (one.cause.object))}>Log of ${soft(one.cause.object.name)}</a>`}
         ${one.cause && !one.message.includes(one.cause.reason) && html` <span class="quiet">${one.cause.reason}${one.cause.container ? ` of container ${one.cause.container}` : ""} in ${one.cause.object.kind} ${one.cause.object.name}</span>`}</li>`)}
         ${phase.omitted ? html`<li class="quiet">and ${phase.omitted} more</li>` : null}</ul>` : null}
-    </li>`)}</ol>
-  </section>`;
+    </li>`)}</ol>`;
 }
 
 /** Why an object holds its phase back, empty where its message begins with that.
@@ -150,66 +152,52 @@ const mostObjects = 200;
 
 /** Each object of a revision as it is now, read when somebody asks. @param {{ revisions: Revision[] }} props */
 function Objects({ revisions }) {
-  const name = useSignal(revisions[0]?.name ?? "");
-  const found = useSignal(/** @type {import("./api").RevisionObjects | null} */ (null));
-  const refused = useSignal(/** @type {Refused | null} */ (null));
-  const pods = useSignal(/** @type {import("./api").Pods | null} */ (null));
-  const asked = useSignal(0);
-  const ask = () => {
-    refused.value = null;
-    get(`/api/revisions/${name.value}/pods`).then((answer) => (pods.value = answer), (failure) => (pods.value = { asked: "", workloads: [], refused: [failure.message] }));
-    get(`/api/revisions/${name.value}/objects`).then((answer) => { found.value = answer; asked.value = Date.now(); }, (failure) => (refused.value = failure));
-  };
+  const name = useSignal(revisions[0]?.name ?? ""), opened = useSignal(false);
+  const of = opened.value ? `/api/revisions/${name.value}` : "";
+  const asked = useAsk(of && `${of}/objects`, (answer) => (answer.asked = new Date().toISOString())), pods = useAsk(of && `${of}/pods`, undefined, asked.round);
   if (!revisions.length) return null;
-  const all = found.value?.objects ?? [];
-  return html`<details class="all" onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open && !found.value) ask(); }}>
+  const found = /** @type {import("./api").RevisionObjects | null} */ (asked.found.value), all = found?.objects ?? [];
+  return html`<details class="all" onToggle=${() => (opened.value = true)}>
     <summary id="objects">All objects, as they are now</summary>
-    <p class="standing">${revisions.length > 1 && html`<label>of <select value=${name.value} onChange=${(/** @type {any} */ e) => { name.value = e.currentTarget.value; found.value = null; ask(); }}>
+    <p class="standing">${revisions.length > 1 && html`<label>of <select value=${name.value} onChange=${into(name)}>
       ${revisions.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}</select></label>`}
       </p>
-    ${found.value && html`<${ReadAt} at=${new Date(asked.value).toISOString()} onAsk=${ask}/>`}
-    <${Problem} refused=${refused.value} doing="The objects cannot be shown"/>
-    ${!found.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
-    ${found.value?.withheld ? html`<p class="note review">${count(found.value.withheld, "object")} not shown: you may not read them.</p>` : null}
+    <${Asked} of=${asked} doing="The objects cannot be shown"/>
+    ${found?.withheld ? html`<p class="note review">${count(found.withheld, "object")} not shown: you may not read them.</p>` : null}
+    ${found && html`<${TreePicture} revision=${revisions.find((one) => one.name === name.value) ?? revisions[0]} objects=${all} pods=${pods.found.value}/>`}
     ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
       <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${soft(kindOf(one.apiVersion, one.kind))}</span> <a data-row href=${objectPlace(name.value, one)}>${soft(objectName(one))}</a>
         <span class="more">${objectState(one).said}</span><span class="thin">phase ${one.phase}</span>
         ${one.lastRepair && html`<span class="more">repaired <${Ago} at=${one.lastRepair.time} ago/>: ${one.lastRepair.message}</span>`}
-        ${podsOf(pods.value, one).map((pod) => html`<span class="more" key=${pod.name}><${State} signal=${pod.signal} word=${pod.state}/> <a href=${podPlace(name.value, pod)}>${soft(pod.name)}</a> ${pod.said}</span>`)}</th>
+        ${podsOf(pods.found.value, one).map((pod) => html`<span class="more" key=${pod.name}><${State} signal=${pod.signal} word=${pod.state}/> <a href=${podPlace(name.value, pod)}>${soft(pod.name)}</a> ${pod.said}</span>`)}</th>
         <td><${State} ...${objectState(one)}/></td><td class="wide">${one.phase}</td></tr>`)}</tbody></table>`}
-    ${pods.value?.target && html`<p class="note review">The objects are in cluster ${pods.value.target}. Its Pods are not shown: you have no credentials there.</p>`}
-    ${pods.value?.refused?.map((said) => html`<p class="note review">Pods are not shown: ${said}</p>`)}
+    ${pods.found.value?.target && html`<p class="note review">The objects are in cluster ${pods.found.value.target}. Its Pods are not shown: you have no credentials there.</p>`}
+    ${[pods.refused.value?.message, ...(pods.found.value?.refused ?? [])].filter(Boolean).map((said) => html`<p class="note review">Pods are not shown: ${said}</p>`)}
     ${all.length > mostObjects && html`<p class="quiet">And ${all.length - mostObjects} more: <code>kubectl penstock tree ${name.value}</code> lists all.</p>`}
   </details>`;
 }
 
-/** The Pods of an object. @param {import("./api").Pods | null} pods @param {{ kind: string, namespace?: string, name: string }} of */
-const podsOf = (pods, of) => pods?.workloads.find((one) => one.kind === of.kind && one.namespace === (of.namespace ?? "") && one.name === of.name)?.pods ?? [];
-
 /** Events about the extension, asked for when it is opened. @param {{ name: string }} props */
 function Noted({ name }) {
-  const found = useSignal(/** @type {import("./api").Events | null} */ (null));
-  const refused = useSignal(/** @type {Refused | null} */ (null));
-  const ask = () => {
-    refused.value = null;
-    get(`/api/extensions/${name}/events`).then((answer) => (found.value = answer), (failure) => (refused.value = failure));
-  };
-  return html`<details class="all" onToggle=${(/** @type {Event} */ e) => { if (/** @type {HTMLDetailsElement} */ (e.currentTarget).open && !found.value) ask(); }}>
+  const opened = useSignal(false);
+  const asked = useAsk(opened.value ? `/api/extensions/${name}/events` : ""), found = /** @type {import("./api").Events | null} */ (asked.found.value);
+  return html`<details class="all" onToggle=${() => (opened.value = true)}>
     <summary id="noted">Events</summary>
-    ${found.value && html`<${ReadAt} at=${found.value.asked} onAsk=${ask}/>`}
-    <${Problem} refused=${refused.value} doing="The events cannot be shown"/>
-    ${!found.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
-    ${found.value?.refused?.map((said) => html`<p class="note review">Some are not shown: ${said}</p>`)}
-    ${found.value && html`<${EventRows} events=${found.value.events}/>`}
+    <${Asked} of=${asked} doing="The events cannot be shown"/>
+    ${found?.refused?.map((said) => html`<p class="note review">Some are not shown: ${said}</p>`)}
+    ${found && html`<${EventRows} events=${found.events}/>`}
   </details>`;
 }
 
 /** @type {Record<string, string>} */
 const results = { Succeeded: "well", Progressing: "moving", Failing: "needs", Stalled: "needs", Incomplete: "stopped" };
 
-/** @param {{ row: Record_, newest: Revision | undefined, rights: import("./shared.js").Rights | null, open: boolean, onOpen: () => void }} props */
+/** Of what is deleted there is no content. @param {Record_} row */
+const isGone = (row) => row.state === "Deleted" || row.state === "Deleting";
+
+/** @param {{ row: Record_, newest: Revision | undefined, rights: import("./shared.js").Rights, open: boolean, onOpen: () => void }} props */
 function Past({ row, newest, rights, open, onOpen }) {
-  const gone = row.state === "Deleted" || row.state === "Deleting";
+  const gone = isGone(row);
   let why = lacks(rights, "rollback");
   if (gone) why = "it is deleted: its content is gone";
   else if (row.name === newest?.name) why = "it is the newest";
@@ -227,11 +215,9 @@ function Past({ row, newest, rights, open, onOpen }) {
 function Rollback({ target, newest, name, onEnd }) {
   const would = useSignal(/** @type {import("./api").RevisionRollback | null} */ (null));
   const refused = useSignal(/** @type {Refused | null} */ (null));
-  const failed = useSignal(/** @type {Refused | null} */ (null));
+  const { asking, busy, refused: failed, act } = useDeed();
   const cause = useSignal("");
-  const asking = useSignal(false);
   const ticked = useSignal(/** @type {Set<number>} */ (new Set()));
-  const busy = useSignal(false);
   const round = useSignal(0);
   // It is below a table that may be long: who has opened it is led there.
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
@@ -244,24 +230,17 @@ function Rollback({ target, newest, name, onEnd }) {
     would.value = null;
     refused.value = null;
     failed.value = null;
-    asking.value = false;
+    asking.value = "";
     post(`/api/revisions/${target}/rollback`, { dryRun: true }).then((found) => (would.value = found), (failure) => (refused.value = failure));
   }, [target, round.value]);
   const from = would.value?.status?.from ?? "", diff = would.value?.status?.diff;
   const changed = from !== "" && from !== newest;
   useEffect(() => { if (changed) announce(`${newest} was created since: look again`); }, [changed]);
-  const act = async () => {
-    busy.value = true;
-    try {
-      const done = await post(`/api/revisions/${target}/rollback`, { from, cause: cause.value });
-      announce(`${done.status.revision} has the content of ${target}`);
-      onEnd(true);
-    } catch (failure) {
-      failed.value = /** @type {Refused} */ (failure);
-    }
-    busy.value = false;
-    asking.value = false;
-  };
+  const back = () => act(async () => {
+    const done = await post(`/api/revisions/${target}/rollback`, { from, cause: cause.value });
+    announce(`${done.status.revision} has the content of ${target}`);
+    onEnd(true);
+  });
   /** @param {import("./api").ObjectChange} change */
   const load = async (change) => diff?.changes?.find((one) => one.name === change.name && one.kind === change.kind && one.namespace === change.namespace);
   let why = "";
@@ -271,14 +250,14 @@ function Rollback({ target, newest, name, onEnd }) {
   return html`<section class="decision" aria-labelledby="preview"><h2 id="preview" tabindex="-1" ref=${heading}>Go back to ${target}</h2>
     <${Problem} refused=${refused.value} doing="You cannot go back to it"/>
     <${Problem} refused=${failed.value} doing="Nothing was rolled back"/>
-    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${newest} was created since. What you have read stays below.</p><button type="button" id="look" onClick=${() => round.value++}>Look again</button></div>`}
+    ${changed && html`<${Outdated} onLook=${() => round.value++}>${newest} was created since. What you have read stays below.<//>`}
     ${!would.value && !refused.value && html`<p class="quiet">Asking what it would change…</p>`}
     ${would.value && !diff && html`<p class="note review">What changes from ${from} to ${target} is not shown: you may not read the diffs of both.</p>`}
     ${diff && html`<p class="sum">Makes <strong>${would.value?.status?.revision}</strong>, with the content of ${target}. Against ${from}: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
-    <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${(/** @type {any} */ e) => (cause.value = e.currentTarget.value)}/></label>
+    <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${into(cause)}/></label>
     <div class="actions"><${Button} id="rollback" kind="main" why=${why} busy=${busy.value} onClick=${() => { ticked.value = new Set(); asking.value = true; }}>Roll ${name} back to ${target}<//>
       <${Button} id="leave" onClick=${() => onEnd(false)}>Cancel<//></div>
-    ${asking.value && html`<${Confirm} title=${`Roll ${name} back to ${target}?`} verb="Roll back" why=${why || unticked(diff, ticked.value)} busy=${busy.value} danger=${(diff?.summary.removed ?? 0) > 0} onYes=${act} onNo=${() => (asking.value = false)}>
+    ${asking.value && html`<${Confirm} title=${`Roll ${name} back to ${target}?`} verb="Roll back" why=${why || unticked(diff, ticked.value)} busy=${busy.value} danger=${(diff?.summary.removed ?? 0) > 0} onYes=${back} onNo=${() => (asking.value = "")}>
       <p>In cluster <strong>${me.value?.cluster}</strong>, as ${would.value?.status?.revision}, in place of ${from}${diff && html`: ${counts(diff.summary)}`}.</p>
       ${diff && html`<${Risks} diff=${diff} ticked=${ticked}/>`}<//>`}
     ${diff && html`<${Checklist} diff=${diff} from=${from} to=${target} load=${load}/>`}

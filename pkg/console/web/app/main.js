@@ -1,20 +1,17 @@
 // The frame around all screens: whose cluster this is, where one is, and what is wrong with the
 // connection.
 import { computed, effect, html, render, signal, useEffect, useSignal } from "./lib.js";
-import { Refused, forget, get, hasKey, keep, link, takeKey } from "./net.js";
+import { Refused, forget, get, hasKey, keep, link, still, takeKey } from "./net.js";
 import { Ago, Button, Problem, announce } from "./parts.js";
-import { Overview } from "./overview.js";
+import { Overview, SearchScreen, TimelineScreen } from "./overview.js";
 import { Review } from "./review.js";
 import { ExtensionScreen } from "./extension.js";
 import { PlanScreen } from "./plan.js";
 import { MeScreen } from "./me.js";
 import { ProfilesScreen } from "./profiles.js";
-import { ObjectScreen } from "./object.js";
-import { PodScreen } from "./pod.js";
-import { TargetScreen } from "./target.js";
-import { PackagesScreen } from "./packages.js";
-import { PackageScreen } from "./package.js";
-import { frozen, me } from "./shared.js";
+import { ObjectScreen, PodScreen, TargetScreen } from "./object.js";
+import { PackageScreen, PackagesScreen } from "./catalog.js";
+import { frozen, into, me } from "./shared.js";
 
 const name = "[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?";
 /** Screens by the fragment of the address. Nothing else is a place here. @type {[RegExp, (...names: string[]) => any, (...names: string[]) => string][]} */
@@ -25,6 +22,8 @@ const screens = [
   // Names of objects may have other characters; they are parameters of a question, and no path.
   [new RegExp(`^#/object/(${name})/([A-Za-z0-9.-]+)/([a-z0-9-]*)/([^/]+)$`), (revision, kind, namespace, object) => html`<${ObjectScreen} key=${location.hash} revision=${revision} kind=${kind} namespace=${namespace} name=${plain(object)}/>`, (_revision, kind, _namespace, object) => `${kind} ${plain(object)}`],
   [new RegExp(`^#/pod/(${name})/(${name})/(${name})$`), (revision, namespace, pod) => html`<${PodScreen} key=${location.hash} revision=${revision} namespace=${namespace} name=${pod}/>`, (_, __, pod) => `Pod ${pod}`],
+  [/^#\/timeline(?:\?(.*))?$/, (query = "") => html`<${TimelineScreen} query=${query}/>`, (query = "") => ["Timeline", new URLSearchParams(query).get("extension")].filter(Boolean).join(" of ")],
+  [/^#\/search(?:\?(.*))?$/, (query = "") => html`<${SearchScreen} query=${query}/>`, () => "Search"],
   [/^#\/packages$/, () => html`<${PackagesScreen}/>`, () => "Catalog"],
   [new RegExp(`^#/package/(${name})$`), (of) => html`<${PackageScreen} key=${of} name=${of}/>`, (of) => `Package ${of}`],
   [new RegExp(`^#/x/(${name})$`), (of) => html`<${ExtensionScreen} key=${of} name=${of}/>`, (of) => of],
@@ -58,12 +57,18 @@ addEventListener("hashchange", () => {
   place.value = location.hash;
 });
 
+// A screen that follows something says so when it begins.
+effect(() => {
+  place.value;
+  still();
+});
+
 const screen = computed(() => {
   for (const [pattern, show, title] of screens) {
     const found = pattern.exec(place.value);
     if (found) return { show: show(...found.slice(1)), title: title(...found.slice(1)) };
   }
-  return { show: html`<main class="page"><h1 tabindex="-1">There is nothing here</h1><p><a href="#/">The overview</a> has all there is.</p></main>`, title: "Nothing here" };
+  return { show: html`<h1 tabindex="-1">There is nothing here</h1><p><a href="#/">The overview</a> has all there is.</p>`, title: "Nothing here" };
 });
 
 async function who() {
@@ -107,9 +112,9 @@ function Frame() {
   useEffect(() => {
     document.title = `${title} · Penstock`;
     // Who uses the keyboard or listens is at the beginning of the new screen.
-    if (place.peek() !== first) /** @type {HTMLElement | null} */ (document.querySelector("h1"))?.focus();
+    if (place.peek() !== first) /** @type {HTMLElement | null} */ (document.querySelector("[data-first]") ?? document.querySelector("h1"))?.focus();
     scrollTo(0, 0);
-  }, [place.value]);
+  }, [title]);
   // What belongs to a screen is marked as that, too.
   const mark = (/** @type {string} */ of, /** @type {RegExp} */ below) => (title === of ? "page" : below.test(place.value) ? "true" : undefined);
   return html`
@@ -117,15 +122,17 @@ function Frame() {
     <header class="top">
       <a class="brand" href="#/"><img src="/icon.svg" alt="" width="22" height="22"/> Penstock</a>
       <nav aria-label="Screens"><a href="#/" aria-current=${mark("Overview", /^#\/(x|diff|plan|object|pod)\//)}>Overview</a>
+        <a href="#/timeline" aria-current=${mark("Timeline", /^#\/timeline/)}>Timeline</a>
         <a href="#/profiles" aria-current=${mark("Profiles", /^#\/profiles/)}>Profiles</a>
-        <a href="#/packages" aria-current=${mark("Catalog", /^#\/package/)}>Catalog</a></nav>
+        <a href="#/packages" aria-current=${mark("Catalog", /^#\/package/)}>Catalog</a>
+        <a href="#/search" aria-current=${mark("Search", /^#\/search/)}>Search</a></nav>
       ${me.value && html`<p class="who"><span class="cluster" title="cluster">${me.value.cluster}</span> <span class="quiet">as</span> <a class="user" href="#/me">${me.value.username}</a>${me.value.readOnly && html` <span class="chip">read-only</span>`}
         ${shared && keyed && html` <button type="button" id="sign-out" onClick=${signIn}>Sign out</button>`}</p>`}
     </header>
     ${frozen.value && html`<div class="banner review" id="frozen"><strong>‖ Frozen.</strong> Nothing is written until the freeze ends: ${frozen.value}</div>`}
     ${refused.value && refused.value.status !== 401 && html`<div class="banner needs" role="alert">${refused.value.message}</div>`}
     <${Connection}/>
-    ${show}
+    <main class="page" id="content">${show}</main>
     <${Keys}/>`;
 }
 
@@ -151,12 +158,15 @@ function Keys() {
         at.blur();
         e.preventDefault();
       }
+      if (e.key === "ArrowDown" && at.matches("[data-filter]")) /** @type {HTMLElement | null} */ (document.querySelector("[data-row]"))?.focus();
       if (!keysOn.value || e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || document.querySelector("dialog[open]")) return;
       const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-row]")]);
       const current = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-      if (e.key === "/") {
-        /** @type {HTMLElement | null} */ (document.querySelector("[data-filter]"))?.focus();
+      if (e.key === "/" || e.key === "s") {
+        // The field that gets the focus does not get the letter.
         e.preventDefault();
+        if (e.key === "s") location.hash = "#/search";
+        else /** @type {HTMLElement | null} */ (document.querySelector("[data-filter]"))?.focus();
       } else if (e.key === "j") rows[Math.min(current + 1, rows.length - 1)]?.focus();
       else if (e.key === "k") rows[Math.max(current - 1, 0)]?.focus();
       else if (e.key === "?") help.value = !help.value;
@@ -170,8 +180,8 @@ function Keys() {
   };
   return html`<footer class="foot">
     <details open=${help.value} onToggle=${(/** @type {Event} */ e) => { const box = /** @type {HTMLDetailsElement} */ (e.currentTarget); help.value = box.open; if (box.open) box.scrollIntoView({ block: "nearest" }); }}><summary>Keyboard shortcuts</summary>
-      <p><kbd>/</kbd> filter · <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>?</kbd> this list · <label><input type="checkbox" checked=${keysOn.value} onChange=${toggle}/> use these keys</label></p></details>
-    <label>Theme <select id="theme" value=${theme.value} onChange=${(/** @type {Event} */ e) => (theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">as the system</option><option value="light">light</option><option value="dark">dark</option></select></label>
+      <p><kbd>s</kbd> search · <kbd>/</kbd> filter, <kbd>↓</kbd> to its rows · <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>?</kbd> this list · <label><input type="checkbox" checked=${keysOn.value} onChange=${toggle}/> use these keys</label></p></details>
+    <label>Theme <select id="theme" value=${theme.value} onChange=${into(theme)}><option value="">as the system</option><option value="light">light</option><option value="dark">dark</option></select></label>
     ${me.value && html`<span class="quiet">console ${me.value.version}</span>`}</footer>`;
 }
 
@@ -191,7 +201,7 @@ function SignIn({ refused }) {
   <main class="page" id="content"><h1 tabindex="-1">Sign in</h1>
     <p>This console acts as you, with your token, and has no rights of its own. A token is what <code>kubectl create token</code> prints, or what your identity provider gives you.</p>
     <${Problem} refused=${refused} doing="The cluster does not take your token"/>
-    <label class="field">Token <input id="token" type="password" autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ e) => (token.value = e.currentTarget.value)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") enter(); }}/></label>
+    <label class="field">Token <input id="token" type="password" autocomplete="off" spellcheck=${false} onInput=${into(token)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") enter(); }}/></label>
     <p class="quiet">It is kept for this tab alone, until you sign out or close it, and sent to this console with each request.</p>
     <div class="actions"><${Button} id="enter" kind="main" onClick=${enter}>Sign in<//></div></main>`;
 }

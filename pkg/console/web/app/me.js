@@ -1,8 +1,8 @@
 // Who one is here, and what one may do.
-import { html, useEffect, useSignal } from "./lib.js";
-import { Refused, get, still } from "./net.js";
-import { Problem, State, count } from "./parts.js";
-import { me } from "./shared.js";
+import { html, useEffect } from "./lib.js";
+import { get } from "./net.js";
+import { Asked, State, count } from "./parts.js";
+import { me, useAsk } from "./shared.js";
 
 /** What each right is for. @type {[string, string][]} */
 const uses = [
@@ -14,26 +14,18 @@ const uses = [
 ];
 
 export function MeScreen() {
-  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
-  const refused = useSignal(/** @type {Refused | null} */ (null));
-  useEffect(() => {
-    still();
-    get(`/api/rights?${uses.map(([button]) => `button=${button}`).join("&")}`).then((found) => (rights.value = found), (failure) => (refused.value = failure));
-    get("/api/me").then((found) => (me.value = found), () => {});
-  }, []);
+  const asked = useAsk(`/api/rights?${uses.map(([button]) => `button=${button}`).join("&")}`), rights = asked.found;
+  useEffect(() => { get("/api/me").then((found) => (me.value = found), () => {}); }, []);
   const who = me.value, may = (/** @type {[string, string]} */ [button]) => Number(!!rights.value?.[button]?.allowed);
   // What is missing is first.
   const sorted = [...uses].sort((a, b) => may(a) - may(b)), lacking = uses.filter((one) => !may(one)).length;
-  return html`<main class="page" id="content">
-    <h1 tabindex="-1">You</h1>
+  return html`<h1 tabindex="-1">You</h1>
     ${who && html`<dl class="facts"><dt>User</dt><dd>${who.username}</dd><dt>Groups</dt><dd>${(who.groups ?? []).join(", ") || "none"}</dd><dt>Cluster</dt><dd>${who.cluster}</dd>
       <dt>Console</dt><dd>${who.version}${who.readOnly ? ", read-only" : ""}</dd><dt>Penstock</dt><dd>${who.server || "version not known yet"}</dd></dl>`}
     <section aria-labelledby="rights"><h2 id="rights">What you may do</h2>
       <p class="quiet">This is what your roles allow. A rollout also needs the rights on the objects that it writes: Penstock checks those when you start one.</p>
-      <${Problem} refused=${refused.value} doing="Your rights could not be found out"/>
-      ${!rights.value && !refused.value && html`<p class="quiet">Asking the cluster…</p>`}
+      <${Asked} of=${asked} doing="Your rights could not be found out"/>
       ${rights.value && html`<p id="missing"><strong>${lacking ? `Missing: ${lacking} of ${count(uses.length, "action")}.` : "Nothing is missing."}</strong></p><table class="rows" id="may"><thead><tr><th scope="col">Action</th><th scope="col" class="sign">Allowed</th></tr></thead>
         <tbody>${sorted.map(([button, use]) => html`<tr key=${button}><th scope="row">${use}<span class="more">${rights.value?.[button]?.missing ?? ""}</span></th><td><${State} signal=${rights.value?.[button]?.allowed ? "well" : "stopped"} word=${rights.value?.[button]?.allowed ? "yes" : "no"}/></td></tr>`)}</tbody></table>`}
-    </section>
-  </main>`;
+    </section>`;
 }

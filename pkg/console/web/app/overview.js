@@ -1,10 +1,10 @@
-// The overview: what needs somebody, what moves, and everything.
-import { html, useEffect, useSignal } from "./lib.js";
+// The screens over all extensions: the overview, which has what needs somebody, what moves, and
+// everything; the timeline, also of one extension; and the search.
+import { html, useEffect, useRef, useSignal } from "./lib.js";
 import { link, watch } from "./net.js";
-import { Ago, State, announce, count, inWords, soft, wordOf } from "./parts.js";
-import { frozen } from "./shared.js";
+import { Ago, Asked, State, announce, count, inWords, kindOf, objectName, objectPlace, remark, soft, useFilter, wordOf } from "./parts.js";
+import { extensionOf, frozen, isName, useAsk } from "./shared.js";
 
-const page = 200;
 /** @type {Record<string, number>} */
 const urgency = { needs: 0, review: 1, moving: 2, stopped: 3, well: 4 };
 
@@ -15,9 +15,7 @@ export function Overview() {
   const plans = useSignal(/** @type {Map<string, PlanRow>} */ (new Map()));
   const synced = useSignal(false);
   const parts = useSignal(/** @type {Record<string, string>} */ ({}));
-  const filter = useSignal("");
   const only = useSignal("");
-  const shown = useSignal(page);
   useEffect(() => {
     let fresh = true;
     return watch("/api/watch/overview", (message) => {
@@ -45,14 +43,11 @@ export function Overview() {
     });
   }, []);
 
-  const sorted = [...rows.value.values()].sort((a, b) => urgency[a.signal] - urgency[b.signal] || a.name.localeCompare(b.name));
-  const sortedPlans = [...plans.value.values()].sort((a, b) => urgency[a.signal] - urgency[b.signal] || a.name.localeCompare(b.name));
-  const needle = filter.value.trim().toLowerCase();
-  const found = sorted.filter((row) => (!only.value || row.signal === only.value) &&
-    (!needle || `${row.name} ${row.version ?? ""} ${row.state} ${inWords(row.state)} ${row.message ?? ""} ${row.proposedVersion ?? ""}`.toLowerCase().includes(needle)));
+  const first = (/** @type {{ signal: string, name: string }} */ a, /** @type {{ signal: string, name: string }} */ b) => urgency[a.signal] - urgency[b.signal] || a.name.localeCompare(b.name);
+  const sorted = [...rows.value.values()].sort(first), sortedPlans = [...plans.value.values()].sort(first);
+  const list = useFilter(sorted, (row) => [row.name, row.version, row.state, inWords(row.state), row.message, row.proposedVersion], (row) => !only.value || row.signal === only.value);
   const nothing = synced.value && !sorted.length && !sortedPlans.length;
-  return html`<main class="page" id="content">
-    <h1 tabindex="-1">Overview</h1>
+  return html`<h1 tabindex="-1">Overview</h1>
     ${!synced.value && link.value.state === "connecting" && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
     ${nothing && html`<p>Nothing is installed by Penstock. <code>kubectl penstock deploy DIRECTORY --name NAME</code> installs manifests.</p>`}
     <${Attention} rows=${sorted} plans=${sortedPlans}/>
@@ -60,14 +55,11 @@ export function Overview() {
     ${sorted.length > 0 && html`<section aria-labelledby="all">
       <div class="head"><h2 id="all">Extensions</h2>
         <${Tally} rows=${sorted} only=${only}/>
-        <label class="filter"><span class="unseen">Filter extensions</span><input data-filter type="search" placeholder="Filter" value=${filter.value}
-          onInput=${(/** @type {any} */ e) => { filter.value = e.currentTarget.value; shown.value = page; }}/></label></div>
+        ${list.field("Filter extensions", "Filter")}</div>
       <table class="rows" id="extensions"><thead><tr><th scope="col">Extension</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Version</th>
         <th scope="col" class="wide number few">Available</th><th scope="col" class="number age">Since</th></tr></thead>
-      <tbody>${found.slice(0, shown.value).map((row) => html`<${Extension} key=${row.name} row=${row}/>`)}</tbody></table>
-      ${!found.length && html`<p class="quiet">None of ${sorted.length} matches.</p>`}
-      ${found.length > shown.value && html`<p><button type="button" id="more" onClick=${() => (shown.value += page)}>Show ${Math.min(page, found.length - shown.value)} more of ${found.length - shown.value}</button></p>`}
-    </section>`}
+      <tbody>${list.shown.map((row) => html`<${Extension} key=${row.name} row=${row}/>`)}</tbody></table>
+      ${list.rest}</section>`}
     ${parts.value.plans && html`<p class="note review">Plans are not shown: ${parts.value.plans}</p>`}
     ${parts.value.ClusterExtensions && html`<p class="note review">ClusterExtensions are not shown, and neither is what they ask for and do not get: ${parts.value.ClusterExtensions}</p>`}
     ${sortedPlans.length > 0 && html`<section aria-labelledby="plans"><h2 id="plans">Plans</h2>
@@ -75,8 +67,7 @@ export function Overview() {
       <tbody>${sortedPlans.map((plan) => html`<tr key=${plan.name} class=${plan.signal}><th scope="row"><a data-row href=${`#/plan/${plan.name}`}>${soft(plan.name)}</a>
         ${plan.message && html`<span class="more">${plan.message}</span>`}
         <span class="thin">${plan.profile} · ${plan.done}/${plan.items} items</span></th><td><${State} signal=${plan.signal} word=${plan.state}/></td>
-        <td class="wide">${plan.profile}</td><td>${plan.impact}</td><td class="wide number">${plan.done}/${plan.items}</td></tr>`)}</tbody></table></section>`}
-  </main>`;
+        <td class="wide">${plan.profile}</td><td>${plan.impact}</td><td class="wide number">${plan.done}/${plan.items}</td></tr>`)}</tbody></table></section>`}`;
 }
 
 /** @param {{ rows: Row[], plans: PlanRow[] }} props */
@@ -127,4 +118,74 @@ function Extension({ row }) {
     <td><${State} signal=${row.signal} word=${row.signal === "well" ? "Healthy" : row.signal === "review" ? "To review" : row.state}/></td>
     <td class="wide version">${row.version}${row.proposedVersion && html` <span class="quiet">→ ${row.proposedVersion}</span>`}</td>
     <td class="wide number">${row.revision ? `${row.ready}/${row.objects}` : "–"}</td><td class="number"><${Ago} at=${row.since}/></td></tr>`;
+}
+
+/** @typedef {import("./api").Entry} Entry */
+
+/** What happened, the newest first: to one extension, or to all of them and to plans. The address has the filters, so
+ * that a link opens what is shown. @param {{ query: string }} props */
+export function TimelineScreen({ query }) {
+  const { extension = "", who = "", what = "", at } = Object.fromEntries(new URLSearchParams(query));
+  const narrowed = (/** @type {Record<string, string>} */ more) => new URLSearchParams(Object.entries({ extension, who, what, ...more }).filter(([, value]) => value));
+  const asked = useAsk(`/api/timeline?${narrowed({})}`, (/** @type {import("./api").Timeline} */ found) => announce(`Entries: ${found.entries.length}`));
+  const found = /** @type {import("./api").Timeline | null} */ (asked.found.value);
+  useEffect(() => document.querySelector("tr[aria-current]")?.scrollIntoView({ block: "center" }), [found, at]);
+  /** @param {"who" | "what"} of @param {string} is @param {string[] | undefined} all */
+  const choice = (of, is, all) => html`<label>${of} <select id=${of} value=${is} onChange=${(/** @type {any} */ e) => (location.hash = `#/timeline?${narrowed({ [of]: e.currentTarget.value })}`)}>
+    <option value="">any</option>${[...new Set([...(is ? [is] : []), ...(all ?? [])])].map((one) => html`<option key=${one} value=${one} selected=${one === is}>${of === "what" ? inWords(one) : one}</option>`)}</select></label>`;
+  return html`${extension && html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extension}`}>${extension}</a> · <a href="#/timeline">all extensions</a></p>`}
+    <h1 tabindex="-1">Timeline${extension && ` of ${extension}`}</h1>
+    <p class="quiet">From the history of revisions, runs of plans, and events, which the cluster forgets after about an hour.</p>
+    <p class="standing">${choice("what", what, found?.what)}${choice("who", who, found?.who)}</p>
+    <${Asked} of=${asked} doing="The timeline cannot be shown"/>
+    ${found?.refused?.map((said) => html`<p class="note review">Some is not shown: ${said}</p>`)}
+    ${found && !found.entries.length && html`<p>There is nothing.</p>`}
+    ${found && found.entries.length > 0 && html`<table class="rows" id="happened"><thead><tr><th scope="col">What</th><th scope="col" class="wide ver">Who</th><th scope="col" class="wide ver">Object</th><th scope="col" class="age number">When</th></tr></thead>
+      <tbody>${found.entries.map((one) => html`<tr key=${keyOf(one)} aria-current=${keyOf(one) === at ? "true" : undefined}><th scope="row"><${State} signal=${one.signal ?? ""} word=${one.what}/> <span class="more">${remark(one.message)}</span>
+        <span class="thin">${one.who && `by ${one.who} · `}${objectOf(one)}</span></th>
+        <td class="wide">${one.who || html`<span class="quiet">Penstock</span>`}</td><td class="wide">${objectOf(one)}</td>
+        <td class="number"><a href=${`#/timeline?${narrowed({ at: keyOf(one) })}`}><${Ago} at=${one.time}/></a>${one.count && html` <span class="quiet">×${one.count}</span>`}</td></tr>`)}</tbody></table>`}
+    ${found?.omitted ? html`<p class="quiet">${found.omitted} earlier ones are not shown.</p>` : null}`;
+}
+
+/** What a link names. @param {Entry} one */
+const keyOf = (one) => [one.time, one.what, one.name].join(" ");
+
+/** The screen of what it happened to. @param {Entry} one */
+function objectOf({ kind, name, who, what }) {
+  if (!isName(name)) return name;
+  if (kind === "ConfigurationPlan") return html`<span class="quiet">plan</span> <a href=${`#/plan/${name}`}>${soft(name)}</a>`;
+  if (kind !== "ClusterExtensionRevision") return html`<a href=${`#/x/${name}`}>${soft(name)}</a>`;
+  return html`<a href=${who && what !== "Repaired" ? `#/diff/..${name}` : `#/x/${extensionOf(name)}`}>${soft(name)}</a>`;
+}
+
+/** @typedef {import("./api").Hit} Hit */
+
+/** Screens of what is found. @type {Record<string, (hit: Hit) => string>} */
+const places = {
+  Extension: ({ name }) => `#/x/${name}`,
+  Revision: ({ name }) => `#/diff/..${name}`,
+  Package: ({ name }) => `#/package/${name}`,
+  Object: (hit) => objectPlace(hit.revision ?? "", /** @type {any} */ (hit)),
+};
+
+/** Extensions, revisions, packages and objects by their names. @param {{ query: string }} props */
+export function SearchScreen({ query }) {
+  const q = new URLSearchParams(query).get("q") ?? "", later = useRef(0);
+  const asked = useAsk(q && `/api/search?${new URLSearchParams({ q })}`, (found) => announce(`Found: ${found.hits.length + (found.omitted ?? 0)}`)), found = /** @type {import("./api").Search | null} */ (asked.found.value);
+  // Whoever has left meanwhile is not brought back.
+  useEffect(() => () => clearTimeout(later.current), []);
+  const type = (/** @type {any} */ { currentTarget: { value } }) => {
+    clearTimeout(later.current);
+    later.current = setTimeout(() => location.replace(`#/search?${new URLSearchParams({ q: value.trim() })}`), 200);
+  };
+  return html`<h1 tabindex="-1">Search</h1>
+    <p><input data-filter data-first type="search" id="q" maxlength="128" aria-label="Name of an extension, a revision, an object or a package" placeholder="name, kind or version" defaultValue=${q} onInput=${type}/></p>
+    ${q && html`<${Asked} of=${asked} doing="Nothing can be found"/>`}
+    ${found?.refused?.map((said) => html`<p class="note review">Not all is searched: ${said}</p>`)}
+    ${found && !found.hits.length && html`<p>Nothing has ${q} in its name.</p>`}
+    ${found && found.hits.length > 0 && html`<table class="rows" id="hits"><thead><tr><th scope="col">Name</th><th scope="col" class="ver">What it is</th></tr></thead>
+      <tbody>${found.hits.map((hit) => html`<tr><th scope="row"><a data-row href=${places[hit.of](hit)}>${soft(objectName(hit))}</a> <span class="quiet">${hit.version}</span></th>
+        <td>${hit.kind ? html`${soft(kindOf(hit.apiVersion ?? "", hit.kind))} <span class="more">of ${hit.revision}</span>` : hit.of}</td></tr>`)}</tbody></table>`}
+    ${found?.omitted ? html`<p class="quiet">And ${found.omitted} more.</p>` : null}`;
 }

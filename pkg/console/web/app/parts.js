@@ -10,6 +10,9 @@ setInterval(() => (now.value = Date.now()), 10000);
 const signals = { well: ["✓", "Healthy"], moving: ["◐", "In progress"], needs: ["✗", "Stuck"], stopped: ["‖", "Stopped"], review: ["◆", "To review"] };
 
 /** @param {string} name */
+export const glyphOf = (name) => signals[name]?.[0] ?? "·";
+
+/** @param {string} name */
 export const wordOf = (name) => signals[name]?.[1] ?? name;
 
 /** The name of a reason or a state in words: "RollingOut" is "Rolling out". Other words stay.
@@ -18,7 +21,7 @@ export const inWords = (name) => (name ?? "").replace("ReviewRequired", "To revi
 
 /** How something is: a word, or the name of a reason, which is shown in words. @param {{ signal: string, word?: string }} props */
 export function State({ signal, word }) {
-  return html`<span class="state ${signal}"><span class="glyph" aria-hidden="true">${signals[signal]?.[0] ?? "·"}</span> ${inWords(word) || wordOf(signal)}</span>`;
+  return html`<span class="state ${signal}"><span class="glyph" aria-hidden="true">${glyphOf(signal)}</span> ${inWords(word) || wordOf(signal)}</span>`;
 }
 
 /** @param {number} ms */
@@ -42,6 +45,36 @@ export function Ago({ at, ago }) {
 /** When something was read that is not followed, and a button that reads it again. @param {{ at?: string, onAsk: () => void }} props */
 export function ReadAt({ at, onAsk }) {
   return html`<p class="standing quiet"><span>Read <${Ago} at=${at} ago/></span> <button type="button" id="ask" onClick=${onAsk}>Refresh</button></p>`;
+}
+
+/** How it is with what a screen has asked for, until it is there. @param {{ of: import("./shared.js").Asked<any>, doing: string }} props */
+export function Asked({ of: { found, refused, again }, doing }) {
+  return html`<${Problem} refused=${refused.value} doing=${doing}/>
+    ${!found.value && !refused.value && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
+    ${found.value?.asked && html`<${ReadAt} at=${found.value.asked} onAsk=${again}/>`}`;
+}
+
+/** What somebody has read is not how it is any more. @param {{ children?: any, onLook: () => void }} props */
+export function Outdated({ children, onLook }) {
+  return html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${children}</p><button type="button" id="look" onClick=${onLook}>Look again</button></div>`;
+}
+
+/** @param {{ children?: any, text: string, label?: string }} props */
+export function Manifest({ text, label = "Lines of the manifest" }) {
+  return html`<pre class="unified manifest" tabindex="0" role="region" aria-label=${label}><code>${text}</code></pre>`;
+}
+
+const page = 200;
+
+/** The rows that a filter finds, some at a time. @template R @param {R[]} rows @param {(row: R) => unknown[]} words @param {(row: R) => boolean} [also] */
+export function useFilter(rows, words, also) {
+  const filter = useSignal(""), most = useSignal(page), needle = filter.value.trim().toLowerCase();
+  const found = rows.filter((row) => (!also || also(row)) && (!needle || words(row).filter(Boolean).join(" ").toLowerCase().includes(needle))), left = found.length - most.value;
+  return {
+    shown: found.slice(0, most.value),
+    field: (/** @type {string} */ label, /** @type {string} */ hint) => html`<label class="filter"><span class="unseen">${label}</span><input data-filter type="search" placeholder=${hint} value=${filter.value} onInput=${(/** @type {any} */ e) => { filter.value = e.currentTarget.value; most.value = page; }}/></label>`,
+    rest: html`${!found.length && html`<p class="quiet">None of ${rows.length} matches.</p>`}${left > 0 && html`<p><button type="button" id="more" onClick=${() => (most.value += page)}>Show ${Math.min(page, left)} more of ${left}</button></p>`}`,
+  };
 }
 
 /** A name that a narrow place breaks at dots, dashes and slashes alone. @param {string | undefined} name */
@@ -139,7 +172,7 @@ export function Notes({ notes }) {
   return html`<ul class="notes" aria-label="What matters">
     ${notes.map((note) => html`<li class=${severities[note.severity]?.[1] ?? ""}>
       <span class="severity"><span aria-hidden="true">${severities[note.severity]?.[0]}</span> ${note.severity}</span>
-      <span>${note.kind && html`<code>${note.group ? `${note.kind}.${note.group}` : note.kind} ${objectName(note)}</code> `}${arrows(note.message)}</span>
+      <span>${arrows(note.message)}${note.kind && html` <code class="quiet">${note.group ? `${note.kind}.${note.group}` : note.kind} ${objectName(note)}</code>`}</span>
     </li>`)}
   </ul>`;
 }

@@ -1,8 +1,8 @@
 // One plan: what it disturbs and takes before what it changes, its approval, and its run.
 import { html, useEffect, useSignal } from "./lib.js";
-import { Refused, get, link, post, watch } from "./net.js";
-import { Ago, Button, Confirm, Problem, State, Unified, announce, count, inWords, objectName, remark, soft } from "./parts.js";
-import { frozen, lacks, me } from "./shared.js";
+import { Refused, link, post, watch } from "./net.js";
+import { Ago, Button, Confirm, Outdated, Problem, State, Unified, announce, count, inWords, objectName, remark, soft } from "./parts.js";
+import { frozen, into, lacks, me, useAsk, useDeed } from "./shared.js";
 
 /** @typedef {import("./api").Plan} Plan @typedef {import("./api").PlanItem} Item */
 
@@ -11,11 +11,9 @@ const buttons = ["approvePlan", "computePlan", "undoPlan", "patchPlan"];
 /** @param {{ name: string }} props */
 export function PlanScreen({ name }) {
   const plan = useSignal(/** @type {Plan | null | undefined} */ (undefined));
-  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const rights = useAsk(`/api/rights?name=${name}&${buttons.map((one) => `button=${one}`).join("&")}`);
   const read = useSignal("");
   const diff = useSignal(/** @type {import("./api").PlanDiff | null} */ (null));
-  const hidden = useSignal(/** @type {Refused | null} */ (null));
-  const history = useSignal(/** @type {import("./api").PlanHistory | null} */ (null));
   useEffect(() => watch(`/api/watch/plans/${name}`, (message) => {
     if (message.kind !== "plan") return;
     const before = plan.value?.status.phase;
@@ -24,40 +22,27 @@ export function PlanScreen({ name }) {
     if (!read.value) read.value = message.plan?.status.planHash ?? "";
     if (before && before !== message.plan?.status.phase) announce(`${name}: ${inWords(message.plan?.status.phase)}`);
   }), [name]);
-  useEffect(() => {
-    get(`/api/rights?name=${name}&${buttons.map((one) => `button=${one}`).join("&")}`).then((found) => (rights.value = found), () => (rights.value = {}));
-  }, [name]);
   const phase = plan.value?.status.phase ?? "", hash = plan.value?.status.planHash ?? "";
-  useEffect(() => {
-    if (!read.value || phase === "InProgress") return;
-    const abort = new AbortController();
-    hidden.value = null;
-    get(`/api/plans/${name}/diff`, abort.signal).then((found) => { if (found.planHash === read.value) diff.value = found; }, (failure) => { if (!abort.signal.aborted) hidden.value = failure; });
-    return () => abort.abort();
-  }, [name, read.value, phase]);
-  useEffect(() => {
-    get(`/api/plans/${name}/history`).then((found) => (history.value = found), () => (history.value = null));
-  }, [name, phase]);
+  const now = useAsk(read.value && phase !== "InProgress" ? `/api/plans/${name}/diff` : "", (found) => { if (found.planHash === read.value) diff.value = found; }, `${read.value} ${phase}`);
+  const history = useAsk(`/api/plans/${name}/history`, undefined, phase);
 
   const changed = read.value !== "" && hash !== read.value && phase === "ReviewRequired";
   const look = () => { read.value = hash; diff.value = null; };
-  if (plan.value === undefined) return html`<main class="page" id="content"><h1 tabindex="-1">Plan ${name}</h1>${link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}</main>`;
-  if (plan.value === null) return html`<main class="page" id="content"><h1 tabindex="-1">Plan ${name}</h1><p>There is no plan of this name.</p></main>`;
+  if (plan.value === undefined) return html`<h1 tabindex="-1">Plan ${name}</h1>${link.value.state === "connecting" && html`<p class="quiet">Asking the cluster…</p>`}`;
+  if (plan.value === null) return html`<h1 tabindex="-1">Plan ${name}</h1><p>There is no plan of this name.</p>`;
   const { status, spec, row, advice } = plan.value;
-  return html`<main class="page" id="content">
-    <p class="crumbs"><a href="#/">Overview</a></p>
+  return html`<p class="crumbs"><a href="#/">Overview</a></p>
     <h1 tabindex="-1">Plan ${name}</h1>
     <div class="headline"><p><${State} signal=${row.signal} word=${row.state}/> <span><span class="quiet">profile</span> <strong>${spec.profile}</strong></span> ${status.draftedAt && html`<span class="quiet">computed <${Ago} at=${status.draftedAt} ago/></span>`}</p>
       ${remark(status.message) && html`<p>${remark(status.message)}</p>`}${advice.do && row.signal === "needs" && html`<p class="do"><span class="quiet">To do:</span> ${advice.do}.</p>`}</div>
-    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> The plan was recomputed since you began to read; its hash is different now.</p><button type="button" id="look" onClick=${look}>Look again</button></div>`}
+    ${changed && html`<${Outdated} onLook=${look}>The plan was recomputed since you began to read; its hash is different now.<//>`}
     <${Impact} plan=${plan.value}/>
     <${Terms} plan=${plan.value}/>
-    <${Problem} refused=${hidden.value} doing="What the plan would change now is not shown, only its changes as of when it was computed"/>
+    <${Problem} refused=${now.refused.value} doing="What the plan would change now is not shown, only its changes as of when it was computed"/>
     <section aria-labelledby="items"><h2 id="items">Items <span class="quiet number">${row.done} of ${row.items} done</span></h2><ol class="items">
       ${(status.items ?? []).map((item) => html`<${PlanItem} key=${item.name} plan=${name} item=${item} diff=${diff.value?.items.find((one) => one.name === item.name)}/>`)}</ol></section>
-    <${Approval} plan=${plan.value} rights=${rights.value} changed=${changed} hash=${read.value || hash}/>
-    <${Runs} plan=${plan.value} history=${history.value} rights=${rights.value}/>
-  </main>`;
+    <${Approval} plan=${plan.value} rights=${rights} changed=${changed} hash=${read.value || hash}/>
+    <${Runs} plan=${plan.value} history=${history.found.value} rights=${rights}/>`;
 }
 
 /** @type {Record<string, string>} */
@@ -106,12 +91,10 @@ function starts({ spec, status, wanted, given, frozen: freeze }) {
 /** @param {{ hash: string }} props */
 const Hash = ({ hash }) => hash && html`<p class="hash"><span class="quiet">Plan hash (what you approve)</span> <code>${hash}</code></p>`;
 
-/** @param {{ plan: Plan, rights: import("./shared.js").Rights | null, changed: boolean, hash: string }} props */
+/** @param {{ plan: Plan, rights: import("./shared.js").Rights, changed: boolean, hash: string }} props */
 function Approval({ plan, rights, changed, hash }) {
   const comment = useSignal("");
-  const asking = useSignal("");
-  const busy = useSignal(false);
-  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const { asking, busy, refused, act } = useDeed();
   const would = useSignal(/** @type {Refused | null | undefined} */ (undefined));
   const { status } = plan, waits = status.phase === "ReviewRequired";
   const approval = status.approval?.planHash === status.planHash && status.planHash ? status.approval : undefined;
@@ -120,18 +103,10 @@ function Approval({ plan, rights, changed, hash }) {
     if (waits && hash && !me.value?.readOnly) post(`/api/plans/${plan.name}/approve`, { planHash: hash, dryRun: true }).then(() => (would.value = null), (failure) => (would.value = failure));
   }, [hash, waits, plan.given]);
   /** @param {string} what @param {object} body */
-  const act = async (what, body) => {
-    busy.value = true;
-    refused.value = null;
-    try {
-      await post(`/api/plans/${plan.name}/${what}`, body);
-      announce(`${plan.name}: done`);
-    } catch (failure) {
-      refused.value = /** @type {Refused} */ (failure);
-    }
-    busy.value = false;
-    asking.value = "";
-  };
+  const ask = (what, body) => act(async () => {
+    await post(`/api/plans/${plan.name}/${what}`, body);
+    announce(`${plan.name}: done`);
+  });
   let why = lacks(rights, "approvePlan");
   if (!waits) why = `it is ${inWords(status.phase) || "Pending"}: nothing waits for an approval`;
   else if (!why && changed) why = "it was recomputed since you began to read: look again";
@@ -143,19 +118,19 @@ function Approval({ plan, rights, changed, hash }) {
   return html`<section class="decision" aria-labelledby="approval"><h2 id="approval">Approval ${plan.wanted > 1 && html`<span class="quiet number">${plan.given} of ${plan.wanted}</span>`}</h2>
     ${approval && html`<ul class="people">${[approval, ...(approval.others ?? [])].map((one) => html`<li>✓ <strong>${one.username}</strong> <span class="quiet"><${Ago} at=${one.time} ago/></span> ${one.comment && html`<q>${one.comment}</q>`}</li>`)}</ul>`}
     <${Problem} refused=${refused.value} doing="Nothing was done"/>
-    ${waits && html`<label class="field">Comment <input id="comment" maxlength="512" value=${comment.value} onInput=${(/** @type {any} */ e) => (comment.value = e.currentTarget.value)}/></label>`}
+    ${waits && html`<label class="field">Comment <input id="comment" maxlength="512" value=${comment.value} onInput=${into(comment)}/></label>`}
     <div class="actions"><${Button} id="approve" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "approve")}>Approve<//>
       <${Button} id="stop" why=${lacks(rights, "patchPlan") || (runs ? "" : "nothing is running")} busy=${busy.value} onClick=${() => (asking.value = "stop")}>Stop<//>
-      <${Button} id="compute" why=${lacks(rights, "computePlan") || (anew ? "" : `it is ${inWords(status.phase) || "Pending"}`)} busy=${busy.value} onClick=${() => act("compute", {})}>Recompute<//></div>
+      <${Button} id="compute" why=${lacks(rights, "computePlan") || (anew ? "" : `it is ${inWords(status.phase) || "Pending"}`)} busy=${busy.value} onClick=${() => ask("compute", {})}>Recompute<//></div>
     <${Hash} hash=${hash}/>
     ${asking.value === "approve" && html`<${Confirm} title=${`Approve plan ${plan.name}?`} verb=${start.now ? "Approve and run" : "Approve"} why=${changed ? why : ""} busy=${busy.value} danger=${status.impactSeverity === "High"}
-      onYes=${() => act("approve", { planHash: hash, comment: comment.value })} onNo=${() => (asking.value = "")}>
+      onYes=${() => ask("approve", { planHash: hash, comment: comment.value })} onNo=${() => (asking.value = "")}>
       <p>In cluster <strong>${me.value?.cluster}</strong>, impact <strong>${status.impactSeverity}</strong>:</p>
       <ul class="terms" id="does">${(status.items ?? []).map((item) => html`<li key=${item.name}><strong>${item.action === "None" ? "Leave as it is:" : item.action}</strong> ${item.targetRef.kind} ${soft(objectName(item.targetRef))}
         ${item.impactReason && html`<span class="more">${item.impactSeverity}: ${item.impactReason}</span>`}${item.blastRadius?.nodes ? html`<span class="more">reaches ${radius(item)}</span>` : null}
         ${(item.takes ?? []).map((take) => html`<span class="more takes">◆ takes over ${take.fields.join(", ")} from ${take.manager}</span>`)}${(item.notes ?? []).map((note) => html`<span class="more">${note}</span>`)}</li>`)}</ul>
       <p><strong>${start.said}</strong></p><${Hash} hash=${hash}/><//>`}
-    ${asking.value === "stop" && html`<${Confirm} title=${`Stop plan ${plan.name}?`} verb="Stop" busy=${busy.value} onYes=${() => act("stop", { uid: plan.uid })} onNo=${() => (asking.value = "")}>
+    ${asking.value === "stop" && html`<${Confirm} title=${`Stop plan ${plan.name}?`} verb="Stop" busy=${busy.value} onYes=${() => ask("stop", { uid: plan.uid })} onNo=${() => (asking.value = "")}>
       <p>In cluster <strong>${me.value?.cluster}</strong>: the run ends between two items. Changes that were made stay; the rest is recomputed and waits for an approval.</p><//>`}
   </section>`;
 }
@@ -177,28 +152,16 @@ function PlanItem({ plan, item, diff }) {
       ${kept && html`<p class="quiet">*** is a value that was replaced. It is not shown to everybody who may read plans; it is kept sealed for an undo.</p>`}<${Unified} text=${lines}/></details>`}</li>`;
 }
 
-/** @param {{ plan: Plan, history: import("./api").PlanHistory | null, rights: import("./shared.js").Rights | null }} props */
+/** @param {{ plan: Plan, history: import("./api").PlanHistory | null, rights: import("./shared.js").Rights }} props */
 function Runs({ plan, history, rights }) {
-  const asking = useSignal(0);
-  const busy = useSignal(false);
-  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const { asking, busy, refused, act } = useDeed();
   const runs = (history?.runs ?? []).filter((run) => run.plan === plan.uid);
   if (!runs.length) return null;
-  const act = async () => {
-    busy.value = true;
-    try {
-      await post(`/api/plans/${plan.name}/undo`, { run: asking.value });
-    } catch (failure) {
-      refused.value = /** @type {Refused} */ (failure);
-    }
-    busy.value = false;
-    asking.value = 0;
-  };
   return html`<section aria-labelledby="runs"><h2 id="runs">Runs</h2><${Problem} refused=${refused.value}/>
     <table class="rows"><thead><tr><th scope="col">Run</th><th scope="col" class="sign">Outcome</th><th scope="col" class="wide ver">Approved by</th><th scope="col" class="number few">Began</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>
     <tbody>${runs.map((run) => html`<tr key=${run.run}><th scope="row">${run.run}${run.restoreRun ? html` <span class="quiet">undo of run ${run.restoreRun}</span>` : ""}${run.approval.comment && html`<span class="more">${run.approval.comment}</span>`}<span class="thin">by ${run.approval.username}</span></th>
       <td>${run.outcome || "in progress"}</td><td class="wide">${[run.approval, ...(run.approval.others ?? [])].map((one) => one.username).join(", ")}</td><td class="number"><${Ago} at=${run.startedAt} ago/></td>
       <td class="acts"><${Button} id=${`undo-${run.run}`} why=${lacks(rights, "undoPlan") || (run.endedAt ? "" : "it is in progress")} busy=${busy.value} onClick=${() => (asking.value = run.run)}>Undo<span class="unseen"> run ${run.run}</span><//></td></tr>`)}</tbody></table>
-    ${asking.value > 0 && html`<${Confirm} title=${`Undo run ${asking.value} of ${plan.name}?`} verb="Compute the undo" busy=${busy.value} onYes=${act} onNo=${() => (asking.value = 0)}>
+    ${asking.value && html`<${Confirm} title=${`Undo run ${asking.value} of ${plan.name}?`} verb="Compute the undo" busy=${busy.value} onYes=${() => act(() => post(`/api/plans/${plan.name}/undo`, { run: asking.value }))} onNo=${() => (asking.value = "")}>
       <p>In cluster <strong>${me.value?.cluster}</strong> Penstock computes a plan that restores the state before the run. Nothing is written until somebody approves it.</p><//>`}</section>`;
 }

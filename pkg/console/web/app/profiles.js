@@ -1,34 +1,21 @@
 // What plans can configure: how the cluster is with regard to each profile, what it lacks, what a
 // plan would do now; and a new plan, which waits for its approval.
-import { html, useEffect, useSignal } from "./lib.js";
-import { Refused, get, post, still } from "./net.js";
-import { Button, Problem, ReadAt, State, announce, kindOf, objectName, remark, soft } from "./parts.js";
-import { isName, lacks } from "./shared.js";
+import { html, useSignal } from "./lib.js";
+import { post } from "./net.js";
+import { Asked, Button, Problem, State, announce, kindOf, objectName, remark, soft } from "./parts.js";
+import { into, isName, lacks, useAsk, useDeed } from "./shared.js";
 
 /** @typedef {import("./api").Profile} Profile */
 
 export function ProfilesScreen() {
-  const all = useSignal(/** @type {import("./api").Profiles | null} */ (null));
-  const refused = useSignal(/** @type {Refused | null} */ (null));
-  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
-  const round = useSignal(0);
-  useEffect(() => {
-    still();
-    const abort = new AbortController();
-    get("/api/profiles", abort.signal).then((found) => { all.value = found; refused.value = null; announce(`${found.profiles.length} profiles`); }, (failure) => { if (!abort.signal.aborted) refused.value = failure; });
-    get("/api/rights?button=createPlan", abort.signal).then((found) => (rights.value = found), () => { if (!abort.signal.aborted) rights.value = {}; });
-    return () => abort.abort();
-  }, [round.value]);
-  return html`<main class="page" id="content">
-    <h1 tabindex="-1">Profiles</h1>
+  const asked = useAsk("/api/profiles", (found) => announce(`${found.profiles.length} profiles`)), rights = useAsk("/api/rights?button=createPlan");
+  const all = /** @type {import("./api").Profiles | null} */ (asked.found.value);
+  return html`<h1 tabindex="-1">Profiles</h1>
     <p class="quiet">A profile is something that a plan can configure. This page does not update by itself.</p>
-    <${Problem} refused=${refused.value} doing="Profiles cannot be shown"/>
-    ${!all.value && !refused.value && html`<p class="quiet" id="loading">Asking the cluster…</p>`}
-    ${all.value && html`<${ReadAt} at=${all.value.asked} onAsk=${() => round.value++}/>
-      ${all.value.hidden && html`<p class="note review" id="hidden">Whether your own profiles are valid is not known: ${all.value.hidden.message}</p>`}
-      <ul class="profiles">${[...all.value.profiles].sort((a, b) => rank(a) - rank(b)).map((one) => html`<${OneProfile} key=${`${one.name} ${round.value}`} profile=${one} rights=${rights.value}/>`)}</ul>
-      ${!all.value.profiles.length && html`<p>There is no profile.</p>`}`}
-  </main>`;
+    <${Asked} of=${asked} doing="Profiles cannot be shown"/>
+    ${all && html`${all.hidden && html`<p class="note review" id="hidden">Whether your own profiles are valid is not known: ${all.hidden.message}</p>`}
+      <ul class="profiles">${[...all.profiles].sort((a, b) => rank(a) - rank(b)).map((one) => html`<${OneProfile} key=${`${one.name} ${asked.round}`} profile=${one} rights=${rights}/>`)}</ul>
+      ${!all.profiles.length && html`<p>There is no profile.</p>`}`}`;
 }
 
 /** What somebody has begun with is first, what the cluster is not made for last. @param {Profile} of */
@@ -37,7 +24,7 @@ const rank = ({ status }) => (status.plan ? 0 : status.state !== "Inactive" ? 1 
 /** @type {Record<string, string>} */
 const met = { Met: "well", Missing: "needs", Unknown: "stopped" };
 
-/** @param {{ profile: Profile, rights: import("./shared.js").Rights | null }} props */
+/** @param {{ profile: Profile, rights: import("./shared.js").Rights }} props */
 function OneProfile({ profile, rights }) {
   const { status } = profile;
   const making = useSignal(false);
@@ -70,22 +57,14 @@ function Making({ profile }) {
   const name = useSignal(profile.own ? profile.name : profile.name.replace(/[A-Z]/g, (one, at) => (at ? "-" : "") + one.toLowerCase()));
   const given = useSignal(/** @type {Record<string, string>} */ ({}));
   const take = useSignal(false);
-  const busy = useSignal(false);
-  const refused = useSignal(/** @type {Refused | null} */ (null));
-  const make = async () => {
-    busy.value = true;
-    refused.value = null;
-    try {
-      const options = Object.fromEntries(Object.entries(given.value).filter(([, value]) => value.trim() !== ""));
-      const made = await post(`/api/profiles/${profile.name}/plan`, { name: name.value.trim(), options, take: take.value });
-      location.hash = `#/plan/${made.name}`;
-    } catch (failure) {
-      refused.value = /** @type {Refused} */ (failure);
-    }
-    busy.value = false;
-  };
+  const { busy, refused, act } = useDeed();
+  const make = () => act(async () => {
+    const options = Object.fromEntries(Object.entries(given.value).filter(([, value]) => value.trim() !== ""));
+    const made = await post(`/api/profiles/${profile.name}/plan`, { name: name.value.trim(), options, take: take.value });
+    location.hash = `#/plan/${made.name}`;
+  });
   return html`<div class="would"><div class="form">
-      <label class="field">Name of the plan<input id=${`name-${id}`} maxlength="253" autocomplete="off" value=${name.value} onInput=${(/** @type {any} */ e) => (name.value = e.currentTarget.value)}/></label>
+      <label class="field">Name of the plan<input id=${`name-${id}`} maxlength="253" autocomplete="off" value=${name.value} onInput=${into(name)}/></label>
       ${(profile.options ?? []).map((option) => html`<label class="field" key=${option.name}>${option.name}<input id=${`option-${id}-${option.name}`} autocomplete="off" placeholder=${option.default ?? ""} aria-describedby=${`about-${id}-${option.name}`}
         value=${given.value[option.name] ?? ""} onInput=${(/** @type {any} */ e) => (given.value = { ...given.value, [option.name]: e.currentTarget.value })}/>
         <span class="hint" id=${`about-${id}-${option.name}`}>${[option.type, option.allowed, option.default && `default ${option.default}`, option.description].filter(Boolean).join(" · ")}</span></label>`)}</div>

@@ -2,13 +2,10 @@
 // revision go on that somebody has read.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Refused, get, post, watch } from "./net.js";
-import { Button, Checklist, Confirm, Notes, Problem, ReadAt, Risks, State, announce, count, counts, kindOf, missing, unticked } from "./parts.js";
-import { frozen, lacks, me } from "./shared.js";
+import { Button, Checklist, Confirm, Notes, Outdated, Problem, ReadAt, Risks, State, announce, count, counts, kindOf, missing, unticked } from "./parts.js";
+import { extensionOf, frozen, into, lacks, me, useAsk, useDeed } from "./shared.js";
 
 /** @typedef {import("./api").Revision} Revision @typedef {import("./api").RevisionDiff} RevisionDiff */
-
-/** @param {string} revision */
-const extensionOf = (revision) => revision.slice(0, revision.lastIndexOf("-"));
 
 /** What a decision depends on: when it changes under the eyes of a reader, they look again.
  * @param {Revision | undefined} revision @param {import("./api").Extension | null | undefined} extension */
@@ -19,11 +16,9 @@ export function Review({ name }) {
   const [from, to] = name.split("..");
   // What is compared with the cluster is the revision on the left.
   const subject = to === "live" ? from : to;
-  const answer = useSignal(/** @type {import("./api").Diff | null} */ (null));
-  const failed = useSignal(/** @type {Refused | null} */ (null));
+  const asked = useAsk(`/api/diffs/${name}?unified=false`), answer = /** @type {{ value: import("./api").Diff | null }} */ (asked.found);
   const extension = useSignal(/** @type {import("./api").Extension | null | undefined} */ (undefined));
   const read = useSignal("");
-  const round = useSignal(0);
 
   useEffect(() => watch(`/api/watch/extensions/${extensionOf(subject)}`, (message) => {
     if (message.kind !== "extension") return;
@@ -33,14 +28,6 @@ export function Review({ name }) {
     if (!read.value) read.value = now;
     else if (read.value !== now) announce(`${subject} has changed since you began to read`);
   }), [subject]);
-
-  useEffect(() => {
-    const abort = new AbortController();
-    answer.value = null;
-    failed.value = null;
-    get(`/api/diffs/${name}?unified=false`, abort.signal).then((found) => (answer.value = found), (failure) => { if (!abort.signal.aborted) failed.value = failure; });
-    return () => abort.abort();
-  }, [name, round.value]);
 
   /** @param {import("./api").ObjectChange} change */
   const load = async (change) => {
@@ -52,24 +39,22 @@ export function Review({ name }) {
 
   const revision = extension.value?.revisions.find((one) => one.name === subject);
   const changed = read.value !== "" && read.value !== basis(revision, extension.value);
-  const again = () => { read.value = basis(revision, extension.value); answer.value = null; round.value++; };
+  const ask = () => { answer.value = null; asked.again(); };
+  const again = () => { read.value = basis(revision, extension.value); ask(); };
   const diff = answer.value?.diff;
-  return html`<main class="page" id="content">
-    <p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extensionOf(subject)}`}>${extensionOf(subject)}</a></p>
+  return html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extensionOf(subject)}`}>${extensionOf(subject)}</a></p>
     <h1 tabindex="-1">${to === "live" ? html`${subject} and the cluster` : html`What ${subject} changes`}</h1>
     ${extension.value && html`<${Sides} name=${name} extension=${extension.value}/>`}
-    ${changed && html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${revision ? `${subject} or what is rolled out has changed since you began to read.` : `${subject} is gone.`} What you have read stays below.</p>
-      <button type="button" id="look" onClick=${again}>Look again</button></div>`}
-    <${Problem} refused=${failed.value} doing="What changes cannot be shown"/>
-    ${!answer.value && !failed.value && html`<p class="quiet">Comparing…</p>`}
+    ${changed && html`<${Outdated} onLook=${again}>${revision ? `${subject} or what is rolled out has changed since you began to read.` : `${subject} is gone.`} What you have read stays below.<//>`}
+    <${Problem} refused=${asked.refused.value} doing="What changes cannot be shown"/>
+    ${!answer.value && !asked.refused.value && html`<p class="quiet">Comparing…</p>`}
     ${diff && html`
       <p class="sum"><span class="number">${diff.from || "nothing"} → ${diff.to}</span>: ${counts(diff.summary)}</p>
-      ${to === "live" && html`<${ReadAt} at=${answer.value?.asked} onAsk=${() => round.value++}/>`}
+      ${to === "live" && html`<${ReadAt} at=${answer.value?.asked} onAsk=${ask}/>`}
       <${Notes} notes=${diff.notes}/>
       ${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}
       ${revision && to !== "live" && html`<${Decision} revision=${revision} extension=${extension.value} diff=${diff} name=${name} changed=${changed}/>`}
-      <${Checklist} key=${round.value} diff=${diff} from=${diff.from && diff.from !== "live" ? diff.from : subject} to=${subject} load=${load}/>`}
-  </main>`;
+      <${Checklist} key=${asked.round} diff=${diff} from=${diff.from && diff.from !== "live" ? diff.from : subject} to=${subject} load=${load}/>`}`;
 }
 
 /** What is compared can be chosen. @param {{ name: string, extension: import("./api").Extension }} props */
@@ -86,19 +71,13 @@ function Sides({ name, extension }) {
 
 /** @param {{ revision: Revision, extension: import("./api").Extension | null | undefined, diff: RevisionDiff, name: string, changed: boolean }} props */
 function Decision({ revision, extension, diff, name, changed }) {
-  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
-  const refused = useSignal(/** @type {Refused | null} */ (null));
+  const rights = useAsk(`/api/rights?button=patchRevision&name=${revision.name}`);
+  const { asking, busy, refused, act } = useDeed();
   const would = useSignal(/** @type {Refused | null | undefined} */ (undefined));
-  const asking = useSignal("");
-  const busy = useSignal(false);
-  const done = useSignal("");
   const paused = revision.lifecycle === "Paused", active = revision.lifecycle === "Active";
   const newest = extension?.revisions[0].name === revision.name;
   const body = { uid: revision.uid, generation: revision.generation, state: "Active", removedDigest: diff.summary.removedDigest ?? "", approvalDigest: diff.summary.approvalDigest ?? "" };
 
-  useEffect(() => {
-    get(`/api/rights?button=patchRevision&name=${revision.name}`).then((found) => (rights.value = found), () => (rights.value = {}));
-  }, [revision.name]);
   useEffect(() => {
     // The cluster says beforehand what it would refuse.
     would.value = undefined;
@@ -106,21 +85,12 @@ function Decision({ revision, extension, diff, name, changed }) {
   }, [revision.uid, revision.generation, diff.summary.approvalDigest]);
 
   /** @param {string} state @param {string} why */
-  const set = async (state, why) => {
-    busy.value = true;
-    refused.value = null;
-    try {
-      await post(`/api/revisions/${revision.name}/state`, state === "Active" ? { ...body, why } : { uid: revision.uid, generation: revision.generation, state, why });
-      done.value = state === "Active" ? `${revision.name} is rolled out now.` : `${revision.name} is paused.`;
-      announce(done.value);
-      location.hash = `#/x/${extension?.name}`;
-    } catch (failure) {
-      refused.value = /** @type {Refused} */ (failure);
-    }
-    busy.value = false;
-    asking.value = "";
-  };
-  let why = lacks(rights.value, "patchRevision");
+  const set = (state, why) => act(async () => {
+    await post(`/api/revisions/${revision.name}/state`, state === "Active" ? { ...body, why } : { uid: revision.uid, generation: revision.generation, state, why });
+    announce(`${revision.name} is ${state === "Active" ? "rolled out now" : "paused"}.`);
+    location.hash = `#/x/${extension?.name}`;
+  });
+  let why = lacks(rights, "patchRevision");
   if (!why && changed) why = "it has changed since you began to read: look again";
   if (paused) {
     if (!why && name !== revision.diff) why = `this is not what a rollout would change: see ${revision.diff.replace(/^\.\./, "its own diff ")}`;
@@ -156,6 +126,6 @@ function Pausing({ revision, busy, onYes, onNo }) {
   const why = useSignal("");
   return html`<${Confirm} title=${`Pause ${revision.name}?`} verb="Pause" busy=${busy} onYes=${() => onYes(why.value)} onNo=${onNo}>
     <p>In cluster <strong>${me.value?.cluster}</strong> nothing more is written for it: no rollout, no repair. What is there stays.</p>
-    <label class="field">Why <input id="why" maxlength="512" value=${why.value} onInput=${(/** @type {any} */ e) => (why.value = e.currentTarget.value)}/></label>
+    <label class="field">Why <input id="why" maxlength="512" value=${why.value} onInput=${into(why)}/></label>
   <//>`;
 }

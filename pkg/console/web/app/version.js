@@ -1,9 +1,9 @@
 // Which versions a ClusterExtension asks for, and another range of them: after a look at what the
 // resolver would choose.
 import { html, useEffect, useSignal } from "./lib.js";
-import { Refused, get, post } from "./net.js";
+import { post } from "./net.js";
 import { Button, Confirm, Problem, announce, notChosen } from "./parts.js";
-import { lacks, me } from "./shared.js";
+import { into, lacks, me, useAsk, useDeed } from "./shared.js";
 
 /** @typedef {import("./api").Wanted} Wanted @typedef {import("./api").VersionChange} VersionChange */
 
@@ -13,23 +13,16 @@ const rangeOf = (range) => (range ? html`version <code>${range}</code>` : "any v
 /** @param {{ name: string, wanted: Wanted, onEnd: () => void }} props */
 export function Version({ name, wanted, onEnd }) {
   const version = useSignal(wanted.version ?? "");
-  const rights = useSignal(/** @type {import("./shared.js").Rights | null} */ (null));
+  const rights = useAsk(`/api/rights?button=patchExtension&name=${name}`);
   const would = useSignal(/** @type {{ asked: string, said: VersionChange } | null} */ (null));
-  const refused = useSignal(/** @type {Refused | null} */ (null));
-  const asking = useSignal(false);
-  const busy = useSignal(false);
-  useEffect(() => {
-    get(`/api/rights?button=patchExtension&name=${name}`).then((found) => (rights.value = found), () => (rights.value = {}));
-    document.getElementById("version")?.focus();
-  }, [name]);
+  const { asking, busy, refused, act } = useDeed();
+  useEffect(() => document.getElementById("version")?.focus(), [name]);
   // What is asked for may be changed by somebody else meanwhile: then they look again.
   const body = { uid: wanted.uid, generation: wanted.generation, version: version.value.trim() };
   const key = JSON.stringify(body);
   const said = would.value?.said, leads = said?.would;
   const send = async (/** @type {boolean} */ dryRun) => {
-    busy.value = true;
-    refused.value = null;
-    try {
+    await act(async () => {
       const found = await post(`/api/extensions/${name}/version`, { ...body, dryRun, allowed: dryRun ? "" : leads?.allowed ?? "" });
       if (dryRun) {
         would.value = { asked: key, said: found };
@@ -37,15 +30,11 @@ export function Version({ name, wanted, onEnd }) {
         announce(`${name} asks for another version`);
         onEnd();
       }
-    } catch (failure) {
-      refused.value = /** @type {Refused} */ (failure);
-      would.value = null;
-    }
-    busy.value = false;
-    asking.value = false;
+    });
+    if (refused.value) would.value = null;
     if (dryRun) document.getElementById("leads")?.focus();
   };
-  let missing = lacks(rights.value, "patchExtension");
+  let missing = lacks(rights, "patchExtension");
   if (!missing && body.version === (wanted.version ?? "")) missing = "it asks for that already";
   let why = missing;
   if (!why && !would.value) why = "look first at what it would lead to";
@@ -53,7 +42,7 @@ export function Version({ name, wanted, onEnd }) {
   const manual = leads?.approval === "Manual";
   const then = manual ? "Penstock proposes a revision for it, which changes nothing until somebody has read it and rolls it out." : "Penstock rolls it out in your name at once.";
   return html`<section class="decision" aria-labelledby="version-of"><h2 id="version-of">Ask for another version</h2>
-    <label class="field">Version <input id="version" maxlength="64" autocomplete="off" spellcheck=${false} aria-describedby="version-hint" value=${version.value} onInput=${(/** @type {any} */ e) => (version.value = e.currentTarget.value)}/>
+    <label class="field">Version <input id="version" maxlength="64" autocomplete="off" spellcheck=${false} aria-describedby="version-hint" value=${version.value} onInput=${into(version)}/>
       <span class="hint" id="version-hint">${"A version, or a range such as >=1.4 <2. Empty: any version."}</span></label>
     <${Problem} refused=${refused.value} doing="The extension cannot ask for that"/>
     <div class="actions"><${Button} id="lead" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would lead to<//>
@@ -66,7 +55,7 @@ export function Version({ name, wanted, onEnd }) {
         : html`<p class="note review">No version can be installed: ${leads.message}</p>`)}
       ${(leads?.blocked ?? []).map((not) => html`<p class="quiet" key=${not.version}>${notChosen(not, body.version)}</p>`)}
       ${(said.warnings ?? []).map((note) => html`<p class="note review" key=${note}>${note}</p>`)}</div>`}
-    ${asking.value && said && html`<${Confirm} title=${`Have ${name} ask for ${body.version || "any version"}?`} verb="Ask for this version" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = false)}>
+    ${asking.value && said && html`<${Confirm} title=${`Have ${name} ask for ${body.version || "any version"}?`} verb="Ask for this version" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = "")}>
       <p>In cluster <strong>${me.value?.cluster}</strong>: ${rangeOf(said.was)} → ${rangeOf(said.version)}.</p>
       <p>${leads?.allowed ? html`It leads to <strong>${leads.allowed}</strong>. ${leads.allowed === leads.installed ? "" : then}` : "It leads to no version now."}</p><//>`}
   </section>`;

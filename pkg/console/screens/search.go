@@ -1,0 +1,161 @@
+package screens
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Search is what has a text in its name, the best first.
+type Search struct {
+	Hits []Hit `json:"hits"`
+	// Omitted is how many more there are.
+	Omitted int `json:"omitted,omitempty"`
+	// Refused says what was not searched, and why.
+	Refused []string `json:"refused,omitempty"`
+}
+
+// Hit is an extension, a revision, a package, or an object of the newest revision of an extension.
+type Hit struct {
+	// Of is Extension, Revision, Package or Object.
+	Of   string `json:"of"`
+	Name string `json:"name"`
+	// Version is that of an extension or a revision, and the highest one of a package.
+	Version string `json:"version,omitempty"`
+	// Revision, APIVersion, Kind and Namespace are of an object.
+	Revision   string `json:"revision,omitempty"`
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Namespace  string `json:"namespace,omitempty"`
+}
+
+// What is searched, in the order in which equally good hits are shown.
+const (
+	hitExtension = "Extension"
+	hitRevision  = "Revision"
+	hitPackage   = "Package"
+	hitObject    = "Object"
+)
+
+const (
+	// mostHits are shown.
+	mostHits = 50
+	// mostSearch bounds what is searched for, in bytes.
+	mostSearch = 128
+)
+
+// search finds names, with the rights of the caller.
+func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
+	wanted := strings.ToLower(strings.TrimSpace(r.URL.Query().Get("q")))
+	if wanted == "" || len(wanted) > mostSearch {
+		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Query", Message: fmt.Sprintf("q has %d bytes, and must have from 1 to %d", len(wanted), mostSearch)}
+	}
+	var revisions *olmv1alpha1.ClusterExtensionRevisionList
+	var packages *catalogv1alpha1.CatalogPackageList
+	var failed [2]error
+	var both sync.WaitGroup
+	both.Go(func() {
+		revisions, failed[0] = a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{})
+	})
+	both.Go(func() {
+		packages, failed[1] = a.penstock.CatalogV1alpha1().CatalogPackages().List(ctx, metav1.ListOptions{})
+	})
+	both.Wait()
+	out := Search{}
+	for _, err := range failed {
+		if apierrors.IsForbidden(err) {
+			out.Refused = append(out.Refused, err.Error())
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	var all []Hit
+	if failed[0] == nil {
+		all = hitsOf(revisions.Items)
+	}
+	if failed[1] == nil {
+		for i := range packages.Items {
+			one := &packages.Items[i]
+			if len(validation.IsDNS1123Subdomain(one.Name)) == 0 { // others have no screen
+				all = append(all, Hit{Of: hitPackage, Name: one.Name, Version: one.Latest})
+			}
+		}
+	}
+	out.Hits, out.Omitted = best(all, wanted)
+	return out, nil
+}
+
+// hitsOf is what there is to find of revisions. Of each extension the objects of its newest revision are.
+func hitsOf(revisions []olmv1alpha1.ClusterExtensionRevision) []Hit {
+	var all []Hit
+	pointers := make([]*olmv1alpha1.ClusterExtensionRevision, len(revisions))
+	for i := range revisions {
+		pointers[i] = &revisions[i]
+	}
+	for _, one := range overview.Of(pointers) {
+		newest := one.Newest()
+		all = append(all, Hit{Of: hitExtension, Name: one.Name, Version: overview.Version(newest)})
+		for _, revision := range one.Revisions {
+			all = append(all, Hit{Of: hitRevision, Name: revision.Name, Version: overview.Version(revision)})
+		}
+		for _, phase := range newest.Spec.Phases {
+			for _, object := range phase.Objects {
+				all = append(all, Hit{Of: hitObject, Name: object.Name, Revision: newest.Name, APIVersion: object.APIVersion, Kind: object.Kind, Namespace: object.Namespace})
+			}
+		}
+	}
+	return all
+}
+
+// best are the hits that have all words of a text, those first whose name is or begins with it, and how many
+// more there are.
+func best(all []Hit, wanted string) (hits []Hit, omitted int) {
+	type ranked struct {
+		Hit
+		rank int
+	}
+	order := []string{hitExtension, hitRevision, hitPackage, hitObject}
+	words := strings.Fields(wanted)
+	var found []ranked
+	for _, one := range all {
+		name := strings.ToLower(one.Name)
+		said := strings.ToLower(strings.Join([]string{one.Kind, one.Namespace + "/" + one.Name, one.Version}, " "))
+		if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(said, word) }) {
+			continue
+		}
+		rank := slices.Index(order, one.Of)
+		switch {
+		case name == wanted:
+		case strings.HasPrefix(name, wanted):
+			rank += len(order)
+		case strings.Contains(name, wanted):
+			rank += 2 * len(order)
+		default:
+			rank += 3 * len(order)
+		}
+		found = append(found, ranked{one, rank})
+	}
+	slices.SortStableFunc(found, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	omitted = max(0, len(found)-mostHits)
+	hits = []Hit{}
+	for _, one := range found[:len(found)-omitted] {
+		one.Version = text.Line(one.Version, maxRowMessage)
+		hits = append(hits, one.Hit)
+	}
+	return hits, omitted
+}

@@ -1,0 +1,367 @@
+package screens
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Timeline is what happened to an extension, or to all extensions and plans, the newest first.
+type Timeline struct {
+	Asked   string  `json:"asked"`
+	Entries []Entry `json:"entries"`
+	// Omitted is how many earlier entries are left out.
+	Omitted int `json:"omitted,omitempty"`
+	// Who and What can be filtered by: the values of all entries before a filter.
+	Who  []string `json:"who"`
+	What []string `json:"what"`
+	// Refused says which sources are not shown, and why.
+	Refused []string `json:"refused,omitempty"`
+}
+
+// Entry is one thing that happened.
+type Entry struct {
+	Time   string `json:"time"`
+	Signal Signal `json:"signal,omitempty"`
+	// What happened, in the form of a reason.
+	What string `json:"what"`
+	// Who is the user who did it, or the field manager whose change was repaired; empty for Penstock.
+	Who string `json:"who,omitempty"`
+	// Kind and Name are of the object that it happened to.
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Message string `json:"message,omitempty"`
+	// Count is how often it happened, when that is more than once.
+	Count int32 `json:"count,omitempty"`
+}
+
+// What happened, where no condition, event or phase of a plan has a word for it.
+const (
+	entryCreated  = "Created"
+	entryProposed = "Proposed"
+	entryApproved = "Approved"
+	entryWentBack = "WentBack"
+	entryDeleted  = "Deleted"
+	entryBegan    = "RunBegan"
+)
+
+const (
+	// mostEntries are shown; the newest ones.
+	mostEntries = 300
+	// mostRuns bounds the plans whose runs are read; the newest ones.
+	mostRuns = 20
+	// mostChoices bounds the values that a filter offers.
+	mostChoices = 100
+	// sameWithin is how far apart an event and what history or a condition says of the same may be.
+	sameWithin = time.Minute
+
+	kindRevision = "ClusterExtensionRevision"
+	kindPlan     = "ConfigurationPlan"
+)
+
+// timeline reads what happened, with the rights of the caller. A source that the caller may not read
+// is named.
+func (a *API) timeline(ctx context.Context, r *http.Request) (any, error) {
+	asked := r.URL.Query()
+	name := asked.Get("extension")
+	if name != "" {
+		if refusal := checkName(name); refusal != nil {
+			return nil, refusal
+		}
+	}
+	out := Timeline{Asked: time.Now().UTC().Format(time.RFC3339)}
+	sources := []func(context.Context, string) ([]Entry, string, error){a.noted, a.pastRevisions}
+	if name == "" {
+		sources = append(sources, a.pastPlans)
+	}
+	found, left, failed := make([][]Entry, len(sources)), make([]string, len(sources)), make([]error, len(sources))
+	var all sync.WaitGroup
+	for n, read := range sources {
+		all.Go(func() { found[n], left[n], failed[n] = read(ctx, name) })
+	}
+	all.Wait()
+	for n, err := range failed {
+		switch {
+		case apierrors.IsForbidden(err):
+			out.Refused = append(out.Refused, err.Error())
+		case err != nil:
+			return nil, err
+		case left[n] != "":
+			out.Refused = append(out.Refused, left[n])
+		}
+	}
+	entries := joined(slices.Concat(found[1:]...), found[0])
+	out.Who, out.What = choices(entries, func(e Entry) string { return e.Who }), choices(entries, func(e Entry) string { return e.What })
+	who, what := asked.Get("who"), asked.Get("what")
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return who != "" && e.Who != who || what != "" && e.What != what })
+	out.Omitted = max(0, len(entries)-mostEntries)
+	out.Entries = entries[:len(entries)-out.Omitted]
+	return out, nil
+}
+
+// choices are the values of a filter, sorted.
+func choices(entries []Entry, of func(Entry) string) []string {
+	values := map[string]bool{}
+	for _, one := range entries {
+		values[of(one)] = true
+	}
+	delete(values, "")
+	sorted := slices.Sorted(maps.Keys(values))
+	return append([]string{}, sorted[:min(mostChoices, len(sorted))]...)
+}
+
+// joined sorts entries, the newest first. An event that says what history or a condition says is left out.
+func joined(told, events []Entry) []Entry {
+	kept := []Entry{}
+	known := map[Entry][]time.Time{}
+	for n, one := range slices.Concat(told, events) {
+		at, err := time.Parse(time.RFC3339, one.Time)
+		if err != nil || n < len(told) && slices.Contains(told[:n], one) {
+			continue
+		}
+		same := Entry{What: one.What, Kind: one.Kind, Name: one.Name}
+		if n < len(told) {
+			known[same] = append(known[same], at)
+		} else if slices.ContainsFunc(known[same], func(other time.Time) bool { return at.Sub(other).Abs() < sameWithin }) {
+			continue
+		}
+		kept = append(kept, one)
+	}
+	// Each source has what is of the same second in the order in which it happened.
+	slices.Reverse(kept)
+	slices.SortStableFunc(kept, func(a, b Entry) int { return cmp.Compare(b.Time, a.Time) })
+	return kept
+}
+
+// pastRevisions are entries from the history of revisions, and from their conditions: what lasts now, and
+// when it began.
+func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, error) {
+	selected := metav1.ListOptions{FieldSelector: olmv1alpha1.LifecycleStateField + "!=" + string(olmv1alpha1.LifecycleStateArchived)}
+	api := a.penstock.OlmV1alpha1()
+	var histories []olmv1alpha1.RevisionHistory
+	if name == "" {
+		list, err := api.RevisionHistories().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, "", err
+		}
+		histories = list.Items
+	} else {
+		selected.LabelSelector = olmv1alpha1.ChainLabel + "=" + name
+		one, err := api.RevisionHistories().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, "", nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		histories = append(histories, *one)
+	}
+	list, err := api.ClusterExtensionRevisions().List(ctx, selected)
+	if err != nil {
+		return nil, "", err
+	}
+	var entries []Entry
+	// why is what somebody said who has paused a revision, or let it go on.
+	why := map[string]string{}
+	for i := range list.Items {
+		revision := &list.Items[i]
+		why[revision.Name] = revision.Annotations[overview.ReasonAnnotation]
+		entries = append(entries, ofConditions(revision)...)
+	}
+	for i := range histories {
+		for j := range histories[i].Revisions {
+			row := &histories[i].Revisions[j]
+			entries = append(entries, ofRecord(row, why[row.Name])...)
+		}
+	}
+	return entries, "", nil
+}
+
+func ofRecord(row *olmv1alpha1.RevisionRecord, why string) []Entry {
+	var entries []Entry
+	add := func(at *metav1.Time, signal Signal, what, who, message string) {
+		if at != nil {
+			entries = append(entries, Entry{Time: when(at), Signal: signal, What: what, Who: who, Kind: kindRevision, Name: row.Name, Message: text.Line(message, mostMessage)})
+		}
+	}
+	version := ""
+	if row.Version != "" {
+		version = "version " + row.Version
+	}
+	said := listed(version, row.Cause)
+	switch {
+	case row.RollbackOf != "":
+		add(row.CreatedAt, "", entryWentBack, row.RequestedBy, listed("to "+row.RollbackOf, said))
+	case row.ApprovedAt != nil:
+		add(row.CreatedAt, "", entryProposed, "", said)
+		add(row.ApprovedAt, "", entryApproved, row.RequestedBy, listed(version, why))
+	default:
+		add(row.CreatedAt, "", entryCreated, row.RequestedBy, said)
+	}
+	add(row.CompletedAt, Well, olmv1alpha1.ConditionSucceeded, "", version)
+	add(row.DeletedAt, "", entryDeleted, "", version)
+	return entries
+}
+
+// listed are the texts that are not empty.
+func listed(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(one string) bool { return one == "" }), ": ")
+}
+
+func ofConditions(revision *olmv1alpha1.ClusterExtensionRevision) []Entry {
+	var entries []Entry
+	add := func(c *metav1.Condition, signal Signal, what string) {
+		entries = append(entries, Entry{Time: when(&c.LastTransitionTime), Signal: signal, What: what, Kind: kindRevision, Name: revision.Name, Message: text.Line(c.Reason+": "+c.Message, mostMessage)})
+	}
+	conditions := revision.Status.Conditions
+	for kind, signal := range map[string]Signal{olmv1alpha1.ConditionFailing: Needs, olmv1alpha1.ConditionStalled: Needs, olmv1alpha1.ConditionHeld: Review, olmv1alpha1.ConditionRolledBack: Needs} {
+		if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			add(c, signal, kind)
+		}
+	}
+	if c := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionProgressing); c != nil && c.Reason == reasonFrozen {
+		add(c, Review, reasonFrozen)
+	}
+	return entries
+}
+
+// entryRepaired is the reason of events about objects that were brought back to their manifest.
+const entryRepaired = "Repaired"
+
+// changer finds whose change was repaired, in the message of such an event.
+var changer = regexp.MustCompile(` was changed by ([^,]+)`)
+
+// noted are entries from events of Penstock about extensions, revisions and plans.
+func (a *API) noted(ctx context.Context, name string) ([]Entry, string, error) {
+	events, more, err := a.eventsIn(ctx, metav1.NamespaceDefault, "source=penstock", func(of *corev1.ObjectReference) bool {
+		switch of.Kind {
+		case kindRevision:
+			chain, _, known := olm.ChainOf(of.Name)
+			return known && (name == "" || chain == name)
+		case extension.Kind.Kind:
+			return name == "" || of.Name == name
+		default:
+			return name == "" && of.Kind == kindPlan
+		}
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	entries := make([]Entry, 0, len(events))
+	for _, event := range events {
+		entries = append(entries, ofEvent(event))
+	}
+	if more {
+		return entries, fmt.Sprintf("there are more than %d events", eventsRead), nil
+	}
+	return entries, "", nil
+}
+
+func ofEvent(event Event) Entry {
+	one := Entry{Time: event.Time, What: event.Reason, Kind: event.Kind, Name: event.Name, Message: event.Message}
+	if event.Count > 1 {
+		one.Count = event.Count
+	}
+	switch {
+	case event.Reason == entryRepaired:
+		one.Signal = Review
+		if by := changer.FindStringSubmatch(event.Message); by != nil {
+			one.Who = by[1]
+		}
+	case event.Type == corev1.EventTypeWarning:
+		one.Signal = Needs
+	case event.Reason == olmv1alpha1.ConditionSucceeded:
+		one.Signal = Well
+	}
+	return one
+}
+
+// pastPlans are entries from plans and their runs.
+func (a *API) pastPlans(ctx context.Context, _ string) ([]Entry, string, error) {
+	api := a.penstock.HcoV1alpha1().ConfigurationPlans()
+	list, err := api.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, "", err
+	}
+	plans := list.Items
+	slices.SortStableFunc(plans, func(a, b hcov1alpha1.ConfigurationPlan) int {
+		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+	})
+	var entries []Entry
+	run := 0
+	for i := range plans {
+		plan := &plans[i]
+		entries = append(entries, Entry{Time: when(&plan.CreationTimestamp), What: entryCreated, Who: strings.Join(plan.Status.RequestedBy, ", "), Kind: kindPlan, Name: plan.Name, Message: "profile " + string(plan.Spec.Profile)})
+		if plan.Status.Approval != nil {
+			entries = append(entries, ofApproval(plan.Name, *plan.Status.Approval)...)
+		}
+		if plan.Status.Run == 0 {
+			continue
+		}
+		if run++; run > mostRuns {
+			continue
+		}
+		history, err := api.GetHistory(ctx, plan.Name, metav1.GetOptions{})
+		if apierrors.IsForbidden(err) {
+			return entries, err.Error(), nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		for j := range history.Runs {
+			entries = append(entries, ofRun(plan.Name, &history.Runs[j])...)
+		}
+	}
+	if run > mostRuns {
+		return entries, fmt.Sprintf("the runs of %s are not read, those of the %d newest are", text.Count(run-mostRuns, "older plan"), mostRuns), nil
+	}
+	return entries, "", nil
+}
+
+func ofApproval(plan string, approval hcov1alpha1.PlanApproval) []Entry {
+	var entries []Entry
+	add := func(at metav1.Time, who, comment string) {
+		entries = append(entries, Entry{Time: when(&at), What: entryApproved, Who: who, Kind: kindPlan, Name: plan, Message: text.Line(comment, mostMessage)})
+	}
+	add(approval.Time, approval.Username, approval.Comment)
+	for _, other := range approval.Others {
+		add(other.Time, other.Username, other.Comment)
+	}
+	return entries
+}
+
+func ofRun(plan string, run *hcov1alpha1.PlanRun) []Entry {
+	entries := ofApproval(plan, run.Approval)
+	said := fmt.Sprintf("run %d", run.Run)
+	if run.RestoreRun != 0 {
+		said += fmt.Sprintf(", undo of run %d", run.RestoreRun)
+	}
+	entries = append(entries, Entry{Time: when(&run.StartedAt), What: entryBegan, Kind: kindPlan, Name: plan, Message: said})
+	if run.EndedAt != nil {
+		signal := Needs
+		if run.Outcome == hcov1alpha1.PhaseCompleted {
+			signal = Well
+		}
+		entries = append(entries, Entry{Time: when(run.EndedAt), Signal: signal, What: string(run.Outcome), Kind: kindPlan, Name: plan, Message: said})
+	}
+	return entries
+}
