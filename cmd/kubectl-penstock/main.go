@@ -30,7 +30,7 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Who interrupts twice does not want to wait for the end.
+	// A second interrupt ends the process at once.
 	context.AfterFunc(ctx, stop)
 	return command.Main(ctx, session.Process{
 		Name: os.Args[0], Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,

@@ -142,7 +142,7 @@ func (c *apiCheck) manifests(ctx context.Context, revision *v1alpha1.ClusterExte
 // compare compares what a revision lists with what was read. Secrets may have been left
 // out, and their digests are keyed.
 func (c *apiCheck) compare(key string, entry *v1alpha1.RevisionObject, read map[manifest.ID]manifest.Digest) {
-	// What is stored was validated.
+	// Stored objects were validated.
 	version, _ := schema.ParseGroupVersion(entry.APIVersion)
 	id := manifest.ID{Group: version.Group, Kind: entry.Kind, Namespace: entry.Namespace, Name: entry.Name}
 	if id.IsSecret() {
@@ -208,7 +208,7 @@ func (c *apiCheck) unreadable(resource string, object metav1.Object) bool {
 }
 
 // read makes a request. It notes when the answer is that the store is damaged, or that the
-// caller lacks a right; then it failed. What is gone failed, too, and is no problem. The
+// caller lacks a right; then it failed. A missing object failed, too, and is no problem. The
 // error is for what could not be found out.
 func (c *apiCheck) read(key string, kind fsck.Kind, right string, request func() error) (failed bool, err error) {
 	switch err := request(); {

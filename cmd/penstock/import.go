@@ -118,7 +118,7 @@ const (
 	sendPause = 2 * time.Second
 )
 
-// sendAll sends every chain. What a server could not answer is sent again: an
+// sendAll sends every chain. Unanswered requests are sent again: an
 // import that was done, or begun, is known there.
 func (i *importer) sendAll(ctx context.Context, check bool) error {
 	sent := map[string]bool{}

@@ -60,7 +60,7 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the release: %w", err)
 	}
-	// What is interrupted can be removed by the next attempt.
+	// The next attempt can remove the rest of an interrupted one.
 	if err := write(filepath.Join(dir, checksums), nil); err != nil {
 		return err
 	}

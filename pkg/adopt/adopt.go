@@ -4,7 +4,7 @@
 // from outside, through the APIs of the cluster and of Penstock, in the name of the caller:
 // both ask for the caller's rights.
 //
-// What it does can be done again after an interruption, and is finished then:
+// Every step can be repeated after an interruption, and is finished then:
 //
 //  1. the release is read, and each object of it compared with its manifest by a dry-run;
 //  2. the revisions are imported as one archive, which is written whole or not at all, and

@@ -120,7 +120,7 @@ func (a *Adopter) look(ctx context.Context, taken *Taken, wanted manifest.Object
 
 // compareLive compares an object of the cluster with its manifest.
 func (a *Adopter) compareLive(ctx context.Context, taken *Taken, wanted manifest.Object, live *unstructured.Unstructured) (State, string, error) {
-	// What was rolled out anew may be another one, also where it is ours.
+	// An object that was rolled out anew can be another one, also where it is ours.
 	if state, detail := taken.owner(live); state != "" && (state != Ours || !taken.again) {
 		return state, detail, nil
 	}

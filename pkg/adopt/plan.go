@@ -224,7 +224,7 @@ func (r Request) ofHelm(of helm.Release, highest int) Revision {
 		Name: olm.RevisionName(r.Extension, int64(of.Version)), Status: of.Info.Status, Chart: of.Chart.Metadata.Name + "-" + of.Chart.Metadata.Version,
 		number: int64(of.Version), version: of.Chart.Metadata.Version, cause: "Helm: " + of.Info.Description,
 		at: of.Info.LastDeployed.UTC().Truncate(time.Second),
-		// What is superseded was deployed before.
+		// A superseded revision was deployed before.
 		succeeded: of.Info.Status == helm.StatusDeployed || of.Info.Status == helm.StatusSuperseded,
 	}
 	out.annotations = map[string]string{

@@ -74,7 +74,7 @@ func (a *Adopter) Adopt(ctx context.Context, plan *Plan) (Outcome, error) {
 		return out, err
 	}
 	if out.Before {
-		// Who may not read histories hears only here that all of it was deleted since.
+		// Users without the right to read histories learn only here that all of it was deleted since.
 		revisions, err := a.list(ctx, plan.Extension)
 		if err != nil {
 			return out, err
@@ -196,7 +196,7 @@ func (a *Adopter) annotate(ctx context.Context, revision *v1alpha1.ClusterExtens
 }
 
 // markSecret sets the annotation of a Secret, or removes it when the extension is empty.
-// What Helm has written stays as it is: Helm reads labels and data.
+// Helm's own content stays as it is: Helm reads labels and data.
 func (a *Adopter) markSecret(ctx context.Context, secret *corev1.Secret, extension string) error {
 	if secret.Annotations[supersededBy] == extension {
 		return nil

@@ -187,7 +187,7 @@ func (a *Adopter) giveBack(ctx context.Context, back *Return, ref manifest.Ref) 
 	}
 	kept := slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == manager })
 	ours := live.Labels[v1alpha1.ChainLabel] == back.Extension || kept
-	// What was released and not taken over yet has its owner again, and nothing else.
+	// An object that was released and not taken over yet has its owner again, and nothing else.
 	if ours || live.Labels[v1alpha1.ChainLabel] == "" && metav1.GetControllerOf(live) == nil {
 		if live, err = a.restoreOwner(ctx, back, ref, live); err != nil {
 			return err

@@ -39,7 +39,7 @@ type catalogsRun struct {
 
 // run keeps catalogs until ctx ends:
 //
-//  1. What this process may do: without the right to watch there are no catalogs.
+//  1. The rights of this process: without the right to watch there are no catalogs.
 //  2. The folder on disk. A disk that cannot be used must not take the API away: it is tried
 //     again.
 //  3. The controller, and the listener.

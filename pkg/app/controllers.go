@@ -173,7 +173,7 @@ func hostEvents(term leadership.Term, requests *targetclient.Counter) (typedcore
 
 // recorderTo is the one of the core group: that of events.k8s.io takes an event that
 // differs from an earlier one in its message alone for a repetition, and drops the
-// message. What was repaired, and who had changed it, would be told once in six
+// message. A repair, and the author of the change, would be reported once in six
 // minutes for each revision (client-go, tools/events/event_broadcaster.go, getKey).
 func recorderTo(ctx context.Context, term leadership.Term, sink record.EventSink) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))

@@ -20,7 +20,7 @@ const (
 	// more between what is in use. It is given back when nothing happens.
 	leastGarbage = 32 << 20
 
-	// startTime is how long a start takes, with all that it reads. What is kept from
+	// startTime is how long a start takes, with all that it reads. The memory that is kept from
 	// it is between its garbage, for good: the less garbage there is at a time, the closer
 	// together. startPercent and leastStart are garbagePercent and leastGarbage until then.
 	startTime    = 10 * time.Second

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
 
-// addMetrics sets up the metrics of a term. What it returns is told what the engine
+// addMetrics sets up the metrics of a term. It returns an observer of what the engine
 // does.
 func addMetrics(ctx context.Context, term leadership.Term, requests *targetclient.Counter) (*metrics.Metrics, error) {
 	informer, err := term.Manager.GetCache().GetInformer(ctx, &olmv1alpha1.ClusterExtensionRevision{})

@@ -23,8 +23,8 @@ type rights interface {
 }
 
 // recentRights asks about the rights of others, and believes an answer that allowed something for
-// a while. Who asks the same at the same time has one answer. It is for what the API is asked in
-// their name right after that.
+// a while. Equal questions at the same time share one answer. It is for requests to the API in
+// their name right after the answer.
 type recentRights struct {
 	rights
 	asking  *singleflight.Group

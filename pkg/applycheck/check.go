@@ -30,7 +30,7 @@ type Refusal struct {
 
 // Check says which of some objects server-side apply would refuse when they are rolled out
 // together. Types come from definitions among the objects, then from Kubernetes, then from
-// the cluster; nil is no cluster. What the types of Kubernetes find counts only when the
+// the cluster; nil is no cluster. A finding by the types of Kubernetes counts only when the
 // cluster's agree, as it may be of another version. Kinds of which nobody knows the type
 // are not checked. Asking the cluster ends with the first answer that does not come.
 func Check(ctx context.Context, builtin *BuiltinTypes, cluster Cluster, objects []manifest.Object) ([]Refusal, error) {

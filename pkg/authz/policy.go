@@ -3,7 +3,7 @@ package authz
 // policyGroup is where the rights are that are none on objects: nothing is served there.
 const policyGroup = "policy.penstock.dev"
 
-// Refusal begins what admission plugin Privilege says when it refuses a revision. Who creates
+// Refusal begins what admission plugin Privilege says when it refuses a revision. A program that creates
 // revisions for somebody tells by it that rights are missing: a refusal by admission has no
 // reason of its own.
 const Refusal = "a revision may only do what its requester may do"
@@ -16,7 +16,7 @@ func Bypass(extension string) Right {
 // Begin is the right to begin an extension with a revision that has no objects.
 //
 // The name of an extension is worth something: its numbers are used for ever, and what
-// succeeded in it is gone back to. Whoever begins one with objects has the rights to
+// succeeded in it is gone back to. A user who begins one with objects has the rights to
 // them, which is what Privilege asks for; without objects there would be nothing to ask.
 func Begin(extension string) Right {
 	return Right{Verb: "begin", Group: policyGroup, Resource: "extensions", Name: extension}

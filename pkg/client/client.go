@@ -100,7 +100,7 @@ func (f *Flags) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// Client connects to the API of the cluster. What the server warns of is collected.
+// Client connects to the API of the cluster. Warnings of the server are collected.
 func (f *Flags) Client() (*versioned.Clientset, *Warnings, error) {
 	config, err := f.Config()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // is compressed however small its messages are.
 const minCompressed = 1 << 10
 
-// compressed sends the answers of a handler as gzip to who accepts that. What the handler
+// compressed sends the answers of a handler as gzip to who accepts that. Content that the handler
 // flushes arrives at once. Each write is compressed for itself: between two messages of a stream
 // nothing is kept, neither memory (a stream that remembers takes about a megabyte, and some
 // hundred are open at a time) nor earlier text, which a later one could be compared with by its

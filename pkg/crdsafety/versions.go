@@ -19,7 +19,7 @@ import (
 // longestValue is in bytes, of a value in a message.
 const longestValue = 80
 
-// compareVersions looks at every property of one schema. What the other one does not have is
+// compareVersions looks at every property of one schema. A property that the other one does not have is
 // reported by the check for removed fields when it is the same version; between versions it
 // counts as a schema that says nothing.
 func (c *Checker) compareVersions(name string, from, to apiextensionsv1.CustomResourceDefinitionVersion, absent bool) []Finding {
@@ -97,7 +97,7 @@ func shown(fields map[string]json.RawMessage, name string) string {
 }
 
 // compareServed looks at versions that are served at the same time and not converted by a
-// webhook: an object that is written in one must be readable in the other. What is so in
+// webhook: an object that is written in one must be readable in the other. A finding that holds in
 // the cluster already is not reported again.
 func (c *Checker) compareServed(live, next *apiextensionsv1.CustomResourceDefinition) []Finding {
 	if next.Spec.Conversion != nil && next.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {

@@ -137,7 +137,7 @@ func imageOf(program Program, base v1.Layer, o Options) (v1.Image, error) {
 }
 
 // refer adds the bill of materials of an image as an artifact whose subject is the image.
-// Whoever copies the image with its referrers has both.
+// A copy of the image with its referrers has both.
 func refer(path layout.Path, image v1.Image, bom []byte) error {
 	subject, err := partial.Descriptor(image)
 	if err != nil {

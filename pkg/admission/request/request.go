@@ -110,7 +110,7 @@ func MarkInternal(next http.Handler, token string) http.Handler {
 		given := r.Header.Values("Authorization")
 		if len(given) == 1 {
 			if found := sha256.Sum256([]byte(given[0])); subtle.ConstantTimeCompare(found[:], want[:]) == 1 {
-				// Whoever is impersonated may have the name of this process: in the host
+				// An impersonated user can have the name of this process: in the host
 				// that is a name like any other.
 				r = r.WithContext(context.WithValue(r.Context(), internalKey{}, sent{own: !impersonates(r.Header)}))
 			}

@@ -161,7 +161,7 @@ func sender(r *http.Request) string {
 
 // read returns the body. The share grows with what has come of it, whatever is announced.
 func read(w http.ResponseWriter, r *http.Request, share *requestbody.Share) ([]byte, error) {
-	// Whoever sends slowly does not hold the room for long. Where the connection
+	// A slow client does not hold the room for long. Where the connection
 	// cannot be given a deadline, the server's own for the whole request holds.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
 	body, complete, err := requestbody.Read(r, maxBody, share)

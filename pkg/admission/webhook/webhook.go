@@ -1,7 +1,7 @@
 // Package webhook answers the host's admission reviews of kinds that we do not serve.
 // Plugins check our own kinds.
 //
-// Whoever reaches our port may ask, because kube-apiserver sends no credentials. So an
+// Every client that reaches the port may ask, because kube-apiserver sends no credentials. So an
 // answer depends only on the review and reveals nothing else, and the size of a request
 // is checked before it is read. A webhook whose answer is worth something to others is
 // Authenticated: kube-apiserver sends its reviews to itself, and its aggregation layer

@@ -14,7 +14,7 @@ import (
 
 // Content is the manifest of an object of an operator: the fields that OLM wrote, and those that
 // people have changed since, by hand, but for labels and annotations, which they may have added.
-// What controllers wrote (replicas of an autoscaler, the bundle of a certificate authority) is
+// Fields of controllers (replicas of an autoscaler, the bundle of a certificate authority) are
 // left to them. Where OLM wrote nothing that is known, it is all of the object. People are the
 // managers of those who changed it by hand.
 //

@@ -136,7 +136,7 @@ type DefinitionItem struct {
 	// Reason is an expression that says why, as text. It may name blast.
 	Reason string
 	// Notes is an expression that makes a list of texts for reviewers. It may name blast.
-	// Whoever may read plans sees them.
+	// All readers of plans see them.
 	Notes string
 	// Waits are what the target has to become before the next item has its turn, besides
 	// what its kind is waited for anyway.

@@ -28,8 +28,8 @@ const (
 	maxOwnerUID        = 128
 )
 
-// ValidateSize returns what is too much in metadata, times that cannot be stored included. Whatever else is to be said of
-// it, such as of each finalizer, takes time and room for an answer only when this
+// ValidateSize returns what is too much in metadata, times that cannot be stored included. Every other finding about
+// it, such as of each finalizer, is looked for only when this
 // finds nothing. Old is metadata as it is stored, nil for a new object: what is beyond
 // a limit already may stay as it is, and shrink.
 func ValidateSize(metadata, old *metav1.ObjectMeta, path *field.Path) field.ErrorList {

@@ -33,7 +33,7 @@ func Unreadable(name string, why error) metav1.ObjectMeta {
 	}
 }
 
-// IsUnreadable tells whether the record of an object cannot be read. What the object
+// IsUnreadable tells whether the record of an object cannot be read. The content that the object
 // says, but for its name, means nothing then, and its absence even less.
 func IsUnreadable(object metav1.Object) bool {
 	return strings.HasPrefix(string(object.GetUID()), unreadableUID)

@@ -6,7 +6,7 @@ import (
 )
 
 // QueryBool is a parameter of a request that is true or false, and false when it is not
-// there. Who writes "no", or misspells false, is told so.
+// there. Any other value, such as "no", is an error.
 func QueryBool(query url.Values, name string) (bool, error) {
 	values := query[name]
 	if len(values) == 0 {

@@ -16,7 +16,7 @@ type ObjectSelection struct {
 }
 
 // SelectObjects returns the selection of a kind, "Deployment" or
-// "Deployment.apps" in any case, a namespace and a name. What is empty is not
+// "Deployment.apps" in any case, a namespace and a name. An empty field is not
 // looked at.
 func SelectObjects(kind, namespace, name string) ObjectSelection {
 	return ObjectSelection{kind: schema.ParseGroupKind(kind), namespace: namespace, name: name}

@@ -24,7 +24,7 @@ const CatalogdLease = "catalogd-operator-lock"
 // CatalogdNamespaces are where it is installed as a rule: by OLM v1, and in OpenShift.
 func CatalogdNamespaces() []string { return []string{"olmv1-system", "openshift-catalogd"} }
 
-// CatalogdFinalizer is set by OLM's catalogd. Who takes catalogs over has to remove it.
+// CatalogdFinalizer is set by OLM's catalogd. A program that takes catalogs over has to remove it.
 const CatalogdFinalizer = "olm.operatorframework.io/delete-server-cache"
 
 // Unavailable is the availability mode of a catalog that is not used.

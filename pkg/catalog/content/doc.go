@@ -2,5 +2,5 @@
 // read it: all documents as JSON lines, plain and compressed, and a table of where each is.
 // In memory stays nothing but open files.
 //
-// What the resolver needs of a catalog is in package index.
+// Package index has the part of a catalog that the resolver needs.
 package content

@@ -58,8 +58,8 @@ const windowBytes = 32 << 20
 type Documents func(ctx context.Context, found func(*Document) error) error
 
 // Read calls found for every document of a stream: JSON objects, in lines or not, and YAML
-// documents, separated by ---; as they are, or compressed by gzip or zstd. It ends with the first error. What
-// found returns is returned as it is; other errors are of type Error, or that of the
+// documents, separated by ---; as they are, or compressed by gzip or zstd. It ends with the first error. Errors that
+// found returns are returned unchanged; other errors are of type Error, or that of the
 // context.
 func Read(ctx context.Context, from io.Reader, file string, limits Limits, found func(*Document) error) error {
 	r := &reader{limits: limits, found: found}

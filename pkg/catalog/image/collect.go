@@ -54,7 +54,7 @@ func (s *Store) collect(keep func(name string, info os.FileInfo) bool) error {
 	return errors.Join(failed...)
 }
 
-// removeHalf removes what a process that crashed had pulled. Whoever pulls has the lock that
+// removeHalf removes what a process that crashed had pulled. A process that pulls has the lock that
 // is in the name of the folder.
 func (s *Store) removeHalf(name string) error {
 	pull, _, _ := strings.Cut(strings.TrimPrefix(name, pullPrefix), "-")

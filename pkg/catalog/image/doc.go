@@ -2,7 +2,7 @@
 // it is unpacked below a folder of ours, and read from there until nobody names the digest
 // any more.
 //
-// Whoever pushes an image decides what is in it. So nothing of an image is believed: digests
+// An image can have any content, so nothing of it is trusted: digests
 // and sizes are checked, what is downloaded, decompressed and written is bounded, nothing is
 // written or read outside of the folder of the image, and nothing is there under its name
 // before all of it was checked.

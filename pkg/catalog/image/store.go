@@ -347,7 +347,7 @@ func (s *Store) name(folder string, r record, asked string) error {
 	if err := writeRecord(folder, &r); err != nil {
 		return fmt.Errorf("keeping image %s: %w", asked, err)
 	}
-	// What is there under this name is not whole, or it would have been used.
+	// An existing entry of this name is incomplete, or it would have been used.
 	if err := os.RemoveAll(s.folder(r.Digest)); err != nil {
 		return fmt.Errorf("keeping image %s: %w", asked, err)
 	}

@@ -280,7 +280,7 @@ func (a attempt) whiteout(entry, folder, base string) error {
 	return a.root.RemoveAll(name)
 }
 
-// removeBelow removes what lower layers have in a folder. What this layer added stays,
+// removeBelow removes what lower layers have in a folder. Files of this layer stay,
 // wherever in the layer the whiteout is.
 func (a attempt) removeBelow(folder string) error {
 	if !a.keeps(folder) && !a.leadsToKept(folder) {

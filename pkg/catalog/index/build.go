@@ -92,7 +92,7 @@ func (b *builder) keep(d *fbc.Document) error {
 			kept = bundle
 		}
 	default:
-		return d.Check() // what nobody resolves by
+		return d.Check() // unused by resolution
 	}
 	if err != nil {
 		return err

@@ -2,5 +2,5 @@
 // catalog of 70 MB becomes an index of a few, is parsed once a digest, and a package is read
 // in milliseconds. In memory is a table with one row a package.
 //
-// What clients of a catalog's content read (icons aside, its other documents) is not here.
+// Documents for clients of a catalog's content are not here, except icons.
 package index

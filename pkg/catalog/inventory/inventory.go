@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/index"
 )
 
-// Catalog is one catalog. Who has one does not change what is in it.
+// Catalog is one catalog. Its users must not change it.
 type Catalog struct {
 	Name string
 	// Labels are those of the ClusterCatalog.

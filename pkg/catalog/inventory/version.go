@@ -41,7 +41,7 @@ func contentHash(catalogs []Catalog) uint32 {
 	write := json.NewEncoder(hash)
 	for i := range catalogs {
 		one := &catalogs[i]
-		// What is encoded has no type that cannot be, and a hash takes everything.
+		// Every type here can be encoded, and a hash takes every input.
 		_ = write.Encode([]any{one.Name, one.Digest(), one.Priority, one.Unavailable})
 		for _, key := range slices.Sorted(maps.Keys(one.Labels)) {
 			_ = write.Encode([]string{key, one.Labels[key]})

@@ -49,7 +49,7 @@ type Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// StatusOf reads what is stored. What cannot be read counts as absent; of several conditions
+// StatusOf reads what is stored. An unreadable condition counts as absent; of several conditions
 // of a type the first one counts.
 func StatusOf(object *unstructured.Unstructured) Status {
 	var out Status

@@ -11,7 +11,7 @@ import (
 type Pass struct {
 	// Kind and Name are those of the custom resource, for people.
 	Kind, Name string
-	// Generation is metadata.generation as it was when the pass began. What has come since is
+	// Generation is metadata.generation as it was when the pass began. Later changes are
 	// not observed.
 	Generation int64
 	// Paused is whether nothing is done.
@@ -83,7 +83,7 @@ func (r *Rollout) reason(install, upgrade string) string {
 // deployed is the condition whose message is a column: what there is to say of the custom
 // resource in one line.
 func (p Pass) deployed(stored Status) metav1.Condition {
-	// What is deployed stays so while the next one is made.
+	// Deployed stays True while the next revision is made.
 	there := metav1.ConditionFalse
 	if stored.Is(Deployed, metav1.ConditionTrue) || stored.ReconciledVersion != "" {
 		there = metav1.ConditionTrue

@@ -37,7 +37,7 @@ func ofRevisions(e overview.Extension) []Advice {
 	if newest == nil {
 		return nil
 	}
-	// What was archived after the revision that is rolled out says nothing of the extension.
+	// A revision that was archived after the rolled out one says nothing of the extension.
 	leads := leading(e.Revisions)
 	var all []Advice
 	if leads == nil || !ended(newest) {

@@ -49,7 +49,7 @@ func (s Signal) urgency() int {
 	}
 }
 
-// Who has to do something.
+// The actors of advice.
 type Who string
 
 const (
@@ -77,7 +77,7 @@ type Advice struct {
 	Signal Signal `json:"signal"`
 	// Subject is the revision, the extension or the plan that it is about.
 	Subject string `json:"subject,omitempty"`
-	// What is how it is, in words that follow the subject: "is paused".
+	// What is the state, in words that follow the subject: "is paused".
 	What string `json:"what"`
 	// Because is what the program says of it; empty when there is nothing to say. It comes
 	// from the server, so whoever prints it on a terminal removes control characters.

@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	}
 	for _, c := range checks() {
 		found := c.run(in, ctx)
-		// What asks Penstock would fail too, with less to learn from it.
+		// Requests to Penstock would fail too, with less detail.
 		if root := rootCause(c.name, found, results[1:]); root != nil {
 			results = results[:1]
 			if pods := in.pods(ctx); Failing(pods) {
@@ -117,7 +117,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 }
 
 // rootCause is why all that follows fails too: Penstock is not installed, or does not answer. It
-// is nil when there is another answer. What failed earlier says more.
+// is nil when there is another answer. The first failure says more.
 func rootCause(check string, results, earlier []Result) *Result {
 	if check != "apiservice" && check != "discovery" {
 		return nil

@@ -56,7 +56,7 @@ func (in *installation) readiness(ctx context.Context) []Result {
 	}
 	service := found.Spec.Service
 	// A Penstock outside the cluster is behind a Service without a selector: kube-apiserver's
-	// proxy reaches Pods only. Who may not see the Service asks all the same.
+	// proxy reaches Pods only. Users without the right to see the Service ask all the same.
 	var seen struct {
 		Spec struct{ Selector map[string]string } `json:"spec"`
 	}

@@ -51,7 +51,7 @@ func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) 
 		if one.Version != version {
 			continue
 		}
-		// What the catalog says of a version that OLM v1 does not install: some of it is answered.
+		// Reasons of the catalog why OLM v1 does not install a version: some have an answer.
 		for _, reason := range strings.Split(one.Unsupported, "; ") {
 			switch {
 			case reason == "":

@@ -20,7 +20,7 @@ func VersionPatch(uid types.UID, generation int64, version string) ([]byte, erro
 		{"op": "add", "path": versionPath, "value": version},
 	}
 	if version == "" {
-		// What is not there cannot be removed.
+		// An absent part cannot be removed.
 		operations = append(operations, map[string]any{"op": "remove", "path": versionPath})
 	}
 	patch, err := json.Marshal(operations)

@@ -100,7 +100,7 @@ func (a *API) install(ctx context.Context, r *http.Request) (any, error) {
 	}
 	out := Installation{Name: wanted.Name, Written: string(written), Version: wanted.LeadsTo(offered), Warnings: heard.all()}
 	if asked.DryRun {
-		// 3. What would keep it from being installed, as far as that can be known before.
+		// 3. It lists known obstacles to the installation.
 		if out.Notes, err = a.installNotes(ctx, offered, wanted); err != nil {
 			return nil, err
 		}

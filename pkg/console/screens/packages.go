@@ -153,7 +153,7 @@ func catalogRow(read *clustercatalog.Catalog) CatalogRow {
 	case read.Off():
 		row.Signal, row.State = Stopped, "Off"
 	case tried:
-		// What is served is of earlier then, if anything is.
+		// Served content is then of earlier, if there is any.
 		row.Signal, row.State, row.Message = Needs, progressing.Reason, text.Line(progressing.Message, 2*maxRowMessage)
 	case serving == nil:
 		row.Signal, row.State = Moving, "Pending"

@@ -179,7 +179,7 @@ func (m MakePlanRequest) options(profile *v1alpha1.ConfigurationProfile) (*v1alp
 	if len(values) == 0 {
 		return nil, nil
 	}
-	// What Penstock brings has a member of its own; profiles of users have values.
+	// A built-in profile has a member of its own; profiles of users have values.
 	member := "values"
 	if !v1alpha1.IsOwn(v1alpha1.ProfileName(profile.Name)) {
 		runes := []rune(profile.Name)

@@ -60,5 +60,5 @@ func Refuse(w http.ResponseWriter, refusal Refusal) { sendJSON(w, refusal.Status
 func sendJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // whoever has gone does not read the rest
+	_ = json.NewEncoder(w).Encode(value) // a client that has gone does not read the rest
 }

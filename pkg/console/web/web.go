@@ -112,6 +112,6 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Content-Length", fmt.Sprint(len(content)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(content) // whoever has gone does not read the rest
+		_, _ = w.Write(content) // a client that has gone does not read the rest
 	}
 }

@@ -195,14 +195,14 @@ func (c *Controller) lookAgain() {
 	if watching != nil {
 		objects, err := watching.List()
 		if err != nil {
-			return // what there is is not known
+			return // the catalogs are not known
 		}
 		for _, object := range objects {
 			names[object.GetName()] = true
 		}
 		c.endOutdated(objects)
 	}
-	// What is on disk may be of a catalog that was deleted while we were away.
+	// Content on disk can be of a catalog that was deleted while this process did not run.
 	for _, name := range c.Indexes.Catalogs() {
 		names[name] = true
 	}

@@ -58,7 +58,7 @@ func OpenFolder(root string, options image.Options) (*Folder, error) {
 
 func openPlace(place string, lock *os.File, images *image.Store) (*Folder, error) {
 	f := &Folder{Images: images, Private: filepath.Join(place, "private"), lock: lock}
-	err := os.RemoveAll(f.Private) // what a crash left
+	err := os.RemoveAll(f.Private) // the rest of a crash
 	if err == nil {
 		err = os.Mkdir(f.Private, 0o700)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 )
 
-// known is what is known of one catalog. Who looks at the catalog changes it, one at a time;
+// known is what is known of one catalog. The pass over the catalog changes it, one at a time;
 // what others read is changed under the lock of the controller.
 type known struct {
 	uid types.UID
@@ -185,7 +185,7 @@ func (c *Controller) collect() error {
 		digests = append(digests, digest)
 	}
 	c.mu.Unlock()
-	// What is on disk, and whose catalog was not looked at since the start.
+	// Content on disk whose catalog had no pass since the start.
 	for _, name := range c.Indexes.Catalogs() {
 		if current := c.Indexes.Current(name); current != nil {
 			digests = append(digests, current.Digest())

@@ -16,9 +16,9 @@ import (
 // reconcile brings one catalog up to date, and says when to look again; 0 is when something
 // changes.
 //
-//  1. What is asked for: nothing is done while that is not known.
+//  1. The spec: nothing is done while that is not known.
 //  2. A catalog that is gone is forgotten, one that is being deleted or off is not served.
-//  3. Who decides which image it is: we, another replica, or catalogd.
+//  3. The program that decides which image it is: this one, another replica, or catalogd.
 //  4. The content of that image, and the status.
 func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration, error) {
 	object, err := c.find(name)
@@ -254,7 +254,7 @@ func (c *Controller) pullResolved(ctx context.Context, catalog *clustercatalog.C
 }
 
 // terminal is whether trying again cannot help: the reference is none, or what a digest names
-// cannot be used. What a tag names may be another image tomorrow.
+// cannot be used. A tag can name another image tomorrow.
 func terminal(err error, ref string) bool {
 	if _, wrong := reference.ParseNamed(ref); wrong != nil {
 		return true

@@ -20,7 +20,7 @@ import (
 func (c *Controller) writeStatus(ctx context.Context, object *unstructured.Unstructured, catalog *clustercatalog.Catalog, k *known) error {
 	now, err := c.find(catalog.Name)
 	if err != nil || now == nil || now.GetUID() != object.GetUID() || now.GetGeneration() != object.GetGeneration() {
-		return nil //nolint:nilerr // what was done is outdated; the watch has asked for another look
+		return nil //nolint:nilerr // the result is outdated; the watch asks for another pass
 	}
 	if catalog, err = clustercatalog.From(now); err != nil {
 		return err

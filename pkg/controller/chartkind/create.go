@@ -103,7 +103,7 @@ func (s *scope) Render(ctx context.Context, identity maker.Identity) (rendered s
 	if err != nil {
 		return rendered, false, retry(fmt.Errorf("reading the generated Secrets of %s: %w", s.Name, err))
 	}
-	// What was generated comes from the newest revision that has it.
+	// Generated Secrets come from the newest revision that has them.
 	digest := s.digest
 	if newest := s.Newest(); newest != nil {
 		digest += " " + newest.Name
@@ -246,7 +246,7 @@ func (s *scope) leave(ctx context.Context) error {
 }
 
 // deleteRevisions deletes those that are ours, as whichever extension, and returns how many there
-// still are. What the name is made of may be another by now, or gone.
+// still are. The inputs of the name can have changed, or be gone.
 func (s *scope) deleteRevisions(ctx context.Context) (left int, err error) {
 	now, err := s.mapping.Extension(ctx, s.object)
 	if err != nil {

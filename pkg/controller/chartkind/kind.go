@@ -51,12 +51,12 @@ func refuse(reason maker.Reason, format string, args ...any) *maker.Outcome {
 
 // reconcileKind serves one ChartKind, or ends that:
 //
-//  1. What is asked for. Nothing is done while that is not known.
+//  1. The spec. Nothing is done while that is not known.
 //  2. One that is being deleted lets its custom resources go.
-//  3. Whoever wrote it may impersonate its ServiceAccount, and no other ChartKind has its kind.
+//  3. Its author may impersonate its ServiceAccount, and no other ChartKind has its kind.
 //  4. Its CustomResourceDefinition is there, and has what is written into status.
 //  5. Its chart is there.
-//  6. What it serves with is that of this generation.
+//  6. The served state is that of this generation.
 //  7. The status.
 func (c *Controller) reconcileKind(ctx context.Context, name string) error {
 	object, known := objectwatch.Find[*unstructured.Unstructured](c.informer(), name)
@@ -87,7 +87,7 @@ func (c *Controller) reconcileKind(ctx context.Context, name string) error {
 	return nil
 }
 
-// serve is steps 3 to 6. What is served goes on as it was while a chart or a definition cannot
+// serve is steps 3 to 6. Serving goes on as before while a chart or a definition cannot
 // be read; nothing goes on in the name of a ServiceAccount that nobody may use.
 func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) (pinned string, refused *maker.Outcome) {
 	if refused := c.mayServe(ctx, object, kind); refused != nil {
@@ -260,7 +260,7 @@ func (c *Controller) setFinalizers(ctx context.Context, object *unstructured.Uns
 // ServiceAccount. Then the engine releases its custom resources.
 const leaveAfter = 2 * time.Minute
 
-// leave lets the custom resources of a ChartKind go. What is installed stays, as a chain that
+// leave lets the custom resources of a ChartKind go. Installed objects stay, as a chain that
 // nobody makes revisions of.
 func (c *Controller) leave(ctx context.Context, object *unstructured.Unstructured, kind *chartkind.ChartKind) error {
 	if !slices.Contains(kind.Finalizers, chartkind.Finalizer) {

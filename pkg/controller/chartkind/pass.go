@@ -92,7 +92,7 @@ func (s *scope) String() string { return s.spec.Resource.Kind + " " + s.key }
 // advance makes the next revision, or says why it does not:
 //
 //  1. The extension that the custom resource is, and its revisions.
-//  2. What the newest one should be made of: as long as it is, nothing is rendered.
+//  2. The inputs of the newest revision: while they are equal, nothing is rendered.
 //  3. The next revision, or a proposal: package maker has the steps.
 func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	var err error
@@ -199,8 +199,8 @@ func (s *served) as() user.Info {
 	return serviceaccount.UserInfo(s.spec.ServiceAccount.Namespace, s.spec.ServiceAccount.Name, "")
 }
 
-// remember notes of which custom resource the extension is. What happened to its workloads before
-// that was known has woken nobody.
+// remember notes of which custom resource the extension is. Earlier changes of its workloads, before
+// the extension was known, caused no pass.
 func (s *scope) remember() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

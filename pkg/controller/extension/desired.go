@@ -273,7 +273,7 @@ func (s *scope) mayAdvance(ctx context.Context) *maker.Outcome {
 }
 
 // mayBeHeld is whether a revision is a rollback, or may have the content of one: then the head
-// says whether that holds. What was handed to Helm, and what came back from it, is no rollback
+// says whether that holds. A revision handed to Helm, or taken back from it, is no rollback
 // itself.
 func (s *scope) mayBeHeld(newest *olmv1alpha1.ClusterExtensionRevision) bool {
 	return maker.IsRollback(newest) || s.byHelm || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != ""

@@ -54,7 +54,7 @@ func (s *scope) releaseName(version int) string {
 //     them out, and gives their objects to Helm's field manager.
 //  4. That is done. Until then Helm applies nothing.
 //  5. The revisions of this scope are those of the release.
-//  6. What the engine had begun Helm finishes.
+//  6. Helm finishes rollouts that the engine had begun.
 func (s *scope) hand(ctx context.Context) *maker.Outcome {
 	if stopped := s.Withdraw(ctx, nil); stopped != nil {
 		return stopped

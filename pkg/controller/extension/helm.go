@@ -51,7 +51,7 @@ type Freezes interface {
 	Frozen() (*rollout.Freeze, error)
 }
 
-// deployed is the newest revision that is, nil for none. What its labels say is believed also
+// deployed is the newest revision that is, nil for none. Its labels are trusted also
 // when it cannot be read.
 func deployed(history []helmapplier.Revision) *helmapplier.Revision {
 	for i := range history {
@@ -142,8 +142,8 @@ func (w helmWriter) Propose(_ context.Context, identity maker.Identity) *maker.O
 //
 //  1. The same is admitted as the next revision of the chain, in the name of whoever it is
 //     made for, by dry-run: with every right, policy and quota that a revision is judged by.
-//  2. What the release has and will not have any more, they may delete: the chain does not know
-//     of it. So is all of it, when it is to go with the extension and was to stay.
+//  2. They may delete objects that the release loses: the chain does not know
+//     of them. The same holds for all objects when a changed policy deletes them with the extension.
 //  3. The cluster is not frozen.
 //  4. Helm writes it, by the identity of the engine.
 func (w helmWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {

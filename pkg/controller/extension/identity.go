@@ -22,7 +22,7 @@ import (
 
 // Decide implements maker.FrontEnd: it resolves in whose name the next revision is made:
 //
-//  1. Whoever wrote the extension as it is. Nobody known makes nothing, no proposal either.
+//  1. The author of the extension as it is. Without one there is no revision and no proposal.
 //  2. With manual approval, and for what the author has not decided, it is a proposal.
 //  3. The stamp decides one revision, within author.Lifetime.
 //  4. Later ones: the author when they had the right to bypass, or the ServiceAccount when the
@@ -97,8 +97,8 @@ func (s *scope) wasUsed(stamp string) bool {
 }
 
 // mayPull says why no image is asked for: it comes with the credentials of Penstock, and what is
-// in it can be told from what is said of it. Who is asked is in whose name the revision will be
-// made; and, where a reference in the spec chooses the image, its author. What a catalog has
+// in it can be told from what is said of it. The question is about the user in whose name the revision will be
+// made; and, where a reference in the spec chooses the image, its author. A version of a catalog
 // may be proposed whatever its author may.
 func (s *scope) mayPull(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if identity.As == nil && s.extension.Spec.Source.SourceType == extension.SourceCatalog {

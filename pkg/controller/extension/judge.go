@@ -26,7 +26,7 @@ import (
 //  2. A CustomResourceDefinition of the cluster would change in a way that is not safe. Of
 //     another cluster than the host, that is told to nobody who may not use it.
 //
-// What server-side apply cannot take, the API says when the revision is created.
+// The API refuses manifests that server-side apply cannot take when the revision is created.
 func (s *scope) judge(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	if count := source.Count(made.Phases); count > olmv1alpha1.MaxObjects {
 		return stop(status.InvalidManifests, fmt.Sprintf("the content has %d objects, and a revision can have at most %d", count, olmv1alpha1.MaxObjects), "")

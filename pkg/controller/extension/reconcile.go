@@ -84,8 +84,8 @@ func resultOf(outcome *maker.Outcome) status.Result {
 // reconcile brings one extension up to date:
 //
 //  1. Revisions that are to stay without it lose it as their owner.
-//  2. What is asked for. Nothing is done while that is not known.
-//  3. Who writes ClusterExtensions here.
+//  2. The spec. Nothing is done while that is not known.
+//  3. The program that writes ClusterExtensions here.
 //  4. The revisions that there are.
 //  5. The next revision, or why there is none.
 //  6. The status.

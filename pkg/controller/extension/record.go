@@ -36,11 +36,11 @@ func isBeginning(one *helmapplier.Revision) bool {
 }
 
 // record stores a revision of the release, unless that was done already: with the objects of the
-// newest revision that has succeeded, and those that newer ones have begun with. What Helm does
-// not know it never deletes.
+// newest revision that has succeeded, and those that newer ones have begun with. Objects that Helm does
+// not know are never deleted by it.
 //
 // When it has had the objects before, and somebody has made another revision since, what it has
-// comes first. What came back from it and has not succeeded yet is still its.
+// comes first. A revision taken back from it that has not succeeded yet is still Helm's.
 func (s *scope) record(ctx context.Context, live []*olmv1alpha1.ClusterExtensionRevision) (version int, stopped *maker.Outcome) {
 	newest := live[0]
 	history, stopped := s.history(ctx)

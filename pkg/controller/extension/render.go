@@ -80,7 +80,7 @@ type made struct {
 
 // pull does the work of render, beside the passes.
 func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desired) (*content, *maker.Outcome) {
-	// Whoever wrote the extension shares what there is, whatever ServiceAccounts are named.
+	// Authors share the places, whatever ServiceAccounts they name.
 	author := identity.Author.GetName()
 	var pulled *Pulled
 	var err error

@@ -60,7 +60,7 @@ func settingsIn(spec *olmv1alpha1.ClusterExtensionRevisionSpec) settings {
 //  1. A proposal of something else is not wanted any more.
 //  2. The settings that may change, and the owner, in the name of whoever wrote the extension,
 //     while their stamp counts.
-//  3. What is nobody's, or somebody else's, is left as it is.
+//  3. A revision without this owner is left as it is.
 //  4. The annotations, in our own name: they do nothing, and the stamp is used up by them.
 func (w engineWriter) Keep(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, made *content) *maker.Outcome {
 	if made != nil {
@@ -71,7 +71,7 @@ func (w engineWriter) Keep(ctx context.Context, revision *olmv1alpha1.ClusterExt
 	}
 	stamp, isNew, err := w.newStamp(revision)
 	if err != nil {
-		return settled() // what was written counts for nothing
+		return settled() // the write has no effect
 	}
 	decided := revision.Annotations[extension.StampAnnotation]
 	if isNew {

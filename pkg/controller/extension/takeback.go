@@ -231,7 +231,7 @@ func (s *scope) finish(ctx context.Context, newest *olmv1alpha1.ClusterExtension
 }
 
 // clear is the last step of finish. The process died, or did not lead any more, after it had
-// recorded the release and before it had handed a revision over. What it says was there once; it
+// recorded the release and before it had handed a revision over. Its content was in the cluster once; it
 // is never adopted. One that somebody else has stored is left as it is.
 func (s *scope) clear(ctx context.Context) *maker.Outcome {
 	if has, known := s.hasRelease(); !known || !has {
@@ -239,7 +239,7 @@ func (s *scope) clear(ctx context.Context) *maker.Outcome {
 	}
 	history, stopped := s.history(ctx)
 	if stopped != nil || len(history) == 0 || history[0].Labels[ofNote] == "" {
-		return nil // what is somebody else's keeps nobody from anything here
+		return nil // a record of another program is no obstacle
 	}
 	var err error
 	if s.KeepReleases {

@@ -26,8 +26,8 @@ type Conditions interface {
 }
 
 // notUpgradeable says that an OperatorCondition of the extension holds an upgrade, nil when none does.
-// The pass is tried again: nothing watches OperatorConditions while no upgrade waits for them. What
-// Helm applied is in no inventory.
+// The pass is tried again: nothing watches OperatorConditions while no upgrade waits for them. Objects that
+// Helm applied are in no inventory.
 func (s *scope) notUpgradeable(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if s.byHelm {
 		return nil

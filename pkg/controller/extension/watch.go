@@ -170,7 +170,7 @@ func (c *Controller) note(set map[string]bool, name string, is bool) {
 	delete(set, name)
 }
 
-// waitFor is wait after a pass that knew a snapshot. What became another one during the pass
+// waitFor is wait after a pass that knew a snapshot. A change during the pass
 // was told before anybody knew that the extension waits.
 func (c *Controller) waitFor(name string, known *inventory.Snapshot, waits bool) {
 	c.wait(name, waits)

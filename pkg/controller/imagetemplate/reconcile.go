@@ -64,7 +64,7 @@ type visit struct {
 //  1. An object that is gone, or going, needs nothing any more.
 //  2. One that is as it was left is left.
 //  3. Which of its annotations is followed, and by whom.
-//  4. What its template leads to; while that is not known, all stays as it is.
+//  4. The image of its template; while that is not known, all stays as it is.
 //  5. The image, then the status.
 func (c *Controller) reconcile(ctx context.Context, k key) (time.Duration, error) {
 	object, known := c.find(k)
@@ -245,7 +245,7 @@ func (v *visit) resolve(ctx context.Context, template *imagetemplate.Template) i
 			v.unknown = err
 		}
 	}
-	// What changes from now on is seen.
+	// Later changes are seen.
 	v.need(ctx, v.key, n)
 	return template.Resolve(func(variable imagetemplate.Variable) string {
 		if variable.Field == nil {

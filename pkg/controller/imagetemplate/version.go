@@ -97,7 +97,7 @@ func (v *versions) isInUse() bool {
 	return v.inUse
 }
 
-// ask asks once. What was known counts on when there is no answer.
+// ask asks once. Without an answer, the last version counts.
 func (v *versions) ask(ctx context.Context, changed func()) {
 	v.mu.Lock()
 	v.asked = v.clock.Now()

@@ -141,7 +141,7 @@ func (c *Controller) watchDefinitions(ctx context.Context) {
 	informer.RunWithContext(ctx)
 }
 
-// definitionChanged looks at those who miss a kind of a group. What is defined is served some
+// definitionChanged looks at those who miss a kind of a group. A defined kind is served some
 // moments later: for a while they look again and again.
 func (c *Controller) definitionChanged(group string) {
 	const moments = 15 * time.Second

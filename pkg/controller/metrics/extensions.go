@@ -18,7 +18,7 @@ type ExtensionMetrics struct {
 }
 
 // AddExtensions registers the metrics of ClusterExtensions for a term. All returns those that
-// are known, from a cache; they are not changed. What it returns is told how long things take.
+// are known, from a cache; they are not changed. It returns an observer for durations.
 func AddExtensions(registry prometheus.Registerer, all func() []*unstructured.Unstructured) (*ExtensionMetrics, error) {
 	m := &ExtensionMetrics{
 		all: all, info: catalogue.Desc(catalogue.ExtensionInfo), condition: catalogue.Desc(catalogue.ExtensionCondition),

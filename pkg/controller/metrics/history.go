@@ -46,8 +46,8 @@ func newHistory(gone func(types.UID)) *history {
 
 var _ toolscache.ResourceEventHandler = &history{}
 
-// OnAdd implements toolscache.ResourceEventHandler. Whatever state a revision is
-// in when we begin to watch, it came to it before.
+// OnAdd implements toolscache.ResourceEventHandler. A revision came to the state that it is
+// in when the watch begins before that.
 func (h *history) OnAdd(object any, initial bool) {
 	if revision, ok := object.(*olmv1alpha1.ClusterExtensionRevision); ok && !initial {
 		h.compare(revision.Name, nil, revision.Status.Conditions)

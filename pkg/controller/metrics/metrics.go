@@ -39,7 +39,7 @@ type Metrics struct {
 
 var _ rollout.Metrics = &Metrics{}
 
-// Add registers the metrics of a term. What it returns is to be told what the
+// Add registers the metrics of a term. It returns an observer of what the
 // engine does.
 func Add(o Options) (*Metrics, error) {
 	engine := newEngineMetrics(o.Clock)

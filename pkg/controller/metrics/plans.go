@@ -124,8 +124,8 @@ type planEntry struct {
 
 var _ toolscache.ResourceEventHandler = &planEntries{}
 
-// OnAdd implements toolscache.ResourceEventHandler. Whatever phase a plan is in when
-// we begin to watch, it came to it before.
+// OnAdd implements toolscache.ResourceEventHandler. A plan came to the phase that it is in when
+// the watch begins before that.
 func (e *planEntries) OnAdd(object any, initial bool) {
 	if plan, ok := object.(*hcov1alpha1.ConfigurationPlan); ok && !initial {
 		e.count("", plan)
@@ -145,7 +145,7 @@ func (e *planEntries) OnUpdate(before, after any) {
 	}
 }
 
-// OnDelete implements toolscache.ResourceEventHandler. What was counted stays.
+// OnDelete implements toolscache.ResourceEventHandler. Counts stay.
 func (e *planEntries) OnDelete(any) {}
 
 func (e *planEntries) count(before hcov1alpha1.Phase, plan *hcov1alpha1.ConfigurationPlan) {

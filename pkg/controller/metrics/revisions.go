@@ -80,7 +80,7 @@ func (c *revisions) revision(out chan<- prometheus.Metric, revision *olmv1alpha1
 		gauge(c.seconds, max(0, now.Sub(condition.LastTransitionTime.Time).Seconds()), condition.Type, status)
 	}
 	if lifecycle(revision) == string(olmv1alpha1.LifecycleStateArchived) {
-		return // what is left of it is on its way out
+		return // its remaining objects are being deleted
 	}
 	counted, failing := tally(revision.Status.Phases)
 	for state, n := range counted {

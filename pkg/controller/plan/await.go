@@ -72,7 +72,7 @@ func (v *visit) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	}
 	items, err := p.Items(v.facts, v.plan.Spec.Options)
 	if err != nil {
-		return nil // what is missing was looked at
+		return nil // missing objects were looked at
 	}
 	for _, one := range items {
 		if one.Name == item.Name {
@@ -82,7 +82,7 @@ func (v *visit) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
 	return nil
 }
 
-// waitsNow are what an item is waited for. What cannot be told is waited for.
+// waitsNow are what an item is waited for. An unknown state is waited for.
 func waitsNow(waiter profile.Waiter, item string, facts profile.Facts, options *v1alpha1.PlanOptions) []profile.Wait {
 	waits, err := waiter.Waits(item, facts, options)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 type Identities interface {
 	// Engine of a profile. It is the same one for as long as the profile is known.
 	Engine(name v1alpha1.ProfileName) (*rollout.Engine, error)
-	// Facts of some definitions of a profile, by their digest. What is not among them is not
+	// Facts of some definitions of a profile, by their digest. A kind that is not among them is not
 	// watched any more.
 	Facts(name v1alpha1.ProfileName, definitions ...*cel.Profile) (map[string]Facts, error)
 }

@@ -22,7 +22,7 @@ func (v *visit) watch(ctx context.Context) error {
 	}
 	facts, err := v.factsNow()
 	if err != nil {
-		return nil //nolint:nilerr // what is not known changes nothing, and is told when it is
+		return nil //nolint:nilerr // an unknown state changes nothing
 	}
 	v.facts = facts
 	if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
@@ -85,7 +85,7 @@ func (v *visit) upgrade(ctx context.Context) {
 	}
 	targets, err := v.wanted(ctx, v.facts)
 	if err != nil {
-		return // what is missing was looked at
+		return // missing objects were looked at
 	}
 	planned, today := map[string]string{}, map[string]string{}
 	for _, item := range status.Items {

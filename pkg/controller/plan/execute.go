@@ -133,7 +133,7 @@ func (v *visit) unchanged(ctx context.Context, manifests map[manifest.Digest][]b
 			}
 		}
 		if why == "" {
-			continue // what cannot be watched is judged by reading it, when its turn comes
+			continue // an object that cannot be watched is read when its turn comes
 		}
 		v.settle(item, v1alpha1.ItemFailed, why)
 		return false, v.fail(ctx, governance.ReasonPlanStale, v.staleMessage(*item)+"; nothing was applied")
@@ -277,7 +277,7 @@ func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 		v.reason = governance.ReasonPlanStale
 		v.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
 	case failure.NeedsPerson:
-		// What has our mark was written by this run, before a crash.
+		// A target with our annotation was written by this run, before a crash.
 		if failure.Reason == rollout.ReasonDrifted {
 			v.written(item)
 		}
@@ -312,7 +312,7 @@ func (v *visit) reconcile(ctx context.Context, key string, steps []stage.Step, m
 	report, err := v.Engine.Reconcile(ctx, rollout.Work{
 		Owner: string(v.plan.Spec.Profile), Bodies: manifests, Inventory: inventory,
 		Layers: []rollout.Layer{{Key: key, Revision: 1, Stages: stages}},
-		// What was written is recognised by its marks: nothing need be stored.
+		// Written targets are recognised by their annotations: nothing need be stored.
 		Save: func(_ context.Context, inventory rollout.Inventory) error { v.inventory = inventory; return nil },
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// What is added to messages, and taken away again when it is no longer so.
+// Parts that are added to messages, and removed when they no longer hold.
 const (
 	notHealthy   = "; not healthy now: "
 	healthyAgain = "; its target is healthy now"
@@ -99,7 +99,7 @@ func (v *visit) recovered(ctx context.Context, manifests map[manifest.Digest][]b
 func (v *visit) content(ctx context.Context) error {
 	facts, err := v.factsNow()
 	if err != nil {
-		return nil //nolint:nilerr // what is not known changes nothing
+		return nil //nolint:nilerr // an unknown state changes nothing
 	}
 	v.facts = facts
 	status := &v.plan.Status

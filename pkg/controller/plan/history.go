@@ -145,7 +145,7 @@ func (r *reconciler) abandon(ctx context.Context, name, but string) error {
 	return nil
 }
 
-// endRun writes how a run ended. What it was at is not in progress any more: what was
+// endRun writes how a run ended. Its item is not in progress any more: what was
 // written stays, and nobody waits for it.
 func (v *visit) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
 	for i := range v.plan.Status.Items {
@@ -164,7 +164,7 @@ func applied(item v1alpha1.PlanItem) bool {
 }
 
 // mayBeWritten tells of an item that was interrupted whether its target can have been
-// written: a process may die between the write and the note of it. What is not seen
+// written: a process may die between the write and the note of it. An item that is not seen
 // counts as written, because what a rollback restores is reviewed and what it leaves
 // out is not.
 func (v *visit) mayBeWritten(item v1alpha1.PlanItem) bool {

@@ -50,7 +50,7 @@ func (v *visit) lock(ctx context.Context) (locked bool, err error) {
 		fmt.Sprintf("profile %s is held by plan %q; delete that plan or set its action to Ignore", v.plan.Spec.Profile, name))
 }
 
-// hold notes whether the plan has its profile. Whoever had it, or waits for it, is
+// hold notes whether the plan has its profile. Plans that had it, or wait for it, are
 // told that this changed.
 func (v *visit) hold(holds bool) {
 	if v.holds != holds {

@@ -71,7 +71,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	v := &visit{
 		reconciler: r, memory: r.memoryOf(plan), plan: plan, stored: *plan.Status.DeepCopy(),
 		observed: plan.Status.ObservedGeneration, speaks: plan.Generation,
-		// What is not looked at is as it was told last.
+		// Keep the last reported value for anything this pass skips.
 		outdated:  meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionUpgradeAvailable),
 		unhealthy: unhealthyBefore(plan.Status),
 	}
@@ -184,7 +184,7 @@ func (v *visit) move(event governance.Event, reason, message string) error {
 	if next == v1alpha1.PhaseDrafting {
 		v.restart("")
 	}
-	// Whatever this is, it was decided for the spec as it is: what fails in the pass
+	// This decision is for the spec as it is: what fails in the pass
 	// that finds the approval stays failed.
 	v.observed, v.speaks = v.plan.Generation, v.plan.Generation
 	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", cmp.Or(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
@@ -213,7 +213,7 @@ func (v *visit) ignore(ctx context.Context) error {
 func (v *visit) lacking() error {
 	facts, err := v.factsNow()
 	if err != nil {
-		return nil //nolint:nilerr // what is not known yet changes nothing, and is told when it is
+		return nil //nolint:nilerr // an unknown state changes nothing
 	}
 	missing := v.missing(facts)
 	if missing == nil || v.changed() && !errors.As(missing, new(*profile.MissingError)) {

@@ -18,7 +18,7 @@ import (
 
 // takesMore says which fields an item would take by now that were not reviewed to be
 // taken: that somebody came to have a field is not in its value. It goes by what is
-// watched, and costs a dry-run only where that finds somebody. What the cluster does
+// watched, and costs a dry-run only where that finds somebody. A question that the cluster does
 // not answer is for the item's turn to find out.
 func (v *visit) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (string, error) {
 	if item.Action == v1alpha1.ItemNone || item.Action == v1alpha1.ItemDelete {
@@ -57,7 +57,7 @@ func (v *visit) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests
 }
 
 // markReclaimed tells the fields that others have taken from the plan from those that were
-// never its own. What was applied last is named on the target itself; it is looked up
+// never its own. The run that was applied last is named on the target itself; it is looked up
 // in the runs.
 func (v *visit) markReclaimed(ctx context.Context, item *v1alpha1.PlanItem, live *manifest.Object) error {
 	if len(item.Takes) == 0 || live == nil {

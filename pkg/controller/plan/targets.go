@@ -51,7 +51,7 @@ func (v *visit) followItems() bool {
 	return v.follow(refs)
 }
 
-// watchedTarget is a target as it is watched. What is not kept whole is Unknown. It lacks
+// watchedTarget is a target as it is watched. An object that is not kept whole is Unknown. It lacks
 // the manifest that kubectl apply keeps in an annotation.
 func watchedTarget(observer rollout.Observer, id manifest.ID) (*unstructured.Unstructured, observe.Presence) {
 	seen, presence := observer.Get(id)
@@ -136,8 +136,8 @@ func (t trial) same(other trial) bool {
 		t.version == other.version && t.definition == other.definition
 }
 
-// preview says what the cluster would make of the targets. What it said of the same
-// manifest, onto the same object, is not asked again; what it refused is.
+// preview says what the cluster would make of the targets. Its acceptance of the same
+// manifest, onto the same object, is remembered; refused ones are tried again.
 func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]preview.Item, error) {
 	said, trials := map[manifest.ID]preview.Item{}, map[manifest.ID]trial{}
 	var open []wanted

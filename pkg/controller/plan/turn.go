@@ -64,7 +64,7 @@ func (v *visit) expire() error {
 }
 
 // outOfTurn tells of the next item of a run that it must not begin now, and has status say
-// why. What has begun before is not interrupted.
+// why. A started item is not interrupted.
 func (v *visit) outOfTurn(ctx context.Context, turn governance.Turn, next int) (bool, error) {
 	items := v.plan.Status.Items
 	if turn.Expired {

@@ -1,5 +1,5 @@
 // Package retention is the controller that deletes the oldest archived revisions
-// of a chain. What a revision was stays in the history of its chain.
+// of a chain. The history of its chain keeps the row of a revision.
 package retention
 
 import (

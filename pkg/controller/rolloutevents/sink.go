@@ -77,7 +77,7 @@ func New(events Events) *Sink {
 	return &Sink{events: events, turn: semaphore.NewWeighted(1), held: map[types.UID]*beginning{}}
 }
 
-// Run waits until the context ends, and then writes what is held. What comes later is not held.
+// Run waits until the context ends, and then writes what is held. Later events are not held.
 func (s *Sink) Run(ctx context.Context) error {
 	<-ctx.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endedWithin)

@@ -33,7 +33,7 @@ const (
 	// checkInterval is how often the whole store is checked.
 	checkInterval = 24 * time.Hour
 	// quiet is for how long nothing must have been deleted before a collection, and
-	// patience for how long deletions may put it off. Whoever has just read that a
+	// patience for how long deletions may put it off. A client that has just read that a
 	// revision is there can read its manifests meanwhile.
 	quiet    = 10 * time.Second
 	patience = time.Minute

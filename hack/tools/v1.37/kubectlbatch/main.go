@@ -1,5 +1,5 @@
 // Command kubectl-batch runs one kubectl command after the other in one process.
-// What a start of kubectl takes is nearly all of what a command of a test takes:
+// Starting kubectl takes nearly all of the time of a test's command:
 // the initialisation of its packages, and a connection.
 //
 // It reads a request as a line of JSON and answers it with one, until its input
@@ -38,7 +38,7 @@ type request struct {
 	// Env are the variables of this command, as "NAME=value".
 	Env   []string
 	Stdin []byte
-	// Waits says that it is a command that waits. What it watches by ends a moment after
+	// Waits says that it is a command that waits. Its watch ends a moment after
 	// it and logs that: nothing is logged then, in this process from now on.
 	Waits bool
 }

@@ -198,8 +198,8 @@ func (d *demand) asksOf(effects []effect) ([]ask, error) {
 
 // write returns what it takes to have an object applied. Applying creates what is
 // not there and patches what is, which adoption and the repair of drift do as
-// well: so both rights are needed, and both by name. What is create-only is left
-// alone when it is there. What the object hands on is added to the grants.
+// well: so both rights are needed, and both by name. A create-only object is left
+// alone when it is there. Rights that the object hands on are added to the grants.
 func (d *demand) write(object written) ([]ask, error) {
 	var named, read authz.Right
 	switch {

@@ -270,8 +270,8 @@ func planRollout(c change, now chainState) plan {
 	return p
 }
 
-// planTeardown deletes, or releases, what no other layer has. What an older layer
-// has otherwise goes back to how it is there.
+// planTeardown deletes, or releases, what no other layer has. Other content of an older layer
+// is restored.
 func planTeardown(c change, now chainState) plan {
 	layers := layersOf(now.others)
 	keep := map[manifest.ID]bool{}

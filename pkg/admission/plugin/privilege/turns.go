@@ -17,8 +17,8 @@ const (
 	busyRetrySeconds = 2
 )
 
-// turns let each user have a few requests judged at a time. Whoever sends more of them
-// waits for their own, and not others for them.
+// turns let each user have a few requests judged at a time. A user who sends more of them
+// waits; others do not.
 type turns struct {
 	mu sync.Mutex
 	// users that have requests now.

@@ -1,6 +1,6 @@
 // Package authored notes who writes an object, as a signed stamp, and tells whether an object
-// that is being written has that of whoever writes it. What its author answers for, its subject
-// says.
+// that is being written has that of its writer. Each subject defines what its author answers for
+// (the subject is of its type).
 package authored
 
 import (
@@ -29,7 +29,7 @@ type Stamps struct {
 	ForOthers func(username string) bool
 }
 
-// Stamp notes who writes. What the request has in the annotation does not count: it is
+// Stamp notes who writes. The annotation of the request does not count: it is
 // replaced by a new stamp, or by the old one when nothing changes that an author answers for.
 func (s Stamps) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	w, refused := s.Read(r)
@@ -75,7 +75,7 @@ func (s Stamps) Invalid(r webhook.Review, errs field.ErrorList) webhook.Answer {
 	return webhook.Answer{Refusal: &status}
 }
 
-// Stamp is the answer to a write that was read. What is written for others has no stamp, until
+// Stamp is the answer to a write that was read. An object written for others has no stamp, until
 // somebody takes it over in their own name.
 func (w *Write) Stamp(r webhook.Review, bypass bool) webhook.Answer {
 	switch {

@@ -13,7 +13,7 @@ import (
 const timeoutSeconds = 5
 
 // Registration asks about creations and changes of a resource, and about no subresource and no
-// deletion, where conditions are met. What is written after us is asked about again.
+// deletion, where conditions are met. Later changes of other webhooks are sent again.
 func Registration(resource schema.GroupVersionResource, scope admissionregistrationv1.ScopeType,
 	failure admissionregistrationv1.FailurePolicyType, conditions ...admissionregistrationv1.MatchCondition) webhook.Registration {
 	return webhook.Registration{

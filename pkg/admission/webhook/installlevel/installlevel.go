@@ -76,7 +76,7 @@ func Webhook(resources []Resource) webhook.Webhook {
 	}
 }
 
-// judge refuses a level that is set or changed and means nothing. What was there
+// judge refuses a level that is set or changed and means nothing. A value from
 // before stays: an object must not become unwritable, and least of all undeletable.
 func judge(r webhook.Review) string {
 	if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update ||

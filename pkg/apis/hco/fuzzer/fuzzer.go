@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 )
 
-// Funcs returns the functions that fill our types. What the codecs change on the
-// way, defaults and JSON, is filled in as they would.
+// Funcs returns the functions that fill our types. Changes that codecs make on the
+// way, defaults and JSON, are filled in as they would be.
 func Funcs(runtimeserializer.CodecFactory) []any {
 	return []any{
 		func(spec *hco.ConfigurationPlanSpec, c randfill.Continue) {

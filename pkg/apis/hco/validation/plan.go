@@ -1,4 +1,4 @@
-// Package validation says what a well-formed plan is. Who may write one is for
+// Package validation says what a well-formed plan is. The right to write one is for
 // admission to say.
 package validation
 

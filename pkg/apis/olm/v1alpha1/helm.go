@@ -10,7 +10,7 @@ const (
 	// its content.
 	HelmRevisionAnnotation = "penstock.dev/helm-revision"
 	// SupersededByAnnotation, on the Secret of a Helm release, names the extension that
-	// has its objects now. What Helm notes there stays as it is.
+	// has its objects now. Helm's notes there stay as they are.
 	SupersededByAnnotation = "penstock.dev/superseded-by"
 	// SupersededByLabel, on the Secrets of the Helm release of a ClusterExtension, names the
 	// extension when the engine has its objects. They go after the first upgrade.

@@ -22,7 +22,7 @@ type question struct {
 	reasons   []string
 }
 
-// questions are those whose answer counts for one thing only. Whoever knows the answer
+// questions are those whose answer counts for one thing only. A user who knows the answer
 // before the question could let something go on that nobody has seen yet, and be judged
 // by what there is now. The reasons of the first one are those of the engine; other reasons
 // of its condition have messages with words of others.
@@ -34,7 +34,7 @@ func questions() []question {
 }
 
 // validateAnswers refuses answers that are new and that status of the revision, as it is
-// stored, does not ask for; old is empty for a new revision, which asks for none. Whoever
+// stored, does not ask for; old is empty for a new revision, which asks for none. A user who
 // lets a paused revision go on may acknowledge what a diff with an earlier one showed as
 // removed, by its digest.
 func validateAnswers(updated, old *olm.ClusterExtensionRevision, removed []string) field.ErrorList {
