@@ -23,6 +23,7 @@ fuzz      properties with RAPID_CHECKS=1000 new cases each, every fuzz target fo
 node      real Pods: a kubelet, containerd and kube-proxy in namespaces; needs root
 image     the image, built twice, and its program in namespaces
 release   a release for this machine or RELEASE=folder, installed from its files alone
+upgrade   a control plane goes from 1.34 to 1.37 under a running Penstock, as far as their programs can be had
 v1.34     our suites of the host on Kubernetes 1.34
 v1.35     the same on 1.35
 v1.36     the same on 1.36
@@ -80,6 +81,7 @@ run() {
 	node) suite . ./test/node ;;
 	image) make build && hack/image-test.sh "$(git describe --tags --always --dirty)" ;;
 	release) hack/release-test.sh "${RELEASE:-}" ;;
+	upgrade) for minor in v1.34 v1.35 v1.36 v1.37; do hack/build-tools.sh "${minor}" >/dev/null || echo "${minor} cannot be had: it is left out" >&2; done; UPGRADE=1 suite '^TestClusterUpgrade$' ./test/e2e ;;
 	v1.*) host "$1" ;;
 	esac
 }
