@@ -32,7 +32,7 @@ type comparison struct {
 	// labels are the version labels that nothing selects by.
 	labels []string
 
-	// What may still be shown, of the limits on the whole.
+	// The rest of the limits on the whole.
 	fields, valueBytes, unifiedBytes int
 }
 

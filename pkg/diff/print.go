@@ -40,7 +40,7 @@ func (r Report) table(w io.Writer) {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n",
 				c.Kind, printable.Line(c.ID.GroupKind().String()), printable.Line(c.Namespace), printable.Line(c.Name), c.fieldsColumn(), c.linesColumn())
 		}
-		// What it writes to cannot fail.
+		// Its writer cannot fail.
 		_ = table.Flush()
 	}
 	fmt.Fprintf(w, "%d added, %d changed, %d removed, %d unchanged\n",

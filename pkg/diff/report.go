@@ -34,7 +34,7 @@ func (c *comparison) readRights(old, new []manifest.Object, before, after map[ma
 	}
 	c.parsed = make(map[*manifest.Object]*tree.Node)
 	parse := func(object *manifest.Object) *tree.Node {
-		// What cannot be read gives no rights here; its change says so.
+		// An unreadable role gives no rights here; its change says so.
 		n, err := c.comparer.Parse(object)
 		if err == nil {
 			c.parsed[object] = n

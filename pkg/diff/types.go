@@ -82,7 +82,7 @@ type FieldChange struct {
 	//
 	// Items of lists that have keys are known by them, those of sets by their
 	// value, others by their index, from 0: in the old list where Op is Remove
-	// and the item itself is removed, otherwise in the new one. What is quoted
+	// and the item itself is removed, otherwise in the new one. A quoted part
 	// is quoted as in JSON, with everything escaped that does not print.
 	Path string
 	Op   Op

@@ -62,7 +62,7 @@ func defaults() Policy {
 func annotationsPath() *field.Path { return field.NewPath("metadata", "annotations") }
 
 // ParsePolicy reads the annotations of a ClusterExtension. Each error names the annotation,
-// what it has, and what is allowed. What is wrong has its default.
+// what it has, and what is allowed. A wrong value has its default.
 func ParsePolicy(annotations map[string]string) (Policy, field.ErrorList) {
 	policy := defaults()
 	var errs field.ErrorList
@@ -74,7 +74,7 @@ func ParsePolicy(annotations map[string]string) (Policy, field.ErrorList) {
 	return policy, errs
 }
 
-// ValidateAnnotations returns what is wrong with annotations that are set or changed. What was
+// ValidateAnnotations returns what is wrong with annotations that are set or changed. A value that was
 // there before stays: an object must not become one that nobody can write. Old is nil for a
 // creation.
 func ValidateAnnotations(annotations, old map[string]string, creation bool) field.ErrorList {

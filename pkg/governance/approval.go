@@ -47,7 +47,7 @@ type Change struct {
 // Approve says what a write of spec does to the approval. A Grant without a hash
 // is a standing one.
 //
-// What is approved is what its approver has seen: the plan of the hash that they
+// An approval is for the plan that its approver has seen: the plan of the hash that they
 // give, the plan that waits in the state that they read, or, of a plan that they make
 // themselves, the first one that is computed from what they wrote. Somebody else may
 // change spec in between, and an Apply that says nothing of that would approve

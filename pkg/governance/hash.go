@@ -48,7 +48,7 @@ func SnapshotHash(items []v1alpha1.PlanItem) string {
 }
 
 // InputsHash names what of a spec a plan is computed from, with the terms that its hash
-// has. What else concerns its execution only is not part of it.
+// has. Other terms of its execution are not part of it.
 func InputsHash(spec v1alpha1.ConfigurationPlanSpec) string {
 	return digest("inputs", struct {
 		Profile    v1alpha1.ProfileName

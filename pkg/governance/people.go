@@ -42,7 +42,7 @@ func Each(approval v1alpha1.PlanApproval) []v1alpha1.PlanApproval {
 }
 
 // Join adds an approval to one of the same plan that does not suffice. Without such, or
-// where one person is enough, the new one takes the place of the other. What somebody has
+// where one person is enough, the new one takes the place of the other. A plan that somebody has
 // approved already is as it was.
 func Join(spec v1alpha1.ConfigurationPlanSpec, given, fresh *v1alpha1.PlanApproval) *v1alpha1.PlanApproval {
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// What stands for values that are not shown.
+// Placeholders for redacted values.
 const (
 	// hiddenNow is a value that the target has.
 	hiddenNow = redact.Hidden

@@ -87,7 +87,7 @@ func Without(all []any, types ...string) ([]any, bool) {
 	return rest, len(rest) != len(all)
 }
 
-// isOfType tells the condition of a type. Whoever else writes into the list may write anything.
+// isOfType tells the condition of a type. Other writers of the list can write anything.
 func isOfType(conditionType string) func(any) bool {
 	return func(one any) bool {
 		condition, is := one.(map[string]any)

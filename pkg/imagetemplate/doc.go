@@ -4,6 +4,6 @@
 // "automatic catalog switching annotations".
 //
 // Everything is bounded: a template by MaxLength and MaxVariables, a path by what it may have
-// in it, a value by the characters of one part of a reference. What a variable stands for is
+// in it, a value by the characters of one part of a reference. The value of a variable is
 // never read as a template.
 package imagetemplate

@@ -83,7 +83,7 @@ func (o Object) String() string {
 	return kind + "/" + o.Version + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 }
 
-// Parse reads a template. What is no variable although it has a brace is left as it is, and
+// Parse reads a template. Other text with a brace is left as it is, and
 // is the Problem of the template.
 func Parse(text string) *Template {
 	t := &Template{Text: text}

@@ -60,14 +60,14 @@ type Digester struct {
 }
 
 // New returns the manifest of an object as decoded from JSON or YAML, with its
-// digest. It does not change or keep the object. What is wrong with it is an
+// digest. It does not change or keep the object. An error in it is an
 // *InvalidError.
 func (d Digester) New(object map[string]any) (Object, error) {
 	return d.seal(Canonical(object))
 }
 
-// FromJSON returns the manifest of a JSON object, with its digest. What is wrong
-// with its content is an *InvalidError; JSON that cannot be parsed, or has
+// FromJSON returns the manifest of a JSON object, with its digest. An error
+// in its content is an *InvalidError; JSON that cannot be parsed, or has
 // duplicate keys, is another error.
 func (d Digester) FromJSON(data []byte) (Object, error) {
 	return d.seal(Parse(data))

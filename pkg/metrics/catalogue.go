@@ -1,5 +1,5 @@
 // Package metrics lists the metrics of Penstock's own: what they are called, and what they
-// mean. Who measures makes them of this list.
+// mean. Collectors are built from this list.
 package metrics
 
 import (

@@ -72,7 +72,7 @@ func quotesNothing(err error) bool {
 	return errors.As(err, &unanswered) || meta.IsNoMatchError(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Error returns an answer without the values. What is no answer is returned as it
+// Error returns an answer without the values. An error that is no answer is returned as it
 // is.
 func (v *Values) Error(err error) error {
 	answer := apierrors.APIStatus(nil)

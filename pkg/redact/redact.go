@@ -78,8 +78,8 @@ type Redactor struct {
 	masks map[schema.GroupKind]Mask
 }
 
-// New returns a Redactor of fields beyond the content of Secrets. What is wrong
-// with a rule is an error that names it.
+// New returns a Redactor of fields beyond the content of Secrets. An error
+// in a rule names the rule.
 func New(rules ...Rule) (*Redactor, error) {
 	masks := make(map[schema.GroupKind]Mask)
 	for _, rule := range rules {
@@ -111,7 +111,7 @@ func (r *Redactor) Hides(kind schema.GroupKind) bool {
 }
 
 // Fields returns the places of hidden fields of a kind as far as they are names
-// of fields: {"spec", "users"} for `.spec.users[*].password`. Whoever keeps parts
+// of fields: {"spec", "users"} for `.spec.users[*].password`. Code that keeps parts
 // of an object needs them to know what is hidden of it.
 func (r *Redactor) Fields(kind schema.GroupKind) [][]string {
 	var fields [][]string

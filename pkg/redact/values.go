@@ -87,7 +87,7 @@ func (v *Values) all(value any) {
 		}
 	case string:
 		v.add(value)
-		// What a Secret has in data; others may have such values as well.
+		// Values of a Secret's data; other objects can have them as well.
 		if decoded, err := base64.StdEncoding.DecodeString(value); err == nil && utf8.Valid(decoded) {
 			v.add(string(decoded))
 		}

@@ -31,12 +31,12 @@ const (
 	// largest body, which is what a user may have.
 	readFactor = 2
 
-	// unfinished is how many bodies may be on their way in at a time. Whoever sends
+	// unfinished is how many bodies may be on their way in at a time. A client that sends
 	// them occupies a place of priority and fairness with each, of which the level of
 	// ordinary users (global-default) has 49: slow bodies leave some of these.
 	unfinished = 48
 	// placeWait is how long a body waits to be read when many others are on their way.
-	// What comes at the speed of a network is read long before.
+	// A body at the speed of a network is read long before.
 	placeWait = time.Second
 
 	// busyRetrySeconds is when somebody who was sent away may come again.
@@ -112,7 +112,7 @@ func (s *Share) read(buffer int64) error {
 }
 
 // Set makes the share as large as what needs so many bytes, without waiting, for a body
-// that is here. What needs more than the whole budget gets all of it, so that it can pass
+// that is here. A body that needs more than the whole budget gets all of it, so that it can pass
 // alone; what needs far more can never pass. The errors are answers for the client.
 func (s *Share) Set(bytes int64) error {
 	if s.budget == nil || s.free {

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// What decoding takes follows from the number of values more than from the
+// The memory for decoding follows from the number of values more than from the
 // length: `[{},{},…` becomes twenty times as much, `[{"a":1},…` fifty times, and a
 // ConfigMap with a long text hardly more than its text. TestWeigh measures it.
 const (
@@ -86,7 +86,7 @@ func checkAliases(text []byte) error {
 
 // mayHaveAliases is true when somewhere there is an asterisk before a name that
 // somewhere else has an ampersand before it. Both are usual in scripts, though
-// seldom of the same name. What is not UTF-8 is looked at closely.
+// seldom of the same name. Text that is not UTF-8 is looked at closely.
 func mayHaveAliases(text []byte) bool {
 	if !utf8.Valid(text) {
 		return true

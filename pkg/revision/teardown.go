@@ -27,7 +27,7 @@ type Teardown struct {
 
 // TeardownOf returns what becomes of what a revision has in the cluster when it is deleted
 // now; orphans is true when the deletion asks to leave its objects. All are the revisions of
-// its extension. What the cluster says to it, and whether somebody is asked before, is not
+// its extension. The answer of the cluster, and whether somebody is asked before, is not
 // known here.
 func TeardownOf(revision *olmv1alpha1.ClusterExtensionRevision, orphans bool, all []olmv1alpha1.ClusterExtensionRevision, inventory rollout.Inventory) Teardown {
 	var found Teardown

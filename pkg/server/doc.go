@@ -1,5 +1,5 @@
 // Package server is the aggregated API server as a process: it joins the store and the
-// registry to k8s.io/apiserver, and lends controllers what they need. What a process needs
+// registry to k8s.io/apiserver, and lends controllers what they need. The parts that a process needs
 // in a cluster, such as certificates, registration, the store's identity and leadership,
 // is in packages below it.
 //

@@ -84,7 +84,7 @@ func Run(ctx context.Context, o *Options) error {
 		return nil
 	}
 	if err != nil && ctx.Err() != nil {
-		// What was cut off by the end of ctx is no failure.
+		// Work that the end of ctx interrupts is no failure.
 		klog.FromContext(ctx).Info("Stopped before everything was done", "doing", err.Error())
 		return nil
 	}

@@ -33,12 +33,12 @@ import (
 // Server is all that one run of the process is made of, in the order in which newServer
 // makes it.
 type Server struct {
-	// What is there before: what a person says, the cluster, and etcd.
+	// The inputs: options, the cluster, and etcd.
 	options  *Options
 	host     *host.Host
 	database *database.Database
 
-	// What is found out (prepare).
+	// Found by prepare.
 	scheme        *runtime.Scheme
 	codecs        serializer.CodecFactory
 	metrics       metrics.KubeRegistry // of this server, which belong to no library
@@ -48,15 +48,15 @@ type Server struct {
 	unreadable    *store.Unreadable    // which records cannot be read
 	snapshots     *snapshots.Snapshots // nil when none are wanted
 	trust         *registration.Trust  // the certificate, and who verifies it
-	decision      storeguard.Decision  // what the identity of the store means for this run
+	decision      storeguard.Decision  // the verdict on the identity of the store
 	records       database.Records
-	shares        *clusterextensionrevision.Shares // what users and chains have of the store
+	shares        *clusterextensionrevision.Shares // shares of users and chains in the store
 	targetClients *clusterreads.TargetClients      // into clusters that revisions name; nil when degraded
 	target        *targetcluster.Cluster           // nil when revisions are rolled out into the host
 	accounts      *serviceaccounts.Accounts
 	crdConflict   *crdconflict.Watch // another resource of the name of ours
 
-	// What serves (configure, assemble).
+	// The servers (configure, assemble).
 	config       *genericapiserver.RecommendedConfig
 	api          *api
 	generic      *genericapiserver.GenericAPIServer
@@ -99,7 +99,7 @@ func newServer(ctx context.Context, o *Options, h *host.Host, db *database.Datab
 	if err := s.assemble(); err != nil {
 		return nil, err
 	}
-	// 13. What runs beside the API.
+	// 13. The goroutines beside the API.
 	if err := s.prepareCompanions(ctx); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 	if s.snapshots, err = newSnapshots(o, db, s.metrics); err != nil {
 		return err
 	}
-	// 4. What the host offers and allows.
+	// 4. The features and rights of the host.
 	if err := switchOff(ctx, o, client); err != nil {
 		return err
 	}

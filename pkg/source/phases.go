@@ -67,7 +67,7 @@ func phaseTable() []phaseKinds {
 		{Roles, kinds("rbac.authorization.k8s.io", "ClusterRole", "Role")},
 		// Behind the roles: the API server checks what a binding refers to.
 		{Bindings, kinds("rbac.authorization.k8s.io", "ClusterRoleBinding", "RoleBinding")},
-		// What workloads need in order to become ready: an address, and
+		// Objects that workloads need to become ready: an address, and
 		// certificates that are mounted.
 		{Infrastructure, slices.Concat(
 			kinds("", "Endpoints", "Service"),
@@ -87,7 +87,7 @@ func phaseTable() []phaseKinds {
 			kinds("autoscaling.k8s.io", "VerticalPodAutoscaler"),
 			kinds("keda.sh", "ScaledJob", "ScaledObject"),
 		)},
-		// What makes running workloads reachable and visible.
+		// Objects that make running workloads reachable and visible.
 		{Publish, slices.Concat(
 			kinds("apiregistration.k8s.io", "APIService"),
 			kinds("console.openshift.io", "ConsoleCLIDownload", "ConsoleExternalLogLink", "ConsoleLink",

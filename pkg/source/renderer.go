@@ -11,7 +11,7 @@ import (
 // Renderer makes phased objects of files. The same files give the same bytes.
 type Renderer interface {
 	// Render reads a file system whose root is the input: a folder, a chart, or what is
-	// in an image. What is wrong with files is a *directory.Errors.
+	// in an image. Errors of files are a *directory.Errors.
 	Render(ctx context.Context, fsys fs.FS) (Rendered, error)
 }
 

@@ -54,7 +54,7 @@ func (e *UndecodableError) Error() string {
 // Unwrap returns why it cannot be read.
 func (e *UndecodableError) Unwrap() error { return e.Err }
 
-// Encode implements runtime.Encoder. What it encodes Decode decodes: anything else is an
+// Encode implements runtime.Encoder. Decode decodes everything that it encodes; anything else is an
 // *UndecodableError, and it finds out by decoding. Writes are rare, and a record that
 // cannot be read holds its extension or profile for ever. An object of more than
 // MaxObjectBytes is a *TooLargeError, unless it was stored so before there was a limit,
@@ -86,7 +86,7 @@ func (c compressed) Identifier() runtime.Identifier {
 
 // Decode implements runtime.Decoder.
 func (c compressed) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	// Whoever asked knows the key, and says it with the error.
+	// The caller knows the key, and adds it to the error.
 	plain, err := OpenObject("its key", data)
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +140,7 @@ func (l *larger) note(object runtime.Object, size int) {
 }
 
 // allowed is how large an object may be for that, 0 for one that was not beyond the
-// limit. What is allowed can be read.
+// limit. Allowed records can be read.
 func (l *larger) allowed(object runtime.Object) int {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

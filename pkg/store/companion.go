@@ -22,7 +22,7 @@ type CompanionWrite struct {
 // else read.
 func (b CompanionWrite) Beginning(ctx context.Context, kv clientv3.KV) (Part, error) {
 	if known, ok := b.Known.Get(b.Key); ok {
-		// What cannot be made of an earlier record, perhaps can be made of the present one.
+		// A companion that an earlier record does not allow can be possible with the present one.
 		if part, err := b.Onto(known); err == nil {
 			return part, nil
 		}

@@ -19,7 +19,7 @@ type encoderPool struct {
 	pools   [3]sync.Pool
 }
 
-// windowOf are the windows of the pools, in bytes. What is larger than the last is
+// windowOf are the windows of the pools, in bytes. A record larger than the last size is
 // compressed with it.
 var windowOf = [3]int{128 << 10, 1 << 20, farWindow}
 

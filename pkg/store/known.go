@@ -2,7 +2,7 @@ package store
 
 import "k8s.io/utils/lru"
 
-// Known remembers records as they were last seen, those used last. What it has may be older
+// Known remembers records as they were last seen, those used last. Its records may be older
 // than what is stored: it is for transactions that demand what they rest on, and for what
 // stays true of a record. A nil one remembers nothing.
 type Known struct{ records *lru.Cache }

@@ -20,7 +20,7 @@ type Format struct {
 	// Version that is written, and the highest that is read.
 	Version byte
 	// Limit is how many bytes of content a record may have, before it is compressed
-	// (see Seal), if it is. What is larger is not written: whatever is written can be
+	// (see Seal), if it is. A larger record is not written: whatever is written can be
 	// read back, in a known amount of memory.
 	Limit int
 	// OldLimit is what an earlier Penstock took, where that was more: as much is read.

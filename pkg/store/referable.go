@@ -13,7 +13,7 @@ import (
 // keeps to an order (see package gc). Of the two of them one wins:
 //
 //   - The collector writes the candidate key of a pack before it looks whether something
-//     refers to the pack. What was written before it sees, and what is written after that
+//     refers to the pack. It sees earlier writes, and a write after that
 //     fails.
 //   - Whoever stores the pack again deletes the candidate key. The collector deletes the
 //     pack only together with the candidate key that it has written.

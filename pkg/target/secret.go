@@ -36,7 +36,7 @@ func Config(secret *corev1.Secret) (*rest.Config, error) {
 		if !found {
 			continue
 		}
-		// What no parser understands may be anything, and its errors may quote it.
+		// Text that no parser understands can be anything, and errors can quote it.
 		if _, err := clientcmd.Load(raw); err != nil {
 			return nil, fmt.Errorf("the content of its key %s is not a kubeconfig", key)
 		}

@@ -18,7 +18,7 @@ func (p *yamlPrinter) entryDelta(c tree.Child, indent int) {
 	field := line{indent: indent, name: c.Name, isField: true}
 	switch c.Op {
 	case tree.Same:
-		// What only the old manifest spells out is implied by the new one.
+		// The new manifest implies values that only the old one spells out.
 		if c.New != nil {
 			p.entry(bothSides, c.Name, c.New, indent)
 		}

@@ -181,7 +181,7 @@ func around(content, other string, limit int) (shown string, whole bool) {
 	for back < min(len(content), len(other))-from && content[len(content)-1-back] == other[len(other)-1-back] {
 		back++
 	}
-	// What differs is of whole characters.
+	// Differences consist of whole characters.
 	from, to := runeStart(content, from), runeEnd(content, len(content)-back)
 	if room := limit - (to - from); room >= 0 {
 		start := runeEnd(content, max(0, min(from-room/2, len(content)-limit)))

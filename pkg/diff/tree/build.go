@@ -27,7 +27,7 @@ func (p place) item() place {
 	return place{mask: p.mask.Item(), name: p.name, parent: p.parent}
 }
 
-// build makes the node of a decoded value. What is built after time ran out is
+// build makes the node of a decoded value. A tree that is built after time ran out is
 // worthless.
 func (c *Comparer) build(value any, t schema.Type, p place) *Node {
 	if c.stop() {

@@ -60,7 +60,7 @@ func (c *Comparer) readCanonical(json []byte, t schema.Type, keepsStatus bool) (
 	r := &c.reader
 	r.comparer, r.text, r.at, r.depth, r.keepsStatus = c, string(json), 0, 0, keepsStatus
 	r.fields, r.items = r.fields[:0], r.items[:0]
-	// What is hidden without a mask is a Secret inside of the object. In canonical JSON its
+	// A value hidden without a mask is a Secret inside of the object. In canonical JSON its
 	// kind is spelled in one way, which no string contains.
 	// (Quotes are everywhere, so the search begins with a letter.)
 	if strings.Contains(r.text, `Secret"`) && strings.Contains(r.text, `"kind":"Secret"`) || !r.next('{') {

@@ -51,7 +51,7 @@ func (c *Comparer) compareKeyed(at *Delta, oldLabels, newLabels []label) {
 		}
 	}
 	for j, end := range lists.nextInPlace(newLabels, len(oldLabels)) {
-		// What is gone is printed before what took its place.
+		// Removed items are printed before their replacements.
 		removeUpTo(end)
 		step := newLabels[j].step
 		i, existed := lists.oldIndex[step]

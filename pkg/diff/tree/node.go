@@ -13,7 +13,7 @@ import (
 // absence would. It is read by its methods; Field, At, Items, Strings, Str and
 // IsTrue may be asked of nil, which has nothing.
 //
-// What is hidden has no value in its node, only a digest of it. All output is made
+// A hidden value is not in its node, only a digest of it. All output is made
 // of nodes, so nothing can print what is hidden.
 type Node struct {
 	kind Kind

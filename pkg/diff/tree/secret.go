@@ -4,7 +4,7 @@ import "encoding/base64"
 
 // withTrueBytes prepares a Secret for comparison by its true bytes: what
 // stringData says is in data, as it will be for the API server, and data is
-// decoded, so that two spellings of one value are equal. What is malformed InPlace
+// decoded, so that two spellings of one value are equal. A malformed value stays
 // as it is; the mask hides it all the same.
 func withTrueBytes(object map[string]any) map[string]any {
 	object = hideCopies(object, true)

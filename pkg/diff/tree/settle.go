@@ -120,7 +120,7 @@ func (c *Comparer) settleScalar(n *Node, p place) {
 	}
 }
 
-// mix makes one hash of two. Who does not know the salt cannot make them collide.
+// mix makes one hash of two. Without the salt nobody can make them collide.
 func (c *Comparer) mix(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^c.salt[0], b^c.salt[1])
 	return high ^ low

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// Lifetime is how long a stamp decides: groups change, and people leave. Who asks
+	// Lifetime is how long a stamp decides: groups change, and people leave. The caller
 	// compares it with Stamp.Time by a clock of their own.
 	Lifetime = 24 * time.Hour
 	// CreationSkew is how far the time of a stamp made at a creation may be from

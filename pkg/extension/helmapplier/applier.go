@@ -125,10 +125,10 @@ func (a *Applier) History(ctx context.Context, name string) ([]Revision, error) 
 // Apply makes the next revision of a release, and brings its objects about, in the order of
 // Helm's own actions:
 //
-//  1. What a crash left pending has failed.
+//  1. A revision that a crash left pending has failed.
 //  2. The revision is stored, pending. Before that nothing is written.
 //  3. The objects are applied, and those of the revision before that are in it no more are
-//     deleted. What fails is said in the revision, and returned.
+//     deleted. Failures are written into the revision, and returned.
 //  4. The revision before is superseded, and this one deployed.
 //  5. Of the older revisions, the newest are kept.
 func (a *Applier) Apply(ctx context.Context, wanted Wanted) error {

@@ -23,7 +23,7 @@ type Blocked struct {
 //  2. The newest deployed revision, whatever came after it: what a failed or interrupted one
 //     has changed is brought back.
 //  3. Without one, the newest that can be read: its objects are in the cluster, at least some
-//     of them. What is asked for is rolled out after it.
+//     of them. The wanted content is rolled out after it.
 //
 // A revision that would be chosen and cannot be read is none that is absent.
 func Choose(all []Revision) (*Revision, *Blocked) {

@@ -27,7 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/helm"
 )
 
-// cluster is what Helm applies to. What is served there is asked once, and again when a kind is
+// cluster is what Helm applies to. Served kinds are asked for once, and again when a kind is
 // not found.
 type cluster struct {
 	config    *rest.Config

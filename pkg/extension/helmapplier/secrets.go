@@ -30,7 +30,7 @@ type store struct {
 }
 
 // list returns the revisions of a release, newest first: also those that cannot be read. An
-// index without its chunks is no absent revision. What the cluster does not answer is an error.
+// index without its chunks is no absent revision. A missing answer of the cluster is an error.
 func (s store) list(ctx context.Context, name string) ([]stored, error) {
 	list, err := s.secrets.List(ctx, metav1.ListOptions{LabelSelector: chunked.Selector(name)})
 	if err != nil {

@@ -91,7 +91,7 @@ func upgrade(facts Facts, v view) said {
 }
 
 // older is whether a version is below another one: a spec may ask to go back, which is no
-// upgrade. What cannot be read is not.
+// upgrade. An unreadable catalog is not.
 func older(version, than string) bool {
 	one, err := semver.Parse(version)
 	if err != nil {

@@ -2,6 +2,6 @@
 // function of facts, and of the status before, from which transition times carry over.
 //
 // The conditions of OLM v1 have its reasons and its messages, to the letter where it has one.
-// What Penstock knows beyond stands in conditions that OLM does not have: Ready, Stalled and
+// Further facts of Penstock are in conditions that OLM does not have: Ready, Stalled and
 // UpgradeAvailable.
 package status

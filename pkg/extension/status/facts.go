@@ -14,7 +14,7 @@ type Facts struct {
 	// Revisions are those of the extension, newest first, also archived ones and those that
 	// are being deleted. They are not changed.
 	Revisions []*olmv1alpha1.ClusterExtensionRevision
-	// RevisionsErr is why the revisions are not known. What status says of them stays then.
+	// RevisionsErr is why the revisions are not known. Their status stays then.
 	RevisionsErr error
 	// Outcome is what came of the pass.
 	Outcome Outcome

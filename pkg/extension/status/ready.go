@@ -32,7 +32,7 @@ const maxObjects = 5
 //
 //  1. The pass failed, and what the spec asks for was never reached.
 //  2. The newest revision: held, being rolled out, proposed.
-//  3. What is installed.
+//  3. The installed version.
 func readiness(facts Facts, v view) (said, bool) {
 	outcome := facts.Outcome
 	verdict, failed := verdicts()[outcome.Result]

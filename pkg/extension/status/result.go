@@ -20,7 +20,7 @@ const (
 	Unresolved Result = "Unresolved"
 	// CatalogUnavailable: a catalog that is asked cannot be read now.
 	CatalogUnavailable Result = "CatalogUnavailable"
-	// NoCatalog: no ClusterCatalog that is asked is there. What is installed stays as it is.
+	// NoCatalog: no ClusterCatalog that is asked is there. The installed version stays as it is.
 	NoCatalog Result = "NoCatalog"
 	// PullFailed: the image cannot be had now.
 	PullFailed Result = "PullFailed"

@@ -56,7 +56,7 @@ func Summarize(config *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(config.Object, map[string]any{summaryField: string(summary)}, "spec", "config")
 }
 
-// NodeConfigOf reads a MachineConfig, whole or summarized. What cannot be read is not in it.
+// NodeConfigOf reads a MachineConfig, whole or summarized. It has no unreadable parts.
 func NodeConfigOf(config *unstructured.Unstructured) NodeConfig {
 	out := NodeConfig{Files: map[string]string{}, Units: map[string]string{}}
 	if config == nil {

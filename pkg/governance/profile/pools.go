@@ -80,7 +80,7 @@ func selects(object *unstructured.Unstructured, by map[string]string, path ...st
 }
 
 // RebootImpact is the impact of a change, which it says in words, that reboots the nodes of
-// pools. What is not known counts as the worst: a pool that does not say how many nodes it has
+// pools. Unknown numbers count as the worst: a pool that does not say how many nodes it has
 // may have many.
 func RebootImpact(pools []*unstructured.Unstructured, change string) (v1alpha1.ImpactSeverity, string, *v1alpha1.BlastRadius) {
 	blast := BlastOf(pools, true)

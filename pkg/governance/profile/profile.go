@@ -50,7 +50,7 @@ type Requirement struct {
 // Item is one target as it should be.
 type Item struct {
 	Name string
-	// Object is a whole manifest. Whoever may read plans and profiles is shown it, but
+	// Object is a whole manifest. Readers of plans and profiles see it, but
 	// for items of lists that its target has already: it has no other value of a live
 	// object.
 	Object map[string]any
@@ -79,7 +79,7 @@ type Wait struct {
 
 // Facts are what is known of a cluster.
 type Facts struct {
-	// Definitions by name. What is missing or serves nothing is not there.
+	// Definitions by name. Missing definitions, and those that serve nothing, are not in it.
 	Definitions map[string]Definition
 	// Objects by kind, in the order of their names.
 	Objects map[schema.GroupKind][]*unstructured.Unstructured

@@ -45,7 +45,7 @@ func Main(ctx context.Context, process session.Process) int {
 	}
 	said := session.Legible(session.Explain(err).Error())
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		// Who ends what they look at has made no mistake.
+		// Ending a view is no mistake.
 		s.Err.Para(screen.Dim, screen.Waiting, "interrupted")
 		said = ""
 	}

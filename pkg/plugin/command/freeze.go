@@ -114,7 +114,7 @@ func newUnfreeze(s *session.Session) *cobra.Command {
 }
 
 // printFreeze says that the cluster is frozen, by whom and why: nothing goes on before that
-// ends. Who may not read the freeze is told nothing.
+// ends. Users without the right to read the freeze see nothing of it.
 func printFreeze(ctx context.Context, s *session.Session, cluster *session.Cluster) {
 	path, _, err := freezePath(ctx, cluster)
 	if err != nil {

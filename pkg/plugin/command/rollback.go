@@ -113,7 +113,7 @@ func (d *deployment) rollback(ctx context.Context, to string) error {
 			return outcome.Quiet(outcome.No)
 		}
 	}
-	// What was shown is against this revision: any other newest one is a conflict.
+	// The shown diff is against this revision: any other newest one is a conflict.
 	asked.Spec.From = would.Status.From
 	done, err := api.Rollback(ctx, target, asked, metav1.CreateOptions{})
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *deployment) target(ctx context.Context, to string) (string, error) {
 	if to != "" {
 		return named(d.name, to, rows)
 	}
-	// What is rolled out now is no way back, and what was given up neither.
+	// Neither the current revision nor an abandoned one is a way back.
 	current := len(rows) - 1
 	for current > 0 && (isGone(rows[current].State) || rows[current].State == string(v1alpha1.LifecycleStateArchived)) {
 		current--

@@ -118,7 +118,7 @@ func statusOfAll(ctx context.Context, s *session.Session, cluster *session.Clust
 	return nil
 }
 
-// readablePlans lists plans. Who may not see them is told so, and sees the rest.
+// readablePlans lists plans. A user without the right to see them learns that, and sees the rest.
 func readablePlans(ctx context.Context, s *session.Session, cluster *session.Cluster) (*hcov1alpha1.ConfigurationPlanList, error) {
 	listed, err := cluster.HcoV1alpha1().ConfigurationPlans().List(ctx, metav1.ListOptions{})
 	switch {
@@ -227,7 +227,7 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 		}
 		lines := progress.RevisionLines(revision)
 		if at := slices.IndexFunc(given, func(one advice.Advice) bool { return one.Subject == revision.Name }); at >= 0 && given[at].Signal != said.Signal {
-			// What the extension says of it is more urgent than what it says of itself.
+			// The extension's state is more urgent than the revision's own.
 			lines[0].Glyph, lines[0].Style = progress.Mark(given[at].Signal)
 			lines[0].Text += "; it " + given[at].What
 		}

@@ -59,7 +59,7 @@ func newTree(s *session.Session) *cobra.Command {
 	return command
 }
 
-// treeReader reads what a tree is made of. What it has read of a namespace it keeps.
+// treeReader reads what a tree is made of. It caches each namespace that it has read.
 type treeReader struct {
 	*session.Session
 	cluster    *session.Cluster

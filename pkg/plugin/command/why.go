@@ -111,7 +111,7 @@ func printAdvice(s *session.Session, given []advice.Advice) {
 		glyph, style := progress.Mark(one.Signal)
 		command := one.Command
 		one.Command = ""
-		// Who may approve looks for the command, not for the story.
+		// Approvers look for the command, not for the story.
 		if one.Who == advice.Approver && command != "" {
 			s.Out.Printf("    %s\n\n", command)
 			command = ""

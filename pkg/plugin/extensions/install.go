@@ -129,7 +129,7 @@ func (i *installation) run(ctx context.Context) error {
 	if i.cluster, err = i.Connect(); err != nil {
 		return err
 	}
-	// 1. What the catalogs have.
+	// 1. The content of the catalogs.
 	offered, err := i.offered(ctx)
 	if err != nil {
 		return err

@@ -155,7 +155,7 @@ func printUpgradeTable(s *session.Session, rows []catalogv1alpha1.ExtensionUpgra
 		blocked, style := row.Message, screen.Plain
 		switch {
 		case first.Signal == advice.Needs:
-			// What keeps the extension from changing comes before what the catalogs have.
+			// Obstacles of the extension come before versions of the catalogs.
 			blocked, style = first.State()+": "+first.Announced(), screen.Red
 		case blocked == "" && len(row.Blocked) > 0:
 			blocked = row.Blocked[0].Version + " " + row.Blocked[0].Message

@@ -1,6 +1,6 @@
 // Package screen is how the plugin prints for people: with colours where these are
 // wanted, as wide as the terminal is, and without anything in the texts of others that a
-// terminal would obey. What glyph and word say, a colour only repeats.
+// terminal would obey. A colour only repeats glyph and word.
 package screen
 
 import (
@@ -110,7 +110,7 @@ func (s *Screen) Paint(style Style, text string) Styled {
 }
 
 // Printf prints. Of all arguments that are texts, those apart that were painted, only
-// what prints is left. What cannot be written has no reader.
+// what prints is left. Output that cannot be written has no reader.
 func (s *Screen) Printf(format string, args ...any) {
 	for i, arg := range args {
 		switch value := arg.(type) {

@@ -31,7 +31,7 @@ type Extensions func(ctx context.Context) ([]extension.Extension, error)
 // Version is that of the cluster of extensions that name no target; nil when it is not known.
 type Version func(ctx context.Context) *clusterversion.Kubernetes
 
-// AskingFor tells which ClusterExtensions ask for a package. Whoever may list clusterextensions
+// AskingFor tells which ClusterExtensions ask for a package. A user who may list clusterextensions
 // and clusterextensionrevisions sees all of them, anybody else those that they may get, together
 // with the revision that is installed.
 func AskingFor(extensions Extensions, revisions Revisions, version Version, by authorizer.UnconditionalAuthorizer) catalogpackage.Asking {
@@ -124,7 +124,7 @@ func (s *readable) of(ctx context.Context, all []extension.Extension, chains map
 			}
 		}
 		asked := catalogpackage.Asked{Extension: one}
-		// What another package has installed has no successors in this one.
+		// A bundle of another package has no successors in this one.
 		if installed != nil && installed.Annotations[v1alpha1.PackageAnnotation] == one.Spec.Source.Catalog.PackageName {
 			asked.Installed = &resolve.Installed{Name: installed.Annotations[v1alpha1.BundleAnnotation], Version: installed.Annotations[v1alpha1.VersionAnnotation]}
 		}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// rowWriter writes JSON as encoding/json would. What is in every row it writes
+// rowWriter writes JSON as encoding/json would. It writes the parts of every row
 // itself, which is several times as fast; all else it has encoding/json write.
 type rowWriter struct {
 	w       io.Writer

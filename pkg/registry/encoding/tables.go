@@ -73,7 +73,7 @@ func encodeRows[R any](s rowSerializer, w io.Writer, obj, head runtime.Object, r
 	r := s.writers.Get().(*rowWriter)
 	defer s.writers.Put(r)
 	r.reset(w)
-	// What is reused must not hold on to whoever used it.
+	// A reused buffer must not hold on to its last user.
 	defer r.reset(nil)
 	if err := r.value(head); err != nil {
 		return err

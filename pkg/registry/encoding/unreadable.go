@@ -64,7 +64,7 @@ func (k keyed) TransformFromStorage(ctx context.Context, data []byte, about valu
 				return nil, false, &undecodableError{err}
 			}
 		}
-		return data, stale, nil // What cannot be decoded the codec says.
+		return data, stale, nil // the codec reports a record that it cannot decode
 	}
 	out := make([]byte, 0, len(magicKeyed)+binary.MaxVarintLen64+len(key)+len(data))
 	out = append(out, magicKeyed...)

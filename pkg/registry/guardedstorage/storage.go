@@ -63,7 +63,7 @@ func dial(config *storagebackend.ConfigForResource, newFunc, newList func() runt
 	var compactor etcd3.Compactor
 	stop := func() {}
 	if config.CompactionInterval > 0 {
-		// Who compacts when there are several is settled in etcd.
+		// etcd decides which of several processes compacts.
 		c := etcd3.StartCompactorPerEndpoint(client, config.CompactionInterval)
 		compactor, stop = c, c.Stop
 	}

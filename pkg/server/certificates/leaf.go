@@ -82,7 +82,7 @@ func (l *Leaf) AddListener(listener dynamiccertificates.Listener) {
 	l.listeners = append(l.listeners, listener)
 }
 
-// Use makes an authority sign from now on, and a new leaf at once. Whoever verifies
+// Use makes an authority sign from now on, and a new leaf at once. A program that verifies
 // must have been told of it before.
 func (l *Leaf) Use(authority *Authority) {
 	l.mu.Lock()

@@ -34,7 +34,7 @@ const AuthoritySecret = "penstock-ca"
 
 // Shared is the authority that all replicas have in common, over time: the Secret
 // is watched, and whichever replica is first replaces the authority before it
-// expires, or when somebody deleted the Secret. What was trusted before stays
+// expires, or when somebody deleted the Secret. An earlier authority stays
 // trusted for a while, so that replicas need not change at the same time.
 type Shared struct {
 	client    kubernetes.Interface
@@ -164,7 +164,7 @@ func (s *Shared) watch(ctx context.Context, touched chan<- struct{}) {
 	}
 	objectwatch.New(s.client, s.secrets(), &corev1.Secret{}, objectwatch.Options{
 		Name: s.name, Changed: notify,
-		// What is in the Secret is read when it is wanted, and not kept here.
+		// The Secret is read when it is needed, and not kept here.
 		Keep: func(object any) (any, error) {
 			if secret, ok := object.(*corev1.Secret); ok {
 				return &corev1.Secret{ObjectMeta: secret.ObjectMeta}, nil

@@ -1,6 +1,6 @@
 // Package clusterreads is what endpoints read in clusters: owners and definitions for
 // rollbacks, what a rollout would change now, what a plan would change now, and how
-// profiles are. What a caller is shown of it depends on their own rights.
+// profiles are. Each caller sees the part that their own rights allow.
 package clusterreads
 
 import (

@@ -130,7 +130,7 @@ var (
 	_ revisionobjects.Live = liveAnywhere{}
 )
 
-// Preview implements revisiondiff.Live. Who may not use the cluster of a Secret learns
+// Preview implements revisiondiff.Live. A user who may not use the cluster of a Secret learns
 // nothing of it, not even whether there is one.
 func (l liveAnywhere) Preview(ctx context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
 	there, err := l.in(ctx, question.Revision, "what a rollout would change")

@@ -80,7 +80,7 @@ func (r *Reads) Schemas() (configurationprofiledefinition.Schemas, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, schemasTimeout)
 		defer cancel()
-		facts, _ := survey.Facts(ctx, client, wanted) // what cannot be read gives no warning
+		facts, _ := survey.Facts(ctx, client, wanted) // an unreadable object gives no warning
 		return facts
 	}, nil
 }

@@ -57,7 +57,7 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 	var collected gc.Result
 	if f.Repair {
 		if damaged == nil && present.Format < identity.Format {
-			// Whoever serves it may be about to refer to what nothing refers to yet, and
+			// A process that serves it may be about to refer to what nothing refers to yet, and
 			// compares nothing when they do.
 			return fsck.Report{}, gc.Result{}, fmt.Errorf("repairing: the store has format %d, so an earlier Penstock may be serving it, and nothing may be deleted meanwhile: "+
 				"start this Penstock on it, which raises the format to %d, or check without --repair", present.Format, identity.Format)
@@ -70,7 +70,7 @@ func (f Fsck) Run(ctx context.Context) (fsck.Report, gc.Result, error) {
 		if err == nil {
 			collected, err = collector.Collect(ctx)
 		}
-		// What cannot be read keeps everything else, and the check names it.
+		// An unreadable record keeps everything else, and the check names it.
 		if held := (*gc.HeldError)(nil); err != nil && !errors.As(err, &held) {
 			return fsck.Report{}, collected, fmt.Errorf("repairing: %w", err)
 		}

@@ -20,7 +20,7 @@ func quotaFor(file string) int64 {
 	quota := resource.MustParse(DefaultQuota)
 	found, err := os.Stat(file)
 	if err != nil {
-		return quota.Value() // whoever opens it says so
+		return quota.Value() // the process that opens it says so
 	}
 	return max(quota.Value(), 2*found.Size())
 }

@@ -84,7 +84,7 @@ func clusterRights() []reasonedRule {
 // OpenShift has on.
 const setOwner = "--register: an owner for them, where the cluster asks for this right before it lets anybody set one"
 
-// registrationRights are what --register takes besides. Whoever gives rights must
+// registrationRights are what --register takes besides. A user who grants rights must
 // have them, or escalate and bind.
 func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 	apiServices := make([]string, 0, len(versions))
@@ -155,7 +155,7 @@ func WriteServerRights(w io.Writer, namespace string, versions []schema.GroupVer
 	y.bind(registration.ServerRole, "", "ClusterRole", registration.ServerRole, own)
 	y.role("", registration.ServerRole, namespace, namespaceRights())
 	y.bind(registration.ServerRole, namespace, "Role", registration.ServerRole, own)
-	// Who the callers are, and what they may do.
+	// The callers, and their rights.
 	y.bind("penstock-delegation", "", "ClusterRole", "system:auth-delegator", own)
 	y.bind("penstock-authentication", metav1.NamespaceSystem, "Role", "extension-apiserver-authentication-reader", own)
 	return y.err

@@ -53,7 +53,7 @@ func (p *Process) Gather() ([]*dto.MetricFamily, error) {
 	}
 	var families []*dto.MetricFamily
 	for name, family := range found {
-		// What it says of its process and of Go would be taken for ours.
+		// Its metrics of its process and of Go would look like those of the server.
 		if Measures(name) {
 			families = append(families, family)
 		}

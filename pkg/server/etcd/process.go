@@ -234,7 +234,7 @@ func (p *Process) listen(out io.Reader) *entry {
 		}
 		var said line
 		if json.Unmarshal(text, &said) != nil {
-			// Some library has printed it. Who is not listened to would wait for ever.
+			// Some library has printed it. A writer without a reader would wait for ever.
 			p.config.Log.Info("The embedded etcd has printed something", "printed", string(bytes.TrimSpace(text)))
 			continue
 		}
@@ -264,7 +264,7 @@ func (p *Process) remember() {
 	}
 }
 
-// checkStore refuses another store than the one that was served before. Who watches it
+// checkStore refuses another store than the one that was served before. A client that watches it
 // would take what the other one lacks for deleted.
 func (p *Process) checkStore() error {
 	p.mu.Lock()

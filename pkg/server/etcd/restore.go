@@ -59,7 +59,7 @@ func Restore(ctx context.Context, file string, config Config, prepare func(ctx c
 		return err
 	}
 	defer func() {
-		// What is left is removed the next time.
+		// The rest is removed the next time.
 		_ = os.RemoveAll(staging)
 	}()
 	if err := checkSum(file); err != nil {

@@ -72,7 +72,7 @@ func loadKubeconfig(path string) (*rest.Config, error) {
 }
 
 // doubtOf says why a version of the host is not one that we are tested with, or
-// nothing. What a host lacks is found out by asking it, not by its version.
+// nothing. Missing features of a host are found by asking it, not by its version.
 func doubtOf(gitVersion string) string {
 	version, err := utilversion.ParseSemantic(gitVersion)
 	switch {

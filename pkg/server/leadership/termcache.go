@@ -40,7 +40,7 @@ func newTermCache(term context.Context, revisions Revisions) ctrlcache.NewCacheF
 }
 
 // termCache tells its manager that it is there also when the term has ended, so that the
-// manager gets to see that. The manager is the first who asks. Whoever asks later, such
+// manager gets to see that. The manager is the first who asks. A later caller, such
 // as the sources of controllers, is told the truth.
 type termCache struct {
 	ctrlcache.Cache

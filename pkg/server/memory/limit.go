@@ -36,7 +36,7 @@ const (
 // memory that they may have: the more often, the nearer they are. It returns what this
 // process may have of it, in bytes, math.MaxInt64 where nothing is bounded.
 //
-// What they may have is GOMEMLIMIT, of both processes together, or else a part of the
+// Their limit is GOMEMLIMIT, of both processes together, or else a part of the
 // memory of their container, which is that of the control group and those above it
 // (memory.max). GOMEMLIMIT=off is no limit, whatever the container has.
 func Limit(role Role) (int64, error) {

@@ -39,7 +39,7 @@ func (g notEtcd) Gather() ([]*dto.MetricFamily, error) {
 	return families, err
 }
 
-// FirstWins merges registries. What several of them measure (the Go runtime, for
+// FirstWins merges registries. A metric of several of them (the Go runtime, for
 // one) is taken from the first.
 type FirstWins []prometheus.Gatherer
 

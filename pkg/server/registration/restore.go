@@ -91,7 +91,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		}
 		watching.Go(func() { k.watch(ctx, p) })
 	}
-	// What changed before anybody listened.
+	// Changes before the watch began.
 	k.queue.Add(distributeKey)
 	for {
 		key, shutdown := k.queue.Get()

@@ -29,7 +29,7 @@ import (
 // was removed.
 //
 // The namespace is marked first: a process that still runs, or that starts again,
-// puts nothing back. Whatever fails can be done again.
+// puts nothing back. Each step can be repeated.
 func Unregister(ctx context.Context, config *rest.Config, namespace string, versions []schema.GroupVersion, now time.Time, removed func(what string)) error {
 	u, err := newUnregistration(config, namespace, versions, removed)
 	if err != nil {

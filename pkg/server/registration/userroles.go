@@ -50,7 +50,7 @@ func userRoles() ([]*applyrbacv1.ClusterRoleApplyConfiguration, error) {
 
 // applyUserRoles installs the roles of users when this process may. An administrator who
 // registers it has these rights. Its ServiceAccount has not: who can change roles that
-// are aggregated into view and edit can give everybody everything. What somebody else
+// are aggregated into view and edit can give everybody everything. A rule that somebody else
 // has changed in a role stays.
 func (r *Registration) applyUserRoles(ctx context.Context) error {
 	roles, err := userRoles()

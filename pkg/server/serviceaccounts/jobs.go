@@ -109,7 +109,7 @@ func Executor() Job {
 
 // Templates is the job of reading what templates of images name. It may read nothing until an
 // administrator grants it, object by object: what it reads comes to be in an image that
-// others see. Whatever it is granted, it writes nothing.
+// others see. It writes nothing, with any grant.
 func Templates() Job {
 	return Job{
 		Name:  "penstock-templates",

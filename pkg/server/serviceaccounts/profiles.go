@@ -179,7 +179,7 @@ func (p *Profiles) Withdraw(ctx context.Context, name string) error {
 }
 
 // OfProfile is true for an object that gives the identity of a profile its rights: it has the
-// name of that identity, and the label. What only has the label is somebody else's.
+// name of that identity, and the label. An object that only has the label belongs to another owner.
 func OfProfile(object metav1.Object) bool {
 	name, ours := strings.CutPrefix(object.GetName(), profilePrefix)
 	return ours && name != "" && object.GetLabels()[ProfileLabel] == name

@@ -158,7 +158,7 @@ func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential,
 // this process may not do is said in the log and left to a person: everything but that
 // job goes on. Any other error may go away by itself: call Ensure again.
 func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
-	// What limits rights comes before them: without it, no job that has a limit gets any.
+	// Policies come before the rights that they limit: without its policy, no job gets rights.
 	unlimited := a.apply(ctx, a.Limits())
 	for _, j := range jobs {
 		err := unlimited
@@ -204,7 +204,7 @@ func (a *Accounts) await(ctx context.Context, j Job) {
 	klog.FromContext(ctx).Error(err, "It is not known whether the host already grants the rights of a job", "job", j.Name)
 }
 
-// apply writes objects. What is as it should be is not changed.
+// apply writes objects. Correct objects are not changed.
 func (a *Accounts) apply(ctx context.Context, objects []managedobject.Object) error {
 	for _, object := range objects {
 		_, err := object.Apply(ctx)

@@ -33,7 +33,7 @@ type tokens struct {
 	renew time.Time
 }
 
-// get returns a token that is good. Whoever comes while one is being asked for
+// get returns a token that is good. A caller during a request for a token
 // waits for it.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	t.mu.Lock()

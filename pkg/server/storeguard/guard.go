@@ -76,11 +76,11 @@ func New(o Options) *Guard {
 }
 
 // Establish finds out whether this is the store that the host cluster knows, and
-// makes both known to each other at a first start. What it decides holds for the
+// makes both known to each other at a first start. Its decision holds for the
 // whole run: a store does not become another one under a running process.
 //
 // It does not guess. While the host is busy it waits: nobody reaches us but
-// through the host. Whatever else keeps it from deciding, an etcd that does not
+// through the host. Any other obstacle, an etcd that does not
 // answer or a witness that cannot be read, makes this run degraded.
 func (g *Guard) Establish(ctx context.Context) (Decision, error) {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("identity"))

@@ -247,7 +247,7 @@ func isFull(status *pb.StatusResponse) bool {
 // reclaim makes room, and lifts the alarm when there is enough. It returns how things
 // are afterwards.
 //
-//  1. Forget the history of records. Who watches or lists in pages from an earlier
+//  1. Forget the history of records. A client that watches or lists in pages from an earlier
 //     version has to begin anew.
 //  2. Give the space back to the file, whose size is what the quota counts, if that is
 //     enough.

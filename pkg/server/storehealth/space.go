@@ -163,7 +163,7 @@ func (s *space) guarded(ctx context.Context, update storage.UpdateFunc) storage.
 		return update
 	}
 	return func(input runtime.Object, response storage.ResponseMeta) (runtime.Object, *uint64, error) {
-		// What the update makes may be the input itself.
+		// The result of the update may be the input itself.
 		was := stateOf(input)
 		output, ttl, err := update(input, response)
 		if err != nil || goes(output) || archived(output) && !was.archived || was.answeredBy(output) {

@@ -54,8 +54,8 @@ type Options struct {
 	Providers func(Requirement) []string
 }
 
-// Render makes the objects of a bundle. What is wrong with the bundle is a
-// *directory.Errors; what is wrong with the configuration is a *config.Errors.
+// Render makes the objects of a bundle. Errors of the bundle are a
+// *directory.Errors; errors of the configuration are a *config.Errors.
 func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, error) {
 	if problems := validation.IsDNS1123Label(r.Options.InstallNamespace); len(problems) > 0 {
 		return source.Rendered{}, fmt.Errorf("install namespace %q: %s", r.Options.InstallNamespace, problems[0])

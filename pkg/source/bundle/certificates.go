@@ -112,7 +112,7 @@ func certificateMounts() []certificateMount {
 }
 
 // mount gives the containers of a pod the Secret with the certificate, where operators look
-// for it. What the bundle has there goes, with its volumes.
+// for it. The bundle's own mounts there are removed, with their volumes.
 func (p CertificateProvider) mount(pod map[string]any, secret string) {
 	if p != CertManager && p != ServiceCA {
 		return

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The functions here walk through decoded JSON. What is of another type than expected is
+// The functions here walk through decoded JSON. A value of another type than expected is
 // left as it is: whether server-side apply can take it is judged later, with its line.
 
 // child returns the object under a key, and makes it when there is none.

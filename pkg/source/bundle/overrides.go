@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// override changes a Deployment as the user configured. What is not configured stays.
+// override changes a Deployment as the user configured. Other fields stay.
 func override(deployment, configured map[string]any) {
 	if len(configured) == 0 {
 		return

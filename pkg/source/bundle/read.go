@@ -18,7 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// The layout of a bundle. What annotations say of other folders is not read: images whose
+// The layout of a bundle. Annotations about other folders are not read: images whose
 // folders are elsewhere do not work with OLM v1 either.
 const (
 	manifestsFolder  = "manifests"

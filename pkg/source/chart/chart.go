@@ -77,8 +77,8 @@ func (o Options) limits() template.Limits {
 	return limits
 }
 
-// Render renders a chart that is unpacked: Chart.yaml is at the root. What is wrong with
-// templates and manifests is a *directory.Errors.
+// Render renders a chart that is unpacked: Chart.yaml is at the root. Errors of
+// templates and manifests are a *directory.Errors.
 func (r Renderer) Render(ctx context.Context, fsys fs.FS) (source.Rendered, error) {
 	files, err := readFiles(fsys)
 	if err != nil {

@@ -84,7 +84,7 @@ func (c *collector) checkObject(kind *applycheck.Type, object *Located, at *posi
 	if found, err = kind.Check(&object.Object); err != nil || len(dropped) == 0 {
 		return err
 	}
-	// What a decoder says comes only when there is nothing else, and has no place.
+	// Errors of a decoder come only when there is nothing else, and have no place.
 	for _, one := range found.List {
 		if one.Reason == applycheck.Undecodable {
 			c.finding(object, at, one, defined)

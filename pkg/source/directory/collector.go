@@ -115,7 +115,7 @@ func Scopes(objects []Located) map[schema.GroupKind]bool {
 		kind, err := one.DefinedKind()
 		content, decodeErr := applycheck.Decode(one.JSON)
 		if err != nil || decodeErr != nil {
-			continue // what is wrong with it, source.Sort says
+			continue // source.Sort reports its errors
 		}
 		spec, _ := content["spec"].(map[string]any)
 		scopes[kind] = spec["scope"] != "Cluster"

@@ -173,8 +173,8 @@ type Text struct {
 	Data []byte
 }
 
-// ReadTexts is Read of files that were made in memory, in their order. What their names are
-// does not matter, but that .json is JSON. No objects at all is no error.
+// ReadTexts is Read of files that were made in memory, in their order. Their names
+// do not matter, but that .json is JSON. No objects at all is no error.
 func ReadTexts(ctx context.Context, texts []Text, options Options) ([]Located, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func visit(fsys fs.FS, name string, entry fs.DirEntry, anyName bool, collector *
 	}
 	if hint := toolHint(path.Base(name)); hint != "" && !anyName {
 		collector.problems.add(name, 0, "%s", hint)
-		// What lies beside it is its input and makes no sense by itself.
+		// Files beside it are its input and make no sense by themselves.
 		return fs.SkipDir
 	}
 	if entry.Type()&fs.ModeSymlink != 0 {

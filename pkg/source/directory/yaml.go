@@ -38,7 +38,7 @@ func yamlDocuments(content []byte, asHelm bool) []document {
 			continue
 		}
 		documents = append(documents, current)
-		// What stands behind the marker belongs to the document, and keeps its
+		// Text behind the marker belongs to the document, and keeps its
 		// column.
 		current = document{line: number + 1, text: rest}
 	}

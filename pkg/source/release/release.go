@@ -3,7 +3,7 @@
 // clusters they are. Each run level becomes a phase; components are side by side
 // in it.
 //
-// What an annotation asks is answered by an option, or refused with the option's
+// An option answers an annotation, or the annotation is refused with the option's
 // name: nothing is left out or put in because somebody forgot to say something.
 package release
 
@@ -56,7 +56,7 @@ type Result struct {
 // fileName is how release manifests are named: a run level and a component.
 var fileName = regexp.MustCompile(`^0000_([0-9]+)_([a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*?)_`)
 
-// Render reads all manifests of a file system. What is wrong with them is a
+// Render reads all manifests of a file system. Errors of them are a
 // *directory.Errors.
 func Render(ctx context.Context, fsys fs.FS, options Options) (Result, error) {
 	result := Result{LeftOut: map[string]int{}}

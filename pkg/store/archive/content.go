@@ -61,7 +61,7 @@ type Counts struct {
 	Removed int `json:"removed"`
 }
 
-// Revision is one revision. What a server makes up anew, such as its uid, is not
+// Revision is one revision. A value that a server generates, such as the uid, is not
 // part of it.
 type Revision struct {
 	// Number of the revision in its chain.

@@ -14,7 +14,7 @@
 // The same content gives the same bytes. Both directions are streams that hold
 // one revision in memory at a time.
 //
-// Whoever reads an archive does not trust it: nothing of it is written to a file
+// Readers do not trust an archive: nothing of it is written to a file
 // system, every size is bounded before it is allocated, names must be exactly
 // those above, and manifests must have their digests. The last entry comes last
 // for a reason: what was read is complete and undamaged only when Next has

@@ -23,7 +23,7 @@ const (
 	sumsName   = "SHA256SUMS"
 )
 
-// header is the first entry. Whoever does not know the format reads no further.
+// header is the first entry. Readers that do not know the format stop there.
 type header struct {
 	Format int `json:"format"`
 }
@@ -39,7 +39,7 @@ func manifestsPath(chain string, number int64) string {
 }
 
 // Writer makes an archive: for each chain, by rising name, Chain and then Revision
-// for each number that it announces. What is written out of order is refused, so
+// for each number that it announces. Writes out of order are refused, so
 // that equal content makes equal archives.
 type Writer struct {
 	compressor *zstd.Encoder

@@ -209,7 +209,7 @@ func (h Head) Last() int64 {
 // Admits says why a number cannot be taken, nil when it can: a *NumberUsedError, a
 // *GapError, or an *OpenError.
 //
-// Above a number whose revision may be written at any moment none is free. Whoever
+// Above a number whose revision may be written at any moment none is free. A caller who
 // takes one answers for what becomes of the revisions below it, and cannot have seen
 // that one. The open number itself can be taken: of revisions of one name one is
 // written.

@@ -270,7 +270,7 @@ func changed(head Head, stored store.Value, apply func(*Head) error) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	// What says the same in an older format stays as it is.
+	// An equal record in an older format stays as it is.
 	if stored.Exists() && bytes.Equal(before, after) {
 		return nil, nil
 	}

@@ -34,7 +34,7 @@ func (s *Inventories) Noting(unreadable *store.Unreadable) *Inventories {
 }
 
 // FencedError says that another writer has changed the inventory since it was
-// loaded or saved last. What the caller knows is out of date: they must stop
+// loaded or saved last. The caller's state is out of date: the caller must stop
 // writing to the chain's objects, load again, and find out whether they still
 // lead.
 type FencedError struct {

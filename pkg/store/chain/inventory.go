@@ -154,7 +154,7 @@ func encodeInventory(chain string, inv Inventory) ([]byte, error) {
 	return record, nil
 }
 
-// DecodeInventory reads a record. What it accepts, encodeInventory accepts.
+// DecodeInventory reads a record. encodeInventory accepts every inventory that it accepts.
 func DecodeInventory(key string, record []byte) (Inventory, error) {
 	data, err := inventoryFormat().Open(key, record)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package chainversion joins two steps: checking a change of a chain's revisions, and
 // writing it.
 //
-// What a change of one revision comes to depends on the others of its chain: an object
+// The effect of a change depends on the chain's other revisions: an object
 // that another revision has too stays, so nobody is asked for the right to delete it.
 // The invariant is therefore: what a change was judged by is how the chain stands when
 // the change is written. Its key, one for each chain, is written in the same etcd
@@ -9,8 +9,8 @@
 // that it was written last when the judge began to look. Of two changes that were judged
 // at the same time one is written, and the other one is judged again.
 //
-// Whoever judges reads the key first (ChainVersions.Get), then the records, both
-// linearizable, and says so (Precondition.Made). Whoever writes (Client) compares.
+// The judging side reads the key first (ChainVersions.Get), then the records, both
+// linearizable, and says so (Precondition.Made). The writer (Client) compares.
 package chainversion
 
 import (

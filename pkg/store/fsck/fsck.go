@@ -1,7 +1,7 @@
 // Package fsck checks a store as a whole: every record decodes, every digest holds, every
 // reference resolves, every inventory belongs to a chain, and nothing is left over.
 //
-// It only reads. What is left over the collector deletes (package gc).
+// It only reads. The collector (package gc) deletes left-over records.
 package fsck
 
 import (
@@ -103,7 +103,7 @@ func (r *Report) add(kind Kind, key, message, repair string) {
 	r.Problems = append(r.Problems, Problem{Kind: kind, Key: key, Message: message, Repair: repair})
 }
 
-// What to do about problems.
+// Remedies for problems.
 const (
 	restore  = "restore the store from a snapshot, or see docs/operations/runbooks/PenstockStoreDamaged.md"
 	resupply = "apply the revision again with all of its manifests, or restore the store from a snapshot"
@@ -121,7 +121,7 @@ type Options struct {
 	// Digester has the key of the store; without it, Secrets are not checked.
 	Digester manifest.Digester
 	// Pace is called after some bytes were read, and may wait; nil does not. An error of
-	// it ends the check. What is read of one moment counts an eighth: etcd forgets that
+	// it ends the check. The read of one moment counts an eighth: etcd forgets that
 	// moment after minutes.
 	Pace func(ctx context.Context, bytes int) error
 }
@@ -293,7 +293,7 @@ func (c *check) resolve(context.Context) error {
 		}
 	}
 	if c.unknown {
-		return nil // what is left over is not known
+		return nil // left-over records are not known
 	}
 	kept, goes := references.Kept(c.packs, c.referred), map[string]bool{}
 	for _, one := range c.packs {
@@ -302,7 +302,7 @@ func (c *check) resolve(context.Context) error {
 		}
 	}
 	for _, key := range c.parts {
-		// What belongs to a pack that goes goes with it.
+		// Records of a deleted pack are deleted with it.
 		if part, _ := c.keys.PackPartOf(key); !c.named[key] && !goes[part.Root] {
 			c.report.add(LeftOver, key, "no pack needs it", repair)
 		}

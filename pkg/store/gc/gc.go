@@ -6,10 +6,10 @@
 //
 //  1. It notes which packs nothing refers to, and writes the candidate key of each.
 //     From then on no record may come to refer to the pack (store.Referable).
-//  2. It reads all references once more, behind the candidates. Whatever came before them
-//     and is still there is seen.
+//  2. It reads all references once more, behind the candidates. It sees every earlier record
+//     that still exists.
 //  3. It deletes the packs that nothing refers to, each in a transaction that compares the
-//     pack and its candidate key with what was judged. Whoever stored the pack again
+//     pack and its candidate key with what was judged. A writer that stored the pack again
 //     meanwhile has deleted the candidate key.
 //
 // So a create or an import that races the collector wins, or is told and stores its pack
@@ -119,7 +119,7 @@ func (c *Collector) Begin(ctx context.Context) error {
 // round before.
 const maxRounds = 4
 
-// What one collection writes has to fit into what a store at its quota has left for
+// The writes of one collection have to fit into the room that a store at its quota has left for
 // deletions, which is 32 MiB at least (storehealth.Reserved): etcd counts what it overwrites
 // and deletes until its history is compacted. With more it would refuse the deletions, too.
 const (
@@ -151,7 +151,7 @@ func (c *Collector) Collect(ctx context.Context) (Result, error) {
 
 // round is one round of a collection. It tells whether there may be more to do.
 func (c *Collector) round(ctx context.Context, result *Result) (again bool, err error) {
-	// 1. What there is, and what nothing refers to.
+	// 1. All packs, and those that nothing refers to.
 	first, err := c.look(ctx)
 	if err != nil {
 		return false, err

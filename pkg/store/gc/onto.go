@@ -13,7 +13,7 @@ import (
 // that one.
 
 // rebaseOnto makes deltas against a base that nothing else refers to deltas against the
-// newest whole pack of their chain, where that pays. It returns how many it rebased. What
+// newest whole pack of their chain, where that pays. It returns how many it rebased. A base that
 // does not pay once is not tried again by this collector.
 func (c *Collector) rebaseOnto(ctx context.Context, s state, deltas []string, newest map[string]string) ([]string, error) {
 	var left []string

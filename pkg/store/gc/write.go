@@ -120,7 +120,7 @@ func (c *Collector) tidy(ctx context.Context, s state) (int, error) {
 		for _, key := range slices.Sorted(maps.Keys(one.chunks)) {
 			if !one.named[key] {
 				parts = append(parts, change{
-					// Whoever stores the pack compares its parts with what they have written.
+					// A writer of the pack compares its parts with the written ones.
 					conditions: []clientv3.Cmp{unchanged(c.keys.Pack(root), one.pack), unchanged(key, one.chunks[key])},
 					ops:        []clientv3.Op{clientv3.OpDelete(key)},
 				})

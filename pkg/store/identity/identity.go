@@ -166,7 +166,7 @@ func (s *Store) Create(ctx context.Context, identity Identity) (Identity, bool, 
 	if err != nil {
 		return Identity{}, false, fmt.Errorf("creating the identity of the store: %w", err)
 	}
-	// What could not be read back must not be written.
+	// A record that could not be read back must not be written.
 	if _, err := decode(s.keys.Identity(), record); err != nil {
 		return Identity{}, false, fmt.Errorf("creating the identity of the store: %w", err)
 	}
@@ -185,7 +185,7 @@ func (s *Store) Create(ctx context.Context, identity Identity) (Identity, bool, 
 }
 
 // BeginEpoch notes that the store was restored from a snapshot, and returns its
-// identity since. What the host witnessed is then known to be of another time,
+// identity since. The host's witness is then known to be of another time,
 // although etcd's revisions do not tell.
 func (s *Store) BeginEpoch(ctx context.Context) (Identity, error) {
 	stored, err := store.Get(ctx, s.kv, s.keys.Identity())

@@ -97,7 +97,7 @@ func (o *Outbox) Begin(ctx context.Context, now time.Time) (time.Time, error) {
 	}
 	at := now.Unix()
 	if raw, err := format().Unwrap(o.fenced(), found.Bytes); found.Exists() && err == nil {
-		_ = json.Unmarshal(raw, &at) // what cannot be read is written anew
+		_ = json.Unmarshal(raw, &at) // an unreadable record is written anew
 		at = min(at, now.Unix())     // a clock was ahead
 	}
 	record, err := wrap(at)

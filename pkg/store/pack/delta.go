@@ -35,7 +35,7 @@ type found struct {
 
 // findBase returns what a new pack of a chain may be a delta against: the nearest pack of
 // the chain, or the base of that one, so that a base is always whole. It returns nil when
-// there is none: then the pack is stored whole. What cannot be read of other packs stops no write.
+// there is none: then the pack is stored whole. Unreadable other packs stop no write.
 func (s *Store) findBase(ctx context.Context, root string, chain []string) (*found, error) {
 	looked := 0
 	for _, earlier := range chain {

@@ -8,8 +8,8 @@
 // ParseRecord says what a record refers to. A base must not be deleted while a delta
 // names it; Rebase makes a delta whole first. Put writes a delta in a transaction that
 // compares the base's key with what it has read, so a base that was deleted in between
-// gets no delta. Whoever deletes a base has to compare, in the same transaction, what it
-// has seen of the deltas. What several chains share is whole, or its base is a pack of
+// gets no delta. A process that deletes a base has to compare, in the same transaction, what it
+// has seen of the deltas. A pack that several chains share is whole, or its base is a pack of
 // each of them at the time of the write: see PutInChain.
 //
 // Bytes that do not match their digest never leave this package. They are a
@@ -122,7 +122,7 @@ func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain
 
 // put makes one attempt. It returns false when another writer came in between.
 func (s *Store) put(ctx context.Context, root string, content []byte, whole sealed, chain []string) (bool, error) {
-	// 1. What is there is kept when it can be read, by this chain alone.
+	// 1. An existing pack is kept when this chain alone can read it.
 	stored, err := store.Get(ctx, s.kv, s.keys.Pack(root))
 	if err != nil {
 		return false, err
@@ -261,7 +261,7 @@ type opened struct {
 	base    string
 }
 
-// content decompresses a pack. What is in it has not been verified.
+// content decompresses a pack. Its content has not been verified.
 func (s *Store) content(ctx context.Context, root string, record []byte) (opened, error) {
 	header, frame, err := parseRecord(s.keys.Pack(root), record)
 	if err != nil {

@@ -39,7 +39,7 @@ func (s *Store) Reserve(ctx context.Context, leases Leases) (reserved context.Co
 		stop()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
-		// What is not revoked runs out.
+		// A lease that is not revoked expires.
 		_, _ = leases.Revoke(ctx, lease.ID)
 	}
 	renewed, err := leases.KeepAlive(renewing, lease.ID)

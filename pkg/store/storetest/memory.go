@@ -17,7 +17,7 @@ import (
 
 // Memory is as much of an etcd as the store needs, for tests that go through so many
 // histories that each must cost next to nothing: reads and transactions of the present
-// state. Whoever needs watches, leases or older revisions needs Client.
+// state. Tests with watches, leases or older revisions need Client.
 type Memory struct {
 	// Before is called before each operation, with its context, without any lock; nil
 	// does nothing.

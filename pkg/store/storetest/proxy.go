@@ -53,7 +53,7 @@ func (p *Proxy) Silence() {
 	p.silent = true
 }
 
-// Answer ends that. What was kept back is lost: the connections are cut.
+// Answer ends that. Delayed data is lost: the connections are cut.
 func (p *Proxy) Answer() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package authored notes who writes an object, as a signed stamp, and tells whether an object
-// that is being written has that of its writer. Each subject defines what its author answers for
-// (the subject is of its type).
+// that is being written has that of its writer. The subject defines what its author
+// answers for.
 package authored
 
 import (

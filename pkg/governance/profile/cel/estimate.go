@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/probe/expression"
 )
 
-// What the estimate takes for granted of what only the cluster knows: so many values in a
+// Assumptions of the estimate about the cluster: so many values in a
 // list or a map, and so much text. The budget of an evaluation holds whatever there is.
 const (
 	assumedValues = 50

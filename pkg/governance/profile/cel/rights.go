@@ -30,7 +30,7 @@ func Rights(definition string, access v1alpha1.DefinitionAccess) []authz.Right {
 }
 
 // Rules are what the ServiceAccount of a profile may do: exactly the verbs on the kinds that
-// are declared, and to read their CustomResourceDefinitions. What may not be declared gives
+// are declared, and to read their CustomResourceDefinitions. A kind that must not be declared gives
 // no rule, should it have been stored nevertheless.
 func Rules(declared []v1alpha1.DeclaredAccess) []rbacv1.PolicyRule {
 	strongest, names := map[string]v1alpha1.DefinitionAccess{}, []string{}

@@ -17,7 +17,7 @@ import (
 )
 
 // Warnings say where expressions do not fit the schemas that a cluster has: fields that it
-// does not know, or values of other types. What is not served is not looked at. They are no
+// does not know, or values of other types. Kinds that are not served are not checked. They are no
 // errors, because the schemas may be others when a plan is computed.
 func (d *Definition) Warnings(facts profile.Facts) []string {
 	var warnings []string

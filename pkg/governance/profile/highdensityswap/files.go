@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 )
 
-// What is put on nodes. Each rule here keeps a node from what swap has done to nodes
+// Files for nodes. Each rule here keeps a node from what swap has done to nodes
 // elsewhere; files_test.go has a test for each.
 //
 //   - Nothing requires the unit, and it is only wanted: a node on which it fails, or is

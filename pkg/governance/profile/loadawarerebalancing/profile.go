@@ -28,7 +28,7 @@ const (
 	deschedulerNamespace = "openshift-kube-descheduler-operator"
 	machineConfigName    = "99-worker-psi-karg"
 
-	// What HyperConverged does when its fields are not set.
+	// Defaults of HyperConverged for fields that are not set.
 	defaultMigrationsTotal = 5
 	defaultMigrationsNode  = 1
 )

@@ -16,7 +16,7 @@ import (
 // table prints packages, one row each.
 type table struct{}
 
-// In bytes: a row has to be a line. What is left out is in -o yaml.
+// In bytes: a row has to be a line. Omitted parts are in -o yaml.
 const (
 	listCell        = 40
 	descriptionCell = 80

@@ -58,7 +58,7 @@ func (s *strategy) judge(ctx context.Context, plan *hco.ConfigurationPlan, chang
 		plan.Status.Approval = nil
 	case governance.Keep:
 		if request && needed(plan) > 1 && plan.Status.Approval != nil && plan.Status.Approval.Run == 0 {
-			plan.Status.Approval = nil // whoever approved it may be who changes it now
+			plan.Status.Approval = nil // the author of this change can be its approver
 		}
 	case governance.Grant:
 		if excluded(ctx, plan) {

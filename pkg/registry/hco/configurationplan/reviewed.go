@@ -44,7 +44,7 @@ func reviewedFrom(ctx context.Context) Reviewed {
 
 // NoteReviewed is a handler in front of the endpoints: it notes in the context of
 // writes of plans what they say that was read (see Reviewed). It refuses nothing and
-// changes no body. What it cannot read says nothing.
+// changes no body. An unreadable body says nothing.
 //
 // It belongs behind what bounds bodies.
 func NoteReviewed(next http.Handler) http.Handler {

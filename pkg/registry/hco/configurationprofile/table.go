@@ -67,7 +67,7 @@ func prerequisites(status hco.ConfigurationProfileStatus) string {
 	if status.Prerequisites == hco.PrerequisiteMet {
 		return string(status.Prerequisites)
 	}
-	if len(remedies) == 0 { // what is there is too old
+	if len(remedies) == 0 { // the present version is too old
 		remedies = append(remedies, status.Message)
 	}
 	return string(status.Prerequisites) + ": " + strings.Join(remedies, "; ")

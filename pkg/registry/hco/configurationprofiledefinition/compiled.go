@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 )
 
-// Compiled are the definitions that are stored, compiled. What was compiled is kept while it
+// Compiled are the definitions that are stored, compiled. A compiled definition is kept while it
 // is stored: it takes longer than a request should.
 type Compiled struct {
 	rest *REST

@@ -31,7 +31,7 @@ const (
 	singularResource = "configurationprofiledefinition"
 )
 
-// Schemas reads the definitions of some requirements in the cluster. What cannot be read is
+// Schemas reads the definitions of some requirements in the cluster. An unreadable definition is
 // not there.
 type Schemas func(ctx context.Context, requirements []v1alpha1.DefinitionRequirement) profile.Facts
 

@@ -21,7 +21,7 @@ const (
 	// MaxNamespaces and MaxNames bound how many questions about Secrets one
 	// request may cost the cluster, each of which is a review by its API server:
 	// first whether the caller may get all Secrets of a namespace, then, where they
-	// may not, one by one. What is not asked is not allowed.
+	// may not, one by one. A right that is not asked for is not allowed.
 	MaxNamespaces = 100
 	MaxNames      = 100
 

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// compareTimeout bounds the time one comparison takes. What was not compared
+	// compareTimeout bounds the time one comparison takes. An object that was not compared
 	// by then is listed without details.
 	compareTimeout = 20 * time.Second
 	// queueTimeout is how long a comparison waits for others to end.

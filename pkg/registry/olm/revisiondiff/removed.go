@@ -14,7 +14,7 @@ import (
 const reasonDeletionAsks = "DeletionAsks"
 
 // nameRemoved adds the digest of what a paused revision removes of an earlier one, and says
-// whether somebody will be asked to acknowledge it. Whoever does not see all of it cannot
+// whether somebody will be asked to acknowledge it. A user who does not see all of it cannot
 // acknowledge it. The digest is for one revision, so there is none before that is stored.
 func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
 	if to.Spec.LifecycleState != olm.LifecycleStatePaused || from == nil || from.Spec.Revision >= to.Spec.Revision || chainOf(from) != chainOf(to) {

@@ -29,7 +29,7 @@ const (
 
 // table prints diffs for people: one row for each object that changes.
 //
-// What matters in words goes out as warnings. kubectl prints them before the
+// Notes are sent as warnings. kubectl prints them before the
 // table, as soon as the headers are there, in colour on a terminal, and on
 // stderr, so that whoever cuts columns out of the rows is not disturbed. Rows
 // would do neither: kubectl sorts and aligns them, so one sentence in a column

@@ -13,7 +13,7 @@ func (in *incoming) finished() bool {
 	return in.present != nil && in.present.Importing == "" && in.present.ImportedFrom == in.digest
 }
 
-// importing names the import of the archive. What was begun in one mode is not finished
+// importing names the import of the archive. An import that began in one mode is not finished
 // in another one: some revisions would be paused, and some rolled out.
 func (in *incoming) importing(m mode) string {
 	if m.paused {

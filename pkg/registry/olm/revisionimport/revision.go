@@ -67,7 +67,7 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 }
 
 // disarm keeps an import from asking for an automatic rollback, which writes and
-// deletes in nobody's name. Whoever asks for one needs the rights to all that it
+// deletes in nobody's name. A user who asks for one needs the rights to all that it
 // would do, which follows from the other revisions of the chain: here they are not
 // in the store yet. Of a paused revision it is asked when it goes on.
 func disarm(ctx context.Context, name string, spec *v1alpha1.ClusterExtensionRevisionSpec) {

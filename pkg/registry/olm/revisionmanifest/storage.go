@@ -154,7 +154,7 @@ func (a address) find(revision *olm.ClusterExtensionRevision, name string) (int,
 }
 
 func kindOf(entry *olm.RevisionObject) schema.GroupKind {
-	// What is stored was validated.
+	// Stored objects were validated.
 	version, _ := schema.ParseGroupVersion(entry.APIVersion)
 	return schema.GroupKind{Group: version.Group, Kind: entry.Kind}
 }

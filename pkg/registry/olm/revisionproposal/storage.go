@@ -82,7 +82,7 @@ func (r *REST) ConvertToTable(ctx context.Context, object, options runtime.Objec
 //  2. a create of it would pass, on behalf of the caller,
 //  3. the answer says what it changes.
 //
-// What is a mistake in a create is the same mistake here, with the same words.
+// A mistake gets the same error as in a create.
 func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	proposed := obj.(*olm.ClusterExtensionRevision)
 	if proposed.Name != name {

@@ -129,7 +129,7 @@ func makeWhole(path, unfinished string, size int64) error {
 }
 
 // fill writes a file of a size, for file systems that allocate nothing ahead: there a
-// file would be large and take no room. What is written cannot be compressed.
+// file would be large and take no room. The written bytes cannot be compressed.
 func fill(file *os.File, size int64) error {
 	if _, err := io.CopyN(file, rand.Reader, size); err != nil {
 		return err

@@ -29,7 +29,7 @@ type Config struct {
 }
 
 // Parse reads one JSON object, by the schema of a bundle with these install modes. Empty
-// data configures nothing. What is wrong with the configuration is an *Errors.
+// data configures nothing. Errors of the configuration are an *Errors.
 func Parse(data []byte, modes InstallModes, installNamespace string) (Config, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}")

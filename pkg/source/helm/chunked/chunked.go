@@ -3,7 +3,7 @@
 // Secrets that have the others. It knows the names, labels and pieces, for those who read
 // such Secrets and for those who write them. It is pure: who asks the cluster, others know.
 //
-// What the pieces are joined to is gzip of the JSON of one release. Unlike Helm's own
+// The joined pieces are gzip of the JSON of one release. Unlike Helm's own
 // Secrets it has no base64 in it.
 package chunked
 

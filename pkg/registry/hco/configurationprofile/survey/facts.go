@@ -35,7 +35,7 @@ func (s *Surveyor) factsOf(ctx context.Context, p profile.Profile) (profile.Fact
 	return Facts(ctx, client, p.Requires())
 }
 
-// Facts reads what a profile looks at. What could not be read is not in the facts; the
+// Facts reads what a profile looks at. The facts have no unreadable definition; the
 // reason is in unread, by the name of the definition.
 func Facts(ctx context.Context, client dynamic.Interface, requirements []profile.Requirement) (facts profile.Facts, unread map[string]error) {
 	facts, unread = profile.NewFacts(), map[string]error{}

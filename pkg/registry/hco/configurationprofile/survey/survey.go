@@ -1,6 +1,6 @@
 // Package survey computes the state of profiles in a cluster: what they lack, what a
 // plan would do now, and whether they are in effect. It reads the objects and lets the
-// cluster try the changes as a dry-run. It keeps nothing. What it could not read is
+// cluster try the changes as a dry-run. It keeps nothing. A fact that it could not read is
 // Unknown, with the reason.
 package survey
 

@@ -110,7 +110,7 @@ func (s findings) prerequisites(requirements []hco.ProfileRequirement) hco.Prere
 	case has(hco.PrerequisiteUnknown):
 		return hco.PrerequisiteUnknown
 	case errors.As(s.lacks, new(*profile.MissingError)):
-		return hco.PrerequisiteMissing // what is there is too old
+		return hco.PrerequisiteMissing // the present version is too old
 	default:
 		return hco.PrerequisiteMet
 	}

@@ -43,7 +43,7 @@ type scope struct {
 	namespace string
 }
 
-// permit implements preview.Permit. What the question leaves out is not looked at
+// permit implements preview.Permit. An object that the question leaves out is not looked at
 // and not counted.
 func (a *accessReviews) permit(ctx context.Context, subjects []preview.Subject) ([]preview.Grant, error) {
 	asked := a.asked(subjects)
@@ -197,7 +197,7 @@ func (a *accessReviews) scopes(ctx context.Context, subjects []preview.Subject, 
 	return scopes, nil
 }
 
-// reach is how a kind is reached. What is cluster-scoped is asked about without a
+// reach is how a kind is reached. A cluster-scoped object is asked about without a
 // namespace, whatever its manifest says: rights in one namespace are none to it.
 type reach struct {
 	resource      schema.GroupVersionResource
@@ -250,7 +250,7 @@ func definitions(objects []manifest.Object) map[schema.GroupKind]defined {
 				Names        struct{ Kind, Plural string }
 			}
 		}
-		// What cannot be read defines nothing.
+		// An unreadable definition defines nothing.
 		if err := json.Unmarshal(object.JSON, &definition); err == nil {
 			kinds[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] =
 				defined{definition.Spec.Names.Plural, definition.Spec.Scope == "Cluster"}

@@ -116,7 +116,7 @@ func (l *Live) Preview(ctx context.Context, question revisiondiff.LiveQuestion) 
 		return revisiondiff.Preview{}, err
 	}
 	defer leave()
-	// Whoever was before us may have asked the same.
+	// An earlier caller can have asked the same.
 	if known, ok := l.cache.get(key); ok {
 		return known, nil
 	}
