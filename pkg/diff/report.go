@@ -13,7 +13,8 @@ func (c *comparison) report(old, new []manifest.Object) Report {
 	var report Report
 	before, after := byID(old), byID(new)
 	c.readRights(old, new, before, after)
-	c.reviewer.Added = review.NewAdded(new, func(id manifest.ID) bool { return before[id] == nil })
+	c.reviewer.Replaced = review.NewReplaced(old, new)
+	c.reviewer.Old = c.oldWorkloads(old, new)
 	for _, id := range order(new, old) {
 		was, is := before[id], after[id]
 		report.Summary.addSizes(was, is)
@@ -42,6 +43,24 @@ func (c *comparison) readRights(old, new []manifest.Object, before, after map[ma
 		return n
 	}
 	c.reviewer.Before, c.reviewer.After = review.NewRights(old, parse), review.NewRights(new, parse)
+}
+
+// oldWorkloads reads the workloads before, if a workload changes or is added to what there was.
+func (c *comparison) oldWorkloads(old, new []manifest.Object) *review.Workloads {
+	before := byID(old)
+	if len(old) == 0 || !slices.ContainsFunc(new, func(object manifest.Object) bool {
+		was := before[object.ID]
+		return review.TemplatePath(object.ID) != nil && (was == nil || !sameBytes(was, &object))
+	}) {
+		return nil
+	}
+	return review.NewWorkloads(old, new, func(object *manifest.Object) *tree.Node {
+		n, err := c.comparer.Parse(object)
+		if err != nil {
+			return nil // its change says so
+		}
+		return n
+	})
 }
 
 func byID(objects []manifest.Object) map[manifest.ID]*manifest.Object {

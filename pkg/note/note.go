@@ -61,18 +61,18 @@ type Reason struct {
 // Reasons are all reasons, in the order of the page.
 func Reasons() []Reason {
 	return []Reason{
-		{Deleted, true, "the object will be deleted. Critical for a Namespace, a CustomResourceDefinition and a PersistentVolumeClaim, because of what is deleted with them; Info for roles and bindings, whose notes on rights say what is lost, and for a ConfigMap or Secret that a new one replaces with the same name up to the last hyphen"},
+		{Deleted, true, "the object will be deleted. Critical for a Namespace, a CustomResourceDefinition and a PersistentVolumeClaim, because of what is deleted with them; Info for roles and bindings, whose notes on rights say what is lost, and for a ConfigMap or Secret that a new one replaces, with the same keys and the same name up to a digest or number at its end"},
 		{RightsGained, true, "rights that a role gives, one by one; a role that is aggregated into another one; an aggregation rule. A Warning or more for wildcards, escalate, bind, impersonate, Secrets, nodes/proxy, pods/exec, tokens, certificates, roles, admission and APIServices, and for rules such as `*/token` that contain one of these"},
 		{RightsLost, false, "rights that a role no longer gives"},
 		{SubjectsGained, true, "a subject that is bound to a role. Info when the role is new in the revision: the notes on the role say which rights it gives"},
 		{SubjectsLost, false, "a subject that is no longer bound to a role"},
-		{Privilege, true, "pods gain the network, processes or files of their node, capabilities, root, or another ServiceAccount"},
+		{Privilege, true, "pods gain the network, processes, files or ports of their node, capabilities, root, or another ServiceAccount; they lose what keeps them from that; a new workload runs as a ServiceAccount that no pod had"},
 		{VersionLost, true, "a version of a definition is removed or no longer served, or its kind changes"},
 		{FieldRemoved, true, "the schema of a definition no longer has a field: its content is dropped. Info below `.status`"},
 		{Narrowed, true, "the schema of a definition refuses what it accepted. Info below `.status`"},
 		{StorageVersion, false, "another version of a definition is stored, or versions are converted in another way; Info for a new version"},
-		{Image, true, "the image of a container or of a `RELATED_IMAGE_…` variable, old and new; a Warning when it comes from another repository, or when a new container has one that none of the old ones had"},
-		{Webhook, true, "a new webhook, one that sees more requests or is called elsewhere, or one that now makes requests fail when it is down"},
+		{Image, true, "the image of a container or of a `RELATED_IMAGE_…` variable, old and new; a Warning when it comes from another repository, or when a new container, variable or workload has one of a repository that none of the old ones had"},
+		{Webhook, true, "a new webhook, one that sees more requests or is called elsewhere, or one that now makes requests fail when it is down; an admission policy or binding that is new or changes; an APIService that is new or sends requests elsewhere"},
 		{Immutable, false, "the API server refuses the change: the object has to be deleted and created"},
 		{Restart, false, "the pod template changed. A Warning with `strategy: Recreate`"},
 		{Replicas, false, "the manifest no longer has `replicas`, and another number than 1 becomes 1"},

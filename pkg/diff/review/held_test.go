@@ -39,6 +39,15 @@ func TestHeld(t *testing.T) {
 	}
 	const read, all, manage = "[{apiGroups: [''], resources: [configmaps], verbs: [get]}]", "[{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]",
 		"[{apiGroups: [apps], resources: [deployments], verbs: [get, update]}]"
+	admission := func(kind, spec string) string {
+		return "apiVersion: admissionregistration.k8s.io/v1\nkind: " + kind + "\nmetadata: {name: p}\nspec: " + spec
+	}
+	service := func(spec string) string {
+		return "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.metrics.example}\nspec: " + spec
+	}
+	ruled := func(rule string) string {
+		return "{name: a, failurePolicy: Ignore, clientConfig: {service: {name: s, namespace: ns}}, rules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], " + rule + "}]}"
+	}
 	gathering := rbac("ClusterRole", "all", "}\naggregationRule: {clusterRoleSelectors: [{matchExpressions: [{key: a, operator: In, values: [b, c]}]}]}")
 	labelled := rbac("ClusterRole", "op", ", labels: {a: b}}\nrules: "+read)
 	var many []string
@@ -78,8 +87,41 @@ func TestHeld(t *testing.T) {
 		"ConfigOfOther":    {"another one takes no place of it", set(plain("ConfigMap", "settings", "data: {a: b}")), set(plain("ConfigMap", "others-1", "data: {a: c}")), []string{note.Deleted}},
 		"ConfigOfNamespace": {"neither does one of another namespace", set(plain("ConfigMap", "c-1", "")),
 			set("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c-2, namespace: other}"), []string{note.Deleted}},
-		"QuietWebhook": {"it sees what it changes", nil, set(hooks("{name: a, failurePolicy: Ignore, clientConfig: {service: {name: s, namespace: ns}}, rules: [{operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}]}")), []string{note.Webhook}},
-		"WebhookMoved": {"what it sees goes elsewhere", set(hooks("{name: a, clientConfig: {service: {name: s, namespace: ns}}}")), set(hooks("{name: a, clientConfig: {url: 'https://b.example'}}")), []string{note.Webhook}},
+		"SecretSibling":  {"its name begins alike, and that is all", set(plain("Secret", "db-credentials", "data: {a: YQ==}")), set(plain("Secret", "db-config", "data: {a: YQ==}")), []string{note.Deleted}},
+		"SecretOfOther":  {"what had one key has another", set(plain("Secret", "db-1", "data: {a: YQ==}")), set(plain("Secret", "db-2", "data: {b: YQ==}")), []string{note.Deleted}},
+		"SecretReplaced": {"a digest in the name, and one more key", set(plain("Secret", "db-5f2a", "data: {a: YQ==}")), set(plain("Secret", "db-77d1", "data: {a: Yg==, b: Yg==}")), nil},
+		"SecretsByOne":   {"one cannot take the place of two", set(plain("Secret", "db-1", ""), plain("Secret", "db-2", "")), set(plain("Secret", "db-3", "")), []string{note.Deleted}},
+		"WorkloadAdded": {"it runs what was never looked at", set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}")),
+			set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}"), deployment("e", "{containers: [{name: c, image: 'b.example/x:1'}]}")), []string{note.Image}},
+		"WorkloadOfSame": {"of the same repository", set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}")),
+			set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}"), deployment("e", "{containers: [{name: c, image: 'a.example/x:1'}]}")), nil},
+		"WorkloadFirst": {"there is nothing before", nil, set(deployment("e", "{serviceAccountName: a, containers: [{name: c, image: 'b.example/x:1'}]}")), nil},
+		"AccountAdded":  {"a new workload has rights that no pod had", set(deployment("d", "{}")), set(deployment("d", "{}"), deployment("e", "{serviceAccountName: admin}")), []string{note.Privilege}},
+		"AccountCame":   {"its rights are noted", set(deployment("d", "{}")), set(deployment("d", "{}"), deployment("e", "{serviceAccountName: admin}"), plain("ServiceAccount", "admin", "")), nil},
+		"AccountKnown":  {"pods had them", set(deployment("d", "{serviceAccountName: a}")), set(deployment("d", "{serviceAccountName: a}"), deployment("e", "{serviceAccountName: a}")), nil},
+		"RelatedAdded": {"an image from elsewhere in a new variable", set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}")),
+			set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1', env: [{name: RELATED_IMAGE_DB, value: 'b.example/db:1'}]}]}")), []string{note.Image}},
+		"RelatedOfSame": {"of the same repository", set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1'}]}")),
+			set(deployment("d", "{containers: [{name: c, image: 'a.example/x:1', env: [{name: RELATED_IMAGE_X, value: 'a.example/x:2'}]}]}")), nil},
+		"RootOfPod":     {"the pod says it for all", set(deployment("d", "{containers: [{name: c}]}")), set(deployment("d", "{securityContext: {runAsUser: 0}, containers: [{name: c}]}")), []string{note.Privilege}},
+		"RootOverruled": {"the container says otherwise", set(deployment("d", "{containers: [{name: c, securityContext: {runAsUser: 7}}]}")), set(deployment("d", "{securityContext: {runAsUser: 0}, containers: [{name: c, securityContext: {runAsUser: 7}}]}")), nil},
+		"NonRootLost":   {"the image's user may be root", set(deployment("d", "{securityContext: {runAsNonRoot: true}, containers: [{name: c}]}")), set(deployment("d", "{securityContext: {runAsNonRoot: false}, containers: [{name: c}]}")), []string{note.Privilege}},
+		"NonRootMoved":  {"the container says it now", set(deployment("d", "{securityContext: {runAsNonRoot: true}, containers: [{name: c}]}")), set(deployment("d", "{containers: [{name: c, securityContext: {runAsNonRoot: true}}]}")), nil},
+		"Unconfined":    {"no filter of system calls", set(deployment("d", "{containers: [{name: c}]}")), set(deployment("d", "{securityContext: {seccompProfile: {type: Unconfined}}, containers: [{name: c}]}")), []string{note.Privilege}},
+		"DropLost":      {"its capabilities come back", set(deployment("d", "{containers: [{name: c, securityContext: {capabilities: {drop: [ALL]}}}]}")), set(deployment("d", "{containers: [{name: c, securityContext: {}}]}")), []string{note.Privilege}},
+		"HostPort":      {"a port of the node", set(deployment("d", "{containers: [{name: c}]}")), set(deployment("d", "{containers: [{name: c, ports: [{containerPort: 80, hostPort: 80}]}]}")), []string{note.Privilege}},
+		"Policy":        {"it refuses requests", nil, set(admission("ValidatingAdmissionPolicy", "{matchConstraints: {resourceRules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]}}")), []string{note.Webhook}},
+		"PolicyBinding": {"it puts a policy into force", nil, set(admission("MutatingAdmissionPolicyBinding", "{policyName: p}")), []string{note.Webhook}},
+		"PolicyChanged": {"it refuses others", set(admission("ValidatingAdmissionPolicy", "{validations: [{expression: 'true'}]}")), set(admission("ValidatingAdmissionPolicy", "{validations: [{expression: 'false'}]}")), []string{note.Webhook}},
+		"APIService":    {"requests go there", nil, set(service("{group: metrics.example, version: v1, service: {name: s, namespace: ns}}")), []string{note.Webhook}},
+		"APIServiceMoved": {"requests go elsewhere", set(service("{group: metrics.example, version: v1, service: {name: s, namespace: ns}}")),
+			set(service("{group: metrics.example, version: v1, service: {name: t, namespace: ns}}")), []string{note.Webhook}},
+		"APIServiceLocal": {"it is served as before", nil, set(service("{group: metrics.example, version: v1}")), nil},
+		"WebhookScope":    {"it sees what is in no namespace", set(hooks(ruled("scope: Namespaced, resources: [pods]"))), set(hooks(ruled("scope: '*', resources: [pods]"))), []string{note.Webhook}},
+		"WebhookNarrowed": {"it sees less", set(hooks(ruled("resources: [pods]"))), set(hooks(ruled("scope: Namespaced, resources: [pods]"))), nil},
+		"WebhookNested":   {"subresources are none of the resources", set(hooks(ruled("resources: ['*']"))), set(hooks(ruled("resources: ['*/*']"))), []string{note.Webhook}},
+		"QuietWebhook":    {"it sees what it changes", nil, set(hooks("{name: a, failurePolicy: Ignore, clientConfig: {service: {name: s, namespace: ns}}, rules: [{operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}]}")), []string{note.Webhook}},
+		"WebhookMoved":    {"what it sees goes elsewhere", set(hooks("{name: a, clientConfig: {service: {name: s, namespace: ns}}}")), set(hooks("{name: a, clientConfig: {url: 'https://b.example'}}")), []string{note.Webhook}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := diff.Revisions(t.Context(), tc.old, tc.new, diff.Options{Schema: difftest.Builtin(t)})

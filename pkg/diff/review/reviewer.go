@@ -24,8 +24,10 @@ type Reviewer struct {
 	// Before and After are the rights that the sets of objects give. Both are nil
 	// when only one object is known, or when no rights change.
 	Before, After *Rights
-	// Added are the objects that are new. It may be nil.
-	Added Added
+	// Replaced are the deleted objects whose place a new one takes. It may be nil.
+	Replaced Replaced
+	// Old is what the workloads before have. It is nil when there is no earlier set of objects.
+	Old *Workloads
 	// Stop tells that time ran out: notes that are written after that are to be
 	// thrown away.
 	Stop func() bool
@@ -59,6 +61,10 @@ func (r Reviewer) Notes(change Change) []Note {
 		w.definition()
 	case id.Group == "admissionregistration.k8s.io" && strings.HasSuffix(id.Kind, "WebhookConfiguration"):
 		w.webhooks()
+	case isPolicy(id):
+		w.policy()
+	case id.GroupKind().String() == "APIService.apiregistration.k8s.io":
+		w.apiService()
 	}
 	return w.notes
 }
@@ -124,8 +130,8 @@ func (w *writer) deletion() {
 		// What that takes away, the notes on rights say.
 		severity = note.Info
 	case "ConfigMap", "Secret":
-		if w.Added.replaces(w.change.ID) {
-			severity, what = note.Info, "will be deleted: a new one with the same name up to the last hyphen takes its place"
+		if w.Replaced[w.change.ID] {
+			severity, what = note.Info, "will be deleted: a new one with the same keys, and the same name up to the last hyphen, takes its place"
 		}
 	}
 	w.add(severity, note.Deleted, "%s", phrase(what))
@@ -135,34 +141,4 @@ func (w *writer) apiVersion() {
 	if w.stays() && w.change.OldVersion != w.change.NewVersion {
 		w.add(note.Info, note.APIVersion, "written in version %s, was %s", w.change.NewVersion, w.change.OldVersion)
 	}
-}
-
-// Added are objects that are new, by their names up to the last hyphen: tools put a digest of the
-// content, or a version, behind it.
-type Added map[manifest.ID]bool
-
-// NewAdded takes the objects that are new.
-func NewAdded(objects []manifest.Object, isNew func(manifest.ID) bool) Added {
-	added := Added{}
-	for i := range objects {
-		if stem, ok := stemOf(objects[i].ID); ok && isNew(objects[i].ID) {
-			added[stem] = true
-		}
-	}
-	return added
-}
-
-// replaces tells whether a new object takes the place of one that is deleted.
-func (a Added) replaces(deleted manifest.ID) bool {
-	stem, ok := stemOf(deleted)
-	return ok && a[stem]
-}
-
-func stemOf(id manifest.ID) (manifest.ID, bool) {
-	at := strings.LastIndex(id.Name, "-")
-	if at < 0 {
-		return id, false
-	}
-	id.Name = id.Name[:at]
-	return id, true
 }

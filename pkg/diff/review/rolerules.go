@@ -10,6 +10,8 @@ import (
 // rule is a rule of a role.
 type rule struct {
 	groups, resources, names, verbs, urls []string
+	// admission is true for a rule of a webhook or of an admission policy.
+	admission bool
 }
 
 func rulesOf(role *tree.Node) []rule {
@@ -97,12 +99,23 @@ func (r rule) gives(want right) bool {
 }
 
 func (r rule) givesResource(want string) bool {
+	if r.admission {
+		return slices.ContainsFunc(r.resources, func(pattern string) bool { return sees(pattern, want) })
+	}
 	if matches(r.resources, want) {
 		return true
 	}
 	// */scale is the subresource of every resource.
 	_, subresource, ok := strings.Cut(want, "/")
 	return ok && slices.Contains(r.resources, "*/"+subresource)
+}
+
+// sees tells whether admission reads a resource of a rule as one that contains another: there, * is every
+// resource without its subresources.
+func sees(pattern, want string) bool {
+	resource, subresource, _ := strings.Cut(pattern, "/")
+	of, sub, _ := strings.Cut(want, "/")
+	return (resource == "*" || resource == of) && (subresource == "*" || subresource == sub)
 }
 
 func matches(patterns []string, want string) bool {

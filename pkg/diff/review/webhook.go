@@ -1,9 +1,11 @@
 package review
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/penstock-project/penstock/pkg/diff/tree"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
@@ -50,6 +52,9 @@ func (w *writer) webhook(name string, before, after *tree.Node) {
 	if was, is := calledAt(before), calledAt(after); was != is {
 		w.add(note.Warning, note.Webhook, "webhook %s is called at %s, and was at %s", name, is, was)
 	}
+	if before.Field("matchPolicy").Str() == "Exact" && after.Field("matchPolicy").Str() != "Exact" {
+		w.add(note.Warning, note.Webhook, "matchPolicy of webhook %s is no longer Exact: it sees more", name)
+	}
 	for _, field := range []string{"namespaceSelector", "objectSelector", "matchConditions"} {
 		was, is := before.Field(field), after.Field(field)
 		switch {
@@ -70,13 +75,20 @@ func (w *writer) fails(hook *tree.Node, version string) bool {
 	return policy == "Fail" || policy == "" && version != "v1beta1"
 }
 
-// scopesOf reads the rules of a webhook as those of a role: what is an operation
-// here is a verb there.
+// scopesOf reads the rules of a webhook as those of a role: an operation here is a verb there, and a
+// scope a name.
 func scopesOf(hook *tree.Node) []rule {
+	return admissionRules(hook.Field("rules"))
+}
+
+func admissionRules(list *tree.Node) []rule {
 	var rules []rule
-	for _, item := range hook.Field("rules").Items() {
+	for _, item := range list.Items() {
 		for _, version := range item.Field("apiVersions").Strings() {
-			r := rule{resources: item.Field("resources").Strings(), verbs: item.Field("operations").Strings()}
+			r := rule{resources: item.Field("resources").Strings(), verbs: item.Field("operations").Strings(), admission: true}
+			if scope := item.Field("scope").Str(); scope != "" && scope != "*" {
+				r.names = []string{scope}
+			}
 			for _, group := range item.Field("apiGroups").Strings() {
 				r.groups = append(r.groups, versioned(group, version))
 			}
@@ -109,4 +121,72 @@ func calledAt(hook *tree.Node) string {
 	}
 	service := hook.At("clientConfig", "service")
 	return "Service " + service.Field("namespace").Str() + "/" + service.Field("name").Str()
+}
+
+// isPolicy is true for admission policies and their bindings.
+func isPolicy(id manifest.ID) bool {
+	switch id.GroupKind().String() {
+	case "ValidatingAdmissionPolicy.admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+		"MutatingAdmissionPolicy.admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io":
+		return true
+	}
+	return false
+}
+
+// policy is about admission policies: they refuse or alter requests, as webhooks do.
+func (w *writer) policy() {
+	before, after := w.old.Field("spec"), w.new.Field("spec")
+	does := phrase("refuses")
+	if strings.HasPrefix(w.change.Kind, "Mutating") {
+		does = "alters"
+	}
+	switch binds := after.Field("policyName").Str(); {
+	case w.new == nil:
+	case w.old == nil && binds != "":
+		w.add(note.Warning, note.Webhook, "new binding of policy %s, which %s requests", binds, does)
+	case w.old == nil:
+		w.add(note.Warning, note.Webhook, "new policy %s requests: %s", does, enumerate(operations(admissionRules(after.At("matchConstraints", "resourceRules")))))
+	default:
+		var changed []string
+		for _, field := range union(before, after) {
+			if was, is := before.Field(field), after.Field(field); was == nil || is == nil || !tree.Equal(was, is) {
+				changed = append(changed, "spec."+field)
+			}
+		}
+		if len(changed) > 0 {
+			w.add(note.Warning, note.Webhook, "%s changes: it %s other requests, perhaps", enumerate(changed), does)
+		}
+	}
+}
+
+// union are the names of the fields that one of two objects has.
+func union(a, b *tree.Node) []string {
+	var names []string
+	for _, field := range slices.Concat(a.Fields(), b.Fields()) {
+		if !slices.Contains(names, field.Name) {
+			names = append(names, field.Name)
+		}
+	}
+	return names
+}
+
+// apiService is about where the requests for an API are sent.
+func (w *writer) apiService() {
+	at := func(n *tree.Node) string {
+		service := n.At("spec", "service")
+		if service == nil {
+			return ""
+		}
+		return service.Field("namespace").Str() + "/" + service.Field("name").Str()
+	}
+	was, is := at(w.old), at(w.new)
+	if is == "" {
+		return
+	}
+	if was != is {
+		w.add(note.Warning, note.Webhook, "requests for %s are sent to Service %s", w.change.Name, is)
+	}
+	if w.new.At("spec", "insecureSkipTLSVerify").IsTrue() && !w.old.At("spec", "insecureSkipTLSVerify").IsTrue() {
+		w.add(note.Warning, note.Webhook, "the certificate of Service %s is not verified", is)
+	}
 }

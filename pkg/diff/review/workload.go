@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/diff/tree"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/note"
@@ -16,14 +15,24 @@ import (
 // replaced.
 func (w *writer) workload(template []string) {
 	before, after := w.old.At(template...).At("spec"), w.new.At(template...).At("spec")
-	if w.stays() {
+	switch {
+	case w.stays():
 		w.images(before, after)
 		w.account(before, after)
 		w.restart()
 		w.replicas()
+	case after != nil && w.Old != nil:
+		w.newImages(after)
+		w.newAccount(after)
 	}
-	if gained := gained(privileges(before), privileges(after)); after != nil && len(gained) > 0 {
+	if after == nil {
+		return
+	}
+	if gained := gained(privileges(before), privileges(after)); len(gained) > 0 {
 		w.add(note.Warning, note.Privilege, "its pods gain: %s", enumerate(gained))
+	}
+	if lost := lostGuards(before, after); len(lost) > 0 {
+		w.add(note.Warning, note.Privilege, "its pods lose: %s", enumerate(lost))
 	}
 }
 
@@ -69,26 +78,44 @@ func (w *writer) images(before, after *tree.Node) {
 	new, newOrder := containers(after)
 	known := make(map[string]bool)
 	for _, one := range old {
-		known[repository(one.Field("image").Str())] = true
+		addRepositories(known, one)
 	}
 	for _, key := range newOrder {
 		image := new[key].Field("image").Str()
 		if old[key] == nil {
-			severity, remark := note.Info, phrase("")
-			if !known[repository(image)] {
-				severity, remark = note.Warning, anotherRepository
-			}
-			w.add(severity, note.Image, "new %s, image %s%s", key.String(), image, remark)
+			w.newImage("new "+key.String()+", image", image, known)
+			w.relatedImages(nil, new[key], known)
 			continue
 		}
 		w.image("image of "+key.String(), old[key].Field("image").Str(), image)
-		w.relatedImages(old[key], new[key])
+		w.relatedImages(old[key], new[key], known)
 	}
 	for _, key := range oldOrder {
 		if new[key] == nil {
 			w.add(note.Info, note.Image, "%s is removed, image %s", key.String(), old[key].Field("image").Str())
 		}
 	}
+}
+
+// newImages says which images of a new workload come from where none of the workloads before had one.
+func (w *writer) newImages(pod *tree.Node) {
+	all, order := containers(pod)
+	for _, key := range order {
+		if image := all[key].Field("image").Str(); !w.Old.repositories[repository(image)] {
+			w.newImage("new "+key.String()+", image", image, nil)
+		}
+		w.relatedImages(nil, all[key], w.Old.repositories)
+	}
+}
+
+// newImage is about an image that replaces none: a workload, or all of them, had images of the
+// repositories that are known.
+func (w *writer) newImage(what, image string, known map[string]bool) {
+	severity, remark := note.Info, phrase("")
+	if !known[repository(image)] {
+		severity, remark = note.Warning, anotherRepository
+	}
+	w.add(severity, note.Image, "%s %s%s", what, image, remark)
 }
 
 func (w *writer) image(what, old, new string) {
@@ -115,11 +142,69 @@ func digestOf(image string) string {
 
 // account says that pods get the rights of another ServiceAccount.
 func (w *writer) account(before, after *tree.Node) {
-	of := func(pod *tree.Node) string {
-		return cmp.Or(pod.Field("serviceAccountName").Str(), pod.Field("serviceAccount").Str(), "default")
-	}
-	if was, is := of(before), of(after); was != is {
+	if was, is := accountOf(before), accountOf(after); was != is {
 		w.add(note.Warning, note.Privilege, "its pods run as ServiceAccount %s, and ran as %s", is, was)
+	}
+}
+
+// newAccount says that the pods of a new workload have the rights of a ServiceAccount that no pod had. The
+// notes on rights are about a ServiceAccount that is new.
+func (w *writer) newAccount(pod *tree.Node) {
+	if name := accountOf(pod); name != "default" && !w.Old.accounts[account{w.change.ID.Namespace, name}] {
+		w.add(note.Warning, note.Privilege, "its pods run as ServiceAccount %s, as no pod did", name)
+	}
+}
+
+func accountOf(pod *tree.Node) string {
+	return cmp.Or(pod.Field("serviceAccountName").Str(), pod.Field("serviceAccount").Str(), "default")
+}
+
+// Workloads are what the workloads of a set of objects have.
+type Workloads struct {
+	// repositories are those of all images.
+	repositories map[string]bool
+	// accounts are the ServiceAccounts that pods run as, and those that are new.
+	accounts map[account]bool
+}
+
+// account is a ServiceAccount.
+type account struct{ namespace, name string }
+
+// NewWorkloads reads the workloads of the old objects. Parse returns nil for what cannot be read.
+func NewWorkloads(old, new []manifest.Object, parse func(*manifest.Object) *tree.Node) *Workloads {
+	w := &Workloads{repositories: make(map[string]bool), accounts: make(map[account]bool)}
+	for i := range new {
+		if id := new[i].ID; id.GroupKind().String() == "ServiceAccount" {
+			w.accounts[account{id.Namespace, id.Name}] = true
+		}
+	}
+	for i := range old {
+		if id := old[i].ID; id.GroupKind().String() == "ServiceAccount" {
+			delete(w.accounts, account{id.Namespace, id.Name})
+		}
+	}
+	for i := range old {
+		template := TemplatePath(old[i].ID)
+		if template == nil {
+			continue
+		}
+		pod := parse(&old[i]).At(template...).At("spec")
+		w.accounts[account{old[i].Namespace, accountOf(pod)}] = true
+		all, _ := containers(pod)
+		for _, one := range all {
+			addRepositories(w.repositories, one)
+		}
+	}
+	return w
+}
+
+// addRepositories adds those of the images of a container.
+func addRepositories(to map[string]bool, container *tree.Node) {
+	to[repository(container.Field("image").Str())] = true
+	for _, variable := range container.Field("env").Items() {
+		if value := variable.Field("value").Str(); value != "" && strings.HasPrefix(variable.Field("name").Str(), relatedImage) {
+			to[repository(value)] = true
+		}
 	}
 }
 
@@ -140,18 +225,24 @@ func repository(image string) string {
 	return name
 }
 
+const relatedImage = "RELATED_IMAGE_"
+
 // relatedImages are those that an operator starts by itself: by convention they
 // are in variables of its environment.
-func (w *writer) relatedImages(before, after *tree.Node) {
-	const prefix = "RELATED_IMAGE_"
+func (w *writer) relatedImages(before, after *tree.Node, known map[string]bool) {
 	old := make(map[string]string)
 	for _, variable := range before.Field("env").Items() {
 		old[variable.Field("name").Str()] = variable.Field("value").Str()
 	}
 	for _, variable := range after.Field("env").Items() {
 		name, value := variable.Field("name").Str(), variable.Field("value").Str()
-		if was, ok := old[name]; ok && strings.HasPrefix(name, prefix) {
+		was, had := old[name]
+		switch {
+		case !strings.HasPrefix(name, relatedImage) || value == "":
+		case had:
 			w.image(name, was, value)
+		case !known[repository(value)] || w.stays():
+			w.newImage("new "+name+",", value, known)
 		}
 	}
 }
@@ -188,35 +279,6 @@ func (w *writer) replicas() {
 	if was := fmt.Sprint(before.Scalar()); was != "1" {
 		w.add(note.Warning, note.Replicas, "replicas is no longer in the manifest: %s becomes 1, the default, unless another field manager has the field", was)
 	}
-}
-
-// privileges are what a pod may do to its node, for people.
-func privileges(pod *tree.Node) []string {
-	var all []string
-	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {
-		if pod.Field(name).IsTrue() {
-			all = append(all, name)
-		}
-	}
-	for _, volume := range pod.Field("volumes").Items() {
-		if host := volume.At("hostPath", "path").Str(); host != "" {
-			all = append(all, "the host's files at "+printable.Line(host))
-		}
-	}
-	byKey, order := containers(pod)
-	for _, key := range order {
-		context := byKey[key].Field("securityContext")
-		if context.Field("privileged").IsTrue() {
-			all = append(all, fmt.Sprintf("privileged (%s)", printable.Line(key.String())))
-		}
-		if user := context.Field("runAsUser"); user != nil && user.Scalar() == int64(0) {
-			all = append(all, fmt.Sprintf("root (%s)", printable.Line(key.String())))
-		}
-		for _, capability := range context.At("capabilities", "add").Items() {
-			all = append(all, fmt.Sprintf("capability %s (%s)", printable.Line(capability.Str()), printable.Line(key.String())))
-		}
-	}
-	return all
 }
 
 // gained are the things that are in new and not in old.
