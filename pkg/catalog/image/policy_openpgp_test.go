@@ -247,9 +247,25 @@ func TestSigstoreBundle(t *testing.T) {
 		format      string
 		says, not   string
 		outage      bool
+		// next is the second page, and mirror a registry that does not answer.
+		next   []byte
+		mirror string
 	}{
-		"referrers":   {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
-		"tag":         {answer: at("/manifests/sha256-DIGEST", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
+		"referrers": {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
+		"tag":       {answer: at("/manifests/sha256-DIGEST", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
+		"next page": {answer: at("/referrers/", func(w http.ResponseWriter) bool {
+			w.Header().Set("Link", `</v2/ns/thing/manifests/next?last=1>; rel="next"`)
+			return send(w, index("application/vnd.cyclonedx+json"))
+		}), next: index(bundle), format: bundle, says: "SignatureFormatUnsupported"},
+		"no end": {answer: at("/referrers/", func(w http.ResponseWriter) bool {
+			w.Header().Set("Link", `<?last=1>; rel="next"`)
+			return send(w, index("application/vnd.cyclonedx+json"))
+		}), says: "more than 20 pages", not: "SignatureFormatUnsupported"},
+		"elsewhere": {answer: at("/referrers/", func(w http.ResponseWriter) bool {
+			w.Header().Set("Link", `<https://other.example/v2/ns/thing/manifests/next>; rel="next"`)
+			return send(w, index("application/vnd.cyclonedx+json"))
+		}), next: index(bundle), says: "no signature exists", not: "SignatureFormatUnsupported"},
+		"dead mirror": {mirror: "127.0.0.1:1", says: "cannot be read", not: "SignatureFormatUnsupported"},
 		"bill only":   {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index("application/vnd.cyclonedx+json")) }), says: "no signature exists", not: "SignatureFormatUnsupported"},
 		"none":        {says: "no signature exists", not: "SignatureFormatUnsupported"},
 		"rejected":    {requirement: `{"type":"reject"}`, answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), says: "rejected", not: "SignatureFormatUnsupported"},
@@ -270,11 +286,17 @@ func TestSigstoreBundle(t *testing.T) {
 				if strings.HasSuffix(path, "/sha256-"+pinned.Encoded()) {
 					path = strings.ReplaceAll(path, pinned.Encoded(), "DIGEST")
 				}
+				if c.next != nil && strings.HasSuffix(path, "/manifests/next") {
+					return send(w, c.next)
+				}
 				return c.answer != nil && c.answer(w, path)
 			})
 			var waits atomic.Int64
 			options := s.options(&waits)
 			options.Registries.Policy = fileOf(t, fmt.Appendf(nil, `{"default":[%s]}`, c.requirement))
+			if c.mirror != "" {
+				options.Registries.Conf = fileOf(t, fmt.Appendf(nil, "[[registry]]\nprefix=%[1]q\nlocation=%[1]q\n[[registry.mirror]]\nlocation=%[2]q\n", s.host+"/ns/thing", c.mirror+"/ns/thing"))
+			}
 			store := opened(t, t.TempDir(), options)
 			_, err := store.Fetch(t.Context(), Request{Reference: s.host + "/ns/thing:v1"})
 			if err == nil {

@@ -32,6 +32,8 @@ const (
 	sigstoreBundle = "application/vnd.dev.sigstore.bundle"
 	// largestReferrers bounds every answer of a registry about referrers, in bytes.
 	largestReferrers = 1 << 20
+	// mostPages bounds the pages of one list of referrers.
+	mostPages = 20
 	// referrersTimeout bounds the search for referrers of one image: it only finds a reason.
 	referrersTimeout = 30 * time.Second
 )
@@ -97,9 +99,16 @@ func (o *session) bundle(ctx context.Context, of []digest.Digest) (string, error
 		if found != "" {
 			return found, nil
 		}
-		failed = append(failed, err)
+		if err != nil {
+			failed = append(failed, err)
+		}
 	}
-	return "", errors.Join(failed...)
+	err = errors.Join(failed...)
+	if err != nil && len(failed) < len(sources) {
+		// Another one has answered: a mirror that is gone for good is no outage, which is tried again.
+		return "", errors.New(err.Error())
+	}
+	return "", err
 }
 
 func (o *session) bundleAt(ctx context.Context, source sysregistriesv2.PullSource, of []digest.Digest) (string, error) {
@@ -110,14 +119,20 @@ func (o *session) bundleAt(ctx context.Context, source sysregistriesv2.PullSourc
 	for _, d := range of {
 		// A registry without the referrers API keeps the same index at a tag.
 		for _, path := range []string{"referrers/" + d.String(), "manifests/" + strings.Replace(d.String(), ":", "-", 1)} {
-			index, err := client.referrers(ctx, path)
-			if err != nil {
-				return "", err
-			}
-			for _, m := range index.Manifests {
-				if strings.HasPrefix(m.ArtifactType, sigstoreBundle) {
-					return m.ArtifactType, nil
+			for page := 0; path != ""; page++ {
+				if page == mostPages {
+					return "", fmt.Errorf("the registry has more than %d pages of referrers", mostPages)
 				}
+				index, next, err := client.referrers(ctx, path)
+				if err != nil {
+					return "", err
+				}
+				for _, m := range index.Manifests {
+					if strings.HasPrefix(m.ArtifactType, sigstoreBundle) {
+						return m.ArtifactType, nil
+					}
+				}
+				path = next
 			}
 		}
 	}
@@ -165,30 +180,54 @@ func (o *session) client(source sysregistriesv2.PullSource) (*referrersClient, e
 	return c, nil
 }
 
-// referrers reads an index of referrers, which is empty when the registry has none at this path.
-func (c *referrersClient) referrers(ctx context.Context, path string) (*specs.Index, error) {
+// referrers reads a page of an index of referrers, which is empty when the registry has none at this
+// path, and the path of the next page, empty for the last one.
+func (c *referrersClient) referrers(ctx context.Context, path string) (index *specs.Index, next string, err error) {
 	response, err := c.get(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer response.Body.Close()
-	index := &specs.Index{}
+	index = &specs.Index{}
 	switch {
 	case response.StatusCode == http.StatusOK:
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("%s: %s", response.Request.URL, response.Status)
+		return nil, "", fmt.Errorf("%s: %s", response.Request.URL, response.Status)
 	case lasting(response.StatusCode):
-		return index, nil
+		return index, "", nil
 	default:
-		return nil, &outage{fmt.Errorf("%s: %s", response.Request.URL, response.Status)}
+		return nil, "", &outage{fmt.Errorf("%s: %s", response.Request.URL, response.Status)}
 	}
 	if kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";"); kind != specs.MediaTypeImageIndex {
-		return index, nil
+		return index, "", nil
 	}
 	if err := decode(response, index); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return index, nil
+	return index, c.next(response), nil
+}
+
+// linked finds the link to the next page in a header (RFC 8288).
+var linked = regexp.MustCompile(`<([^>]*)>\s*;\s*rel="?next"?`)
+
+// next is the path of the next page. A link to another host or repository is not followed.
+func (c *referrersClient) next(response *http.Response) string {
+	link := linked.FindStringSubmatch(response.Header.Get("Link"))
+	if link == nil {
+		return ""
+	}
+	at, err := response.Request.URL.Parse(link[1])
+	if err != nil || at.Host != response.Request.URL.Host {
+		return ""
+	}
+	path, ok := strings.CutPrefix(at.EscapedPath(), "/v2/"+c.repository+"/")
+	if !ok {
+		return ""
+	}
+	if at.RawQuery != "" {
+		path += "?" + at.RawQuery
+	}
+	return path
 }
 
 // get answers a challenge of the registry once.
