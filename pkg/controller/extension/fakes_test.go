@@ -148,6 +148,7 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 	}
 	w.mu.Lock()
 	// The number counts from when the revision can be found.
+	r.CreationTimestamp = metav1.NewTime(w.clock.Now().Truncate(time.Second))
 	w.head.Highest, w.head.Confirmed, w.revisions[r.Name] = r.Spec.Revision, true, r
 	w.made[r.Name] = w.who
 	w.mu.Unlock()
@@ -244,7 +245,11 @@ func (w writer) Propose(_ context.Context, name string, revision *olmv1alpha1.Cl
 		w.Errorf("%s compares %s, which is no proposal", w.who, name)
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.compared++
-	return &olmv1alpha1.RevisionDiff{Notes: slices.Clone(w.notes)}, nil
+	notes, meanwhile := slices.Clone(w.notes), w.meanwhile
+	w.mu.Unlock()
+	if meanwhile != nil {
+		meanwhile()
+	}
+	return &olmv1alpha1.RevisionDiff{Notes: notes}, nil
 }

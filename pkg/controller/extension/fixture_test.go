@@ -107,6 +107,10 @@ type plane struct {
 	exact bool
 	// compared counts diffs.
 	compared int
+	// running is the controller of the newest process.
+	running *Controller
+	// meanwhile is called during each diff, when there is one.
+	meanwhile func()
 	// writing is held during a write to the extension.
 	writing sync.Mutex
 }
@@ -171,6 +175,9 @@ func (p *plane) process() (stop func()) {
 	p.handlers, p.died = nil, make(chan struct{})
 	p.mu.Unlock()
 	c := p.controller()
+	p.mu.Lock()
+	p.running = c
+	p.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -297,9 +304,8 @@ func (p *plane) apply(change func(*unstructured.Unstructured)) {
 	if create || !p.exact || !reflect.DeepEqual(before.Object["spec"], object.Object["spec"]) {
 		object.SetGeneration(object.GetGeneration() + 1)
 	}
-	if source := func(of *unstructured.Unstructured) any { return of.Object["spec"].(map[string]any)["source"] }; create || !reflect.DeepEqual(source(before), source(object)) {
-		p.choice = &author.Choice{Generation: object.GetGeneration(), Time: p.clock.Now().UTC().Truncate(time.Second)}
-	}
+	source := func(of *unstructured.Unstructured) any { return of.Object["spec"].(map[string]any)["source"] }
+	p.choice = author.Choose(p.choice, create, source(before), source(object), object.GetGeneration(), p.clock.Now().UTC().Truncate(time.Second))
 	of := object.GetUID()
 	if create {
 		of = "" // who reviews a creation does not know it

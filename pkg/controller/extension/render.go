@@ -2,6 +2,8 @@ package extension
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +31,12 @@ type content struct {
 	// reference has the digest of the image.
 	reference string
 	refs      []phaseRefs
+}
+
+// digest is that of the objects, in their phases, and of the image.
+func (c *content) digest() string {
+	sum := sha256.Sum256(fmt.Append(nil, c.reference, c.refs))
+	return hex.EncodeToString(sum[:])
 }
 
 // phaseRefs are the objects of a phase by identity and digest.

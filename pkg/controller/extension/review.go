@@ -40,6 +40,10 @@ func (s *scope) chose(stamp *author.Stamp, fresh bool) bool {
 	if !fresh || choice == nil || !choice.Time.Add(author.Lifetime).After(s.Clock.Now()) || s.decided() >= choice.Generation {
 		return false
 	}
+	if newest.CreationTimestamp.Time.Before(choice.Left) {
+		// The source is what it was, and nothing was installed meanwhile.
+		return false
+	}
 	if s.resolved == nil || s.resolved.Catalog == "" {
 		return true
 	}
@@ -78,12 +82,13 @@ func (m making) Diff(ctx context.Context, identity maker.Identity, made *content
 	}
 	identity.Approval = identity.Review.Because
 	m.describe(revision, identity, made)
-	return m.compared(ctx, identity, revision)
+	return m.compared(ctx, identity, revision, made)
 }
 
 // compared has a revision compared in the pool, and ends the pass until that is done.
-func (m making) compared(ctx context.Context, identity maker.Identity, revision *olmv1alpha1.ClusterExtensionRevision) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
-	against := m.desired.digest()
+func (m making) compared(ctx context.Context, identity maker.Identity, revision *olmv1alpha1.ClusterExtensionRevision, content *content) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
+	// The verdict is on what is written: an image that was pulled anew has other content, perhaps.
+	against := m.desired.digest() + " " + content.digest()
 	if newest := m.Newest(); newest != nil {
 		against += " " + string(newest.UID)
 	}

@@ -46,6 +46,13 @@ func (p *plane) note(reasons ...string) {
 	}
 }
 
+// annotation is that of a revision.
+func (p *plane) annotation(revision, key string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.revisions[revision].Annotations[key]
+}
+
 // later has time pass, so that what comes then is no part of the same second.
 func (p *plane) later() { p.clock.Step(2 * time.Second) }
 
@@ -123,8 +130,45 @@ func TestReviewOnce(t *testing.T) {
 		t.Errorf("%d pulls, want %d; %d diffs: %s", p.pulls.n(), pulls, compared, p.shown())
 	}
 	p.later()
+	p.note(note.RightsGained, note.Image)
+	p.set(extension.HoldOnAnnotation, "Image")
+	p.await("the proposal says what holds it now", func() bool { return p.revisions["lamp-2"].Annotations[olmv1alpha1.HeldByAnnotation] == note.Image })
+	if reason := p.annotation("lamp-2", olmv1alpha1.LifecycleReasonAnnotation); !strings.Contains(reason, "Image: Role lamp") || strings.Contains(reason, note.RightsGained) {
+		t.Errorf("it says %q", reason)
+	}
+	p.settle()
+	p.mu.Lock()
+	compared = p.compared
+	p.mu.Unlock()
+	pulls = p.pulls.n()
+	p.settle()
+	p.mu.Lock()
+	again := p.compared
+	p.mu.Unlock()
+	if p.pulls.n() != pulls || again != compared || p.shown() != "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock" {
+		t.Errorf("%d pulls, want %d; %d diffs, want %d: %s", p.pulls.n(), pulls, again, compared, p.shown())
+	}
+	p.later()
 	p.set(extension.HoldOnAnnotation, "Deleted")
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 " + "alice")
+}
+
+// TestReviewOfWritten: the review is of what is written, also when the rendering was dropped meanwhile and
+// the tag has moved.
+func TestReviewOfWritten(t *testing.T) {
+	p := reviewed(t)
+	p.mu.Lock()
+	p.meanwhile = func() {
+		p.note(note.RightsGained)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.images["r.example/lamp:v1.1.0"] = bundleOf("lamp", "1.1.0", "another content")
+		p.meanwhile = nil
+		p.running.rendered.forget("lamp")
+	}
+	p.mu.Unlock()
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
 }
 
 // TestChosen: exempt is the version that a write of spec.source led to, and nothing else.
@@ -168,6 +212,34 @@ func TestChosen(t *testing.T) {
 			p.awaitRevisions(tc.want)
 		})
 	}
+}
+
+// anyVersion takes the version away that the source names.
+func anyVersion(object *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(object.Object, "spec", "source", "catalog", "version")
+}
+
+// TestReverted: a source that was changed and brought back chooses nothing that was held, unless another
+// version was installed meanwhile.
+func TestReverted(t *testing.T) {
+	p := reviewed(t, note.RightsGained)
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+	p.later()
+	p.apply(version("1.0.0"))
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.later()
+	p.apply(anyVersion)
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.1.0 penstock")
+	p.later()
+	p.apply(version("1.1.0"))
+	p.awaitRevisions("1 Active 1.0.0 alice, 4 Active 1.1.0 alice")
+	p.succeed("lamp-4")
+	p.publish("1.0.0", "1.1.0", "1.2.0")
+	p.settle()
+	p.later()
+	p.apply(anyVersion)
+	p.awaitRevisions("4 Active 1.1.0 alice, 5 Active 1.2.0 alice")
 }
 
 // TestChosenOnce: a choice decides one version: after it, what a catalog brings within the hour is

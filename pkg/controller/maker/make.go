@@ -76,7 +76,9 @@ func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool,
 	}
 	switch {
 	case identity.Approval != "":
-		stopped = writer.Propose(ctx, identity)
+		if stopped = chain.heldAnew(ctx, digest, identity); stopped == nil {
+			stopped = writer.Propose(ctx, identity)
+		}
 	case identity.Review != nil:
 		stopped = chain.heldAlready(ctx, digest, identity)
 	}
@@ -97,6 +99,9 @@ func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool,
 		}
 		if identity = identity.reviewed(diff); identity.Approval != "" {
 			if stopped := front.MayPropose(ctx, identity, content); stopped != nil {
+				return stopped
+			}
+			if stopped := chain.heldAnew(ctx, digest, identity); stopped != nil {
 				return stopped
 			}
 			if stopped := writer.Propose(ctx, identity); stopped != nil {

@@ -53,6 +53,36 @@ func (c *Chain) heldAlready(ctx context.Context, digest string, identity Identit
 	return c.Proposed(ctx, digest, identity.Stamp)
 }
 
+// heldAnew records in what is proposed of a digest, or was declined, why it is held now: somebody has
+// changed the list, or the policy. The reasons of a declined proposal stay.
+func (c *Chain) heldAnew(ctx context.Context, digest string, identity Identity) *Outcome {
+	annotations := map[string]any{olmv1alpha1.HeldByAnnotation: nil, olmv1alpha1.HeldUnderAnnotation: nil}
+	under := ""
+	if identity.held != "" {
+		under = identity.Review.under
+		annotations = map[string]any{olmv1alpha1.HeldByAnnotation: identity.held, olmv1alpha1.HeldUnderAnnotation: under}
+	}
+	for i := range c.Revisions {
+		one := &c.Revisions[i]
+		if !c.NeverApproved(one) || one.DeletionTimestamp != nil || one.Annotations[c.MadeOf] != digest || one.Annotations[olmv1alpha1.HeldUnderAnnotation] == under {
+			continue
+		}
+		change := map[string]any{olmv1alpha1.HeldUnderAnnotation: annotations[olmv1alpha1.HeldUnderAnnotation]}
+		switch {
+		case c.isProposal(one):
+			change = annotations
+			change[olmv1alpha1.LifecycleReasonAnnotation] = identity.Approval
+		case under == "" || one.Annotations[c.Stamp] != identity.Stamp:
+			continue
+		}
+		// A conflict: somebody may have approved it.
+		if stopped := c.Patch(ctx, nil, one, map[string]any{"metadata": map[string]any{"resourceVersion": one.ResourceVersion, "annotations": change}}); stopped != nil {
+			return stopped
+		}
+	}
+	return nil
+}
+
 // reviewed is an identity after its review. A held change is proposed, and the person who approves it
 // acts in their own name.
 func (i Identity) reviewed(diff *olmv1alpha1.RevisionDiff) Identity {

@@ -128,6 +128,44 @@ func TestHeldAlready(t *testing.T) {
 	}
 }
 
+// TestHeldAnew: a proposal says why it is held now, and what was declined is not compared again.
+func TestHeldAnew(t *testing.T) {
+	const active, paused, archived = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStatePaused, olmv1alpha1.LifecycleStateArchived
+	under := (&Chain{}).NewReview(note.DefaultHoldOn(), "Reviewed").under
+	proposed := func(state olmv1alpha1.LifecycleState, digest, under string) olmv1alpha1.ClusterExtensionRevision {
+		one := revision("lamp-2", digest, state)
+		one.ResourceVersion, one.Annotations["proposed"], one.Annotations["stamp"], one.Annotations[olmv1alpha1.HeldUnderAnnotation] = "7", "true", "mine", under
+		return one
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		one    olmv1alpha1.ClusterExtensionRevision
+		stamp  string
+		held   string
+		want   string
+	}{
+		"Other":    {"the list is another one", proposed(paused, "now", "former"), "mine", note.Deleted, `{"annotations":{"penstock.dev/held-by":"Deleted","penstock.dev/held-under":"` + under + `","penstock.dev/lifecycle-reason":"because"},"resourceVersion":"7","uid":""}`},
+		"ByHand":   {"the policy is another one", proposed(paused, "now", "former"), "mine", "", `{"annotations":{"penstock.dev/held-by":null,"penstock.dev/held-under":null,"penstock.dev/lifecycle-reason":"because"},"resourceVersion":"7","uid":""}`},
+		"Same":     {"it says so already", proposed(paused, "now", under), "mine", note.Deleted, ""},
+		"Proposed": {"it was not held before either", proposed(paused, "now", ""), "mine", "", ""},
+		"Content":  {"it is of something else", proposed(paused, "before", "former"), "mine", note.Deleted, ""},
+		"Declined": {"its reasons stay", proposed(archived, "now", "former"), "mine", note.Deleted, `{"annotations":{"penstock.dev/held-under":"` + under + `"},"resourceVersion":"7","uid":""}`},
+		"Asked":    {"what was declined is asked for once more", proposed(archived, "now", "former"), "later", note.Deleted, ""},
+		"Approved": {"it is rolled out", revision("lamp-2", "now", active), "mine", note.Deleted, ""},
+	} {
+		var written []string
+		chain := chainOf(tc.one)
+		chain.Stamp, chain.Own = "stamp", store{written: &written}
+		identity := Identity{Stamp: tc.stamp, Approval: "because", held: tc.held, Review: (&Chain{}).NewReview(note.DefaultHoldOn(), "Reviewed")}
+		if stopped := chain.heldAnew(t.Context(), "now", identity); stopped != nil {
+			t.Errorf("%s: %s", name, stopped.Message)
+		}
+		if got := strings.Join(written, ", "); tc.want == "" && got != "" || tc.want != "" && got != `{"metadata":`+tc.want+"}" {
+			t.Errorf("%s: %s: wrote %s, want %s", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
 // comparing answers with one diff.
 type comparing struct {
 	Revisions

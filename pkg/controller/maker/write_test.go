@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,6 +45,11 @@ func (l live) List(_ context.Context, list client.ObjectList, _ ...client.ListOp
 func (s store) Create(_ context.Context, revision *olmv1alpha1.ClusterExtensionRevision, _ metav1.CreateOptions) (*olmv1alpha1.ClusterExtensionRevision, error) {
 	*s.written = append(*s.written, s.who+" creates "+revision.Name+" "+string(revision.Spec.LifecycleState))
 	return revision, s.refuses
+}
+
+func (s store) Patch(_ context.Context, _ string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	*s.written = append(*s.written, string(patch))
+	return &olmv1alpha1.ClusterExtensionRevision{}, s.refuses
 }
 
 func (s store) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {

@@ -55,13 +55,6 @@ type Stamp struct {
 	Signature string `json:"signature"`
 }
 
-// Choice is a write by which somebody chose what is installed.
-type Choice struct {
-	// Generation is that which the write left, and Time when it was.
-	Generation int64     `json:"generation"`
-	Time       time.Time `json:"time"`
-}
-
 // Info is the user of a stamp, for access reviews and impersonation.
 func (s *Stamp) Info() user.Info {
 	return &user.DefaultInfo{Name: s.User, UID: s.UID, Groups: s.Groups, Extra: s.Extra}

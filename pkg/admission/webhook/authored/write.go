@@ -150,13 +150,14 @@ func (w *Write) chosen() *author.Choice {
 	if !w.subject.Spec {
 		return nil
 	}
-	if w.Old == nil || !equality.Semantic.DeepEqual(source(w.Object), source(w.Old)) {
-		return &author.Choice{Generation: w.generation(), Time: w.now}
+	if w.Old == nil {
+		return author.Choose(nil, true, nil, nil, w.generation(), w.now)
 	}
+	var before *author.Choice
 	if former, err := w.subject.Verify(w.key, w.Old); err == nil {
-		return former.Chosen
+		before = former.Chosen
 	}
-	return nil
+	return author.Choose(before, false, source(w.Old), source(w.Object), w.generation(), w.now)
 }
 
 func source(object *unstructured.Unstructured) any {
