@@ -16,6 +16,8 @@ import (
 	catalogv1alpha1 "github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/client/workloads"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -65,15 +67,24 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	}
 	var revisions *olmv1alpha1.ClusterExtensionRevisionList
 	var packages *catalogv1alpha1.CatalogPackageList
-	var failed [2]error
-	var both sync.WaitGroup
-	both.Go(func() {
+	var asking metav1.PartialObjectMetadataList
+	var failed [3]error
+	var all sync.WaitGroup
+	all.Go(func() {
 		revisions, failed[0] = a.penstock.OlmV1alpha1().ClusterExtensionRevisions().List(ctx, metav1.ListOptions{})
 	})
-	both.Go(func() {
+	all.Go(func() {
 		packages, failed[1] = a.penstock.CatalogV1alpha1().CatalogPackages().List(ctx, metav1.ListOptions{})
 	})
-	both.Wait()
+	all.Go(func() {
+		kind := extension.Resource
+		request := a.core().Get().AbsPath("/apis", kind.Group, kind.Version, kind.Resource)
+		// A cluster may not have the kind.
+		if err := workloads.Get(ctx, request, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", &asking); !apierrors.IsNotFound(err) {
+			failed[2] = err
+		}
+	})
+	all.Wait()
 	out := Search{}
 	for _, err := range failed {
 		if apierrors.IsForbidden(err) {
@@ -82,19 +93,29 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	var all []Hit
+	var hits []Hit
 	if failed[0] == nil {
-		all = hitsOf(revisions.Items)
+		hits = hitsOf(revisions.Items)
+	}
+	known := map[string]bool{}
+	for _, one := range hits {
+		known[one.Of+one.Name] = true
+	}
+	// Of an extension that asks for something there may be no revision yet.
+	for i := range asking.Items {
+		if name := asking.Items[i].Name; !known[hitExtension+name] {
+			hits = append(hits, Hit{Of: hitExtension, Name: name})
+		}
 	}
 	if failed[1] == nil {
 		for i := range packages.Items {
 			one := &packages.Items[i]
 			if len(validation.IsDNS1123Subdomain(one.Name)) == 0 { // others have no screen
-				all = append(all, Hit{Of: hitPackage, Name: one.Name, Version: one.Latest})
+				hits = append(hits, Hit{Of: hitPackage, Name: one.Name, Version: one.Latest})
 			}
 		}
 	}
-	out.Hits, out.Omitted = best(all, wanted)
+	out.Hits, out.Omitted = best(hits, wanted)
 	return out, nil
 }
 

@@ -180,11 +180,13 @@ func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, 
 		return nil, "", err
 	}
 	var entries []Entry
-	// why is what somebody said who has paused a revision, or let it go on.
+	// why is the reason that somebody gave who has let a revision go on.
 	why := map[string]string{}
 	for i := range list.Items {
 		revision := &list.Items[i]
-		why[revision.Name] = revision.Annotations[overview.ReasonAnnotation]
+		if revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateActive {
+			why[revision.Name] = revision.Annotations[overview.ReasonAnnotation]
+		}
 		entries = append(entries, ofConditions(revision)...)
 	}
 	for i := range histories {

@@ -15,8 +15,12 @@ export const frozen = signal("");
  * does. Without a path it asks for nothing yet.
  * @param {string} path @param {(answer: any) => void} [see] is called with each answer before it is shown @param {unknown} [key] @returns {Asked<any>} */
 export function useAsk(path, see, key) {
-  const found = useSignal(/** @type {any} */ (null)), refused = useSignal(/** @type {Refused | null} */ (null)), round = useSignal(0);
-  useEffect(() => { found.value = null; }, [path]);
+  const held = useSignal({ path, answer: /** @type {any} */ (null) }), refused = useSignal(/** @type {Refused | null} */ (null)), round = useSignal(0);
+  // The answer to another question is none to this one.
+  const found = {
+    get value() { return held.value.path === path ? held.value.answer : null; },
+    set value(answer) { held.value = { path, answer }; },
+  };
   useEffect(() => {
     if (!path) return;
     const abort = new AbortController();
