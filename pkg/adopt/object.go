@@ -38,7 +38,7 @@ const (
 	Gone State = "gone"
 	// Others: it belongs to somebody else by now.
 	Others State = "others"
-	// Unknown: the caller may not look at it, or the server does not answer.
+	// Unknown: the caller cannot look at it, or the server does not answer.
 	Unknown State = "unknown"
 )
 

@@ -42,7 +42,7 @@ func isMark(path, key string) bool {
 
 // MayConflict tells whether a plan has to look at another one: at all that is computed while
 // it waits for its approval, and at what is approved from then on, so that nobody keeps an
-// approved plan back who may not approve.
+// approved plan back who cannot approve.
 func MayConflict(phase v1alpha1.Phase, other *v1alpha1.ConfigurationPlan) bool {
 	switch {
 	case !Active(other.Status.Phase) || other.Status.Manifests == "" || other.Status.Phase == v1alpha1.PhaseDrafting:

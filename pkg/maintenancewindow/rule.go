@@ -94,7 +94,7 @@ type Decision struct {
 	Opens, Closes time.Time
 }
 
-// String says why an upgrade may not begin, and when it may.
+// String says why an upgrade cannot begin, and when it may.
 func (d Decision) String() string {
 	if d.Opens.IsZero() {
 		return d.Why

@@ -59,8 +59,8 @@ func (o *renderOptions) add(flags *pflag.FlagSet) {
 		"Create the revision Paused: nothing is written until its lifecycleState is set to Active, so that its changes can be read first.")
 	flags.Int32Var(&o.deadlineMinutes, "progress-deadline-minutes", 0, "Minutes that the rollout may take before status says Stalled; 0 is no deadline.")
 	flags.StringVar(&o.onFailure, "on-failure", "",
-		"What happens when the deadline passes: None, or Rollback to the newest revision that has succeeded. The server's default is None.")
-	flags.StringVar(&o.teardownPolicy, "teardown-policy", "", "What becomes of the objects when the revision is deleted: Delete or Orphan. The server's default is Delete.")
+		"Reaction when the deadline passes: None, or Rollback to the newest revision that has succeeded. The server's default is None.")
+	flags.StringVar(&o.teardownPolicy, "teardown-policy", "", "Policy for the objects when the revision is deleted: Delete or Orphan. The server's default is Delete.")
 	flags.StringVar(&o.target, "target", "", "Secret with the kubeconfig of the cluster to roll out into. Default: the cluster of the server's --target-kubeconfig, or the host.")
 	flags.StringVar(&o.layout, "layout", plainLayout, "Layout of the directory: plain, or release for the manifests of an OpenShift release.")
 	o.addReleaseFlags(flags)

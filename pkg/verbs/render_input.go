@@ -30,7 +30,7 @@ func (o *bundleOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.configFile, "config", "",
 		"File with the configuration, YAML or JSON: watchNamespace and deploymentConfig, as a ClusterExtension has them in spec.config.inline (--bundle).")
 	flags.StringVar(&o.certificates, "certificates", "",
-		"Who makes the certificates of webhooks: "+strings.Join(bundle.CertificateProviders(), ", ")+". A bundle with webhooks needs it (--bundle).")
+		"Source of the certificates of webhooks: "+strings.Join(bundle.CertificateProviders(), ", ")+". A bundle with webhooks needs it (--bundle).")
 	flags.BoolVar(&o.acceptRequirements, "accept-requirements", false,
 		"Render a bundle that requires other packages or kinds, which must be installed already. A warning names them (--bundle).")
 }

@@ -24,7 +24,7 @@ const (
 	OK State = "ok"
 	// Failed is not, and Next says what to do.
 	Failed State = "failed"
-	// Unknown could not be found out, often because the caller may not look.
+	// Unknown could not be found out, often because the caller cannot look.
 	Unknown State = "unknown"
 	// Denied is something that the caller may not do. Nothing is wrong with that.
 	Denied State = "denied"

@@ -143,7 +143,7 @@ func (o *oneExtension) asks(asked *overview.Asked) {
 }
 
 // watchWanted sends what a ClusterExtension asks for, whenever that changes. Where there is none,
-// or where somebody may not read them, nothing is sent: revisions are shown without it.
+// or where somebody cannot read them, nothing is sent: revisions are shown without it.
 func (a *API) watchWanted(ctx context.Context, known *oneExtension) {
 	source := a.clusterExtensions()
 	source.Options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, known.name).String()

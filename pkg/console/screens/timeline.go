@@ -78,7 +78,7 @@ const (
 	kindPlan     = "ConfigurationPlan"
 )
 
-// timeline reads what happened, with the rights of the caller. A source that the caller may not read
+// timeline reads what happened, with the rights of the caller. A source that the caller cannot read
 // is named.
 func (a *API) timeline(ctx context.Context, r *http.Request) (any, error) {
 	asked := r.URL.Query()

@@ -33,7 +33,7 @@ type VersionChange struct {
 	Was     string `json:"was,omitempty"`
 	Version string `json:"version,omitempty"`
 	// Would is what the resolver chooses with the range, and what does not come; nil where the
-	// user may not see that, and Hidden says why.
+	// user cannot see that, and Hidden says why.
 	Would  *v1alpha1.ExtensionUpgrades `json:"would,omitempty"`
 	Hidden *Refusal                    `json:"hidden,omitempty"`
 	// Warnings are what the cluster says of it.

@@ -64,7 +64,7 @@ type Metrics interface {
 type Clients struct {
 	Extensions  dynamic.Interface
 	Definitions metadata.Interface
-	// Leases is nil when this process may not watch leases.
+	// Leases is nil when this process cannot watch leases.
 	Leases kubernetes.Interface
 }
 

@@ -107,7 +107,7 @@ func (s *scope) mayPull(ctx context.Context, identity maker.Identity) *maker.Out
 	return s.mayCreate(ctx, identity.Who())
 }
 
-// mayCreate says that somebody may not create revisions, before anything is done for them.
+// mayCreate says that somebody cannot create revisions, before anything is done for them.
 // The request will have no name in its path, so that rights on one name do not count for it.
 func (s *scope) mayCreate(ctx context.Context, who user.Info) *maker.Outcome {
 	asked := authz.On(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"), "create", "", "")

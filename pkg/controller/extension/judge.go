@@ -24,7 +24,7 @@ import (
 //
 //  1. A revision cannot hold it.
 //  2. A CustomResourceDefinition of the cluster would change in a way that is not safe. Of
-//     another cluster than the host, that is told to nobody who may not use it.
+//     another cluster than the host, that is told to nobody who cannot use it.
 //
 // The API refuses manifests that server-side apply cannot take when the revision is created.
 func (s *scope) judge(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
@@ -106,7 +106,7 @@ func (s *scope) mayCompare(ctx context.Context, identity maker.Identity, made *c
 	return false, denied("%s wrote the extension and may neither get nor patch Secret %s/%s: a proposal with this Secret would reveal whether it equals the stored one", who.GetName(), unknown.Namespace, unknown.Name)
 }
 
-// unknownSecret is one of some Secrets that somebody may not know, nil when they may know all.
+// unknownSecret is one of some Secrets that somebody cannot know, nil when they may know all.
 func (s *scope) unknownSecret(ctx context.Context, who user.Info, secrets []manifest.ID) (*manifest.ID, error) {
 	if may, err := s.mayHaveAnything(ctx, who); err != nil || may {
 		return nil, err

@@ -83,7 +83,7 @@ func (v *visit) outOfTurn(ctx context.Context, turn governance.Turn, next int) (
 	return true, nil
 }
 
-// waits says for what an item waits that may not begin: its window, or a profile that the
+// waits says for what an item waits that cannot begin: its window, or a profile that the
 // plan requires. Either alone keeps it back.
 func (v *visit) waits(turn governance.Turn, unmet string) (reason, message string) {
 	switch {

@@ -12,7 +12,7 @@ import (
 )
 
 // PrintPlan shows a plan for its review: what it disturbs, whose fields it takes, then
-// what it changes. Without a diff (the reader may not read it) it is that of status.
+// what it changes. Without a diff (the reader cannot read it) it is that of status.
 func PrintPlan(s *screen.Screen, plan *v1alpha1.ConfigurationPlan, diff *v1alpha1.PlanDiff) {
 	status := &plan.Status
 	s.Printf("%s\n", s.Paint(screen.Bold, fmt.Sprintf("%s (%s): %s, impact %s", plan.Name, plan.Spec.Profile, v1alpha1.PhaseText(string(status.Phase), plan.Spec.RestoreRun), orNone(string(status.ImpactSeverity)))))

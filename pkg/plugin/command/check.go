@@ -17,7 +17,7 @@ func newCheck(s *session.Session) *cobra.Command {
 		Use:   "check",
 		Short: "Check that Penstock is installed and healthy, and which rights you have",
 		Long: "Check the installation of Penstock in the cluster: registration, certificates, Pods, store, controllers, versions,\n" +
-			"and your rights. Exit code: 0 nothing is wrong, 1 something is. What you may not see is unknown, which is not a failure.",
+			"and your rights. Exit code: 0 nothing is wrong, 1 something is. Facts that you cannot see are unknown, which is not a failure.",
 		Example: "  kubectl penstock check\n  kubectl penstock check -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

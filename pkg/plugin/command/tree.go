@@ -23,7 +23,7 @@ func newTree(s *session.Session) *cobra.Command {
 		Use:   "tree EXTENSION|REVISION",
 		Short: "Show revisions, phases, objects and Pods, each with its state and cause",
 		Long: "Show every object of the revisions that are not archived as it is in the cluster now, and the Pods of workloads.\n" +
-			"Objects that you may not get are counted, and Pods that you may not list are not shown.",
+			"Objects that you cannot get are counted, and Pods that you cannot list are not shown.",
 		Example:           "  kubectl penstock tree lighthouse",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),

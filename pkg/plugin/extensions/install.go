@@ -41,7 +41,7 @@ func NewInstall(s *session.Session) *cobra.Command {
 		Use:   InstallName + " PACKAGE [NAME] -n NAMESPACE",
 		Short: "Install a package of a catalog",
 		Long: "Show a ClusterExtension, write it in your name, and follow its installation. Penstock then creates a revision of the\n" +
-			"package in your name: it does nothing that you may not do. When you lack rights, it says which, and continues\n" +
+			"package in your name: it does nothing that you have no right to do. When you lack rights, it says which, and continues\n" +
 			"once you have them. With --approval Manual the revision waits, and so does each upgrade: you see the diff, and\n" +
 			"are asked. With Reviewed, the default, an upgrade waits only when its diff has a note that deserves a look.\n\n" +
 			"Later versions are installed automatically in the name of --service-account, which you must be allowed to impersonate;\n" +
@@ -179,7 +179,7 @@ func (i *installation) refused(err error) error {
 	return fmt.Errorf("creating ClusterExtension %s: %w", i.name, session.Uninstalled(err))
 }
 
-// offered is the package, nil for whoever may not read packages.
+// offered is the package, nil for whoever cannot read packages.
 func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPackage, error) {
 	found, err := i.cluster.CatalogV1alpha1().CatalogPackages().Get(ctx, i.pkg, metav1.GetOptions{})
 	switch {

@@ -63,7 +63,7 @@ func NewUninstall(s *session.Session) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.cascade, "cascade", cascadeBackground, "What becomes of the revisions and their objects: background deletes them, orphan leaves them.")
+	flags.StringVar(&options.cascade, "cascade", cascadeBackground, "Policy for the revisions and their objects: background deletes them, orphan leaves them.")
 	flags.BoolVar(&options.yes, "yes", false, "Do not ask.")
 	flags.BoolVar(&options.dryRun, "dry-run", false, "Only show what would be deleted.")
 	flags.DurationVar(&options.timeout, "timeout", review.Patience, "Stop following after this time, with exit code 124; the deletion continues. 0 is no limit.")

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// Reasons of a plan of which an item may not begin yet.
+// Reasons of a plan of which an item cannot begin yet.
 const (
 	waitingForWindow  = "WaitingForWindow"
 	waitingForProfile = "WaitingForProfile"

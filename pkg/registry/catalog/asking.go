@@ -22,7 +22,7 @@ import (
 )
 
 // mostAsked is of how many extensions of a package one is asked whether the caller may get it,
-// when they may not list them.
+// when they cannot list them.
 const maxAsked = 100
 
 // Extensions lists the ClusterExtensions of the cluster, in the name of Penstock.

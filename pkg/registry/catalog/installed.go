@@ -26,7 +26,7 @@ const longestVersion = 100
 type Revisions func(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
 
 // InstalledBy tells what is installed from annotations of revisions: of each extension the
-// newest revision that has succeeded counts. It is nil for whoever may not list revisions:
+// newest revision that has succeeded counts. It is nil for whoever cannot list revisions:
 // reading packages must not be a way around that.
 func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Installed {
 	return func(ctx context.Context) (map[string][]catalogv1alpha1.InstalledVersion, error) {

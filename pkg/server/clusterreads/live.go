@@ -130,7 +130,7 @@ var (
 	_ revisionobjects.Live = liveAnywhere{}
 )
 
-// Preview implements revisiondiff.Live. A user who may not use the cluster of a Secret learns
+// Preview implements revisiondiff.Live. A user who cannot use the cluster of a Secret learns
 // nothing of it, not even whether there is one.
 func (l liveAnywhere) Preview(ctx context.Context, question revisiondiff.LiveQuestion) (revisiondiff.Preview, error) {
 	there, err := l.in(ctx, question.Revision, "what a rollout would change")
@@ -159,7 +159,7 @@ func (l liveAnywhere) Objects(ctx context.Context, revision *hub.ClusterExtensio
 	return there.Objects(ctx, revision)
 }
 
-// in is what looks at the cluster of a revision; nil when the caller may not use it.
+// in is what looks at the cluster of a revision; nil when the caller cannot use it.
 func (l liveAnywhere) in(ctx context.Context, revision *hub.ClusterExtensionRevision, what string) (*live.Live, error) {
 	secret := revision.Target()
 	if secret == "" {

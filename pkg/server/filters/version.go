@@ -12,7 +12,7 @@ import (
 // WithVersion names the version of the program in every answer to a request below the
 // paths of the groups, discovery and errors among them: /version is the host's, and
 // kube-apiserver passes headers of answers on. Behind authentication and authorization it
-// is told to nobody who may not ask.
+// is told to nobody who cannot ask.
 func WithVersion(next http.Handler, groups sets.Set[string], version string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if group, below := strings.CutPrefix(r.URL.Path, "/apis/"); below {

@@ -214,7 +214,7 @@ func (s *atomSet) add(grant *grant, rule rbacv1.PolicyRule, shownTo authz.Right)
 }
 
 // addLive adds the rules of a role as it is in the cluster, if it is there. The answer
-// to who may not read the role must not tell what is in it.
+// to who cannot read the role must not tell what is in it.
 func (s *atomSet) addLive(grant *grant, live *Role, id manifest.ID) error {
 	if live == nil {
 		return nil

@@ -217,7 +217,7 @@ func (s *search) grantsOf(ctx context.Context, set *atomSet, grants []*grant) er
 }
 
 // told returns what is missing in words, and how many rights are missing that are not
-// told, because their holder may not read what they are about.
+// told, because their holder cannot read what they are about.
 func (s *search) told(ctx context.Context) (words []string, untold int, err error) {
 	var readings []authz.Right
 	for _, a := range s.lacking {

@@ -25,7 +25,7 @@ const mayImpersonate = "authorizer.group('').resource('serviceaccounts').namespa
 	".name(object.spec.serviceAccount.name).check('impersonate').allowed()"
 
 // Webhooks are those of ChartKinds. Key returns the key of the store, or why there is none now;
-// forOthers tells users who may not write any.
+// forOthers tells users who cannot write any.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
 	s := stamps{authored.Stamps{Subject: chartkind.Author(), Key: key, Now: now, ForOthers: forOthers}}
 	refused := registration()
@@ -84,7 +84,7 @@ func validate(w *authored.Write) field.ErrorList {
 	return mapping.Validate(&kind.Spec, &before.Spec)
 }
 
-// refuseAccount refuses whoever may not impersonate the ServiceAccount: what a chart makes of a
+// refuseAccount refuses whoever cannot impersonate the ServiceAccount: what a chart makes of a
 // custom resource cannot be judged beforehand, so they need all of its rights.
 func (s stamps) refuseAccount(r webhook.Review) webhook.Answer {
 	w, refused := s.Read(r)

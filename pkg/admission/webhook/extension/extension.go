@@ -20,7 +20,7 @@ import (
 )
 
 // Webhooks are those of ClusterExtensions. Key returns the key of the store, or why there is
-// none now; forOthers tells users who may not write any.
+// none now; forOthers tells users who cannot write any.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
 	s := authored.Stamps{Subject: author.ClusterExtensions(), Key: key, Now: now, ForOthers: forOthers}
 	return []webhook.Webhook{

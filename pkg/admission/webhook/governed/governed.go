@@ -128,7 +128,7 @@ func conditions(own string) []admissionregistrationv1.MatchCondition {
 }
 
 // judge refuses to delete what is governed, and to make it look as if it were not.
-// That the requester may not bypass is known from being asked at all.
+// That the requester cannot bypass is known from being asked at all.
 func judge(r webhook.Review) string {
 	if r.Operation == admissionv1.Create {
 		return judgeBinding(r)

@@ -104,7 +104,7 @@ func (d door) decide(ctx context.Context, r webhook.Review) webhook.Answer {
 	return answer
 }
 
-// mayRead says why somebody may not write a template. A question without an answer is a warning:
+// mayRead says why somebody cannot write a template. A question without an answer is a warning:
 // the controller asks again before it reads anything.
 func (d door) mayRead(ctx context.Context, who user.Info, template *imagetemplate.Template) (warnings []string, reason string) {
 	for _, variable := range template.Variables() {

@@ -20,7 +20,7 @@ import (
 // timeoutSeconds is short: an answer takes a millisecond.
 const timeoutSeconds = 3
 
-// Webhook refuses owners that are added by users who may not delete the object. kube-apiserver
+// Webhook refuses owners that are added by users who cannot delete the object. kube-apiserver
 // finds out who may, before it asks.
 func Webhook() webhook.Webhook {
 	rule := func(group string, resources ...string) admissionregistrationv1.RuleWithOperations {
@@ -47,7 +47,7 @@ func Webhook() webhook.Webhook {
 	}
 }
 
-// judge refuses owners that were not there. That the requester may not delete the object is known
+// judge refuses owners that were not there. That the requester cannot delete the object is known
 // from being asked at all.
 func judge(r webhook.Review) string {
 	if r.Operation != admissionv1.Update || r.Object == nil || r.Old == nil || r.Old.Metadata.DeletionTimestamp != nil {

@@ -37,7 +37,7 @@ func (*ExportREST) Destroy() {}
 
 // Get returns the manifests of the plan that is approved, each with the plan and the hash
 // that it is of, and without the marks of targets that a plan governs. A part of a plan is
-// none: who may not read one of the targets gets nothing.
+// none: who cannot read one of the targets gets nothing.
 func (r *ExportREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.store.Get(ctx, name, options)
 	if err != nil {

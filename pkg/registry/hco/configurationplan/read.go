@@ -37,7 +37,7 @@ func (*ManifestsREST) New() runtime.Object { return &hco.PlanManifestList{} }
 func (*ManifestsREST) Destroy() {}
 
 // Get returns the manifests of the plan as it was computed last. Those of targets that
-// the caller may not read are left out, and a warning says so.
+// the caller cannot read are left out, and a warning says so.
 func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	found, err := r.store.Get(ctx, name, options)
 	if err != nil {

@@ -44,9 +44,9 @@ func (historyTable) ConvertToTable(_ context.Context, object, options runtime.Ob
 		{Name: "Items", Type: "string", Description: "Items that are done, of all items."},
 		{Name: "Started", Type: "string", Description: "When it began."},
 		{Name: "Ended", Type: "string", Description: "When it ended."},
-		{Name: "Approved by", Type: "string", Description: "Who approved the plan; standing when Apply was set before there was a plan."},
+		{Name: "Approved by", Type: "string", Description: "User who approved the plan; standing when Apply was set before there was a plan."},
 		{Name: "Comment", Type: "string", Description: "Comment of the approver."},
-		{Name: "Targets", Type: "string", Priority: 1, Description: "What happened to each target, and how far it got."},
+		{Name: "Targets", Type: "string", Priority: 1, Description: "Result for each target, and its progress."},
 		{Name: "Hash", Type: "string", Priority: 1, Description: "Hash of the plan that was executed."},
 	}), nil
 }

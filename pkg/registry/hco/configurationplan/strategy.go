@@ -79,7 +79,7 @@ func (s *strategy) Validate(ctx context.Context, obj runtime.Object) field.Error
 	return objectmeta.Bounded(append(validation.ValidatePlan(plan, s.profiles...), s.validateValues(ctx, plan)...))
 }
 
-// ValidateUpdate says what an update may not change.
+// ValidateUpdate says what an update must not change.
 func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	plan, stored := obj.(*hco.ConfigurationPlan), old.(*hco.ConfigurationPlan)
 	errs := validation.ValidatePlanUpdate(plan, stored, s.profiles...)

@@ -25,7 +25,7 @@ func columns() []metav1.TableColumnDefinition {
 	const wide = 1
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the plan."},
-		{Name: "Profile", Type: "string", Description: "What it configures."},
+		{Name: "Profile", Type: "string", Description: "Profile that the plan configures."},
 		{Name: "Action", Type: "string", Description: "DryRun, Apply or Ignore."},
 		{Name: "Phase", Type: "string", Description: "Phase of the plan, and the run that it undoes."},
 		{Name: "Impact", Type: "string", Description: "The highest impact of its items."},
@@ -35,7 +35,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Age", Type: "string", Description: "Time since the plan was created."},
 		{Name: "Approvals", Type: "string", Priority: wide, Description: "How many people approved the plan that is shown, of how many it needs."},
 		{Name: "Hash", Type: "string", Priority: wide, Description: "Hash of the plan, by which it is approved."},
-		{Name: "Message", Type: "string", Priority: wide, Description: "What is happening, or what to do next."},
+		{Name: "Message", Type: "string", Priority: wide, Description: "Present activity, or the next step."},
 	}
 }
 

@@ -32,7 +32,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Plan", Type: "string", Description: "The plan that holds the profile, and its phase."},
 		{Name: "Impact", Type: "string", Description: "How much a plan would disturb the cluster now."},
 		{Name: "Prerequisites", Type: "string", Description: "Whether the cluster has what the profile needs, and what to install."},
-		{Name: "Description", Type: "string", Description: "What the profile is for."},
+		{Name: "Description", Type: "string", Description: "Purpose of the profile."},
 		{Name: "Blast radius", Type: "string", Priority: wide, Description: "The pools and nodes that a plan would reach now."},
 		{Name: "Message", Type: "string", Priority: wide, Description: "Why the state is what it is."},
 	}

@@ -79,7 +79,7 @@ func validateSpec(definition *hco.ConfigurationProfileDefinition) field.ErrorLis
 	return cel.Validate(spec, field.NewPath("spec"))
 }
 
-// ValidateUpdate says what an update may not change. A spec that stays is not compiled
+// ValidateUpdate says what an update must not change. A spec that stays is not compiled
 // again: what was stored once stays valid.
 func (*strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	definition, stored := obj.(*hco.ConfigurationProfileDefinition), old.(*hco.ConfigurationProfileDefinition)

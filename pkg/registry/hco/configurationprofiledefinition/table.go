@@ -25,7 +25,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the profile, for spec.profile of a plan."},
 		{Name: "Access", Type: "string", Description: "Whether its ServiceAccount has the rights that the definition declares."},
 		{Name: "Items", Type: "integer", Description: "How many targets it configures at most."},
-		{Name: "Description", Type: "string", Description: "What the profile is for."},
+		{Name: "Description", Type: "string", Description: "Purpose of the profile."},
 		{Name: "Age", Type: "string", Description: "Time since the definition was created."},
 		{Name: "ServiceAccount", Type: "string", Priority: wide, Description: "ServiceAccount under which plans of the profile are executed."},
 		{Name: "Digest", Type: "string", Priority: wide, Description: "Digest of spec; a plan names the digest that it was computed from."},

@@ -48,7 +48,7 @@ func (r *ManifestsREST) NewGetOptions() (runtime.Object, bool, string) {
 }
 
 // Get returns the manifests that the options select. Secrets that the caller
-// may not read are left out, and a warning says so. Everything else is there or
+// cannot read are left out, and a warning says so. Everything else is there or
 // the answer is an error: what is missing or damaged in the store is an internal
 // error, and never a shorter list.
 func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
@@ -91,7 +91,7 @@ func selectEntries(revision *olm.ClusterExtensionRevision, query *olm.RevisionMa
 	return selected
 }
 
-// readable drops the Secrets that the caller may not get.
+// readable drops the Secrets that the caller cannot get.
 func (r *ManifestsREST) readable(ctx context.Context, entries []entryKey) ([]entryKey, error) {
 	caller := access.New(r.authorizer)
 	var readable, hidden []entryKey

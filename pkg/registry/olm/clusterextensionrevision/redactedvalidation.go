@@ -17,7 +17,7 @@ import (
 // quietly wraps the validation of a create so that its refusals and warnings have
 // no hidden values. Validating admission sees the manifests, and says of them what
 // it likes; the caller may have brought no more than digests, or roll back to a
-// revision whose Secrets they may not read.
+// revision whose Secrets they cannot read.
 func quietly(validate rest.ValidateObjectFunc, redactor *redact.Redactor) rest.ValidateObjectFunc {
 	if validate == nil {
 		return nil

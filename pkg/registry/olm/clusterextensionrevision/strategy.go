@@ -184,7 +184,7 @@ func besides(ctx context.Context) []olm.ClusterExtensionRevision {
 	return others
 }
 
-// ValidateUpdate says what an update may not change.
+// ValidateUpdate says what an update must not change.
 func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	revision := obj.(*olm.ClusterExtensionRevision)
 	if errs := s.inliner.invalidManifests(revision, stagedFrom(ctx)); len(errs) > 0 {

@@ -13,7 +13,7 @@ import (
 // Live says what a rollout of a revision would change in the cluster now.
 type Live interface {
 	// Preview compares the cluster as it is with a revision. The user of the
-	// context is the one who asks: what that user may not both get and patch is
+	// context is the one who asks: what that user cannot both get and patch is
 	// not shown, and is counted in Withheld. Of what would be deleted, the right
 	// to get is enough.
 	//
@@ -39,7 +39,7 @@ type Preview struct {
 	// Report has the objects that would change. Who owns fields that the rollout
 	// would take is among its notes.
 	Report diff.Report
-	// Withheld counts the objects that the user may not see.
+	// Withheld counts the objects that the user cannot see.
 	Withheld int
 	// Age is how long ago the cluster was asked; 0 is now.
 	Age time.Duration

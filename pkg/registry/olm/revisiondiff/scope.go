@@ -13,7 +13,7 @@ import (
 type scope struct {
 	selection olm.ObjectSelection
 	unified   bool
-	// hidden are the Secrets that the caller may not get, whether they are selected or not.
+	// hidden are the Secrets that the caller cannot get, whether they are selected or not.
 	hidden map[manifest.ID]bool
 }
 

@@ -65,7 +65,7 @@ func extensionColumns() []metav1.TableColumnDefinition {
 		{Name: "Succeeded", Type: "string", Description: "Version, or number, of the newest revision that has succeeded."},
 		{Name: "Objects", Type: "string", Description: "Number of objects of the newest revision."},
 		{Name: "Updated", Type: "string", Description: "When the newest revision was created."},
-		{Name: "By", Type: "string", Priority: 1, Description: "Who created it."},
+		{Name: "By", Type: "string", Priority: 1, Description: "User who created it."},
 	}
 }
 

@@ -32,7 +32,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Objects", Type: "string", Description: "Number of objects."},
 		{Name: "Created", Type: "string", Description: "When it was created."},
 		{Name: "Completed", Type: "string", Description: "When its rollout was complete for the first time."},
-		{Name: "By", Type: "string", Description: "Who created it."},
+		{Name: "By", Type: "string", Description: "User who created it."},
 		{Name: "Cause", Type: "string", Description: "Why it was created."},
 	}
 }

@@ -31,7 +31,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Reason", Type: "string", Description: "Why the object is in this state: the cause, where it is known."},
 		{Name: "Repaired", Type: "date", Description: "When Penstock last brought the object back to its manifest."},
 		{Name: "Message", Type: "string", Priority: wide, Description: "The reason in a sentence."},
-		{Name: "Detail", Type: "string", Priority: wide, Description: "What a component wrote about the cause."},
+		{Name: "Detail", Type: "string", Priority: wide, Description: "Text of a component about the cause."},
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // mostAsked is of how many revisions one is asked whether the caller may get their manifests, when
-// they may not get all.
+// they cannot get all.
 const maxAsked = 100
 
 // reading is one answer, for one caller.
@@ -77,7 +77,7 @@ func (r *reading) mayRead(ctx context.Context, revision string) (bool, error) {
 	return may, nil
 }
 
-// extension reads what is judged. It is not shown when the caller may not know of it, and when it is
+// extension reads what is judged. It is not shown when the caller cannot know of it, and when it is
 // rolled out into another cluster.
 func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.ClusterExtensionRevision) (one *readiness.Extension, shown bool, err error) {
 	roles := sorted(revisions)

@@ -103,7 +103,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, definition *hco.ConfigurationP
 	return answer, nil
 }
 
-// mayRead refuses callers who may not read what the definition reads.
+// mayRead refuses callers who cannot read what the definition reads.
 func (e *Evaluator) mayRead(ctx context.Context, name string, spec *v1alpha1.ConfigurationProfileDefinitionSpec) error {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {

@@ -33,7 +33,7 @@ type accessReviews struct {
 	kinds      Kinds
 	caller     user.Info
 	question   revisiondiff.LiveQuestion
-	// withheld counts what the caller may not see.
+	// withheld counts what the caller cannot see.
 	withheld int
 }
 

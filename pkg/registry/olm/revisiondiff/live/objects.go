@@ -64,7 +64,7 @@ type phased struct {
 //  4. read those and let their probes judge them,
 //  5. find out why some are not ready, and when they were repaired last.
 //
-// An object that the caller may not get is counted, and not read. It is all or nothing, but for what
+// An object that the caller cannot get is counted, and not read. It is all or nothing, but for what
 // is read in steps 5 and for single objects that cannot be read.
 func (l *Live) Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*olm.RevisionObjects, error) {
 	const what = "how the objects are"
