@@ -4,7 +4,8 @@
 //	release image -version V -out DIR    the image, as a layout of the OCI
 //	release all -version V -out DIR      archives, chart, image, checksums, notes
 //
-// The same commit and version make the same files, byte for byte.
+// The same commit and version make the same files, byte for byte. Signatures by -key and -pgp-key are in
+// files of their own.
 package main
 
 import (
@@ -38,6 +39,8 @@ func run(ctx context.Context, args []string) error {
 	version := flags.String("version", "", "version of what is made")
 	out := flags.String("out", "", "folder for it")
 	only := flags.String("platforms", "", "platforms, with commas between them, all by default; for instance linux/amd64")
+	key := flags.String("key", "", "private key in PEM that signs checksums, provenance and image")
+	pgp := flags.String("pgp-key", "", "secret key of OpenPGP that signs the chart")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -67,7 +70,11 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return s.release(ctx, *out, scratch, platforms)
+		by, err := readSigners(*key, *pgp)
+		if err != nil {
+			return err
+		}
+		return s.release(ctx, *out, scratch, platforms, by)
 	}
 	return fmt.Errorf("%q: want image or all", args[0])
 }

@@ -46,7 +46,7 @@ func TestVacate(t *testing.T) {
 // A version that krew, Helm or kubectl would not take is refused before anything is built.
 func TestVersion(t *testing.T) {
 	for _, version := range []string{"1.2.3", "v1.2", "devel", "v1.2.3 ", "v1.2.3+build"} {
-		if err := (&sources{version: version}).release(t.Context(), t.TempDir(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "for instance v1.2.3") {
+		if err := (&sources{version: version}).release(t.Context(), t.TempDir(), t.TempDir(), nil, signers{}); err == nil || !strings.Contains(err.Error(), "for instance v1.2.3") {
 			t.Errorf("version %q: %v", version, err)
 		}
 	}

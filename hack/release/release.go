@@ -15,13 +15,15 @@ import (
 	"github.com/penstock-project/penstock/hack/release/chart"
 	"github.com/penstock-project/penstock/hack/release/krew"
 	"github.com/penstock-project/penstock/hack/release/notes"
+	"github.com/penstock-project/penstock/pkg/release"
 )
 
-// checksums is the file of a release that has those of all others.
-const checksums = "checksums.txt"
-
-// download is where the files of a release are published, before the version.
-const download = "https://github.com/penstock-project/penstock/releases/download/"
+const (
+	// download is where the files of a release are published, before the version.
+	download = "https://github.com/penstock-project/penstock/releases/download/"
+	// imageRepository is where the image is published. Its signature names it.
+	imageRepository = "ghcr.io/penstock-project/penstock"
+)
 
 // pluginPlatforms are those that the plugin is built for.
 func pluginPlatforms() []platform {
@@ -36,7 +38,7 @@ func pluginPlatforms() []platform {
 
 // release makes everything in a folder, in place of what is there. Programs stay in the
 // folder scratch. The image and the server are for those of the platforms that they are for.
-func (s *sources) release(ctx context.Context, dir, scratch string, platforms []platform) error {
+func (s *sources) release(ctx context.Context, dir, scratch string, platforms []platform, by signers) error {
 	// Build metadata follows a +, which the tag of an image may not have.
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(s.version, "v"))
 	if err != nil || !strings.HasPrefix(s.version, "v") || parsed.Metadata() != "" {
@@ -54,14 +56,14 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 	if err != nil {
 		return fmt.Errorf("making release %s: %w", s.version, err)
 	}
-	if err := vacate(dir, checksums); err != nil {
+	if err := vacate(dir, release.Checksums); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the release: %w", err)
 	}
 	// The next attempt can remove the rest of an interrupted one.
-	if err := write(filepath.Join(dir, checksums), nil); err != nil {
+	if err := write(filepath.Join(dir, release.Checksums), nil); err != nil {
 		return err
 	}
 	servers := slices.DeleteFunc(slices.Clone(platforms), func(p platform) bool { return !slices.Contains(imagePlatforms(), p) })
@@ -89,7 +91,7 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 	}
 	for _, step := range []func() error{
 		func() error { return s.releaseKrew(dir, plugins) },
-		func() error { return s.releaseChart(dir) },
+		func() error { return s.releaseChart(dir, by.pgp) },
 		func() error { return s.releaseManifests(dir) },
 		func() error { return s.releaseNotes(dir, digest, changes) },
 		// The last: it sums up all the others.
@@ -99,7 +101,10 @@ func (s *sources) release(ctx context.Context, dir, scratch string, platforms []
 			return err
 		}
 	}
-	return nil
+	if by.key == nil {
+		return nil
+	}
+	return s.sign(by.key, dir, filepath.Join(scratch, "image"), platforms)
 }
 
 // releaseImage packs the layout, which is a folder, into one file.
@@ -144,14 +149,18 @@ func (s sources) releaseKrew(dir string, plugins []krew.Archive) error {
 	return write(filepath.Join(dir, "penstock-krew.yaml"), manifest)
 }
 
-func (s sources) releaseChart(dir string) error {
+// releaseChart packages the chart, and signs it by the file with a secret key of OpenPGP.
+func (s sources) releaseChart(dir, pgp string) error {
 	found, err := chart.Load(filepath.Join(s.root, "artifacts", "chart"))
 	if err != nil {
 		return err
 	}
 	found.SetVersion(s.version)
-	_, err = found.Package(dir, s.created)
-	return err
+	made, err := found.Package(dir, s.created)
+	if err != nil || pgp == "" {
+		return err
+	}
+	return found.Sign(made, pgp)
 }
 
 // releaseManifests packs what is applied by kubectl, and the examples of the quick start.
@@ -173,14 +182,14 @@ func (s sources) releaseNotes(dir, digest, changes string) error {
 }
 
 func sums(dir string) error {
-	if err := os.Remove(filepath.Join(dir, checksums)); err != nil {
+	if err := os.Remove(filepath.Join(dir, release.Checksums)); err != nil {
 		return fmt.Errorf("writing the checksums: %w", err)
 	}
-	all, err := archive.Sums(dir)
+	all, err := archive.Sums(dir, release.Signed)
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(dir, checksums), []byte(all))
+	return write(filepath.Join(dir, release.Checksums), []byte(all))
 }
 
 func write(path string, content []byte) error {

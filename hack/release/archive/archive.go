@@ -122,15 +122,16 @@ func Sum(source string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Sums are those of all files of a folder, in the form that sha256sum --check reads.
-func Sums(dir string) (string, error) {
+// Sums are those of the files of a folder, in the form that sha256sum --check reads, without the names
+// for which except is true.
+func Sums(dir string, except func(name string) bool) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return "", fmt.Errorf("listing what to sum up: %w", err)
 	}
 	var out strings.Builder
 	for _, entry := range entries {
-		if !entry.Type().IsRegular() {
+		if !entry.Type().IsRegular() || except(entry.Name()) {
 			continue
 		}
 		sum, err := Sum(filepath.Join(dir, entry.Name()))

@@ -4,9 +4,12 @@ package chart
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +20,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
+	"helm.sh/helm/v4/pkg/provenance"
+	"sigs.k8s.io/yaml"
 )
 
 // Chart is one that was read, from a folder or an archive.
@@ -80,4 +85,45 @@ func (c *Chart) Package(dir string, created time.Time) (string, error) {
 		return "", fmt.Errorf("packaging the chart: %w", err)
 	}
 	return path, nil
+}
+
+// CheckKey reads a file with a secret key of OpenPGP that has no password.
+func CheckKey(key string) error {
+	_, err := signatory(key)
+	return err
+}
+
+func signatory(key string) (*provenance.Signatory, error) {
+	found, err := provenance.NewFromFiles(key, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the key of OpenPGP %s (gpg --export-secret-keys): %w", key, err)
+	}
+	if err := found.DecryptKey(func(string) ([]byte, error) { return nil, errors.New("it has a password") }); err != nil {
+		return nil, fmt.Errorf("reading the key of OpenPGP %s: %w", key, err)
+	}
+	return found, nil
+}
+
+// Sign writes the signature of an archive of the chart beside it, as helm package --sign does.
+func (c *Chart) Sign(archive, key string) error {
+	by, err := signatory(key)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(archive)
+	if err != nil {
+		return fmt.Errorf("signing the chart: %w", err)
+	}
+	metadata, err := yaml.Marshal(c.read.Metadata)
+	if err != nil {
+		return fmt.Errorf("signing the chart: %w", err)
+	}
+	signed, err := by.ClearSign(content, filepath.Base(archive), metadata)
+	if err != nil {
+		return fmt.Errorf("signing the chart: %w", err)
+	}
+	if err := os.WriteFile(archive+".prov", []byte(signed), 0o644); err != nil {
+		return fmt.Errorf("signing the chart: %w", err)
+	}
+	return nil
 }

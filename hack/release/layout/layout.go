@@ -85,7 +85,7 @@ func Write(dir string, programs []Program, o Options) (v1.Hash, error) {
 		return v1.Hash{}, fmt.Errorf("writing the layout %s: %w", dir, err)
 	}
 	for i, program := range programs {
-		if err := refer(path, platforms[i].Add.(v1.Image), program.BOM); err != nil {
+		if err := refer(path, platforms[i].Add, BOMType, program.BOM, nil); err != nil {
 			return v1.Hash{}, fmt.Errorf("writing the bill of materials for %s/%s: %w", program.OS, program.Architecture, err)
 		}
 	}
@@ -136,10 +136,10 @@ func imageOf(program Program, base v1.Layer, o Options) (v1.Image, error) {
 		mutate.Addendum{Layer: layer, History: history("the program"), MediaType: types.OCILayer})
 }
 
-// refer adds the bill of materials of an image as an artifact whose subject is the image.
-// A copy of the image with its referrers has both.
-func refer(path layout.Path, image v1.Image, bom []byte) error {
-	subject, err := partial.Descriptor(image)
+// refer adds content as an artifact whose subject is an image or an index. A copy of the image with
+// its referrers has both.
+func refer(path layout.Path, of partial.Describable, kind types.MediaType, content []byte, annotations map[string]string) error {
+	subject, err := partial.Descriptor(of)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func refer(path layout.Path, image v1.Image, bom []byte) error {
 	if err != nil {
 		return err
 	}
-	content, err := blob(path, bom, BOMType)
+	layer, err := blob(path, content, kind)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func refer(path layout.Path, image v1.Image, bom []byte) error {
 	manifest, err := json.Marshal(struct {
 		v1.Manifest
 		ArtifactType string `json:"artifactType"`
-	}{v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config, Layers: []v1.Descriptor{content}, Subject: subject}, BOMType})
+	}{v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config, Layers: []v1.Descriptor{layer}, Subject: subject, Annotations: annotations}, string(kind)})
 	if err != nil {
 		return err
 	}
@@ -163,6 +163,6 @@ func refer(path layout.Path, image v1.Image, bom []byte) error {
 	if err != nil {
 		return err
 	}
-	written.ArtifactType = BOMType
+	written.ArtifactType = string(kind)
 	return path.AppendDescriptor(written)
 }
