@@ -49,8 +49,8 @@ image: ## Build the image into bin/image; PLATFORMS=linux/amd64 for one platform
 	@go run ./hack/release image -version "$(VERSION)" -out bin/image -platforms "$(PLATFORMS)"
 
 .PHONY: release
-release: ## Make a release in bin/release; VERSION=v1.2.3, PLATFORMS=linux/amd64
-	@go run ./hack/release all -version "$(VERSION)" -out bin/release -platforms "$(PLATFORMS)"
+release: ## Make a release in bin/release; VERSION=v1.2.3, KEY=cosign.key signs it
+	@go run ./hack/release all -version "$(VERSION)" -out bin/release -platforms "$(PLATFORMS)" -key "$(KEY)" -pgp-key "$(PGP_KEY)"
 
 .PHONY: tools
 tools: ## Build kube-apiserver, etcd and kubectl into a cache, once

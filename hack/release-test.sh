@@ -5,6 +5,7 @@
 #
 #   hack/release-test.sh            makes a release for this machine first
 #   hack/release-test.sh DIR        takes one that exists
+#   KEY=penstock.pub hack/release-test.sh DIR   verifies its signatures, too
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 checkout="${PWD}"
@@ -27,11 +28,14 @@ step() { printf '\n== %s\n' "$*"; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 release="${1:-}"
+key="${KEY:+$(realpath "${KEY}")}"
 architecture="$(go env GOARCH)"
 if [ -z "${release}" ]; then
 	step "a release for this machine"
-	go run ./hack/release all -version v0.0.1-test -platforms "linux/${architecture}" -out "${scratch}/release"
-	release="${scratch}/release"
+	openssl ecparam -name prime256v1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out "${scratch}/key.pem"
+	openssl pkey -in "${scratch}/key.pem" -pubout -out "${scratch}/penstock.pub"
+	go run ./hack/release all -version v0.0.1-test -platforms "linux/${architecture}" -out "${scratch}/release" -key "${scratch}/key.pem"
+	release="${scratch}/release" key="${scratch}/penstock.pub"
 fi
 release="$(cd "${release}" && pwd)"
 
@@ -54,6 +58,15 @@ export PATH="${PWD}/bin:${tools}:${PATH}" KUBECACHEDIR="${scratch}/kubectl-cache
 [ "$(penstock version)" = "${version}" ] || fail "the server is $(penstock version), want ${version}"
 # It asks for the version of the server, too, and there is none yet.
 { kubectl penstock version 2>/dev/null || true; } | grep -F "${version}" || fail "the plugin is not ${version}"
+
+if [ -n "${key}" ]; then
+	step "signature, provenance and image"
+	kubectl penstock verify-release "${release}" --key "${key}" --source https://github.com/penstock-project/penstock
+	cp -r "${release}" changed
+	printf 'changed' >>changed/NOTES.md
+	! kubectl penstock verify-release changed --key "${key}" || fail "a changed file is verified"
+	rm -r changed
+fi
 
 step "the quick start"
 (cd "${checkout}" && HOME="${home}" go run ./hack/cluster -dir "${scratch}/cluster" up >/dev/null)

@@ -80,6 +80,8 @@ func fences() []fence {
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/authz", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact", "pkg/window"}, "plans are pure"},
 		{"pkg/target", []string{"pkg/apis", "pkg/objectwatch", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest", "pkg/authz"}, "what endpoints tell plugins is no business of either alone"},
+		{"pkg/sigstore", nil, "a signature is verified whatever is signed"},
+		{"pkg/release", []string{"pkg/sigstore"}, "the files of a release are verified without a cluster"},
 		{"pkg/fairshare", nil, "sharing knows nothing of what is shared"},
 		{"pkg/requestbody", []string{"pkg/fairshare"}, "a body is read whatever is in it"},
 		{"pkg/admission", append([]string{"pkg/chartkind", "pkg/extension", "pkg/fairshare", "pkg/imagetemplate", "pkg/maintenancewindow", "pkg/requestbody"}, library...), "it runs inside the server, which is not its business"},
@@ -151,7 +153,7 @@ func fences() []fence {
 		{"pkg/console/screens", append([]string{"pkg/catalog/clustercatalog", "pkg/client", "pkg/extension", "pkg/text"}, api...), "a screen shows what our API answers, to whoever serves it"},
 		{"pkg/console", nil, "the door decides who may ask, and not what is answered"},
 		{"pkg/verbs", append([]string{"pkg/adopt", "pkg/catalog", "pkg/capabilities", "pkg/client", "pkg/clusterversion", "pkg/extension", "pkg/manifest", "pkg/plugin/screen", "pkg/resolve", "pkg/server/registration", "pkg/source"}, api...), "they work from outside, in the name of their caller"},
-		{"pkg/plugin", append([]string{"pkg/client", "pkg/console", "pkg/extension", "pkg/maintenancewindow", "pkg/source", "pkg/verbs"}, api...), "it is for a laptop: what it knows, it asks our API"},
+		{"pkg/plugin", append([]string{"pkg/client", "pkg/console", "pkg/extension", "pkg/maintenancewindow", "pkg/release", "pkg/sigstore", "pkg/source", "pkg/verbs"}, api...), "it is for a laptop: what it knows, it asks our API"},
 		{"cmd/kubectl-penstock", []string{"pkg/plugin", "pkg/source/chart/template"}, "it is for a laptop: without the server"},
 		{"cmd", []string{"pkg"}, "so does the program"},
 	}

@@ -36,6 +36,9 @@ type sources struct {
 	created time.Time
 }
 
+// modified ends a revision when the checkout has changes that are in no commit.
+const modified = "-dirty"
+
 // readSources asks git, and takes SOURCE_DATE_EPOCH where there is no git.
 func readSources(ctx context.Context, version string) (sources, error) {
 	s := sources{root: ".", version: version, created: time.Unix(0, 0)}
@@ -74,7 +77,7 @@ func (s *sources) committed(ctx context.Context) error {
 		return fmt.Errorf("making release %s: the checkout has changes that are in no commit (%s); commit or remove them, or choose a version such as %s-test", s.version, first, s.version)
 	}
 	fmt.Fprintf(os.Stderr, "warning: the checkout has changes that are in no commit: %s\n", first)
-	s.revision += "-dirty"
+	s.revision += modified
 	return nil
 }
 

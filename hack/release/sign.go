@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	intoto "github.com/in-toto/attestation/go/v1"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -67,7 +68,8 @@ func (s *sources) sign(by *sign.Key, dir, folder string, platforms []platform) e
 	if err != nil {
 		return err
 	}
-	build := sign.Build{Version: s.version, Commit: s.revision, Modules: modules}
+	build := sign.Build{Version: s.version, Modules: modules}
+	build.Commit, build.Modified = strings.CutSuffix(s.revision, modified)
 	for _, p := range platforms {
 		build.Platforms = append(build.Platforms, p.String())
 	}
@@ -111,7 +113,7 @@ func (s *sources) signImage(by *sign.Key, dir, folder string) error {
 	if err != nil {
 		return fmt.Errorf("signing the image: %w", err)
 	}
-	made := layout.Signature{BundleType: release.BundleType, PredicateType: release.SignatureType}
+	made := layout.Signature{BundleType: sigstore.BundleType, PredicateType: release.SignatureType}
 	if made.Bundle, err = by.Statement(&intoto.Statement{
 		Type: intoto.StatementTypeUri, PredicateType: release.SignatureType, Predicate: &structpb.Struct{},
 		Subject: []*intoto.ResourceDescriptor{{Digest: map[string]string{digest.Algorithm: digest.Hex}}},

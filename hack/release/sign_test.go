@@ -52,7 +52,7 @@ func small(t *testing.T, key *sign.Key) string {
 			t.Fatal(err)
 		}
 	}
-	s := &sources{root: root, version: "v1.2.3", revision: "1f2e", created: time.Unix(1, 0)}
+	s := &sources{root: root, version: "v1.2.3", revision: strings.Repeat("1f", 20), created: time.Unix(1, 0)}
 	if _, err := layout.Write(folder, []layout.Program{{OS: "linux", Architecture: "amd64", Path: program, BOM: []byte("{}")}}, layout.Options{Version: s.version}); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestSignedAgain(t *testing.T) {
 
 // The provenance names the commit, and a release without one is not signed.
 func TestSignWithoutCommit(t *testing.T) {
-	err := (&sources{version: "v1.2.3"}).sign(newECDSA(t), t.TempDir(), t.TempDir(), nil)
+	err := (&sources{version: "v1.2.3", revision: ""}).sign(newECDSA(t), t.TempDir(), t.TempDir(), nil)
 	if err == nil || !strings.Contains(err.Error(), "commit") {
 		t.Errorf("a release of no commit: %v", err)
 	}

@@ -48,8 +48,6 @@ const (
 	ProvenanceType = "https://slsa.dev/provenance/v1"
 	// SignatureType is the predicate type of a signature of an image, as cosign writes it.
 	SignatureType = "https://sigstore.dev/cosign/sign/v1"
-	// BundleType is the media type of a Sigstore bundle.
-	BundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 	// largestText bounds the checksums and each blob of the archive of signatures, in bytes.
 	largestText = 4 << 20
 )
@@ -125,8 +123,7 @@ func (v *verification) signature() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	signer, err := v.by.Blob(signed, content)
-	if err != nil {
+	if err := v.by.Blob(signed, content); err != nil {
 		return "", fmt.Errorf("verifying %s: %w", Signature, err)
 	}
 	sums, err := ParseSums(content)
@@ -134,7 +131,7 @@ func (v *verification) signature() (string, error) {
 		return "", err
 	}
 	v.sums = sums
-	return fmt.Sprintf("%s is signed by %s", Checksums, signer), nil
+	return fmt.Sprintf("%s is signed by the key %s", Checksums, v.by.Key), nil
 }
 
 // files compares every file of the folder with its checksum.
@@ -185,7 +182,7 @@ func (v *verification) provenance() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	statement, _, err := v.by.Statement(signed)
+	statement, err := v.by.Statement(signed)
 	if err != nil {
 		return "", fmt.Errorf("verifying %s: %w", Provenance, err)
 	}
@@ -290,7 +287,7 @@ func (v *verification) image() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w", signatures, err)
 	}
-	statement, signer, err := v.by.Statement(content)
+	statement, err := v.by.Statement(content)
 	if err != nil {
 		return "", fmt.Errorf("verifying the signature of the image in %s: %w", signatures, err)
 	}
@@ -302,7 +299,7 @@ func (v *verification) image() (string, error) {
 	}) {
 		return "", fmt.Errorf("the signature in %s is not of the image %s", signatures, digest)
 	}
-	return fmt.Sprintf("%s is signed by %s", digest, signer), nil
+	return fmt.Sprintf("%s is signed by the key %s", digest, v.by.Key), nil
 }
 
 // layout has the small files of an archive with a layout of the OCI, by path.
@@ -384,7 +381,7 @@ func (l layout) bundle(digest string) ([]byte, error) {
 		return nil, err
 	}
 	for _, m := range manifests {
-		if m.ArtifactType != BundleType {
+		if m.ArtifactType != sigstore.BundleType {
 			continue
 		}
 		content, err := l.blob(m.Digest.String())

@@ -1,5 +1,5 @@
-// Package sigstore verifies Sigstore bundles by a key, or by an identity and a trusted root. It
-// makes no requests: bundle, key and trusted root are given.
+// Package sigstore verifies Sigstore bundles (v0.3) by a public key. It makes no requests. Bundles of
+// an identity, which have a certificate, are refused.
 package sigstore
 
 import (
@@ -10,56 +10,29 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
-	"time"
 
 	intoto "github.com/in-toto/attestation/go/v1"
-	"github.com/sigstore/sigstore-go/pkg/bundle"
-	"github.com/sigstore/sigstore-go/pkg/root"
-	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/signature"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 const (
+	// BundleType is the media type of a bundle.
+	BundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+	// StatementType is the payload type of in-toto statements.
+	StatementType = "application/vnd.in-toto+json"
 	// LargestBundle bounds a bundle, in bytes.
 	LargestBundle = 16 << 20
-	// unrelated is a subject that no expression for a workflow or a user matches.
-	unrelated = "unrelated subject"
 )
 
-// Identity is the signer of bundles with a certificate. Every bundle needs an entry in the
-// transparency log, and a time from the log or from a timestamp authority.
-type Identity struct {
-	// Issuer of the identity token, exact.
-	Issuer string
-	// Subject of the certificate, exact. SubjectRegexp must match the whole subject. One of them
-	// is set.
-	Subject, SubjectRegexp string
-}
-
-// Signer is the verified signer of a bundle.
-type Signer struct {
-	// Key is the digest of the public key, sha256:HEX, or empty.
-	Key string
-	// Issuer and Subject are those of the certificate, or empty.
-	Issuer, Subject string
-	// Time of the signature, as the log or an authority witnesses it. It is zero for a bundle by key.
-	Time time.Time
-}
-
-func (s Signer) String() string {
-	if s.Key != "" {
-		return "key " + s.Key
-	}
-	return fmt.Sprintf("%s (%s), %s", s.Subject, s.Issuer, s.Time.UTC().Format(time.RFC3339))
-}
-
-// Verifier verifies bundles by one rule.
+// Verifier verifies bundles by one key.
 type Verifier struct {
-	verifier *verify.Verifier
-	rule     verify.PolicyOption
-	key      string
+	verifier signature.Verifier
+	// Key is the name of the key, as KeyName returns it.
+	Key string
 }
 
 // ByKey verifies bundles that were signed by the private key of a public key in PEM.
@@ -68,7 +41,7 @@ func ByKey(content []byte) (*Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the public key: %w", err)
 	}
-	loaded, err := signature.LoadDefaultVerifier(public)
+	loaded, err := signature.LoadVerifier(public, crypto.SHA256)
 	if err != nil {
 		return nil, fmt.Errorf("reading the public key: %w", err)
 	}
@@ -76,15 +49,7 @@ func ByKey(content []byte) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The hint of a bundle names a key for lookups. There is one key here, which decides.
-	trusted := root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) {
-		return root.NewExpiringKey(loaded, time.Time{}, time.Time{}), nil
-	})
-	made, err := verify.NewVerifier(trusted, verify.WithNoObserverTimestamps())
-	if err != nil {
-		return nil, err
-	}
-	return &Verifier{verifier: made, rule: verify.WithKey(), key: name}, nil
+	return &Verifier{verifier: loaded, Key: name}, nil
 }
 
 // KeyName is sha256:HEX of a public key in PKIX form.
@@ -97,105 +62,64 @@ func KeyName(public crypto.PublicKey) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// ByIdentity verifies bundles that the identity signed, by the authorities and logs of a trusted
-// root (trusted_root.json of Sigstore).
-func ByIdentity(trustedRoot []byte, who Identity) (*Verifier, error) {
-	trusted, err := root.NewTrustedRootFromJSON(trustedRoot)
-	if err != nil {
-		return nil, fmt.Errorf("reading the trusted root: %w", err)
-	}
-	return byIdentity(trusted, who)
-}
-
-func byIdentity(trusted root.TrustedMaterial, who Identity) (*Verifier, error) {
-	if who.Issuer == "" || (who.Subject == "") == (who.SubjectRegexp == "") {
-		return nil, errors.New("an identity has an issuer, and either a subject or a regular expression for it")
-	}
-	pattern := who.SubjectRegexp
-	if pattern != "" {
-		// The library finds the expression anywhere in the subject.
-		pattern = "^(?:" + pattern + ")$"
-		anchored, err := regexp.Compile(pattern)
-		if err != nil {
-			return nil, fmt.Errorf("reading the regular expression for the subject: %w", err)
-		}
-		if anchored.MatchString(unrelated) {
-			return nil, fmt.Errorf("the regular expression %q matches unrelated subjects: want one that begins with the address of the repository or ends with the domain of the user", who.SubjectRegexp)
-		}
-	}
-	identity, err := verify.NewShortCertificateIdentity(who.Issuer, "", who.Subject, pattern)
-	if err != nil {
-		return nil, fmt.Errorf("the identity: %w", err)
-	}
-	options := []verify.VerifierOption{verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1)}
-	// A private instance may have no log of certificates.
-	if len(trusted.CTLogs()) > 0 {
-		options = append(options, verify.WithSignedCertificateTimestamps(1))
-	}
-	made, err := verify.NewVerifier(trusted, options...)
-	if err != nil {
-		return nil, err
-	}
-	return &Verifier{verifier: made, rule: verify.WithCertificateIdentity(identity)}, nil
-}
-
 // Blob verifies that a bundle is a signature of the content.
-func (v *Verifier) Blob(signed, content []byte) (Signer, error) {
-	entity, err := parse(signed)
+func (v *Verifier) Blob(signed, content []byte) error {
+	bundle, err := parse(signed)
 	if err != nil {
-		return Signer{}, err
+		return err
 	}
-	if entity.GetMessageSignature() == nil {
-		return Signer{}, errors.New("the bundle has an attestation, want a signature of the file")
+	found := bundle.GetMessageSignature()
+	if found == nil {
+		return errors.New("the bundle has no signature of a file")
 	}
-	result, err := v.verify(entity, verify.WithArtifact(bytes.NewReader(content)))
-	if err != nil {
-		return Signer{}, err
-	}
-	return v.signer(result), nil
+	return v.verify(found.GetSignature(), content)
 }
 
 // Statement verifies the attestation of a bundle and returns it. The caller compares its subjects
 // and its predicate type.
-func (v *Verifier) Statement(signed []byte) (*intoto.Statement, Signer, error) {
-	entity, err := parse(signed)
+func (v *Verifier) Statement(signed []byte) (*intoto.Statement, error) {
+	bundle, err := parse(signed)
 	if err != nil {
-		return nil, Signer{}, err
+		return nil, err
 	}
-	if entity.GetDsseEnvelope() == nil {
-		return nil, Signer{}, errors.New("the bundle has no attestation")
+	envelope := bundle.GetDsseEnvelope()
+	if envelope == nil || envelope.GetPayloadType() != StatementType || len(envelope.GetSignatures()) != 1 {
+		return nil, fmt.Errorf("the bundle has no attestation of the type %s with one signature", StatementType)
 	}
-	result, err := v.verify(entity, verify.WithoutArtifactUnsafe())
-	if err != nil {
-		return nil, Signer{}, err
+	if err := v.verify(envelope.GetSignatures()[0].GetSig(), dsse.PAE(StatementType, envelope.GetPayload())); err != nil {
+		return nil, err
 	}
-	return result.Statement, v.signer(result), nil
+	statement := &intoto.Statement{}
+	if err := protojson.Unmarshal(envelope.GetPayload(), statement); err != nil {
+		return nil, fmt.Errorf("reading the attestation: %w", err)
+	}
+	if err := statement.Validate(); err != nil {
+		return nil, fmt.Errorf("reading the attestation: %w", err)
+	}
+	return statement, nil
 }
 
-func parse(signed []byte) (*bundle.Bundle, error) {
+func (v *Verifier) verify(found, content []byte) error {
+	if err := v.verifier.VerifySignature(bytes.NewReader(found), bytes.NewReader(content)); err != nil {
+		return fmt.Errorf("the signature is not by the key %s, or of other content: %w", v.Key, err)
+	}
+	return nil
+}
+
+// parse reads a bundle, which says that it was signed by a key.
+func parse(signed []byte) (*protobundle.Bundle, error) {
 	if len(signed) > LargestBundle {
 		return nil, fmt.Errorf("the bundle has %d bytes, allowed are %d", len(signed), LargestBundle)
 	}
-	entity := &bundle.Bundle{}
-	if err := entity.UnmarshalJSON(signed); err != nil {
+	bundle := &protobundle.Bundle{}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(signed, bundle); err != nil {
 		return nil, fmt.Errorf("reading the bundle: %w", err)
 	}
-	return entity, nil
-}
-
-func (v *Verifier) verify(entity verify.SignedEntity, artifact verify.ArtifactPolicyOption) (*verify.VerificationResult, error) {
-	return v.verifier.Verify(entity, verify.NewPolicy(artifact, v.rule))
-}
-
-func (v *Verifier) signer(result *verify.VerificationResult) Signer {
-	if v.key != "" {
-		return Signer{Key: v.key}
+	if bundle.GetMediaType() != BundleType {
+		return nil, fmt.Errorf("the media type of the bundle is %q, want %q", bundle.GetMediaType(), BundleType)
 	}
-	found := Signer{Issuer: result.Signature.Certificate.Issuer, Subject: result.Signature.Certificate.SubjectAlternativeName}
-	for _, witnessed := range result.VerifiedTimestamps {
-		if found.Time.IsZero() || witnessed.Timestamp.Before(found.Time) {
-			found.Time = witnessed.Timestamp
-		}
+	if bundle.GetVerificationMaterial().GetPublicKey() == nil {
+		return nil, errors.New("the bundle was signed by an identity, and only bundles by a key can be verified")
 	}
-	return found
+	return bundle, nil
 }

@@ -59,7 +59,8 @@ func Write(r Release) string {
 	return fmt.Sprintf("# Penstock %[1]s\n\n%[3]s\n"+`
 ## Files
 
-The digest of the image is %[5]s. `+"`sha256sum --check checksums.txt`"+` verifies the files.
+The digest of the image is %[5]s. `+"`sha256sum --check checksums.txt`"+` compares the files;
+[verify](%[4]s%[1]s/docs/reference/releases.md#verify) says how to verify signature and provenance.
 
 | file | what it is |
 |---|---|

@@ -27,6 +27,8 @@ const (
 // Build is what made the files.
 type Build struct {
 	Version, Commit string
+	// Modified is true when the checkout had changes that are in no commit.
+	Modified bool
 	// Platforms are those of the release, such as linux/amd64.
 	Platforms []string
 	// Modules is the digest of go.sum, in hexadecimal: the sums of all modules.
@@ -47,9 +49,13 @@ func Attest(b Build, files map[string]string) (*intoto.Statement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the provenance: %w", err)
 	}
+	internal, err := structpb.NewStruct(map[string]any{"modified": b.Modified})
+	if err != nil {
+		return nil, fmt.Errorf("writing the provenance: %w", err)
+	}
 	predicate := &provenance.Provenance{
 		BuildDefinition: &provenance.BuildDefinition{
-			BuildType: buildType, ExternalParameters: parameters,
+			BuildType: buildType, ExternalParameters: parameters, InternalParameters: internal,
 			ResolvedDependencies: []*intoto.ResourceDescriptor{
 				{Uri: "git+" + repository + "@refs/tags/" + b.Version, Digest: map[string]string{"gitCommit": b.Commit}},
 				{Name: "go.sum", Digest: map[string]string{"sha256": b.Modules}},

@@ -22,12 +22,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/penstock-project/penstock/pkg/release"
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
-
-// statementType is the payload type of in-toto statements.
-const statementType = "application/vnd.in-toto+json"
 
 // Key signs.
 type Key struct {
@@ -101,17 +97,17 @@ func (k *Key) Statement(statement *intoto.Statement) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	signature, err := k.sign(dsse.PAE(statementType, payload))
+	signature, err := k.sign(dsse.PAE(sigstore.StatementType, payload))
 	if err != nil {
 		return nil, fmt.Errorf("signing a statement: %w", err)
 	}
 	return k.bundle(&protobundle.Bundle{Content: &protobundle.Bundle_DsseEnvelope{DsseEnvelope: &protodsse.Envelope{
-		Payload: payload, PayloadType: statementType, Signatures: []*protodsse.Signature{{Sig: signature}},
+		Payload: payload, PayloadType: sigstore.StatementType, Signatures: []*protodsse.Signature{{Sig: signature}},
 	}}})
 }
 
 func (k *Key) bundle(made *protobundle.Bundle) ([]byte, error) {
-	made.MediaType = release.BundleType
+	made.MediaType = sigstore.BundleType
 	made.VerificationMaterial = &protobundle.VerificationMaterial{
 		Content: &protobundle.VerificationMaterial_PublicKey{PublicKey: &protocommon.PublicKeyIdentifier{Hint: k.hint}},
 	}

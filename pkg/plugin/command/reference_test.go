@@ -46,7 +46,8 @@ func examples(command *cobra.Command) []string {
 }
 
 // TestExamples: each command has an example, and test/e2e, test/extension, test/console or test/smoke runs it
-// as it is written. Tests run what the server's program has too as that program (package verbs).
+// as it is written. Tests run what the server's program has too as that program (package verbs), and
+// hack/release-test.sh runs verify-release.
 func TestExamples(t *testing.T) {
 	var run strings.Builder
 	files, err := filepath.Glob("../../../test/[ecs]*/*_test.go")
@@ -69,7 +70,7 @@ func TestExamples(t *testing.T) {
 			if !strings.HasPrefix(line, strings.Replace(command.CommandPath(), "kubectl-penstock", "kubectl penstock", 1)) {
 				t.Errorf("%s has an example of another command: %s", command.CommandPath(), line)
 			}
-			if slices.ContainsFunc([]string{"adopt", "render", "unregister"}, func(name string) bool { return strings.HasPrefix(line, "kubectl penstock "+name+" ") }) {
+			if slices.ContainsFunc([]string{"adopt", "render", "unregister", "verify-release"}, func(name string) bool { return strings.HasPrefix(line, "kubectl penstock "+name+" ") }) {
 				continue
 			}
 			// The tour of test/smoke leaves the name of the plugin out.
@@ -84,7 +85,7 @@ func TestExamples(t *testing.T) {
 // TestNamedCommands: commands that other packages name exist.
 func TestNamedCommands(t *testing.T) {
 	root := plugin(t)
-	named := regexp.MustCompile(`kubectl penstock ([a-z]+)(?: ([a-z]+))?`)
+	named := regexp.MustCompile(`kubectl penstock ([a-z]+(?:-[a-z]+)*)(?: ([a-z]+))?`)
 	for _, pattern := range []string{"../../client/*/*.go", "*.go", "../*/*.go", "../../../docs/*/*.md", "../../../docs/*/*/*.md", "../../../README.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
