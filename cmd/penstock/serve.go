@@ -86,6 +86,7 @@ func serve(options *server.Options, settings *app.Settings) error {
 	}
 	options.Companions, options.Catalogs = []server.Companion{settings.Catalogs}, settings.Catalogs.Inventory
 	settings.ByHelm = func() bool { return !options.Enabled(server.BoxcutterRuntime) }
+	options.RenderPackage = settings.RenderPackage
 	options.Controllers, options.Profiles = settings.Controllers(), app.Profiles()
 	if err := server.Run(ctx, options); err != nil {
 		return fmt.Errorf("penstock serve: %w", err)

@@ -74,6 +74,15 @@ type Judge struct {
 	// silent are the extensions without an upper bound, unseen those that could not be looked at.
 	silent, unseen int
 	counts         map[olm.UpgradeSeverity]int
+	// planned is whether steps are wanted; packages are the extensions by package, and required the packages
+	// that an extension waits for.
+	planned            bool
+	packages, required map[string][]string
+}
+
+// Steps asks for the steps of the upgrade; it comes before the extensions, whose candidates are rendered.
+func (j *Judge) Steps() {
+	j.planned, j.packages, j.required = true, map[string][]string{}, map[string][]string{}
 }
 
 // New returns a judge. Current is nil when the version of the cluster is not known.
@@ -108,6 +117,9 @@ func (j *Judge) Extension(one *Extension) {
 	j.statement(one, &row)
 	found := j.answer.Findings[before:]
 	j.order(one, &row, slices.ContainsFunc(found, func(f olm.UpgradeFinding) bool { return f.Severity == olm.UpgradeBlocks }))
+	if j.planned {
+		j.plan(one, &row)
+	}
 	for i := range found {
 		if row.Severity == "" || rank(found[i].Severity) < rank(row.Severity) {
 			row.Severity = found[i].Severity
@@ -155,6 +167,7 @@ func rank(severity olm.UpgradeSeverity) int {
 // Answer sums up. NotLooked says what else could not be looked at.
 func (j *Judge) Answer(notLooked ...string) *olm.UpgradeReadiness {
 	j.cut()
+	j.ordered()
 	notLooked = append(notLooked, j.live.NotLooked...)
 	if !j.table.Knows(j.target.Kubernetes) {
 		notLooked = append(notLooked, fmt.Sprintf("the lifecycle table of this Penstock is of Kubernetes %s, and is too old for %s", minor(j.table.Version()), minor(j.target.Kubernetes)))

@@ -42,7 +42,13 @@ type Statement struct {
 // Candidate is a version that follows the installed one.
 type Candidate struct {
 	Version, Channel string
-	Statement        Statement
+	// Image has the package, and Requires are the packages that it needs.
+	Image     string
+	Requires  []string
+	Statement Statement
+	// Rendered is whether Contents are known.
+	Rendered bool
+	Contents Contents
 }
 
 // String is such as "Kubernetes >= 1.25.0, OpenShift <= 4.20"; empty when nothing is said.
@@ -103,7 +109,10 @@ func nextOf(upgrades *graph.Graph, at graph.Installed) []Candidate {
 	slices.SortFunc(nodes, func(a, b *graph.Node) int { return a.Version.Compare(b.Version) })
 	var out []Candidate
 	for _, node := range nodes {
-		out = append(out, Candidate{Version: node.Version.String(), Channel: text.Line(channels[node], longest), Statement: ofBundle(node.Bundle)})
+		out = append(out, Candidate{
+			Version: node.Version.String(), Channel: text.Line(channels[node], longest), Image: node.Bundle.Image,
+			Requires: requires(node.Bundle), Statement: ofBundle(node.Bundle),
+		})
 	}
 	return out
 }
@@ -211,10 +220,10 @@ func (j *Judge) next(said *Statement) *Candidate {
 	var later *Candidate
 	for i := range said.Next {
 		one := &said.Next[i]
-		if one.Statement.Wrong != "" || one.Statement.excludes(j.target) != "" || one.Statement.needs(j.target.Kubernetes) {
+		if one.Excluded(j.target) || j.unfit(one) != "" {
 			continue
 		}
-		if j.current == nil || !one.Statement.needs(*j.current) {
+		if !j.after(one) {
 			return one
 		}
 		if later == nil {
@@ -236,7 +245,7 @@ func (j *Judge) order(one *Extension, row *olm.ExtensionReadiness, blocks bool) 
 		return
 	}
 	row.Next = next.Version
-	after := j.current != nil && next.Statement.needs(*j.current)
+	after := j.after(next)
 	switch {
 	case blocks && after:
 		row.Order = olm.UpgradeDeadlock

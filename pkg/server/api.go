@@ -115,7 +115,7 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		},
 		Unreadable:     a.unreadable,
 		Forget:         a.records.Heads,
-		ClusterVersion: a.clusterVersion, Statements: a.statements, Readiness: sources,
+		ClusterVersion: a.clusterVersion, Statements: a.statements, Readiness: sources, Render: a.options.RenderPackage,
 	})
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/redact"
+	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 	"github.com/penstock-project/penstock/pkg/server/database"
 	"github.com/penstock-project/penstock/pkg/server/initializers"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
@@ -117,6 +118,9 @@ type Options struct {
 	// in every replica, and says when it is complete; until then requests for packages are
 	// answered with 503. Nil serves none.
 	Catalogs *inventory.Inventory
+	// RenderPackage makes manifests of the package of a version, for the plan of an upgrade of the cluster.
+	// Nil serves no such plan.
+	RenderPackage upgradereadiness.Render
 	// Lease decides which replica that is. Zero is what suits the store.
 	Lease leadership.Times
 	// Ready, when set, is called when the server is ready, and registered if it

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/readiness"
+	"github.com/penstock-project/penstock/pkg/registry/catalog"
 	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -27,7 +28,7 @@ func (a *api) readiness(reads *clusterreads.Reads) (upgradereadiness.Sources, er
 	if err != nil {
 		return upgradereadiness.Sources{}, fmt.Errorf("connecting to the host for ChartKinds: %w", err)
 	}
-	return upgradereadiness.Sources{Live: reads.Upgrade, Plans: a.plansToJudge, ChartKinds: chartKindsOf(host)}, nil
+	return upgradereadiness.Sources{Live: reads.Upgrade, Plans: a.plansToJudge, ChartKinds: chartKindsOf(host), Extensions: settingsOf(extensionsOf(host))}, nil
 }
 
 // plansToJudge are the plans that touch the cluster, or would.
@@ -100,5 +101,21 @@ func chartKindsOf(host dynamic.Interface) func(ctx context.Context) ([]readiness
 			out = append(out, one)
 		}
 		return out, failed
+	}
+}
+
+// settingsOf are what ClusterExtensions are rendered with.
+func settingsOf(list catalog.Extensions) func(ctx context.Context) (map[string]upgradereadiness.Settings, error) {
+	return func(ctx context.Context) (map[string]upgradereadiness.Settings, error) {
+		all, err := list(ctx)
+		out := map[string]upgradereadiness.Settings{}
+		for i := range all {
+			has := upgradereadiness.Settings{Namespace: all[i].Spec.Namespace}
+			if config := all[i].Spec.Config; config != nil {
+				has.Config = string(config.Inline)
+			}
+			out[all[i].Name] = has
+		}
+		return out, err
 	}
 }

@@ -158,6 +158,7 @@ func byPlugin(w sharedPlane) {
 	// The next Kubernetes.
 	w.says(w.types(0, `kubectl penstock ready --extension lighthouse`, names...).Stdout, "nothing found that blocks", "without a statement on")
 	w.says(w.types(0, `kubectl penstock ready 1.38 --extension lighthouse`, names...).Stdout, "Kubernetes 1.38: nothing found that blocks")
+	w.says(w.types(0, `kubectl penstock ready 1.38 --extension lighthouse --plan`, names...).Stdout, "Kubernetes 1.38: nothing found that blocks", "upgrade it to Kubernetes 1.38")
 
 	// Back.
 	w.says(w.types(1, `kubectl penstock rollback lighthouse --to 1 --dry-run`, append([]string{"--to 1", "--to 2"}, names...)...).Stdout, "beacon-4 → beacon-5")

@@ -70,6 +70,9 @@ func byPlugin(w shared) {
 	two := w.publish(w.name, one, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0"})[1]
 	w.says(w.types(alice, 0, `kubectl penstock upgrades lighthouse`).Stdout, "1.0.0 is installed", "1.1.0 is blocked: it is not in the range 1.0.x (Range)")
 	w.says(w.types(alice, 0, `kubectl penstock upgrades`).Stdout, w.name, "Manual")
+	// An upgrade of the cluster does not depend on it: its package is pulled and rendered to know that.
+	ready := plugin.User{Kubeconfig: w.Kubeconfig()}.Run(w.t, "kubectl penstock ready --extension "+w.name+" --plan")
+	w.says(ready.Stdout, "nothing found that blocks", "Before or after the cluster", w.name+" 1.0.0 to 1.1.0", "kubectl penstock upgrade "+w.name+" --version 1.1.0")
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse --dry-run`).Stderr, "nothing is proposed")
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse --version 1.1.0 --yes`).Stdout, "1.0.x → 1.1.0", w.name+"-2: 1.1.0 proposed")
 	w.awaitExtension(w.name, "it is upgraded", installed("1.1.0"))

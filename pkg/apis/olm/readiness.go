@@ -83,6 +83,28 @@ type UpgradeReadiness struct {
 	Omitted int32
 	// Extensions are all that the caller may list, by name.
 	Extensions []ExtensionReadiness
+	// Steps of the upgrade, in order: extensions before the cluster, with either, after it, and those
+	// without a way out. Only subresource plan has them.
+	Steps []UpgradeStep
+	// Pending is how many packages are not rendered yet; ask again.
+	Pending int32
+}
+
+// UpgradeStep is the upgrade of one extension.
+type UpgradeStep struct {
+	// Order is when it can be done: Before, Either, After or Deadlock. It is empty when no version follows
+	// that the target takes.
+	Order UpgradeOrder
+	// Extension to upgrade.
+	Extension string
+	// Version that is installed.
+	Version string
+	// Next is the lowest version that follows, and whose package has nothing that blocks.
+	Next string
+	// Passed says why lower versions were not chosen.
+	Passed string
+	// Command does it.
+	Command string
 }
 
 // UpgradeFinding is one thing that an upgrade breaks, or that a person has to judge.

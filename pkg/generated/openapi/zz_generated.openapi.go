@@ -142,6 +142,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.UpgradeFinding{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref),
 		olmv1alpha1.UpgradeReadiness{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref),
 		olmv1alpha1.UpgradeReadinessOptions{}.OpenAPIModelName():              schema_pkg_apis_olm_v1alpha1_UpgradeReadinessOptions(ref),
+		olmv1alpha1.UpgradeStep{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_UpgradeStep(ref),
 		olmv1alpha1.YieldRule{}.OpenAPIModelName():                            schema_pkg_apis_olm_v1alpha1_YieldRule(ref),
 		olmv1alpha1.YieldSelector{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_YieldSelector(ref),
 		resource.Quantity{}.OpenAPIModelName():                                schema_apimachinery_pkg_api_resource_Quantity(ref),
@@ -7484,12 +7485,37 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref common.ReferenceCallback)
 							},
 						},
 					},
+					"steps": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "steps of the upgrade, in order: extensions before the cluster, with either, after it, and those without a way out. Only subresource plan has them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.UpgradeStep{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"pending": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pending is how many packages are not rendered yet; ask again.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
 				Required: []string{"target", "lifecycle", "verdict", "message"},
 			},
 		},
 		Dependencies: []string{
-			olmv1alpha1.ExtensionReadiness{}.OpenAPIModelName(), olmv1alpha1.UpgradeFinding{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			olmv1alpha1.ExtensionReadiness{}.OpenAPIModelName(), olmv1alpha1.UpgradeFinding{}.OpenAPIModelName(), olmv1alpha1.UpgradeStep{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -7522,6 +7548,63 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeReadinessOptions(ref common.ReferenceCa
 						},
 					},
 				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_UpgradeStep(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "UpgradeStep is the upgrade of one extension.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"order": {
+						SchemaProps: spec.SchemaProps{
+							Description: "order is when it can be done: Before, Either, After or Deadlock. It is empty when no version follows that the target takes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"extension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extension to upgrade.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version that is installed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"next": {
+						SchemaProps: spec.SchemaProps{
+							Description: "next is the lowest version that follows, and whose package has nothing that blocks.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"passed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "passed says why lower versions were not chosen.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"command": {
+						SchemaProps: spec.SchemaProps{
+							Description: "command does it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"extension"},
 			},
 		},
 	}

@@ -17,15 +17,17 @@ import (
 func newReady(s *session.Session) *cobra.Command {
 	var output session.Format
 	var extension string
-	var strict bool
+	var strict, plan bool
 	command := &cobra.Command{
 		Use:   "ready [VERSION]",
 		Short: "Say what an upgrade of the cluster breaks",
 		Long: "Say what an upgrade of the cluster to a version of Kubernetes (1.38) or OpenShift (4.22) breaks, and which command helps.\n" +
-			"Without a version it is the next minor of Kubernetes.\n\n" +
+			"Without a version it is the next minor of Kubernetes. With --plan, Penstock also renders the versions that follow the\n" +
+			"installed ones, and the command prints the steps of the upgrade in order.\n\n" +
 			"Exit code: 0 nothing found that blocks, 1 something blocks, 2 Penstock could not look at everything.",
 		Example: "  kubectl penstock ready --extension lighthouse\n" +
-			"  kubectl penstock ready 1.38 --extension lighthouse",
+			"  kubectl penstock ready 1.38 --extension lighthouse\n" +
+			"  kubectl penstock ready 1.38 --extension lighthouse --plan",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			cluster, err := s.Connect()
@@ -38,13 +40,24 @@ func newReady(s *session.Session) *cobra.Command {
 			if extension != "" {
 				request = request.Param("extension", extension)
 			}
-			if err := request.Do(command.Context()).Into(answer); err != nil {
-				return fmt.Errorf("asking what an upgrade to %s breaks: %w", target, err)
+			if plan {
+				request = request.SubResource("plan")
+			}
+			for ask := true; ask; ask = answer.Pending > 0 { // the server waits while it renders
+				*answer = v1alpha1.UpgradeReadiness{}
+				if err := request.Do(command.Context()).Into(answer); err != nil {
+					return fmt.Errorf("asking what an upgrade to %s breaks: %w", target, err)
+				}
 			}
 			answer.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("UpgradeReadiness"))
 			switch output {
 			case "":
 				printReady(s, answer)
+				if plan {
+					printSteps(s, answer)
+				} else {
+					printOrder(s, answer)
+				}
 			case session.Name:
 				s.Out.Printf("upgradereadiness.%s/%s\n", v1alpha1.GroupName, answer.Name)
 			default:
@@ -57,6 +70,7 @@ func newReady(s *session.Session) *cobra.Command {
 	}
 	output.Add(command.Flags())
 	command.Flags().StringVar(&extension, "extension", "", "Only look at this extension.")
+	command.Flags().BoolVar(&plan, "plan", false, "Pull and render the versions that follow, and print the steps of the upgrade in order.")
 	command.Flags().BoolVar(&strict, "strict", false, "Exit with 1 when there is any finding.")
 	return command
 }
@@ -113,7 +127,50 @@ func printReady(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 			s.Out.Para(screen.Yellow, "Not looked at", session.Legible(one.Name+": "+one.NotLooked))
 		}
 	}
-	printOrder(s, answer)
+}
+
+// printSteps prints the steps of an upgrade, with the commands.
+func printSteps(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
+	groups := []struct {
+		is    v1alpha1.UpgradeOrder
+		title string
+	}{
+		{v1alpha1.UpgradeBefore, "Before the cluster"},
+		{v1alpha1.UpgradeEither, "Before or after the cluster"},
+		{v1alpha1.UpgradeAfter, "After the cluster"},
+		{v1alpha1.UpgradeDeadlock, "Deadlock: the installed version blocks the upgrade of the cluster, and the next one needs the upgraded cluster"},
+		{"", "No version in the catalogs fits"},
+	}
+	for _, group := range groups {
+		var steps []*v1alpha1.UpgradeStep
+		for j := range answer.Steps {
+			if answer.Steps[j].Order == group.is {
+				steps = append(steps, &answer.Steps[j])
+			}
+		}
+		if group.is == v1alpha1.UpgradeAfter {
+			s.Out.Printf("\n")
+			s.Out.Para(screen.Cyan, "Cluster", "upgrade it to Kubernetes "+session.Legible(answer.Target))
+		}
+		if len(steps) == 0 {
+			continue
+		}
+		s.Out.Printf("\n")
+		s.Out.Para(screen.Cyan, group.title, "")
+		for _, step := range steps {
+			text := strings.TrimSpace(step.Extension + " " + step.Version)
+			if step.Next != "" {
+				text += " to " + step.Next
+			}
+			if step.Passed != "" {
+				text += " (not " + step.Passed + ")"
+			}
+			s.Out.Printf("  %s\n", screen.Safe(session.Legible(text)))
+			if step.Command != "" && group.is != v1alpha1.UpgradeDeadlock {
+				s.Out.Printf("    %s\n", screen.Safe(step.Command))
+			}
+		}
+	}
 }
 
 // printOrder prints which extensions are upgraded before the cluster, and which after.

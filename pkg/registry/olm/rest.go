@@ -61,6 +61,8 @@ type Deps struct {
 	ClusterVersion func(ctx context.Context) *clusterversion.Kubernetes
 	// Statements says what the catalogs say of installed packages; nil asks none.
 	Statements upgradereadiness.Statements
+	// Render makes manifests of the packages that follow; nil serves no plan of an upgrade.
+	Render upgradereadiness.Render
 	// Readiness is what else an upgrade of the cluster depends on.
 	Readiness upgradereadiness.Sources
 	// Unreadable is told of records that cannot be read; nil is told nothing.
@@ -96,6 +98,10 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
 	info.NegotiatedSerializer = encoding.Text(codecs)
 	histories := revisionhistory.NewREST(storage.Revision, deps.Heads)
+	ready := upgradereadiness.NewREST(upgradereadiness.Deps{
+		Revisions: storage.Revision, Authorizer: deps.Authorizer, Table: table, Current: deps.ClusterVersion,
+		Statements: deps.Statements, Render: deps.Render, Sources: deps.Readiness,
+	})
 	served := map[string]rest.Storage{
 		"clusterextensionrevisions":           storage.Revision,
 		"clusterextensionrevisions/status":    storage.Status,
@@ -113,12 +119,13 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		}),
 		// Virtual: they are read by name, and can be neither listed nor watched,
 		// so that garbage collection, quota and backups pass them by.
-		"revisiondiffs":     revisiondiff.NewREST(comparer),
-		"revisionhistories": histories,
-		"revisionmanifests": revisionmanifest.NewREST(storage.Revision, deps.Authorizer),
-		"upgradereadinesses": upgradereadiness.NewREST(upgradereadiness.Deps{
-			Revisions: storage.Revision, Authorizer: deps.Authorizer, Table: table, Current: deps.ClusterVersion, Statements: deps.Statements, Sources: deps.Readiness,
-		}),
+		"revisiondiffs":      revisiondiff.NewREST(comparer),
+		"revisionhistories":  histories,
+		"revisionmanifests":  revisionmanifest.NewREST(storage.Revision, deps.Authorizer),
+		"upgradereadinesses": ready,
+	}
+	if deps.Render != nil {
+		served["upgradereadinesses/plan"] = upgradereadiness.NewPlanREST(ready)
 	}
 	if deps.Forget != nil {
 		served["revisionhistories"] = revisionhistory.NewForgettingREST(histories, revisionhistory.ForgetDeps{

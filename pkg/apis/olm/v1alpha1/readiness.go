@@ -93,6 +93,36 @@ type UpgradeReadiness struct {
 	// +listType=atomic
 	// +optional
 	Extensions []ExtensionReadiness `json:"extensions,omitempty"`
+	// steps of the upgrade, in order: extensions before the cluster, with either, after it, and those
+	// without a way out. Only subresource plan has them.
+	// +listType=atomic
+	// +optional
+	Steps []UpgradeStep `json:"steps,omitempty"`
+	// pending is how many packages are not rendered yet; ask again.
+	// +optional
+	Pending int32 `json:"pending,omitempty"`
+}
+
+// UpgradeStep is the upgrade of one extension.
+type UpgradeStep struct {
+	// order is when it can be done: Before, Either, After or Deadlock. It is empty when no version follows
+	// that the target takes.
+	// +optional
+	Order UpgradeOrder `json:"order,omitempty"`
+	// extension to upgrade.
+	Extension string `json:"extension"`
+	// version that is installed.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// next is the lowest version that follows, and whose package has nothing that blocks.
+	// +optional
+	Next string `json:"next,omitempty"`
+	// passed says why lower versions were not chosen.
+	// +optional
+	Passed string `json:"passed,omitempty"`
+	// command does it.
+	// +optional
+	Command string `json:"command,omitempty"`
 }
 
 // UpgradeFinding is one thing that an upgrade breaks, or that a person has to judge.

@@ -243,6 +243,11 @@ func (in UpgradeReadinessOptions) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in UpgradeStep) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.UpgradeStep"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in YieldRule) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.YieldRule"
 }

@@ -2,7 +2,7 @@
 // cluster to the version in the name breaks. It is computed on read from revisions, plans, ChartKinds,
 // catalogs and the cluster, as far as the caller may read them, and never stored.
 //
-// storage.go has the endpoint, extensions.go what is read for each extension, others.go what is read
+// storage.go has the endpoint, plan.go its subresource with rendered packages, extensions.go what is read for each extension, others.go what is read
 // besides, table.go the table.
 package upgradereadiness
 
@@ -57,6 +57,8 @@ type Deps struct {
 	Current func(ctx context.Context) *clusterversion.Kubernetes
 	// Statements asks the catalogs; nil when there are none.
 	Statements Statements
+	// Render is for subresource plan; nil serves none.
+	Render Render
 	Sources
 }
 
@@ -68,6 +70,8 @@ type Sources struct {
 	// those that can be read.
 	Plans      func(ctx context.Context) ([]readiness.Plan, error)
 	ChartKinds func(ctx context.Context) ([]readiness.ChartKind, error)
+	// Extensions are the settings of ClusterExtensions, by name; nil when there are none.
+	Extensions func(ctx context.Context) (map[string]Settings, error)
 }
 
 // Live is what a caller may see of some objects in the cluster.
@@ -109,6 +113,15 @@ func (*REST) NewGetOptions() (runtime.Object, bool, string) {
 
 // Get answers for the version in the name: "next" is the minor after that of the cluster.
 func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
+	return r.answer(ctx, name, options, nil)
+}
+
+// renderNext gives the versions that follow what their packages have, as far as there is time. It returns
+// how many packages are not rendered yet.
+type renderNext func(user string, target readiness.Target, extensions []*readiness.Extension) (pending int)
+
+// answer computes one answer, with the steps of the upgrade when there is a function that renders.
+func (r *REST) answer(ctx context.Context, name string, options runtime.Object, render renderNext) (runtime.Object, error) {
 	query, ok := options.(*olm.UpgradeReadinessOptions)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading upgrade readiness: options are a %T", options))
@@ -146,12 +159,24 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 			return nil, err
 		}
 	}
+	var planned []*readiness.Extension
 	for _, chain := range slices.Sorted(maps.Keys(chains)) {
 		one, shown, err := reading.extension(ctx, chain, chains[chain])
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case !shown:
+		case render == nil:
+			judge.Extension(one)
+		default:
+			planned = append(planned, one)
 		}
-		if shown {
+	}
+	pending := 0
+	if render != nil {
+		judge.Steps()
+		pending = render(caller.GetName(), target, planned)
+		for _, one := range planned {
 			judge.Extension(one)
 		}
 	}
@@ -166,6 +191,7 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 		// The answer does not tell whether the extension exists.
 		return nil, apierrors.NewNotFound(v1alpha1.Resource("clusterextensionrevisions"), query.Extension)
 	}
+	stillRendering(answer, pending)
 	return answer, nil
 }
 

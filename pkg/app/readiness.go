@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-project/penstock/pkg/controller/extension"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/readiness"
+	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
+	"github.com/penstock-project/penstock/pkg/source/bundle"
+	"github.com/penstock-project/penstock/pkg/source/packed"
+)
+
+// errNoPool is for a program whose controllers were not made.
+var errNoPool = errors.New("this replica renders no packages")
+
+// RenderPackage implements upgradereadiness.Render, in the pool that the controllers use.
+func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgradereadiness.Wanted) (readiness.Contents, error) {
+	if s.pool == nil || s.Catalogs == nil {
+		return readiness.Contents{}, errNoPool
+	}
+	var pulled *extension.Pulled
+	var err error
+	if waiting := s.pool.Pull(ctx, user, func() { pulled, err = catalogImages{s.Catalogs}.Pull(ctx, user, wanted.Image) }); waiting != nil {
+		return readiness.Contents{}, fmt.Errorf("image %s: waiting for other pulls: %w", wanted.Image, waiting)
+	}
+	if err != nil {
+		return readiness.Contents{}, err
+	}
+	defer pulled.Close()
+	var out readiness.Contents
+	if waiting := s.pool.Render(ctx, user, func() { out, err = renderPulled(ctx, pulled, wanted) }); waiting != nil {
+		err = waiting
+	}
+	if err != nil {
+		return out, fmt.Errorf("image %s: %w", wanted.Image, err)
+	}
+	return out, nil
+}
+
+// renderPulled renders for the version that the cluster is upgraded to, which charts ask for.
+func renderPulled(ctx context.Context, pulled *extension.Pulled, wanted upgradereadiness.Wanted) (readiness.Contents, error) {
+	format, err := packed.FormatOf(pulled.Kind, pulled.FS)
+	if err != nil {
+		return readiness.Contents{}, err
+	}
+	renderer := packed.Renderer{Format: format}
+	switch format {
+	case packed.Bundle:
+		renderer.Bundle = bundle.Options{InstallNamespace: wanted.Namespace, Config: json.RawMessage(wanted.Config), Certificates: bundle.CertManager}
+	case packed.Chart:
+		renderer.Chart.Release, renderer.Chart.Namespace, renderer.Chart.KubeVersion = wanted.Extension, wanted.Namespace, wanted.Kubernetes
+		if wanted.Config != "" {
+			if err := json.Unmarshal([]byte(wanted.Config), &renderer.Chart.Values); err != nil {
+				return readiness.Contents{}, fmt.Errorf("reading the values of the chart: %w", err)
+			}
+		}
+	case packed.Manifests:
+	}
+	rendered, err := renderer.Render(ctx, pulled.FS)
+	if err != nil {
+		return readiness.Contents{}, err
+	}
+	var objects []manifest.Object
+	for _, phase := range rendered.Phases {
+		objects = append(objects, phase.Objects...)
+	}
+	out := readiness.ContentsOf(objects)
+	out.Range = rendered.KubeVersion
+	return out, nil
+}

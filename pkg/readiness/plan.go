@@ -1,0 +1,166 @@
+package readiness
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Contents are what the package of a version has, rendered for the target.
+type Contents struct {
+	Objects []manifest.Ref
+	// Defined are the versions of the CustomResourceDefinitions among them.
+	Defined map[manifest.ID][]string
+	// Range is the kubeVersion of a chart.
+	Range string
+	// NotLooked says why the package could not be rendered.
+	NotLooked string
+}
+
+// ContentsOf are those of some objects.
+func ContentsOf(objects []manifest.Object) Contents {
+	out := Contents{Defined: map[manifest.ID][]string{}}
+	for i := range objects {
+		object := &objects[i]
+		out.Objects = append(out.Objects, object.Ref)
+		var definition apiextensionsv1.CustomResourceDefinition
+		if !object.ID.IsDefinition() || json.Unmarshal(object.JSON, &definition) != nil {
+			continue
+		}
+		versions := []string{}
+		for i := range definition.Spec.Versions {
+			versions = append(versions, definition.Spec.Versions[i].Name)
+		}
+		out.Defined[object.ID] = versions
+	}
+	return out
+}
+
+// requires are the packages that a bundle says it needs.
+func requires(bundle *fbc.Bundle) []string {
+	var out []string
+	for _, property := range bundle.Properties {
+		var required struct {
+			PackageName string `json:"packageName"`
+		}
+		if property.Type == "olm.package.required" && json.Unmarshal(property.Value, &required) == nil && required.PackageName != "" {
+			out = append(out, required.PackageName)
+		}
+	}
+	return out
+}
+
+// Excluded is whether a version is not for the target, by what its makers say.
+func (c *Candidate) Excluded(target Target) bool {
+	return c.Statement.Wrong != "" || c.Statement.excludes(target) != "" || c.Statement.needs(target.Kubernetes)
+}
+
+// unfit says why the rendered package of a version is no way out; empty when it is one, or is not
+// rendered.
+func (j *Judge) unfit(one *Candidate) string {
+	switch {
+	case !one.Rendered && j.planned:
+		return "not rendered"
+	case !one.Rendered:
+		return ""
+	}
+	if one.Contents.NotLooked != "" {
+		return "not looked at: " + one.Contents.NotLooked
+	}
+	if one.Contents.Range != "" && !within(one.Contents.Range, j.target.Kubernetes) {
+		return "its chart states Kubernetes " + text.Line(one.Contents.Range, longest)
+	}
+	for _, ref := range one.Contents.Objects {
+		if found, ok := j.api(ref.GroupVersionKind(), RolledOut); ok && found.Severity == olm.UpgradeBlocks {
+			return fmt.Sprintf("it has %s %s, which Kubernetes %s does not serve", ref.APIVersion(), ref.Kind, minor(j.target.Kubernetes))
+		}
+		for _, stored := range j.live.Definitions[ref.ID].Stored {
+			if versions, defines := one.Contents.Defined[ref.ID]; defines && !slices.Contains(versions, stored) {
+				return fmt.Sprintf("it drops version %s of %s, in which objects may be stored", stored, ref.ID.Name)
+			}
+		}
+	}
+	return ""
+}
+
+// after is whether a version can only be installed in the upgraded cluster.
+func (j *Judge) after(one *Candidate) bool {
+	if j.current == nil {
+		return false
+	}
+	if one.Statement.needs(*j.current) || one.Contents.Range != "" && !within(one.Contents.Range, *j.current) {
+		return true
+	}
+	return slices.ContainsFunc(one.Contents.Objects, func(ref manifest.Ref) bool {
+		life, known := j.table.Find(ref.GroupVersionKind())
+		return known && j.current.Less(life.Introduced)
+	})
+}
+
+// plan adds the step of one extension.
+func (j *Judge) plan(one *Extension, row *olm.ExtensionReadiness) {
+	var passed []string
+	next := j.next(&one.Statement)
+	for i := range one.Statement.Next {
+		candidate := &one.Statement.Next[i]
+		if candidate == next {
+			break
+		}
+		if why := j.unfit(candidate); why != "" {
+			passed = append(passed, candidate.Version+": "+why)
+			if candidate.Contents.NotLooked != "" && row.NotLooked == "" {
+				row.NotLooked = "version " + candidate.Version + " could not be rendered"
+			}
+		}
+	}
+	if next == nil && len(passed) == 0 {
+		return
+	}
+	step := olm.UpgradeStep{Extension: one.Name, Version: one.Version, Passed: strings.Join(passed, "; ")}
+	if next != nil {
+		step.Order, step.Next = row.Order, next.Version
+		step.Command = fmt.Sprintf("kubectl penstock upgrade %s --version %s", one.Name, next.Version)
+		j.required[one.Name] = next.Requires
+	}
+	j.packages[one.Statement.Package] = append(j.packages[one.Statement.Package], one.Name)
+	j.answer.Steps = append(j.answer.Steps, step)
+}
+
+// ordered sorts the steps by group, and in a group by what packages require.
+func (j *Judge) ordered() {
+	var out []olm.UpgradeStep
+	for _, order := range []olm.UpgradeOrder{olm.UpgradeBefore, olm.UpgradeEither, olm.UpgradeAfter, olm.UpgradeDeadlock, ""} {
+		steps := map[string]olm.UpgradeStep{}
+		for _, step := range j.answer.Steps {
+			if step.Order == order {
+				steps[step.Extension] = step
+			}
+		}
+		var take func(name string)
+		take = func(name string) {
+			step, waits := steps[name]
+			if !waits {
+				return
+			}
+			delete(steps, name) // also when packages require each other
+			for _, pkg := range j.required[name] {
+				for _, other := range j.packages[pkg] {
+					take(other)
+				}
+			}
+			out = append(out, step)
+		}
+		for _, step := range j.answer.Steps {
+			take(step.Extension)
+		}
+	}
+	j.answer.Steps = out
+}
