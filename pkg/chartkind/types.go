@@ -40,6 +40,8 @@ const (
 	// MadeOfAnnotation is a digest of everything that the content depends on. As long as it
 	// would be the same, nothing is rendered.
 	MadeOfAnnotation = "charts.penstock.dev/made-of"
+	// SettingsAnnotation is a digest of what the content depends on in the ChartKind.
+	SettingsAnnotation = "charts.penstock.dev/kind-settings"
 	// NotesAnnotation is what the chart says in NOTES.txt, cut to MaxNotes bytes.
 	NotesAnnotation = "charts.penstock.dev/notes"
 )
@@ -47,7 +49,7 @@ const (
 // Notes are the annotations by which Penstock knows what it has made of a custom resource. No
 // client sets or changes them.
 func Notes() []string {
-	return []string{ResourceAnnotation, UIDAnnotation, GenerationAnnotation, MadeOfAnnotation, NotesAnnotation}
+	return []string{ResourceAnnotation, UIDAnnotation, GenerationAnnotation, MadeOfAnnotation, SettingsAnnotation, NotesAnnotation}
 }
 
 // Policies of upgrades.

@@ -3,6 +3,8 @@ package chartkind
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,15 +56,27 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	return identity, nil
 }
 
-// isAskedFor is whether the custom resource was changed since the newest revision, and its chart
-// was not.
+// isAskedFor is whether the custom resource was changed since the newest revision, and its chart and
+// its ChartKind were not: a change of those waits, whoever edits the custom resource.
 func (s *scope) isAskedFor() bool {
 	newest := s.Newest()
-	if newest == nil || newest.Annotations[olmv1alpha1.ReferenceAnnotation] != s.chart.pinned {
+	if newest == nil || newest.Annotations[chartkind.SettingsAnnotation] != s.settings() {
 		return false
 	}
 	made, err := strconv.ParseInt(newest.Annotations[chartkind.GenerationAnnotation], 10, 64)
 	return err == nil && newest.Annotations[chartkind.UIDAnnotation] == string(s.object.GetUID()) && made < s.object.GetGeneration()
+}
+
+// settings is a digest of what the content depends on, without the custom resource and its inputs.
+func (s *served) settings() string {
+	content, err := json.Marshal(chartkind.Spec{
+		Chart: chartkind.Chart{Ref: s.chart.pinned}, Namespace: s.spec.Namespace, Values: s.spec.Values, Overrides: s.spec.Overrides, GeneratedSecrets: s.spec.GeneratedSecrets,
+	})
+	if err != nil {
+		return "" // the digest of the content says so
+	}
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Diff implements maker.FrontEnd: Render has compared what it made.
@@ -191,9 +205,15 @@ func (s *scope) generated(ctx context.Context) ([]chartsource.GeneratedSecret, e
 }
 
 // Keep implements maker.Writer: a proposal of something else is not wanted any more.
-func (s *scope) Keep(ctx context.Context, _ *olmv1alpha1.ClusterExtensionRevision, _ source.Rendered) *maker.Outcome {
+func (s *scope) Keep(ctx context.Context, newest *olmv1alpha1.ClusterExtensionRevision, _ source.Rendered) *maker.Outcome {
 	if stopped := s.Withdraw(ctx, nil); stopped != nil {
 		return stopped
+	}
+	// A change of the ChartKind that changes nothing here waits for nobody.
+	if known := newest.Annotations[chartkind.SettingsAnnotation]; known != "" && known != s.settings() {
+		if stopped := s.Patch(ctx, nil, newest, map[string]any{"metadata": map[string]any{"annotations": map[string]any{chartkind.SettingsAnnotation: s.settings()}}}); stopped != nil {
+			return stopped
+		}
 	}
 	return maker.Stop(maker.Current, "", "")
 }
@@ -209,6 +229,7 @@ func (s *scope) describe(next *olmv1alpha1.ClusterExtensionRevision, made source
 	next.Annotations = map[string]string{
 		chartkind.ResourceAnnotation: s.name + "/" + s.key, chartkind.UIDAnnotation: string(s.object.GetUID()),
 		chartkind.GenerationAnnotation: strconv.FormatInt(s.object.GetGeneration(), 10), chartkind.MadeOfAnnotation: s.digest,
+		chartkind.SettingsAnnotation:  s.settings(),
 		olmv1alpha1.VersionAnnotation: made.Version, olmv1alpha1.PackageAnnotation: made.Package, olmv1alpha1.ReferenceAnnotation: s.chart.pinned,
 		olmv1alpha1.ChangeCauseAnnotation: fmt.Sprintf("%s of generation %d, with chart %s %s", s, s.object.GetGeneration(), made.Package, made.Version),
 	}
