@@ -296,6 +296,27 @@ func TestCatalogsAway(t *testing.T) {
 	}
 }
 
+// TestNextOfCatalogs: the versions of several catalogs are in one order.
+func TestNextOfCatalogs(t *testing.T) {
+	catalog := func(name string, versions ...string) resolve.Catalog {
+		text, entries := `{"schema":"olm.package","name":"one","defaultChannel":"a"}`+"\n", []string(nil)
+		for _, version := range versions {
+			text += fmt.Sprintf(`{"schema":"olm.bundle","package":"one","name":"one.v%[1]s","image":"x","properties":[{"type":"olm.package","value":{"packageName":"one","version":%[1]q}}]}`+"\n", version)
+			entries = append(entries, fmt.Sprintf(`{"name":"one.v%s","replaces":"one.v1.0.0"}`, version))
+		}
+		text += `{"schema":"olm.channel","package":"one","name":"a","entries":[` + strings.Join(entries, ",") + "]}\n"
+		config, err := fbc.Load(t.Context(), strings.NewReader(text), "c", fbc.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resolve.Catalog{Name: name, Config: config}
+	}
+	said, err := StatedBy([]resolve.Catalog{catalog("late", "1.10.0"), catalog("early", "1.9.0")}, "one", "one.v1.0.0", "1.0.0")
+	if err != nil || len(said.Next) != 2 || said.Next[0].Version != "1.9.0" || said.Next[1].Version != "1.10.0" {
+		t.Errorf("found %+v, %v", said.Next, err)
+	}
+}
+
 // TestStatements: made statements, for what no catalog has.
 func TestStatements(t *testing.T) {
 	with := func(properties ...string) Statement {

@@ -94,6 +94,12 @@ func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statemen
 			out.Next = append(out.Next, next...)
 		}
 	}
+	slices.SortStableFunc(out.Next, func(a, b Candidate) int {
+		// Both were read from a catalog.
+		left, _ := fbc.ParseVersion(a.Version)
+		right, _ := fbc.ParseVersion(b.Version)
+		return left.Compare(right)
+	})
 	return out, failed
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -56,15 +57,26 @@ func decoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// accept takes the objects of one kind, with their defaults.
+// accept takes the objects of one kind, or a list of them, with their defaults.
 func accept[T metav1.Object](withDefaults func(T)) loader.AcceptObjectFunc[T] {
 	return func(object runtime.Object) ([]T, error) {
-		one, is := object.(T)
-		if !is {
-			return nil, loader.ErrUnrecognizedType
+		objects := []runtime.Object{object}
+		if meta.IsListType(object) {
+			var err error
+			if objects, err = meta.ExtractList(object); err != nil {
+				return nil, err
+			}
 		}
-		withDefaults(one)
-		return []T{one}, nil
+		var all []T
+		for _, object := range objects {
+			one, is := object.(T)
+			if !is {
+				return nil, loader.ErrUnrecognizedType
+			}
+			withDefaults(one)
+			all = append(all, one)
+		}
+		return all, nil
 	}
 }
 
