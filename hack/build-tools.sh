@@ -90,14 +90,7 @@ partial="${cache}/.partial.$$"
 trap 'rm -rf "${partial}"' EXIT
 mkdir -p "${partial}"
 
-say "fetching the sources of Kubernetes ${kubernetes}, usually 1 min"
-for program in "${programs[@]}"; do
-	read -r _ origin package _ <<<"${program}"
-	(cd "$(home "${origin}")" && go list -deps "${package}" 2>&1 >/dev/null)
-done |
-	awk '/^go: downloading/ { if (++n % 50 == 0) print n " modules so far"; next } { print }' >&2 ||
-	fail "the sources could not be fetched, Go's message is above; if it is about the network, check that the module proxy of \`go env GOPROXY\` answers and run this again"
-
+say "building a control plane of Kubernetes ${kubernetes}, once"
 minor="${kubernetes#*.}"
 minor="${minor%%.*}"
 ldflags="-s -w"
