@@ -122,7 +122,7 @@ func TestFirstSnapshot(t *testing.T) {
 	for n := range 1000 {
 		rows.Extensions = append(rows.Extensions, screens.ExtensionRow{
 			Name: fmt.Sprintf("extension-%04d", n), Revision: fmt.Sprintf("extension-%04d-%d", n, n%7+1), Version: fmt.Sprintf("%d.%d.%d", n%5, n%11, n%13),
-			Signal: screens.Needs, State: "Collision", Message: fmt.Sprintf("phase deploy: ConfigMap ns-%d/config-%d belongs to another owner, ClusterExtension other-%d", n%50, n*7919%1000, n*104729%1000),
+			Signal: screens.NeedsAttention, State: "Collision", Message: fmt.Sprintf("phase deploy: ConfigMap ns-%d/config-%d belongs to another owner, ClusterExtension other-%d", n%50, n*7919%1000, n*104729%1000),
 			Do: "remove it from one of the two, or set its collision protection", Since: fmt.Sprintf("2026-11-%02dT%02d:%02d:%02dZ", n%28+1, n%24, n%60, n*37%60), Ready: n % 30, Objects: n % 40,
 		})
 	}

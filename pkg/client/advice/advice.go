@@ -75,7 +75,7 @@ func ofAsked(e overview.Extension, said []Advice) []Advice {
 		return ofReady(e, said)
 	}
 	given := fromAsked(a, a.Reason, a.Message).within(e.Newest(), e.Revisions)
-	if given.Signal == Needs {
+	if given.Signal == NeedsAttention {
 		given.What = "is not installed"
 		if a.Installed != "" {
 			given.What = "stays at " + a.Installed
@@ -83,7 +83,7 @@ func ofAsked(e overview.Extension, said []Advice) []Advice {
 	}
 	_, ofPass := extensionSteps()[a.Reason]
 	for _, one := range said {
-		if one.Signal.urgency() <= given.Signal.urgency() && (!ofPass || given.Signal != Needs) {
+		if one.Signal.urgency() <= given.Signal.urgency() && (!ofPass || given.Signal != NeedsAttention) {
 			return nil // a revision says it, with more to it
 		}
 	}
@@ -93,7 +93,7 @@ func ofAsked(e overview.Extension, said []Advice) []Advice {
 // ofReady is about the upgrade that does not come to an extension that is well.
 func ofReady(e overview.Extension, said []Advice) []Advice {
 	a := e.Asked
-	if refused, known := extensionSteps()[a.UpgradeReason]; known && refused.signal == Needs {
+	if refused, known := extensionSteps()[a.UpgradeReason]; known && refused.signal == NeedsAttention {
 		given := fromAsked(a, a.UpgradeReason, a.UpgradeMessage).within(e.Newest(), e.Revisions)
 		given.Signal, given.What = Review, "stays at "+a.Installed
 		return []Advice{given}
@@ -115,7 +115,7 @@ func fromAsked(a *overview.Asked, reason, message string) Advice {
 		strings.NewReplacer("{extension}", a.Name, "{revision}", a.Name))
 	// Of a newer server the reason is unknown, and whether somebody has to act is not.
 	if a.Needs {
-		given.Signal = Needs
+		given.Signal = NeedsAttention
 	}
 	return given
 }
@@ -265,7 +265,7 @@ func unready(r *v1alpha1.ClusterExtensionRevision, a Advice) Advice {
 	}
 	for i := range r.Status.Phases {
 		for _, failure := range r.Status.Phases[i].Failing {
-			if step, known := revisionSteps()[failure.Reason]; known && step.signal == Needs {
+			if step, known := revisionSteps()[failure.Reason]; known && step.signal == NeedsAttention {
 				of := fromRevision(r, a.What, failure.Reason, a.Because)
 				of.Since = a.Since
 				if explained(failure.Cause) {
@@ -345,7 +345,7 @@ func from(steps map[string]step, catalog bool, a Advice, names *strings.Replacer
 	next, known := steps[a.Reason]
 	if !known {
 		// A newer server: its message is all that is known.
-		next = step{signal: Needs, who: Author, do: "do what the message says, or ask with a newer version of this program"}
+		next = step{signal: NeedsAttention, who: Author, do: "do what the message says, or ask with a newer version of this program"}
 	}
 	if catalog {
 		if next.catalog != nil {

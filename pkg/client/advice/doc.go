@@ -20,12 +20,12 @@ type Signal string
 
 // Signals.
 const (
-	// Well is as it was asked for.
-	Well Signal = "well"
-	// Moving continues by itself.
-	Moving Signal = "moving"
+	// Healthy is as it was asked for.
+	Healthy Signal = "well"
+	// InProgress continues by itself.
+	InProgress Signal = "moving"
 	// Needs a person, before it becomes what was asked for.
-	Needs Signal = "needs"
+	NeedsAttention Signal = "needs"
 	// Stopped is not rolled out, because somebody wants that.
 	Stopped Signal = "stopped"
 	// Review waits until somebody has read it: a proposal, or an upgrade that is refused while
@@ -36,13 +36,13 @@ const (
 // urgency orders signals, the most urgent first.
 func (s Signal) urgency() int {
 	switch s {
-	case Needs:
+	case NeedsAttention:
 		return 0
 	case Review:
 		return 1
 	case Stopped:
 		return 2
-	case Moving:
+	case InProgress:
 		return 3
 	default:
 		return 4

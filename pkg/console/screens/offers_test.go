@@ -33,11 +33,11 @@ func TestCatalogRow(t *testing.T) {
 		state   string
 		says    string
 	}{
-		"new":     {"nobody has looked at it", "", nil, Moving, "Pending", ""},
-		"serving": {"", "", &clustercatalog.Outcome{Content: ref, Tried: true}, Well, "Serving", ""},
-		"never":   {"there is no content at all", "", &clustercatalog.Outcome{Err: io.ErrUnexpectedEOF, Tried: true}, Needs, "Retrying", "unexpected EOF"},
-		"old":     {"what is served is of earlier", "", &clustercatalog.Outcome{Content: ref, Err: io.ErrUnexpectedEOF, Tried: true}, Needs, "Retrying", "unexpected EOF"},
-		"blocked": {"to wait does not help", "", &clustercatalog.Outcome{Err: io.ErrUnexpectedEOF, Blocked: true, Tried: true}, Needs, "Blocked", "unexpected EOF"},
+		"new":     {"nobody has looked at it", "", nil, InProgress, "Pending", ""},
+		"serving": {"", "", &clustercatalog.Outcome{Content: ref, Tried: true}, Healthy, "Serving", ""},
+		"never":   {"there is no content at all", "", &clustercatalog.Outcome{Err: io.ErrUnexpectedEOF, Tried: true}, NeedsAttention, "Retrying", "unexpected EOF"},
+		"old":     {"what is served is of earlier", "", &clustercatalog.Outcome{Content: ref, Err: io.ErrUnexpectedEOF, Tried: true}, NeedsAttention, "Retrying", "unexpected EOF"},
+		"blocked": {"to wait does not help", "", &clustercatalog.Outcome{Err: io.ErrUnexpectedEOF, Blocked: true, Tried: true}, NeedsAttention, "Blocked", "unexpected EOF"},
 		"off":     {"somebody wants that", clustercatalog.Unavailable, nil, Stopped, "Off", ""},
 	} {
 		read := &clustercatalog.Catalog{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: clustercatalog.Spec{AvailabilityMode: tc.mode}}

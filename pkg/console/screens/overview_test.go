@@ -157,7 +157,7 @@ func TestWatchOverview(t *testing.T) {
 			t.Fatalf("%+v", message)
 		}
 	}
-	for name, want := range map[string]Signal{"well": Well, "bad": Needs, "new": Review, "cold": Needs, "moves": Moving} {
+	for name, want := range map[string]Signal{"well": Healthy, "bad": NeedsAttention, "new": Review, "cold": NeedsAttention, "moves": InProgress} {
 		if rows[name].Signal != want {
 			t.Errorf("%s: %+v, want %s", name, rows[name], want)
 		}
@@ -176,7 +176,7 @@ func TestWatchOverview(t *testing.T) {
 	}
 
 	cluster.events <- testRevision("bad", 1, v1alpha1.LifecycleStateActive, well()...)
-	if message := next(); message.Kind != "rows" || len(message.Rows.Extensions) != 1 || message.Rows.Extensions[0].Name != "bad" || message.Rows.Extensions[0].Signal != Well {
+	if message := next(); message.Kind != "rows" || len(message.Rows.Extensions) != 1 || message.Rows.Extensions[0].Name != "bad" || message.Rows.Extensions[0].Signal != Healthy {
 		t.Errorf("a change: %+v", message)
 	}
 }
@@ -220,7 +220,7 @@ func TestUnmet(t *testing.T) {
 		state   string
 		objects int
 	}{
-		"taken": {Needs, "NameTaken", 2}, "bad": {Needs, "Collision", 2}, "held": {Needs, "Held", 2}, "well": {Well, "RolledOut", 2}, "pull": {Needs, "PullFailed", 0}, "rolls": {Moving, "RollingOut", 0}, "new": {Moving, "Pending", 0},
+		"taken": {NeedsAttention, "NameTaken", 2}, "bad": {NeedsAttention, "Collision", 2}, "held": {NeedsAttention, "Held", 2}, "well": {Healthy, "RolledOut", 2}, "pull": {NeedsAttention, "PullFailed", 0}, "rolls": {InProgress, "RollingOut", 0}, "new": {InProgress, "Pending", 0},
 	} {
 		if row := rows[name]; row.Signal != want.signal || row.State != want.state || row.Objects != want.objects {
 			t.Errorf("%s: %+v, want %+v", name, row, want)
@@ -241,11 +241,11 @@ func TestOneExtension(t *testing.T) {
 	if message := known.revised(nil); message.Extension != nil {
 		t.Errorf("there is no revision: %+v", message.Extension)
 	}
-	if message := known.revised([]*v1alpha1.ClusterExtensionRevision{&revision}); message.Extension.Row.Signal != Well {
+	if message := known.revised([]*v1alpha1.ClusterExtensionRevision{&revision}); message.Extension.Row.Signal != Healthy {
 		t.Errorf("its revision is well: %+v", message.Extension)
 	}
 	known.asks(&asked)
-	if len(sent) != 1 || sent[0].Extension.Row.State != "NameTaken" || sent[0].Extension.Advice[0].Signal != Needs {
+	if len(sent) != 1 || sent[0].Extension.Row.State != "NameTaken" || sent[0].Extension.Advice[0].Signal != NeedsAttention {
 		t.Errorf("it does not get what it asks for: %+v", sent)
 	}
 	if message := known.revised([]*v1alpha1.ClusterExtensionRevision{&revision}); message.Extension.Row.State != "NameTaken" {

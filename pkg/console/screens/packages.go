@@ -135,7 +135,7 @@ func (a *API) catalogs(ctx context.Context) ([]CatalogRow, *Refusal) {
 	for i := range listed.Items {
 		read, err := clustercatalog.From(&listed.Items[i])
 		if err != nil {
-			rows = append(rows, CatalogRow{Name: listed.Items[i].GetName(), Signal: Needs, State: "Unreadable", Message: text.Line(err.Error(), maxRowMessage)})
+			rows = append(rows, CatalogRow{Name: listed.Items[i].GetName(), Signal: NeedsAttention, State: "Unreadable", Message: text.Line(err.Error(), maxRowMessage)})
 			continue
 		}
 		rows = append(rows, catalogRow(read))
@@ -154,13 +154,13 @@ func catalogRow(read *clustercatalog.Catalog) CatalogRow {
 		row.Signal, row.State = Stopped, "Off"
 	case tried:
 		// Served content is then of earlier, if there is any.
-		row.Signal, row.State, row.Message = Needs, progressing.Reason, text.Line(progressing.Message, 2*maxRowMessage)
+		row.Signal, row.State, row.Message = NeedsAttention, progressing.Reason, text.Line(progressing.Message, 2*maxRowMessage)
 	case serving == nil:
-		row.Signal, row.State = Moving, "Pending"
+		row.Signal, row.State = InProgress, "Pending"
 	case serving.Status == metav1.ConditionTrue:
-		row.Signal, row.State = Well, "Serving"
+		row.Signal, row.State = Healthy, "Serving"
 	default:
-		row.Signal, row.State, row.Message = Needs, serving.Reason, text.Line(serving.Message, 2*maxRowMessage)
+		row.Signal, row.State, row.Message = NeedsAttention, serving.Reason, text.Line(serving.Message, 2*maxRowMessage)
 	}
 	return row
 }

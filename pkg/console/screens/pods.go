@@ -182,16 +182,16 @@ func podOf(pod *corev1.Pod) Pod {
 	state := workloads.StateOf(pod)
 	out := Pod{
 		Namespace: pod.Namespace, Name: pod.Name, State: state.Word, Said: fmt.Sprintf("%d of %s ready", state.Ready, text.Count(state.Containers, "container")),
-		Created: when(&pod.CreationTimestamp), Node: pod.Spec.NodeName, Signal: advice.Moving, Containers: []Container{},
+		Created: when(&pod.CreationTimestamp), Node: pod.Spec.NodeName, Signal: advice.InProgress, Containers: []Container{},
 	}
 	if state.Restarts > 0 {
 		out.Said += ", " + text.Count(state.Restarts, "restart")
 	}
 	switch {
 	case state.Good:
-		out.Signal = advice.Well
+		out.Signal = advice.Healthy
 	case state.Stuck:
-		out.Signal = advice.Needs
+		out.Signal = advice.NeedsAttention
 	}
 	out.Containers = append(containersOf(pod.Spec.InitContainers, pod.Status.InitContainerStatuses, true), containersOf(pod.Spec.Containers, pod.Status.ContainerStatuses, false)...)
 	return out

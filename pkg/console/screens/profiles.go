@@ -101,9 +101,9 @@ func profileOf(read *v1alpha1.ConfigurationProfile) Profile {
 func profileSignal(status *v1alpha1.ConfigurationProfileStatus) Signal {
 	switch {
 	case status.State == v1alpha1.ProfileDrifted:
-		return Needs
+		return NeedsAttention
 	case status.State == v1alpha1.ProfileActive:
-		return Well
+		return Healthy
 	default:
 		return Stopped
 	}

@@ -13,8 +13,8 @@ func TestProfileSignal(t *testing.T) {
 		status v1alpha1.ConfigurationProfileStatus
 		want   Signal
 	}{
-		"active":         {v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileActive}, Well},
-		"drifted":        {v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileDrifted, PlanPhase: v1alpha1.PhaseReviewRequired}, Needs},
+		"active":         {v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileActive}, Healthy},
+		"drifted":        {v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileDrifted, PlanPhase: v1alpha1.PhaseReviewRequired}, NeedsAttention},
 		"inactive":       {v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileInactive}, Stopped},
 		"to be approved": {v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileInactive, PlanPhase: v1alpha1.PhaseReviewRequired}, Stopped},
 	} {

@@ -27,11 +27,11 @@ type Signal = advice.Signal
 
 // Signals.
 const (
-	Well    = advice.Well
-	Moving  = advice.Moving
-	Needs   = advice.Needs
-	Stopped = advice.Stopped
-	Review  = advice.Review
+	Healthy        = advice.Healthy
+	InProgress     = advice.InProgress
+	NeedsAttention = advice.NeedsAttention
+	Stopped        = advice.Stopped
+	Review         = advice.Review
 )
 
 // ExtensionRow is one extension on the overview.
@@ -85,7 +85,7 @@ const maxRowMessage = 240
 func extensionRow(e overview.Extension) ExtensionRow {
 	first := advice.Extension(e)[0]
 	row := ExtensionRow{Name: e.Name, Signal: first.Signal, State: first.State(), Message: text.Line(first.Announced(), maxRowMessage), Since: when(&first.Since)}
-	if row.Signal == Needs || e.Newest() == nil && first.Signal != Moving {
+	if row.Signal == NeedsAttention || e.Newest() == nil && first.Signal != InProgress {
 		row.Do = text.Line(first.Do, maxRowMessage)
 	}
 	current := e.Current()
@@ -119,7 +119,7 @@ func comparison(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 
 // movingPhase is the first phase that is not available: "phase 2 of 3: deploy".
 func movingPhase(revision *v1alpha1.ClusterExtensionRevision) string {
-	if signalOf(revision) != Moving {
+	if signalOf(revision) != InProgress {
 		return ""
 	}
 	for i := range revision.Status.Phases {
@@ -159,7 +159,7 @@ func planRow(plan *hcov1alpha1.ConfigurationPlan) PlanRow {
 		// Its message is how to approve it by kubectl; the screen of the plan has a button.
 		row.Message = ""
 	}
-	if row.Signal == Needs {
+	if row.Signal == NeedsAttention {
 		row.Do = text.Line(advice.Plan(plan).Do, maxRowMessage)
 	}
 	if status.Window != nil && (status.Phase == hcov1alpha1.PhaseReviewRequired || status.Phase == hcov1alpha1.PhaseScheduled) {

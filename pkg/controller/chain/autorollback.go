@@ -47,40 +47,40 @@ type refusal struct{ reason, message string }
 
 // fallBack rolls the newest revision back when its rollout has failed and it asks
 // for that.
-func (v *visit) fallBack(ctx context.Context) error {
-	failed := v.failed()
-	if failed == nil || v.stale || v.Clock.Now().Before(v.known[failed.UID].again) {
+func (s *scope) fallBack(ctx context.Context) error {
+	failed := s.failed()
+	if failed == nil || s.stale || s.Clock.Now().Before(s.known[failed.UID].again) {
 		return nil
 	}
-	if _, no := backTo(v.revisions); no != nil {
-		return v.refuse(ctx, failed, no)
+	if _, no := backTo(s.revisions); no != nil {
+		return s.refuse(ctx, failed, no)
 	}
 	// The cache may be behind; whether this happens twice is for the store to say.
-	to, no, err := v.storedTarget(ctx, failed)
+	to, no, err := s.storedTarget(ctx, failed)
 	if err != nil {
 		return fmt.Errorf("looking for a revision to roll %s back to: %w", failed.Name, err)
 	}
 	if no == nil && to == "" {
-		v.stale = true // the cache will know soon
+		s.stale = true // the cache will know soon
 		return nil
 	}
 	if no == nil {
-		no = v.rollBack(ctx, failed, to)
+		no = s.rollBack(ctx, failed, to)
 	}
 	if no == nil || ctx.Err() != nil {
 		return nil
 	}
-	v.known[failed.UID].refused(v.Clock.Now())
-	return v.refuse(ctx, failed, no)
+	s.known[failed.UID].refused(s.Clock.Now())
+	return s.refuse(ctx, failed, no)
 }
 
 // failed returns the newest revision if its rollout has failed and it is to be
 // rolled back, or nil.
-func (v *visit) failed() *olmv1alpha1.ClusterExtensionRevision {
-	if len(v.layers) == 0 || len(v.invalid) > 0 || len(v.report.Layers) == 0 || v.layers[0] != &v.revisions[0] {
+func (s *scope) failed() *olmv1alpha1.ClusterExtensionRevision {
+	if len(s.layers) == 0 || len(s.invalid) > 0 || len(s.report.Layers) == 0 || s.layers[0] != &s.revisions[0] {
 		return nil
 	}
-	if newest := v.layers[0]; wantsBack(newest, v.Clock.Now()) {
+	if newest := s.layers[0]; wantsBack(newest, s.Clock.Now()) {
 		return newest
 	}
 	return nil
@@ -115,15 +115,15 @@ func hasObjects(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 
 // storedTarget is backTo of what is stored. It returns nothing when that is not what
 // the failed revision was seen in.
-func (v *visit) storedTarget(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision) (string, *refusal, error) {
-	revisions, err := bychain.List(ctx, v.Reader, v.chain)
+func (s *scope) storedTarget(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision) (string, *refusal, error) {
+	revisions, err := bychain.List(ctx, s.Reader, s.chain)
 	if err != nil {
 		return "", nil, err
 	}
-	if len(revisions) == 0 || revisions[0].UID != failed.UID || !wantsBack(&revisions[0], v.Clock.Now()) {
+	if len(revisions) == 0 || revisions[0].UID != failed.UID || !wantsBack(&revisions[0], s.Clock.Now()) {
 		return "", nil, nil
 	}
-	head, _, err := v.Heads.Get(ctx, v.chain)
+	head, _, err := s.Heads.Get(ctx, s.chain)
 	if err != nil {
 		return "", nil, err
 	}
@@ -143,8 +143,8 @@ func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *r
 }
 
 // rollBack asks for the rollback, and returns why there was none.
-func (v *visit) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, to string) *refusal {
-	done, err := v.Rollbacks.Rollback(ctx, to, &olmv1alpha1.RevisionRollback{
+func (s *scope) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, to string) *refusal {
+	done, err := s.Rollbacks.Rollback(ctx, to, &olmv1alpha1.RevisionRollback{
 		Spec: olmv1alpha1.RevisionRollbackSpec{
 			From:  failed.Name,
 			Cause: fmt.Sprintf("%s did not succeed within %s", failed.Name, text.Count(failed.Spec.ProgressDeadlineMinutes, "minute")),
@@ -159,16 +159,16 @@ func (v *visit) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensi
 }
 
 // refuse tells why a revision is not rolled back.
-func (v *visit) refuse(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, no *refusal) error {
+func (s *scope) refuse(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, no *refusal) error {
 	before := meta.FindStatusCondition(failed.Status.Conditions, olmv1alpha1.ConditionRolledBack)
 	news := before == nil || before.Reason != no.reason || before.Message != no.message
-	w := &writer{generation: failed.Generation, now: v.Clock.Now(), status: *failed.Status.DeepCopy()}
+	w := &writer{generation: failed.Generation, now: s.Clock.Now(), status: *failed.Status.DeepCopy()}
 	w.set(olmv1alpha1.ConditionRolledBack, false, no.reason, no.message)
-	if err := v.update(ctx, failed, w.status); err != nil || v.stale {
+	if err := s.update(ctx, failed, w.status); err != nil || s.stale {
 		return err
 	}
 	if news {
-		v.event(failed, true, no.reason, "not rolled back: "+no.message)
+		s.event(failed, true, no.reason, "not rolled back: "+no.message)
 	}
 	return nil
 }

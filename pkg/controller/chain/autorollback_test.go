@@ -66,7 +66,7 @@ func newBackend(t *testing.T, etcd clientv3.KV, prefix string, revisions ...*olm
 type process struct {
 	*backend
 	*mortal
-	visit *visit
+	scope *scope
 	said  *record.FakeRecorder
 	// asked counts requests for a rollback; refusing is what they get.
 	asked    int
@@ -138,7 +138,7 @@ func (b *backend) process(k int) *process {
 			return p.write(func() error { return c.SubResource(name).Update(ctx, object, opts...) })
 		},
 	})
-	p.visit = &visit{reconciler: &reconciler{Options: Options{
+	p.scope = &scope{reconciler: &reconciler{Options: Options{
 		Client: api, Reader: b.api, Heads: p, Rollbacks: p, Events: p.said, Clock: clocktesting.NewFakePassiveClock(noon.Add(10 * time.Minute)),
 	}}}
 	return p
@@ -147,9 +147,9 @@ func (b *backend) process(k int) *process {
 // pass does what a pass does besides rolling out. The newest revision waits for a
 // probe all the time; the others are as they should be.
 func (p *process) pass(ctx context.Context) error {
-	v := &visit{reconciler: p.visit.reconciler, chain: "argocd", invalid: map[string]error{}}
+	v := &scope{reconciler: p.scope.reconciler, chain: "argocd", invalid: map[string]error{}}
 	v.ledger = &ledger{}
-	p.visit = v
+	p.scope = v
 	if err := v.list(ctx); err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func TestRollbackOnceOfReplicas(t *testing.T) {
 		t.Error("the store was not asked before")
 	}
 	// Even when it has asked the store just before the other one was faster.
-	if no := old.visit.rollBack(t.Context(), &old.behind[0], "argocd-2"); no == nil || no.reason != reasonRefused {
+	if no := old.scope.rollBack(t.Context(), &old.behind[0], "argocd-2"); no == nil || no.reason != reasonRefused {
 		t.Errorf("a second rollback of the same revision: %+v", no)
 	}
 	b.isRolledBackOnce(t, "at the same time")
@@ -378,13 +378,13 @@ func TestRollbackRefusedIsTriedAgain(t *testing.T) {
 	p := b.process(0)
 	p.refusing = errors.New("not now")
 	clock := clocktesting.NewFakeClock(noon.Add(10 * time.Minute))
-	p.visit.Clock = clock
+	p.scope.Clock = clock
 	var waits []string
 	for range 9 {
 		if err := p.pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		wait := p.visit.next()
+		wait := p.scope.next()
 		waits = append(waits, wait.String())
 		clock.Step(wait)
 	}

@@ -13,13 +13,13 @@ import (
 )
 
 // budget is the deletion budget of the chain, with what people have answered.
-func (v *visit) budget() *rollout.Budget {
+func (s *scope) budget() *rollout.Budget {
 	budget := &rollout.Budget{
 		Explicit: map[int64]bool{}, Acknowledged: map[string]bool{},
-		Listed: v.listed, Undone: v.undone(), Reviewed: v.reviewed(),
+		Listed: s.listed, Undone: s.undone(), Reviewed: s.reviewed(),
 	}
-	for i := range v.revisions {
-		revision := &v.revisions[i]
+	for i := range s.revisions {
+		revision := &s.revisions[i]
 		for _, token := range acknowledged(revision) {
 			budget.Acknowledged[token] = true
 		}
@@ -42,10 +42,10 @@ func acknowledged(revision *olmv1alpha1.ClusterExtensionRevision) []string {
 }
 
 // listed returns what a revision lists, and whether there is one of that number.
-func (v *visit) listed(number int64) ([]manifest.ID, bool) {
-	for i := range v.revisions {
-		if v.revisions[i].Spec.Revision == number {
-			return rev.IDs(references.Of(&v.revisions[i])), true
+func (s *scope) listed(number int64) ([]manifest.ID, bool) {
+	for i := range s.revisions {
+		if s.revisions[i].Spec.Revision == number {
+			return rev.IDs(references.Of(&s.revisions[i])), true
 		}
 	}
 	return nil, false
@@ -53,14 +53,14 @@ func (v *visit) listed(number int64) ([]manifest.ID, bool) {
 
 // undone tells of objects that a revision which never succeeded has added to what an earlier
 // one had, which did. What that one had is lost when it goes, whoever took it over.
-func (v *visit) undone() func(manifest.ID, int64) bool {
+func (s *scope) undone() func(manifest.ID, int64) bool {
 	var established map[manifest.ID]bool
 	succeeded := map[int64]bool{}
 	return func(id manifest.ID, number int64) bool {
 		if established == nil {
 			established = map[manifest.ID]bool{}
-			for i := range v.revisions {
-				if revision := &v.revisions[i]; meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) {
+			for i := range s.revisions {
+				if revision := &s.revisions[i]; meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) {
 					succeeded[revision.Spec.Revision] = true
 					for _, known := range references.Of(revision) {
 						established[known.ID] = true
@@ -84,31 +84,31 @@ func (v *visit) undone() func(manifest.ID, int64) bool {
 // layer go on, by the digest of its diff with an earlier revision. It says nothing of what
 // that layer itself, or a later one, has put there. Hardly ever is it asked, and then it
 // reads the chain once.
-func (v *visit) reviewed() func(manifest.ID, int64) bool {
+func (s *scope) reviewed() func(manifest.ID, int64) bool {
 	var named map[manifest.ID]bool
 	return func(id manifest.ID, revision int64) bool {
-		newest := v.newestLayer()
+		newest := s.newestLayer()
 		if newest == nil || revision >= newest.Spec.Revision {
 			return false
 		}
 		if named == nil {
-			named = v.namedBy(newest)
+			named = s.namedBy(newest)
 		}
 		return named[id]
 	}
 }
 
-func (v *visit) newestLayer() *olmv1alpha1.ClusterExtensionRevision {
-	for i := range v.revisions {
-		if rev.IsLayer(&v.revisions[i]) {
-			return &v.revisions[i]
+func (s *scope) newestLayer() *olmv1alpha1.ClusterExtensionRevision {
+	for i := range s.revisions {
+		if rev.IsLayer(&s.revisions[i]) {
+			return &s.revisions[i]
 		}
 	}
 	return nil
 }
 
 // namedBy are the objects whose deletion the answers of a revision name.
-func (v *visit) namedBy(newest *olmv1alpha1.ClusterExtensionRevision) map[manifest.ID]bool {
+func (s *scope) namedBy(newest *olmv1alpha1.ClusterExtensionRevision) map[manifest.ID]bool {
 	named, answers := map[manifest.ID]bool{}, map[string]bool{}
 	for _, answer := range acknowledged(newest) {
 		answers[answer] = true
@@ -117,8 +117,8 @@ func (v *visit) namedBy(newest *olmv1alpha1.ClusterExtensionRevision) map[manife
 		return named
 	}
 	own := references.Of(newest)
-	for i := range v.revisions {
-		earlier := &v.revisions[i]
+	for i := range s.revisions {
+		earlier := &s.revisions[i]
 		if earlier.Spec.Revision >= newest.Spec.Revision {
 			continue
 		}

@@ -53,22 +53,22 @@ func soaked(revision *olmv1alpha1.ClusterExtensionRevision, conditions []metav1.
 }
 
 // next is when to look again although nothing happened.
-func (v *visit) next() time.Duration {
-	after := v.report.RequeueAfter
-	if v.stale {
+func (s *scope) next() time.Duration {
+	after := s.report.RequeueAfter
+	if s.stale {
 		// The event of the change comes through a cache; do not depend on it.
 		after = staleRetry
 	}
 	sooner := func(at time.Time) {
-		if !at.After(v.judged) {
+		if !at.After(s.judged) {
 			return // this pass has seen it
 		}
 		// What has come while the pass went on is looked at at once.
-		if left := max(at.Sub(v.Clock.Now()), 1); after == 0 || left < after {
+		if left := max(at.Sub(s.Clock.Now()), 1); after == 0 || left < after {
 			after = left
 		}
 	}
-	for _, revision := range v.layers {
+	for _, revision := range s.layers {
 		at, limited := deadline(revision)
 		if end, soaking := soak(revision); soaking {
 			sooner(end)
@@ -76,8 +76,8 @@ func (v *visit) next() time.Duration {
 			sooner(at)
 		}
 	}
-	if failed := v.failed(); failed != nil {
-		sooner(v.known[failed.UID].again)
+	if failed := s.failed(); failed != nil {
+		sooner(s.known[failed.UID].again)
 	}
 	return after
 }

@@ -27,17 +27,17 @@ type helm struct {
 var _ rollout.CompetingOwner = helm{}
 
 // competingOwner is Helm, for a chain that was adopted from it, and nil for all others.
-func (v *visit) competingOwner() rollout.CompetingOwner {
-	found := helm{releases: v.cluster.Engine.Lister}
-	for i := range v.revisions {
-		value, adopted := v.revisions[i].Annotations[olmv1alpha1.HelmReleaseAnnotation]
+func (s *scope) competingOwner() rollout.CompetingOwner {
+	found := helm{releases: s.cluster.Engine.Lister}
+	for i := range s.revisions {
+		value, adopted := s.revisions[i].Annotations[olmv1alpha1.HelmReleaseAnnotation]
 		if !adopted {
 			continue
 		}
 		// Admission takes no other values; and one that cannot be read names no release.
 		release, err := helmrelease.Parse(value)
 		if err == nil && release.Revision > found.release.Revision {
-			found.release, found.revision = release, v.revisions[i].Name
+			found.release, found.revision = release, s.revisions[i].Name
 		}
 	}
 	if found.revision == "" || found.releases == nil {

@@ -26,13 +26,13 @@ type Heads interface {
 // number makes sure that the numbers of all revisions are known to be used, which
 // they are as a rule. What history lacks of a revision that has no result yet is
 // written with its first one, at the end of the pass.
-func (v *visit) number(ctx context.Context) error {
-	for i := range v.revisions {
-		revision := &v.revisions[i]
-		known := v.known[revision.UID]
+func (s *scope) number(ctx context.Context) error {
+	for i := range s.revisions {
+		revision := &s.revisions[i]
+		known := s.known[revision.UID]
 		row := rev.Row(revision, known.root)
 		if row.Result != "" || !rev.IsLayer(revision) {
-			if err := v.note(ctx, i, row); err != nil {
+			if err := s.note(ctx, i, row); err != nil {
 				return err
 			}
 			continue
@@ -40,7 +40,7 @@ func (v *visit) number(ctx context.Context) error {
 		if known.numbered {
 			continue
 		}
-		if err := v.Heads.Confirm(ctx, v.chain, revision.Spec.Revision, revision.UID, row); err != nil {
+		if err := s.Heads.Confirm(ctx, s.chain, revision.Spec.Revision, revision.UID, row); err != nil {
 			return err
 		}
 		known.numbered = true
@@ -51,9 +51,9 @@ func (v *visit) number(ctx context.Context) error {
 // confirm makes sure that history says of all revisions what is known by now. The API writes
 // it with each status that has another result, and with the end of a revision; what is not
 // there was written by an older Penstock.
-func (v *visit) confirm(ctx context.Context) error {
-	for i := range v.revisions {
-		if err := v.note(ctx, i, rev.Row(&v.revisions[i], v.known[v.revisions[i].UID].root)); err != nil {
+func (s *scope) confirm(ctx context.Context) error {
+	for i := range s.revisions {
+		if err := s.note(ctx, i, rev.Row(&s.revisions[i], s.known[s.revisions[i].UID].root)); err != nil {
 			return err
 		}
 	}
@@ -61,18 +61,18 @@ func (v *visit) confirm(ctx context.Context) error {
 }
 
 // note writes the row of the i-th revision, unless it is what was written last.
-func (v *visit) note(ctx context.Context, i int, row store.Row) error {
-	revision := &v.revisions[i]
-	known := v.known[revision.UID]
+func (s *scope) note(ctx context.Context, i int, row store.Row) error {
+	revision := &s.revisions[i]
+	known := s.known[revision.UID]
 	if known.written == row {
 		return nil
 	}
-	complete, write := row, v.Heads.Confirm
-	complete.Counts = rev.Counts(v.revisions[i:])
+	complete, write := row, s.Heads.Confirm
+	complete.Counts = rev.Counts(s.revisions[i:])
 	if row.Result == olmv1alpha1.ResultSucceeded {
-		write = v.Heads.Succeed
+		write = s.Heads.Succeed
 	}
-	if err := write(ctx, v.chain, revision.Spec.Revision, revision.UID, complete); err != nil {
+	if err := write(ctx, s.chain, revision.Spec.Revision, revision.UID, complete); err != nil {
 		return err
 	}
 	known.written = row

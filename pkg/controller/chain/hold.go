@@ -38,44 +38,44 @@ type ownerHold struct {
 
 // hold finds out whether a rollback holds the chain's owner, and releases it when
 // that is over. A chain without an owner holds nobody.
-func (v *visit) hold(ctx context.Context) error {
-	owner := ownerOf(v.revisions)
+func (s *scope) hold(ctx context.Context) error {
+	owner := ownerOf(s.revisions)
 	if owner == nil {
-		v.unfollow()
+		s.unfollow()
 		return nil
 	}
-	head, _, err := v.Heads.Get(ctx, v.chain)
+	head, _, err := s.Heads.Get(ctx, s.chain)
 	if err != nil {
 		return err
 	}
-	v.held = ownerHold{hold: head.Hold, owner: *owner}
+	s.held = ownerHold{hold: head.Hold, owner: *owner}
 	if head.Hold == nil {
-		v.unfollow()
+		s.unfollow()
 		return nil
 	}
-	if v.held.released = v.over(head.Hold, *owner); v.held.released == "" {
+	if s.held.released = s.over(head.Hold, *owner); s.held.released == "" {
 		return nil
 	}
-	if err := v.Heads.Release(ctx, v.chain, head.Hold.UID); err != nil {
+	if err := s.Heads.Release(ctx, s.chain, head.Hold.UID); err != nil {
 		return err
 	}
-	v.held.hold = nil
-	v.unfollow()
+	s.held.hold = nil
+	s.unfollow()
 	return nil
 }
 
 // over returns why a hold is over, "" when it is not.
-func (v *visit) over(hold *store.Hold, owner metav1.OwnerReference) string {
-	name := olm.RevisionName(v.chain, hold.Revision)
-	for i := range v.revisions {
-		if v.revisions[i].Annotations[olmv1alpha1.ReleaseHoldAnnotation] == name {
-			return fmt.Sprintf("released by the annotation on %s", v.revisions[i].Name)
+func (s *scope) over(hold *store.Hold, owner metav1.OwnerReference) string {
+	name := olm.RevisionName(s.chain, hold.Revision)
+	for i := range s.revisions {
+		if s.revisions[i].Annotations[olmv1alpha1.ReleaseHoldAnnotation] == name {
+			return fmt.Sprintf("released by the annotation on %s", s.revisions[i].Name)
 		}
 	}
-	if v.Owners == nil {
+	if s.Owners == nil {
 		return ""
 	}
-	now, seen := v.Owners.Follow(v.chain, owner)
+	now, seen := s.Owners.Follow(s.chain, owner)
 	switch {
 	case !seen:
 		return ""
@@ -87,9 +87,9 @@ func (v *visit) over(hold *store.Hold, owner metav1.OwnerReference) string {
 	return ""
 }
 
-func (v *visit) unfollow() {
-	if v.Owners != nil {
-		v.Owners.Unfollow(v.chain)
+func (s *scope) unfollow() {
+	if s.Owners != nil {
+		s.Owners.Unfollow(s.chain)
 	}
 }
 

@@ -47,14 +47,14 @@ func (e *manifestsError) Error() string {
 //
 // Of a revision whose manifests cannot be read nothing is written in this pass:
 // who cannot be vetted must not get through because a later read succeeds.
-func (v *visit) vet(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
-	known := v.known[revision.UID]
-	if known.vetted || v.ledger.inventory.Reached[string(revision.UID)] > 0 {
+func (s *scope) vet(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
+	known := s.known[revision.UID]
+	if known.vetted || s.ledger.inventory.Reached[string(revision.UID)] > 0 {
 		return nil
 	}
-	objects, err := v.contents(ctx, revision)
+	objects, err := s.contents(ctx, revision)
 	if err != nil {
-		v.manifests.bar(known.root, err)
+		s.manifests.bar(known.root, err)
 		return nil
 	}
 	offences := append(release.Check(objects), unsaid(revision, objects)...)
@@ -87,13 +87,13 @@ func unsaid(revision *olmv1alpha1.ClusterExtensionRevision, objects []manifest.O
 }
 
 // contents are the manifests of a revision, in its order.
-func (v *visit) contents(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
-	root := v.known[revision.UID].root
+func (s *scope) contents(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) ([]manifest.Object, error) {
+	root := s.known[revision.UID].root
 	wanted := references.Of(revision)
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	bodies, err := v.library.read(ctx, root)
+	bodies, err := s.library.read(ctx, root)
 	if err != nil {
 		return nil, err
 	}
@@ -111,17 +111,17 @@ func (v *visit) contents(ctx context.Context, revision *olmv1alpha1.ClusterExten
 // byLevels decides whether install levels order a revision: while nothing of the
 // chain ever succeeded. For a revision that has begun it was decided then, and is
 // read from where the stages that it reached are counted.
-func (v *visit) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
+func (s *scope) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
 	if !rev.HasLevels(revision) {
 		return false, nil
 	}
 	key := string(revision.UID)
-	if v.ledger.inventory.Reached[key] > 0 {
-		return v.ledger.inventory.Levels[key], nil
+	if s.ledger.inventory.Reached[key] > 0 {
+		return s.ledger.inventory.Levels[key], nil
 	}
-	head, _, err := v.Heads.Get(ctx, v.chain)
+	head, _, err := s.Heads.Get(ctx, s.chain)
 	if err != nil {
-		return false, fmt.Errorf("finding out whether %s was ever installed: %w", v.chain, err)
+		return false, fmt.Errorf("finding out whether %s was ever installed: %w", s.chain, err)
 	}
 	return !head.Succeeded, nil
 }
@@ -129,13 +129,13 @@ func (v *visit) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExten
 // inversions are the objects of a revision that wait for what comes after them.
 // They are looked for when an install level is waited for, once. What cannot be
 // read is looked for again in the next pass: it is a hint, nothing depends on it.
-func (v *visit) inversions(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, report *rollout.LayerReport) []release.Inversion {
+func (s *scope) inversions(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, report *rollout.LayerReport) []release.Inversion {
 	if report.Level == nil || report.Level.Waiting == 0 {
 		return nil
 	}
-	known := v.known[revision.UID]
+	known := s.known[revision.UID]
 	if !known.searched {
-		objects, err := v.contents(ctx, revision)
+		objects, err := s.contents(ctx, revision)
 		if err != nil {
 			return nil
 		}

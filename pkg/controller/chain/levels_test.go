@@ -59,14 +59,14 @@ func level(value string) string {
 	return fmt.Sprintf(`{"release.openshift.io/create-only":"true","release.openshift.io/install-level":%s}`, value)
 }
 
-// vetting is a visit to a chain with one revision and its manifests.
+// vetting is a pass over a chain with one revision and its manifests.
 func vetting(t *testing.T, annotations map[string]string) (*setting, *packed) {
 	t.Helper()
 	change, bodies := marked(annotations)
 	s := set(t, numbered(1, change))
 	packs := &packed{bodies: bodies}
 	s.library, s.compiled = newLibrary(packs), lru.New(10)
-	s.visit.manifests = newManifestCache(s.library, s.revisions, s.known)
+	s.scope.manifests = newManifestCache(s.library, s.revisions, s.known)
 	return s, packs
 }
 
@@ -128,7 +128,7 @@ func TestUnvettedManifestsAreNotRead(t *testing.T) {
 		t.Fatalf("the engine is to report it, as of any manifest: %v", err)
 	}
 	packs.broken = nil
-	if _, err := s.visit.manifests.Body(t.Context(), references.Of(&s.revisions[0])[0]); err == nil {
+	if _, err := s.scope.manifests.Body(t.Context(), references.Of(&s.revisions[0])[0]); err == nil {
 		t.Error("the manifest was read in the same pass")
 	}
 	if err := s.vet(t.Context(), &s.revisions[0]); err == nil {
@@ -185,7 +185,7 @@ func TestModeIsDecidedOnce(t *testing.T) {
 			if err != nil || got != tc.want {
 				t.Errorf("%s: got %v, %v", tc.reason, got, err)
 			}
-			compiled, err := s.visit.layer(t.Context(), &s.revisions[0], got)
+			compiled, err := s.scope.layer(t.Context(), &s.revisions[0], got)
 			if err != nil {
 				t.Fatal(err)
 			}

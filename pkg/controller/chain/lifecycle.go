@@ -15,36 +15,36 @@ import (
 )
 
 // archive archives the older revisions once the newest has succeeded.
-func (v *visit) archive(ctx context.Context) error {
-	if len(v.layers) == 0 || len(v.invalid) > 0 {
+func (s *scope) archive(ctx context.Context) error {
+	if len(s.layers) == 0 || len(s.invalid) > 0 {
 		return nil
 	}
-	older := v.older()
+	older := s.older()
 	if len(older) == 0 {
 		return nil
 	}
-	newest := v.layers[0]
+	newest := s.layers[0]
 	if newest.Spec.LifecycleState != olmv1alpha1.LifecycleStateActive ||
-		!meta.IsStatusConditionTrue(newest.Status.Conditions, olmv1alpha1.ConditionSucceeded) || !v.report.Layers[0].Complete {
+		!meta.IsStatusConditionTrue(newest.Status.Conditions, olmv1alpha1.ConditionSucceeded) || !s.report.Layers[0].Complete {
 		return nil
 	}
 	for _, older := range older {
 		updated := older.DeepCopy()
 		updated.Spec.LifecycleState = olmv1alpha1.LifecycleStateArchived
-		if done, err := v.patch(ctx, updated, older); err != nil || !done {
+		if done, err := s.patch(ctx, updated, older); err != nil || !done {
 			return err
 		}
-		v.event(older, false, eventArchived, fmt.Sprintf("revision %d has succeeded", newest.Spec.Revision))
+		s.event(older, false, eventArchived, fmt.Sprintf("revision %d has succeeded", newest.Spec.Revision))
 	}
 	return nil
 }
 
 // older are the revisions that the newest layer replaces: also those that were handed to Helm
 // before it took their objects back.
-func (v *visit) older() []*olmv1alpha1.ClusterExtensionRevision {
-	older := slices.Clone(v.layers[1:])
-	for i := range v.revisions {
-		if one := &v.revisions[i]; isKept(one) && one.Spec.Revision < v.layers[0].Spec.Revision {
+func (s *scope) older() []*olmv1alpha1.ClusterExtensionRevision {
+	older := slices.Clone(s.layers[1:])
+	for i := range s.revisions {
+		if one := &s.revisions[i]; isKept(one) && one.Spec.Revision < s.layers[0].Spec.Revision {
 			older = append(older, one)
 		}
 	}
@@ -53,21 +53,21 @@ func (v *visit) older() []*olmv1alpha1.ClusterExtensionRevision {
 
 // release lets go of revisions that are being deleted once no object carries
 // their content. The API notes in history when they go.
-func (v *visit) release(ctx context.Context) error {
-	for i := range v.revisions {
-		revision := &v.revisions[i]
-		if !v.free(revision) {
+func (s *scope) release(ctx context.Context) error {
+	for i := range s.revisions {
+		revision := &s.revisions[i]
+		if !s.free(revision) {
 			continue
 		}
 		updated := revision.DeepCopy()
 		controllerutil.RemoveFinalizer(updated, olmv1alpha1.TeardownFinalizer)
-		done, err := v.wrote(updated, v.Client.Update(ctx, updated))
+		done, err := s.wrote(updated, s.Client.Update(ctx, updated))
 		if err != nil {
 			return err
 		}
 		if done {
 			reason, message := deletion(revision)
-			v.event(revision, false, reason, message)
+			s.event(revision, false, reason, message)
 		}
 	}
 	return nil
@@ -100,26 +100,26 @@ func deletion(revision *olmv1alpha1.ClusterExtensionRevision) (reason, message s
 
 // free is true for a revision that is being deleted, and held by nothing but our
 // finalizer.
-func (v *visit) free(revision *olmv1alpha1.ClusterExtensionRevision) bool {
-	return !revision.DeletionTimestamp.IsZero() && v.ledger.holder(revision.Spec.Revision) == nil &&
+func (s *scope) free(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	return !revision.DeletionTimestamp.IsZero() && s.ledger.holder(revision.Spec.Revision) == nil &&
 		controllerutil.ContainsFinalizer(revision, olmv1alpha1.TeardownFinalizer)
 }
 
 // patch changes a revision that is still as it was read, and tells whether it was.
 // One that has changed or is gone brings a pass of its own.
-func (v *visit) patch(ctx context.Context, updated, read *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
-	return v.wrote(updated, v.Client.Patch(ctx, updated, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{})))
+func (s *scope) patch(ctx context.Context, updated, read *olmv1alpha1.ClusterExtensionRevision) (bool, error) {
+	return s.wrote(updated, s.Client.Patch(ctx, updated, client.MergeFromWithOptions(read, client.MergeFromWithOptimisticLock{})))
 }
 
 // wrote is patch behind its request, whose error is given.
-func (v *visit) wrote(updated *olmv1alpha1.ClusterExtensionRevision, err error) (bool, error) {
+func (s *scope) wrote(updated *olmv1alpha1.ClusterExtensionRevision, err error) (bool, error) {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		v.stale = true
+		s.stale = true
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	v.known.wrote(updated)
+	s.known.wrote(updated)
 	return true, nil
 }

@@ -33,7 +33,7 @@ func TestDeletion(t *testing.T) {
 			if reason, message := deletion(r); reason != tc.reason || message != tc.message {
 				t.Errorf("got %s: %s", reason, message)
 			}
-			v := &visit{revisions: []olmv1alpha1.ClusterExtensionRevision{*r}}
+			v := &scope{revisions: []olmv1alpha1.ClusterExtensionRevision{*r}}
 			if got := v.budget().Explicit[1]; got != tc.explicit {
 				t.Errorf("its objects are wanted gone: %t", got)
 			}

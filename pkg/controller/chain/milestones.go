@@ -214,14 +214,14 @@ func (t told) fresh(m milestone, now time.Time) bool {
 }
 
 // recordMilestones says in events how a rollout went on. What could not be stored happens again.
-func (v *visit) recordMilestones(revision *olmv1alpha1.ClusterExtensionRevision, before olmv1alpha1.ClusterExtensionRevisionStatus) {
-	known := v.known[revision.UID]
-	for _, m := range milestones(revision, &before, &revision.Status, v.judged) {
+func (s *scope) recordMilestones(revision *olmv1alpha1.ClusterExtensionRevision, before olmv1alpha1.ClusterExtensionRevisionStatus) {
+	known := s.known[revision.UID]
+	for _, m := range milestones(revision, &before, &revision.Status, s.judged) {
 		if known.told == nil {
 			known.told = told{}
 		}
-		if known.told.fresh(m, v.judged) {
-			v.event(revision, m.warning, m.reason, m.message)
+		if known.told.fresh(m, s.judged) {
+			s.event(revision, m.warning, m.reason, m.message)
 		}
 	}
 }

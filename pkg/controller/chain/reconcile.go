@@ -35,8 +35,8 @@ type reconciler struct {
 	compiled *lru.Cache
 }
 
-// visit is one pass over one chain.
-type visit struct {
+// scope is the state of one pass over one chain.
+type scope struct {
 	*reconciler
 	chain string
 	// revisions as they were when the pass began, newest first. Status speaks of
@@ -81,7 +81,7 @@ type visit struct {
 //  8. release revisions that are being deleted and hold nothing any more.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	defer r.Passes.Begin(request.Name)()
-	v := &visit{reconciler: r, chain: request.Name, invalid: map[string]error{}, began: r.Clock.Now()}
+	v := &scope{reconciler: r, chain: request.Name, invalid: map[string]error{}, began: r.Clock.Now()}
 	if err := v.list(ctx); errors.As(err, new(*bychain.UnreadableError)) {
 		// What the chain asks for is not known. The event of that revision brings the
 		// next pass.
@@ -114,93 +114,93 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // readFreeze finds out whether the cluster is frozen.
-func (v *visit) readFreeze() error {
-	if v.Freezes == nil {
+func (s *scope) readFreeze() error {
+	if s.Freezes == nil {
 		return nil
 	}
 	var err error
-	v.freeze, err = v.Freezes.Frozen()
+	s.freeze, err = s.Freezes.Frozen()
 	return err
 }
 
 // pass is Reconcile for a chain that exists.
-func (v *visit) pass(ctx context.Context) error {
-	if err := v.prepare(ctx); err != nil {
+func (s *scope) pass(ctx context.Context) error {
+	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	err := v.rollOut(ctx)
+	err := s.rollOut(ctx)
 	// What was done is told even when the pass did not come to its end.
-	v.announce()
+	s.announce()
 	if err != nil {
 		return err
 	}
-	if err := v.writeStatus(ctx); err != nil {
+	if err := s.writeStatus(ctx); err != nil {
 		return err
 	}
-	if err := v.confirm(ctx); err != nil {
-		return fmt.Errorf("writing the history of extension %s: %w", v.chain, err)
+	if err := s.confirm(ctx); err != nil {
+		return fmt.Errorf("writing the history of extension %s: %w", s.chain, err)
 	}
-	if err := v.fallBack(ctx); err != nil {
+	if err := s.fallBack(ctx); err != nil {
 		return err
 	}
-	if err := v.archive(ctx); err != nil {
-		return fmt.Errorf("archiving superseded revisions of extension %s: %w", v.chain, err)
+	if err := s.archive(ctx); err != nil {
+		return fmt.Errorf("archiving superseded revisions of extension %s: %w", s.chain, err)
 	}
-	if err := v.release(ctx); err != nil {
-		return fmt.Errorf("releasing revisions of extension %s: %w", v.chain, err)
+	if err := s.release(ctx); err != nil {
+		return fmt.Errorf("releasing revisions of extension %s: %w", s.chain, err)
 	}
 	return nil
 }
 
 // prepare does the steps before the engine.
-func (v *visit) prepare(ctx context.Context) error {
+func (s *scope) prepare(ctx context.Context) error {
 	var err error
-	if v.ledger, err = openLedger(ctx, v.Inventories, v.chain); err != nil {
-		return fmt.Errorf("reading the inventory of extension %s: %w", v.chain, err)
+	if s.ledger, err = openLedger(ctx, s.Inventories, s.chain); err != nil {
+		return fmt.Errorf("reading the inventory of extension %s: %w", s.chain, err)
 	}
-	if err := v.number(ctx); err != nil {
-		return fmt.Errorf("confirming the numbers of extension %s: %w", v.chain, err)
+	if err := s.number(ctx); err != nil {
+		return fmt.Errorf("confirming the numbers of extension %s: %w", s.chain, err)
 	}
-	if err := v.hold(ctx); err != nil {
-		return fmt.Errorf("looking at the hold of extension %s: %w", v.chain, err)
+	if err := s.hold(ctx); err != nil {
+		return fmt.Errorf("looking at the hold of extension %s: %w", s.chain, err)
 	}
-	if err := v.forgetRemoved(ctx); err != nil {
-		return fmt.Errorf("updating the inventory of extension %s: %w", v.chain, err)
+	if err := s.forgetRemoved(ctx); err != nil {
+		return fmt.Errorf("updating the inventory of extension %s: %w", s.chain, err)
 	}
-	v.checkTarget()
-	if err := v.forgetOrphans(ctx); err != nil {
-		return fmt.Errorf("updating the inventory of extension %s: %w", v.chain, err)
+	s.checkTarget()
+	if err := s.forgetOrphans(ctx); err != nil {
+		return fmt.Errorf("updating the inventory of extension %s: %w", s.chain, err)
 	}
 	return nil
 }
 
 // list gets the revisions of the chain, newest first, and what is known of them; of a
 // chain with one that cannot be read the others, and the error.
-func (v *visit) list(ctx context.Context) error {
-	pending := v.memoryByChain.pending(v.chain)
+func (s *scope) list(ctx context.Context) error {
+	pending := s.memoryByChain.pending(s.chain)
 	var err error
-	v.revisions, err = bychain.List(ctx, v.Client, v.chain)
+	s.revisions, err = bychain.List(ctx, s.Client, s.chain)
 	if err == nil || errors.As(err, new(*bychain.UnreadableError)) {
-		v.known = v.memoryByChain.open(v.chain, v.revisions)
-		v.revisions = pending.recall(v.revisions)
+		s.known = s.memoryByChain.open(s.chain, s.revisions)
+		s.revisions = pending.recall(s.revisions)
 	}
 	return err
 }
 
 // forgetRemoved drops from the inventory what no revision answers for any more.
-func (v *visit) forgetRemoved(ctx context.Context) error {
-	if !v.ledger.outlived(v.revisions) {
+func (s *scope) forgetRemoved(ctx context.Context) error {
+	if !s.ledger.outlived(s.revisions) {
 		return nil
 	}
 	// The cache may be behind, and forgetting is for ever: ask the store itself.
-	revisions, err := bychain.List(ctx, v.Reader, v.chain)
+	revisions, err := bychain.List(ctx, s.Reader, s.chain)
 	if err != nil {
 		return err
 	}
-	inventory, given := v.ledger.forget(revisions)
+	inventory, given := s.ledger.forget(revisions)
 	if len(given) > 0 {
 		klog.FromContext(ctx).Info("Giving up objects of a revision that was removed without its teardown",
-			"extension", v.chain, "objects", len(given), "first", given[0].String())
+			"extension", s.chain, "objects", len(given), "first", given[0].String())
 	}
-	return v.ledger.save(ctx, inventory)
+	return s.ledger.save(ctx, inventory)
 }

@@ -65,9 +65,9 @@ func (c *confirmed) Succeed(ctx context.Context, chain string, number int64, uid
 	return c.Confirm(ctx, chain, number, uid, row)
 }
 
-// setting is a visit to a chain whose revisions are stored, newest first.
+// setting is a pass over a chain whose revisions are stored, newest first.
 type setting struct {
-	*visit
+	*scope
 	api         client.WithWatch
 	heads       *confirmed
 	inventories *storedInventory
@@ -85,7 +85,7 @@ func set(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *sett
 		builder = builder.WithObjects(r.DeepCopy())
 	}
 	s := &setting{api: builder.Build(), heads: &confirmed{rows: map[int64]store.Row{}}, inventories: &storedInventory{}, said: record.NewFakeRecorder(100)}
-	s.visit = &visit{chain: "argocd", invalid: map[string]error{}, reconciler: &reconciler{
+	s.scope = &scope{chain: "argocd", invalid: map[string]error{}, reconciler: &reconciler{
 		Options: Options{
 			Client: s.api, Reader: s.api, Heads: s.heads, Inventories: s.inventories, Events: s.said,
 			Clock: clocktesting.NewFakePassiveClock(noon),
@@ -118,7 +118,7 @@ func (s *setting) stored(t *testing.T, number int64) *olmv1alpha1.ClusterExtensi
 	return &r
 }
 
-// meanwhile changes a revision behind the visit's back.
+// meanwhile changes a revision behind the pass's back.
 func (s *setting) meanwhile(t *testing.T, number int64) {
 	t.Helper()
 	r := s.stored(t, number)

@@ -18,27 +18,27 @@ import (
 )
 
 // rollOut compiles the layers and lets the engine do a pass.
-func (v *visit) rollOut(ctx context.Context) error {
-	if v.targetErr != nil {
+func (s *scope) rollOut(ctx context.Context) error {
+	if s.targetErr != nil {
 		return nil
 	}
-	v.manifests = newManifestCache(v.library, v.revisions, v.known)
+	s.manifests = newManifestCache(s.library, s.revisions, s.known)
 	work := rollout.Work{
-		Owner:            v.chain,
-		Inventory:        v.ledger.inventory,
-		Save:             v.ledger.save,
-		Bodies:           v.manifests,
+		Owner:            s.chain,
+		Inventory:        s.ledger.inventory,
+		Save:             s.ledger.save,
+		Bodies:           s.manifests,
 		Orphan:           map[int64]bool{},
 		NewOwners:        map[int64]*targetclient.NewOwner{},
 		DeleteAdopted:    map[int64]bool{},
 		TakesFrom:        map[int64]map[string]bool{},
 		AllowCRDDeletion: map[string]bool{},
-		Freeze:           v.freeze,
-		CompetingOwner:   v.competingOwner(),
-		Budget:           v.budget(),
+		Freeze:           s.freeze,
+		CompetingOwner:   s.competingOwner(),
+		Budget:           s.budget(),
 	}
-	for i := range v.revisions {
-		revision := &v.revisions[i]
+	for i := range s.revisions {
+		revision := &s.revisions[i]
 		for name := range strings.SplitSeq(revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation], ",") {
 			work.AllowCRDDeletion[strings.TrimSpace(name)] = true
 		}
@@ -51,33 +51,33 @@ func (v *visit) rollOut(ctx context.Context) error {
 			}
 			continue
 		}
-		byLevels, err := v.byLevels(ctx, revision)
+		byLevels, err := s.byLevels(ctx, revision)
 		if err != nil {
 			return err
 		}
-		compiled, err := v.layer(ctx, revision, byLevels)
+		compiled, err := s.layer(ctx, revision, byLevels)
 		if err != nil {
 			// Its objects stay as they are: an unreadable layer is no reason to
 			// delete anything, nor to roll out what is below it.
-			v.invalid[revision.Name] = err
+			s.invalid[revision.Name] = err
 			continue
 		}
 		work.Inventory.Levels = ordered(work.Inventory.Levels, compiled)
 		work.Layers = append(work.Layers, compiled)
-		v.layers = append(v.layers, revision)
+		s.layers = append(s.layers, revision)
 	}
-	if len(v.invalid) > 0 {
+	if len(s.invalid) > 0 {
 		return nil
 	}
 	var err error
-	if v.report, err = v.cluster.Engine.Reconcile(ctx, work); err != nil {
+	if s.report, err = s.cluster.Engine.Reconcile(ctx, work); err != nil {
 		return err
 	}
-	for i := range v.report.Layers {
-		v.inverted = append(v.inverted, v.inversions(ctx, v.layers[i], &v.report.Layers[i]))
+	for i := range s.report.Layers {
+		s.inverted = append(s.inverted, s.inversions(ctx, s.layers[i], &s.report.Layers[i]))
 	}
-	if v.report.Idle {
-		v.library.close(v.known)
+	if s.report.Idle {
+		s.library.close(s.known)
 	}
 	return nil
 }
@@ -107,18 +107,18 @@ type compilation struct {
 }
 
 // layer compiles a revision once: what is compiled never changes.
-func (v *visit) layer(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {
-	if err := v.vet(ctx, revision); err != nil {
+func (s *scope) layer(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, byLevels bool) (rollout.Layer, error) {
+	if err := s.vet(ctx, revision); err != nil {
 		return rollout.Layer{}, err
 	}
 	key := compilation{revision.UID, byLevels}
-	found, ok := v.compiled.Get(key)
+	found, ok := s.compiled.Get(key)
 	if !ok {
 		fresh, err := rev.Layer(revision, byLevels)
 		if err != nil {
 			return rollout.Layer{}, err
 		}
-		v.compiled.Add(key, fresh)
+		s.compiled.Add(key, fresh)
 		found = fresh
 	}
 	compiled := found.(rollout.Layer)
@@ -128,42 +128,42 @@ func (v *visit) layer(ctx context.Context, revision *olmv1alpha1.ClusterExtensio
 
 // leading is the index of the layer that progresses: the newest that is not paused,
 // or the newest when all are.
-func (v *visit) leading() int {
-	return max(0, slices.IndexFunc(v.layers, func(layer *olmv1alpha1.ClusterExtensionRevision) bool {
+func (s *scope) leading() int {
+	return max(0, slices.IndexFunc(s.layers, func(layer *olmv1alpha1.ClusterExtensionRevision) bool {
 		return layer.Spec.LifecycleState != olmv1alpha1.LifecycleStatePaused
 	}))
 }
 
 // finding returns what the pass found of the i-th revision.
-func (v *visit) finding(i int) finding {
-	revision := &v.revisions[i]
-	found := finding{invalid: v.invalid[revision.Name], targetErr: v.targetErr, chainHeld: v.held, freeze: v.freeze, began: v.began}
+func (s *scope) finding(i int) finding {
+	revision := &s.revisions[i]
+	found := finding{invalid: s.invalid[revision.Name], targetErr: s.targetErr, chainHeld: s.held, freeze: s.freeze, began: s.began}
 	if i > 0 {
-		found.next = &v.revisions[i-1]
+		found.next = &s.revisions[i-1]
 	}
-	for n, layer := range v.layers {
-		if layer == revision && n < len(v.report.Layers) {
-			found.layer, found.newest = &v.report.Layers[n], n == v.leading()
-			found.taking = v.taking(n)
-			if leading := v.leading(); leading < n {
-				found.successor = v.layers[leading].Name
+	for n, layer := range s.layers {
+		if layer == revision && n < len(s.report.Layers) {
+			found.layer, found.newest = &s.report.Layers[n], n == s.leading()
+			found.taking = s.taking(n)
+			if leading := s.leading(); leading < n {
+				found.successor = s.layers[leading].Name
 			}
-			if n < len(v.inverted) {
-				found.inverted = v.inverted[n]
+			if n < len(s.inverted) {
+				found.inverted = s.inverted[n]
 			}
 		}
 	}
 	if found.layer == nil {
-		found.remaining = v.ledger.holder(revision.Spec.Revision)
+		found.remaining = s.ledger.holder(revision.Spec.Revision)
 	}
-	for _, failure := range v.report.Leaving {
-		if v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
+	for _, failure := range s.report.Leaving {
+		if s.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
 			if failure.Acknowledge != "" {
 				failure.Message += fmt.Sprintf("%s%s %s=%s",
 					acknowledgeCommand, revision.Name, olmv1alpha1.AcknowledgeDeletionAnnotation, failure.Acknowledge)
 			}
 			if failure.Reason == rollout.ReasonCRDInstances {
-				failure.Message += fmt.Sprintf("%s%s %s=%s", acknowledgeCommand, revision.Name, olmv1alpha1.AllowCRDDeletionAnnotation, v.allowing(revision))
+				failure.Message += fmt.Sprintf("%s%s %s=%s", acknowledgeCommand, revision.Name, olmv1alpha1.AllowCRDDeletionAnnotation, s.allowing(revision))
 			}
 			found.leaving = append(found.leaving, failure)
 		}
@@ -174,17 +174,17 @@ func (v *visit) finding(i int) finding {
 
 // allowing is the value of the annotation of a revision that lets all of its definitions go
 // that have instances.
-func (v *visit) allowing(revision *olmv1alpha1.ClusterExtensionRevision) string {
+func (s *scope) allowing(revision *olmv1alpha1.ClusterExtensionRevision) string {
 	var names []string
 	if before := revision.Annotations[olmv1alpha1.AllowCRDDeletionAnnotation]; before != "" {
 		names = append(names, before)
 	}
 	const most = 256 // bytes: the command has to fit into a message, and what is left is asked for next
-	for _, failure := range v.report.Leaving {
+	for _, failure := range s.report.Leaving {
 		if len(strings.Join(names, ","))+len(failure.ID.Name) > most && len(names) > 0 {
 			break
 		}
-		if failure.Reason == rollout.ReasonCRDInstances && v.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
+		if failure.Reason == rollout.ReasonCRDInstances && s.ledger.inventory.Entries[failure.ID].Revision == revision.Spec.Revision {
 			names = append(names, failure.ID.Name)
 		}
 	}
@@ -193,10 +193,10 @@ func (v *visit) allowing(revision *olmv1alpha1.ClusterExtensionRevision) string 
 
 // taking returns the names of the layers above the n-th that have reached objects, newest
 // first.
-func (v *visit) taking(n int) []string {
+func (s *scope) taking(n int) []string {
 	var names []string
-	for i, layer := range v.layers[:n] {
-		if slices.ContainsFunc(v.report.Layers[i].Phases, func(phase rollout.PhaseReport) bool { return phase.Reached }) {
+	for i, layer := range s.layers[:n] {
+		if slices.ContainsFunc(s.report.Layers[i].Phases, func(phase rollout.PhaseReport) bool { return phase.Reached }) {
 			names = append(names, layer.Name)
 		}
 	}

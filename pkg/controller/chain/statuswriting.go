@@ -12,73 +12,73 @@ import (
 )
 
 // announce tells people what the engine changed.
-func (v *visit) announce() {
+func (s *scope) announce() {
 	byNumber := map[int64]*olmv1alpha1.ClusterExtensionRevision{}
-	for i := range v.revisions {
-		byNumber[v.revisions[i].Spec.Revision] = &v.revisions[i]
+	for i := range s.revisions {
+		byNumber[s.revisions[i].Spec.Revision] = &s.revisions[i]
 	}
-	for _, event := range v.report.Events {
+	for _, event := range s.report.Events {
 		if revision, ok := byNumber[event.Revision]; ok {
-			v.event(revision, event.Warning, event.Reason, event.Message)
+			s.event(revision, event.Warning, event.Reason, event.Message)
 		}
 	}
 }
 
 // writeStatus writes the status of each revision whose status changed.
-func (v *visit) writeStatus(ctx context.Context) error {
-	v.judged = v.Clock.Now()
+func (s *scope) writeStatus(ctx context.Context) error {
+	s.judged = s.Clock.Now()
 	var errs []error
-	for i := range v.revisions {
-		revision := &v.revisions[i]
-		found := v.finding(i)
-		if len(v.invalid) > 0 && found.invalid == nil {
+	for i := range s.revisions {
+		revision := &s.revisions[i]
+		found := s.finding(i)
+		if len(s.invalid) > 0 && found.invalid == nil {
 			continue // nothing was looked at
 		}
-		if v.inSyncGrace(revision, found.layer) {
+		if s.inSyncGrace(revision, found.layer) {
 			continue // what it says was true when somebody could see it
 		}
-		if v.free(revision) && len(revision.Finalizers) == 1 {
+		if s.free(revision) && len(revision.Finalizers) == 1 {
 			continue // it goes with this pass
 		}
 		before := revision.Status
-		errs = append(errs, v.update(ctx, revision, status(revision, found, v.judged)))
-		v.recordMilestones(revision, before)
+		errs = append(errs, s.update(ctx, revision, status(revision, found, s.judged)))
+		s.recordMilestones(revision, before)
 	}
 	return errors.Join(errs...)
 }
 
 // complain writes into status that a pass failed, for revisions that should be
 // kept, and leaves all else that status says as it was.
-func (v *visit) complain(ctx context.Context, trouble error) error {
+func (s *scope) complain(ctx context.Context, trouble error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
 	var errs []error
-	for i := range v.revisions {
-		revision := &v.revisions[i]
-		errs = append(errs, v.update(ctx, revision, troubled(revision, trouble, v.Clock.Now())))
+	for i := range s.revisions {
+		revision := &s.revisions[i]
+		errs = append(errs, s.update(ctx, revision, troubled(revision, trouble, s.Clock.Now())))
 	}
 	return errors.Join(errs...)
 }
 
 // update writes the status of a revision if it is another than before.
-func (v *visit) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next olmv1alpha1.ClusterExtensionRevisionStatus) error {
+func (s *scope) update(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, next olmv1alpha1.ClusterExtensionRevisionStatus) error {
 	if equality.Semantic.DeepEqual(next, revision.Status) {
 		return nil
 	}
 	updated := revision.DeepCopy()
 	updated.Status = next
-	err := v.Client.Status().Update(ctx, updated)
+	err := s.Client.Status().Update(ctx, updated)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		// It was changed meanwhile: that change brings the next pass.
-		v.stale = true
+		s.stale = true
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status of %s: %w", revision.Name, err)
 	}
 	logConditions(ctx, revision, next.Conditions)
-	v.known.wrote(updated)
+	s.known.wrote(updated)
 	revision.Status, revision.ResourceVersion = updated.Status, updated.ResourceVersion
 	return nil
 }

@@ -15,13 +15,13 @@ const syncGrace = time.Minute
 // watches that were just opened have not answered: after a start of this process
 // nothing is known of a healthy revision, which is no reason to call it unavailable
 // for a moment. An object that is known to be wrong ends that, and so does time.
-func (v *visit) inSyncGrace(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) bool {
-	known := v.known[revision.UID]
+func (s *scope) inSyncGrace(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollout.LayerReport) bool {
+	known := s.known[revision.UID]
 	if layer == nil || !layer.Unknown || !syncing(layer) {
 		known.unknownSince = time.Time{}
 		return false
 	}
-	now := v.Clock.Now()
+	now := s.Clock.Now()
 	if known.unknownSince.IsZero() {
 		known.unknownSince = now
 	}

@@ -36,57 +36,57 @@ func (e *dividedError) Error() string {
 }
 
 // resolveTarget finds out into which cluster the chain is rolled out.
-func (v *visit) resolveTarget() {
-	first := &v.revisions[0]
-	for i := range v.revisions {
-		if other := &v.revisions[i]; other.Target() != first.Target() {
-			v.targetErr = &dividedError{other, first}
+func (s *scope) resolveTarget() {
+	first := &s.revisions[0]
+	for i := range s.revisions {
+		if other := &s.revisions[i]; other.Target() != first.Target() {
+			s.targetErr = &dividedError{other, first}
 			return
 		}
 	}
 	if first.Target() == "" {
-		v.Targets.Leave(v.chain)
-		v.cluster = target.Cluster{Engine: v.Engine}
+		s.Targets.Leave(s.chain)
+		s.cluster = target.Cluster{Engine: s.Engine}
 		return
 	}
-	v.Engine.Forget(v.chain)
-	v.cluster, v.targetErr = v.Targets.Use(v.chain, first.Target())
+	s.Engine.Forget(s.chain)
+	s.cluster, s.targetErr = s.Targets.Use(s.chain, first.Target())
 }
 
 // checkTarget makes sure that the inventory is about the cluster that was found: all that is in
 // another one would be taken for deleted. An inventory without objects is about none.
-func (v *visit) checkTarget() {
-	if v.targetErr != nil || v.ledger.cluster == v.cluster.ID {
+func (s *scope) checkTarget() {
+	if s.targetErr != nil || s.ledger.cluster == s.cluster.ID {
 		return
 	}
-	if len(v.ledger.inventory.Entries) > 0 {
-		v.targetErr = &rev.ElsewhereError{Recorded: v.ledger.cluster, Named: v.cluster.ID}
+	if len(s.ledger.inventory.Entries) > 0 {
+		s.targetErr = &rev.ElsewhereError{Recorded: s.ledger.cluster, Named: s.cluster.ID}
 		return
 	}
 	// What was reached was reached there.
-	v.ledger.cluster, v.ledger.inventory = v.cluster.ID, rollout.Inventory{}
+	s.ledger.cluster, s.ledger.inventory = s.cluster.ID, rollout.Inventory{}
 }
 
 // forgetOrphans gives up the objects of revisions that are deleted and leave theirs behind,
 // where nothing can be done about them: they keep our marks.
-func (v *visit) forgetOrphans(ctx context.Context) error {
-	if v.targetErr == nil {
+func (s *scope) forgetOrphans(ctx context.Context) error {
+	if s.targetErr == nil {
 		return nil
 	}
 	orphaned := map[int64]bool{}
-	for i := range v.revisions {
-		orphaned[v.revisions[i].Spec.Revision] = rev.LeavesObjects(&v.revisions[i])
+	for i := range s.revisions {
+		orphaned[s.revisions[i].Spec.Revision] = rev.LeavesObjects(&s.revisions[i])
 	}
-	inventory := v.ledger.inventory
+	inventory := s.ledger.inventory
 	inventory.Entries = maps.Clone(inventory.Entries)
 	maps.DeleteFunc(inventory.Entries, func(_ manifest.ID, entry rollout.Entry) bool { return orphaned[entry.Revision] })
-	left := len(v.ledger.inventory.Entries) - len(inventory.Entries)
+	left := len(s.ledger.inventory.Entries) - len(inventory.Entries)
 	if left == 0 {
 		return nil
 	}
 	klog.FromContext(ctx).Info("Leaving objects behind as they are: their cluster cannot be used",
-		"extension", v.chain, "objects", left, "reason", v.targetErr.Error())
-	return v.ledger.save(ctx, inventory)
+		"extension", s.chain, "objects", left, "reason", s.targetErr.Error())
+	return s.ledger.save(ctx, inventory)
 }
 
 // needsPerson tells whether the cluster is found again by itself.

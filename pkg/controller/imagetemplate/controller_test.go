@@ -226,7 +226,7 @@ func TestReadErrorsAreWithheld(t *testing.T) {
 		h := newHost(t, object)
 		h.read = apierrors.NewInternalError(errors.New("conversion of " + hiddenValue + " failed"))
 		ctx, stop := context.WithCancel(t.Context())
-		v := &visit{Controller: h.controller, kind: annotated.CatalogSources(), object: object, key: keyOf(annotated.CatalogSources(), object)}
+		v := &scope{Controller: h.controller, kind: annotated.CatalogSources(), object: object, key: keyOf(annotated.CatalogSources(), object)}
 		v.resolve(ctx, imagetemplate.Parse(sampleTemplate))
 		stop()
 		h.controller.queue.ShutDown()

@@ -41,8 +41,8 @@ func (c *Controller) States() map[struct{ Kind, State string }]int {
 	return all
 }
 
-// visit is one look at one object.
-type visit struct {
+// scope is the state of one pass over one object.
+type scope struct {
 	*Controller
 	key    key
 	kind   annotated.Kind
@@ -78,7 +78,7 @@ func (c *Controller) reconcile(ctx context.Context, k key) (time.Duration, error
 	if c.isBehind(k, object) {
 		return 0, nil // the watch is about to bring it as it was left
 	}
-	v := &visit{Controller: c, key: k, kind: c.kinds[k.definition], object: object}
+	v := &scope{Controller: c, key: k, kind: c.kinds[k.definition], object: object}
 	mark := v.mark()
 	if c.isSettled(k, mark) {
 		return 0, nil
@@ -117,14 +117,14 @@ func (c *Controller) isBehind(k key, object *unstructured.Unstructured) bool {
 }
 
 // wrote notes what an object is after a write.
-func (v *visit) wrote(written *unstructured.Unstructured) {
-	if written.GetResourceVersion() != v.object.GetResourceVersion() {
-		v.behind = append(v.behind, v.object.GetResourceVersion())
+func (s *scope) wrote(written *unstructured.Unstructured) {
+	if written.GetResourceVersion() != s.object.GetResourceVersion() {
+		s.behind = append(s.behind, s.object.GetResourceVersion())
 	}
-	v.object = written
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.Controller.behind[v.key] = v.behind
+	s.object = written
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Controller.behind[s.key] = s.behind
 }
 
 // isSettled tells whether there is nothing to do: an object is as it was left, and so is what
@@ -155,19 +155,19 @@ func (c *Controller) settle(k key, mark string, w desired) {
 }
 
 // mark is all of an object that decides what is done with it.
-func (v *visit) mark() string {
-	annotations := v.object.GetAnnotations()
+func (s *scope) mark() string {
+	annotations := s.object.GetAnnotations()
 	var own []any
 	for _, types := range annotated.Annotations() {
-		for _, one := range annotated.Conditions(v.object) {
+		for _, one := range annotated.Conditions(s.object) {
 			if condition, is := one.(map[string]any); is && (condition["type"] == types.Resolved || condition["type"] == types.Image) {
 				own = append(own, fmt.Sprint(condition["type"], condition["status"], condition["reason"], condition["message"]))
 			}
 		}
 	}
 	content, err := json.Marshal([]any{
-		v.object.GetUID(), annotations[annotated.OLMAnnotation], annotations[annotated.OwnAnnotation], annotations[extension.AuthorAnnotation],
-		v.kind.Image(v.object), v.kind.Without(v.object), v.kind.LeftToOLM(v.object), len(own), fmt.Sprint(own...),
+		s.object.GetUID(), annotations[annotated.OLMAnnotation], annotations[annotated.OwnAnnotation], annotations[extension.AuthorAnnotation],
+		s.kind.Image(s.object), s.kind.Without(s.object), s.kind.LeftToOLM(s.object), len(own), fmt.Sprint(own...),
 	})
 	if err != nil {
 		return "" // it is looked at each time
@@ -192,10 +192,10 @@ type desired struct {
 
 // choose finds out which annotation is followed. With both, it is OLM's, so that nobody fights
 // about the image. Where OLM's controller follows that one, nothing about it is touched.
-func (v *visit) choose() desired {
+func (s *scope) choose() desired {
 	all := annotated.Annotations()
-	olm, own := v.object.GetAnnotations()[annotated.OLMAnnotation], v.object.GetAnnotations()[annotated.OwnAnnotation]
-	w := desired{left: v.kind.LeftToOLM(v.object)}
+	olm, own := s.object.GetAnnotations()[annotated.OLMAnnotation], s.object.GetAnnotations()[annotated.OwnAnnotation]
+	w := desired{left: s.kind.LeftToOLM(s.object)}
 	switch {
 	case olm != "" && !w.left:
 		w.template, w.annotation = imagetemplate.Parse(olm), annotated.OLMAnnotation
@@ -206,16 +206,16 @@ func (v *visit) choose() desired {
 		w.refused = own
 	}
 	w.types = all[w.annotation]
-	w.clears = len(v.outdated(w)) > 0
+	w.clears = len(s.outdated(w)) > 0
 	return w
 }
 
 // outdated are the types of conditions about annotations that are gone.
-func (v *visit) outdated(w desired) []string {
+func (s *scope) outdated(w desired) []string {
 	var types []string
 	for name, one := range annotated.Annotations() {
 		ours := name == annotated.OwnAnnotation || !w.left
-		if v.object.GetAnnotations()[name] == "" && ours && annotated.HasAny(v.object, one) {
+		if s.object.GetAnnotations()[name] == "" && ours && annotated.HasAny(s.object, one) {
 			types = append(types, one.Resolved, one.Image)
 		}
 	}
@@ -223,18 +223,18 @@ func (v *visit) outdated(w desired) []string {
 }
 
 // resolve finds out what a template leads to.
-func (v *visit) resolve(ctx context.Context, template *imagetemplate.Template) imagetemplate.Result {
+func (s *scope) resolve(ctx context.Context, template *imagetemplate.Template) imagetemplate.Result {
 	n := needs{objects: map[imagetemplate.Object]lookup.Resource{}, missing: map[string]bool{}}
 	for _, variable := range template.Variables() {
 		if variable.Field == nil {
 			n.version = true
 			continue
 		}
-		if v.writtenBy() == nil {
+		if s.writtenBy() == nil {
 			// Nothing is watched, either: what is done at a change would tell that there was one.
 			continue
 		}
-		resource, err := v.resourceOf(ctx, variable.Field.Object)
+		resource, err := s.resourceOf(ctx, variable.Field.Object)
 		missing, is := lookup.IsMissing(err)
 		switch {
 		case err == nil:
@@ -242,96 +242,96 @@ func (v *visit) resolve(ctx context.Context, template *imagetemplate.Template) i
 		case is && missing.Kind:
 			n.missing[variable.Field.Group] = true
 		case !is:
-			v.unknown = err
+			s.unknown = err
 		}
 	}
 	// Later changes are seen.
-	v.need(ctx, v.key, n)
+	s.need(ctx, s.key, n)
 	return template.Resolve(func(variable imagetemplate.Variable) string {
 		if variable.Field == nil {
-			values, known := v.version.values()
+			values, known := s.version.values()
 			if !known {
-				v.unknown = errNoVersion
+				s.unknown = errNoVersion
 			}
 			return values[variable.Kube]
 		}
-		return v.field(ctx, *variable.Field, n)
+		return s.field(ctx, *variable.Field, n)
 	})
 }
 
 // field is the value of a field for the author of the template, "" when there is none for them:
 // it is the same whether the object is not there, is empty, or is not to be read.
-func (v *visit) field(ctx context.Context, field imagetemplate.Field, n needs) string {
+func (s *scope) field(ctx context.Context, field imagetemplate.Field, n needs) string {
 	resource, found := n.objects[field.Object]
 	if !found {
 		if n.missing[field.Group] {
-			v.lookAgainSoon(field.Group)
+			s.lookAgainSoon(field.Group)
 		}
 		return ""
 	}
-	allowed, err := v.Rights.May(ctx, v.writtenBy(), resource.Right(field.Object))
+	allowed, err := s.Rights.May(ctx, s.writtenBy(), resource.Right(field.Object))
 	if err != nil {
-		v.unknown = err
+		s.unknown = err
 		return ""
 	}
 	if !allowed {
-		v.again = retryDenied
+		s.again = retryDenied
 		return ""
 	}
-	value, err := v.Reader.Read(ctx, resource, field)
+	value, err := s.Reader.Read(ctx, resource, field)
 	if _, missing := lookup.IsMissing(err); err != nil && !missing {
 		// An aggregated API or a webhook of conversion may quote the object.
-		v.unknown = fmt.Errorf("reading %s: %w", field.Object, withheld(err))
+		s.unknown = fmt.Errorf("reading %s: %w", field.Object, withheld(err))
 	}
-	if err != nil && v.isGone(ctx, field.Object) {
-		v.lookAgainSoon(field.Group)
+	if err != nil && s.isGone(ctx, field.Object) {
+		s.lookAgainSoon(field.Group)
 	}
 	return value
 }
 
 // isGone finds out whether a kind is not served any more: then it is waited for.
-func (v *visit) isGone(ctx context.Context, object imagetemplate.Object) bool {
-	_, err := v.Reader.Find(ctx, object)
+func (s *scope) isGone(ctx context.Context, object imagetemplate.Object) bool {
+	_, err := s.Reader.Find(ctx, object)
 	missing, is := lookup.IsMissing(err)
 	if !is || !missing.Kind {
 		return false
 	}
-	v.mu.Lock()
-	n := v.needs[v.key]
-	v.mu.Unlock()
+	s.mu.Lock()
+	n := s.needs[s.key]
+	s.mu.Unlock()
 	// Others read the maps that were given away.
 	n.objects, n.missing = maps.Clone(n.objects), maps.Clone(n.missing)
 	delete(n.objects, object)
 	n.missing[object.Group] = true
-	v.need(ctx, v.key, n)
+	s.need(ctx, s.key, n)
 	return true
 }
 
 // lookAgainSoon is for a kind that the cluster does not have.
-func (v *visit) lookAgainSoon(group string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.again = retryDenied; v.Clock.Now().Before(v.announced[group]) {
-		v.again = retryFirst
+func (s *scope) lookAgainSoon(group string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.again = retryDenied; s.Clock.Now().Before(s.announced[group]) {
+		s.again = retryFirst
 	}
 }
 
 // writtenBy is who wrote the templates, nil when that is not known: an event says so.
-func (v *visit) writtenBy() user.Info {
-	if v.verified {
-		return v.author
+func (s *scope) writtenBy() user.Info {
+	if s.verified {
+		return s.author
 	}
-	v.verified = true
-	stamp, err := v.kind.Subject().Verify(v.Key, v.object)
+	s.verified = true
+	stamp, err := s.kind.Subject().Verify(s.Key, s.object)
 	if err != nil {
-		object := v.object.GetName()
-		if v.kind.Namespaced {
-			object += " -n " + v.object.GetNamespace()
+		object := s.object.GetName()
+		if s.kind.Namespaced {
+			object += " -n " + s.object.GetNamespace()
 		}
-		v.Events.Event(v.object, corev1.EventTypeWarning, "TemplateAuthorUnknown",
-			fmt.Sprintf("the author of the template is not known, so the template reads no objects: %s; write it again, as it is: kubectl annotate --overwrite %s %s %s=%s", err, v.kind.Definition(), object, extension.AuthorAnnotation, author.Renew))
+		s.Events.Event(s.object, corev1.EventTypeWarning, "TemplateAuthorUnknown",
+			fmt.Sprintf("the author of the template is not known, so the template reads no objects: %s; write it again, as it is: kubectl annotate --overwrite %s %s %s=%s", err, s.kind.Definition(), object, extension.AuthorAnnotation, author.Renew))
 		return nil
 	}
-	v.author = stamp.Info()
-	return v.author
+	s.author = stamp.Info()
+	return s.author
 }

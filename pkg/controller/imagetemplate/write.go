@@ -22,55 +22,55 @@ var errNoVersion = errors.New("the version of the cluster is not known yet")
 
 // write writes the image, when it differs, and then the status. Both are refused when the object
 // has changed meanwhile.
-func (v *visit) write(ctx context.Context, w desired, result imagetemplate.Result) error {
-	conditions, err := v.writeImage(ctx, w, result)
+func (s *scope) write(ctx context.Context, w desired, result imagetemplate.Result) error {
+	conditions, err := s.writeImage(ctx, w, result)
 	if err != nil {
 		return err
 	}
-	all, changed := imagetemplate.Without(annotated.Conditions(v.object), v.outdated(w)...)
+	all, changed := imagetemplate.Without(annotated.Conditions(s.object), s.outdated(w)...)
 	if w.template != nil {
 		var more bool
-		all, more = imagetemplate.Merge(all, conditions, v.Clock.Now())
+		all, more = imagetemplate.Merge(all, conditions, s.Clock.Now())
 		changed = changed || more
 	}
 	if w.refused != "" {
 		cause := fmt.Sprintf("annotation %s is set too, and only one of the two can choose the image", annotated.OLMAnnotation)
-		refused, more := imagetemplate.Merge(all, imagetemplate.Parse(w.refused).Failed(annotated.Annotations()[annotated.OwnAnnotation], cause), v.Clock.Now())
+		refused, more := imagetemplate.Merge(all, imagetemplate.Parse(w.refused).Failed(annotated.Annotations()[annotated.OwnAnnotation], cause), s.Clock.Now())
 		all, changed = refused, changed || more
 	}
 	if !changed {
 		return nil
 	}
-	return v.writeConditions(ctx, all)
+	return s.writeConditions(ctx, all)
 }
 
 // writeImage gives the object the image, and returns the conditions about the template.
-func (v *visit) writeImage(ctx context.Context, w desired, result imagetemplate.Result) ([]metav1.Condition, error) {
+func (s *scope) writeImage(ctx context.Context, w desired, result imagetemplate.Result) ([]metav1.Condition, error) {
 	if w.template == nil {
 		return nil, nil
 	}
-	if cause := v.kind.Without(v.object); cause != "" {
+	if cause := s.kind.Without(s.object); cause != "" {
 		return w.template.Failed(w.types, cause), nil
 	}
-	if result.Image == "" || result.Image == v.kind.Image(v.object) {
+	if result.Image == "" || result.Image == s.kind.Image(s.object) {
 		return w.template.Conditions(w.types, result), nil
 	}
-	written, err := v.Catalogs.Resource(v.kind.Resource).Namespace(v.object.GetNamespace()).Apply(ctx, v.object.GetName(), v.kind.WithImage(v.object, result.Image),
+	written, err := s.Catalogs.Resource(s.kind.Resource).Namespace(s.object.GetNamespace()).Apply(ctx, s.object.GetName(), s.kind.WithImage(s.object, result.Image),
 		metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	if apierrors.IsInvalid(err) {
 		// Its definition takes fewer references than there are.
-		return w.template.Failed(w.types, "the cluster refuses the reference as an image of "+v.kind.Kind), nil
+		return w.template.Failed(w.types, "the cluster refuses the reference as an image of "+s.kind.Kind), nil
 	}
 	if apierrors.IsConflict(err) {
 		return nil, err
 	}
 	if err != nil {
 		// An admission plugin of the cluster may quote the object.
-		return nil, fmt.Errorf("writing the image of %s %s: %w", v.kind.Kind, v.key.NamespacedName, withheld(err))
+		return nil, fmt.Errorf("writing the image of %s %s: %w", s.kind.Kind, s.key.NamespacedName, withheld(err))
 	}
-	v.wrote(written)
-	klog.FromContext(ctx).Info("An image follows its template", "kind", v.kind.Kind, "object", v.key.NamespacedName, "annotation", w.annotation)
-	v.Events.Event(written, corev1.EventTypeNormal, "ImageFollowsTemplate", "the image was changed, as annotation "+w.annotation+" says")
+	s.wrote(written)
+	klog.FromContext(ctx).Info("An image follows its template", "kind", s.kind.Kind, "object", s.key.NamespacedName, "annotation", w.annotation)
+	s.Events.Event(written, corev1.EventTypeNormal, "ImageFollowsTemplate", "the image was changed, as annotation "+w.annotation+" says")
 	return w.template.Conditions(w.types, result), nil
 }
 
@@ -83,19 +83,19 @@ func withheld(err error) error {
 }
 
 // writeConditions replaces the conditions in the status, when the object is as it was read.
-func (v *visit) writeConditions(ctx context.Context, all []any) error {
+func (s *scope) writeConditions(ctx context.Context, all []any) error {
 	if all == nil {
 		all = []any{}
 	}
 	content, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": v.object.GetUID(), "resourceVersion": v.object.GetResourceVersion()},
+		"metadata": map[string]any{"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion()},
 		"status":   map[string]any{"conditions": all},
 	})
 	if err != nil {
-		return fmt.Errorf("encoding the conditions of %s %s: %w", v.kind.Kind, v.key.NamespacedName, err)
+		return fmt.Errorf("encoding the conditions of %s %s: %w", s.kind.Kind, s.key.NamespacedName, err)
 	}
 	var written *unstructured.Unstructured
-	written, err = v.Catalogs.Resource(v.kind.Resource).Namespace(v.object.GetNamespace()).Patch(ctx, v.object.GetName(), types.MergePatchType, content,
+	written, err = s.Catalogs.Resource(s.kind.Resource).Namespace(s.object.GetNamespace()).Patch(ctx, s.object.GetName(), types.MergePatchType, content,
 		metav1.PatchOptions{FieldManager: FieldManager}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -104,8 +104,8 @@ func (v *visit) writeConditions(ctx context.Context, all []any) error {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("writing the conditions of %s %s: %w", v.kind.Kind, v.key.NamespacedName, withheld(err))
+		return fmt.Errorf("writing the conditions of %s %s: %w", s.kind.Kind, s.key.NamespacedName, withheld(err))
 	}
-	v.wrote(written)
+	s.wrote(written)
 	return nil
 }

@@ -19,31 +19,31 @@ import (
 )
 
 // await judges whether an applied item is healthy.
-func (v *visit) await(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
+func (s *scope) await(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
 	target := &unstructured.Unstructured{}
 	if err := target.UnmarshalJSON(manifests[manifest.Digest(item.Digest)]); err != nil {
 		return fmt.Errorf("reading the manifest of item %s: %w", item.Name, err)
 	}
-	at := wait.Times{Now: v.Clock.Now(), Written: writtenAt(*item)}
-	verdict := wait.Gone(target, v.facts, at)
+	at := wait.Times{Now: s.Clock.Now(), Written: writtenAt(*item)}
+	verdict := wait.Gone(target, s.facts, at)
 	if !planwork.Goes(*item) {
-		live := v.live(item)
-		verdict = wait.For(target, live, v.facts, at)
-		if more := v.expressions.For(ctx, v.waitsOf(item), live); verdict.State == wait.Done && more.State != wait.Done {
+		live := s.live(item)
+		verdict = wait.For(target, live, s.facts, at)
+		if more := s.expressions.For(ctx, s.waitsOf(item), live); verdict.State == wait.Done && more.State != wait.Done {
 			verdict = more
 		}
 	}
-	v.pause(item, verdict.State == wait.Paused)
-	v.soon(verdict.Again)
+	s.pause(item, verdict.State == wait.Paused)
+	s.soon(verdict.Again)
 	switch verdict.State {
 	case wait.Done:
 		state := v1alpha1.ItemCompleted
 		if item.Action == v1alpha1.ItemNone {
 			state = v1alpha1.ItemSkipped
 		}
-		v.settle(item, state, cmp.Or(verdict.Message, "applied"))
+		s.settle(item, state, cmp.Or(verdict.Message, "applied"))
 	case wait.Failed:
-		v.settle(item, v1alpha1.ItemFailed, verdict.Message)
+		s.settle(item, v1alpha1.ItemFailed, verdict.Message)
 	default:
 		item.Message = governance.Clip(verdict.Message)
 	}
@@ -62,15 +62,15 @@ func writtenAt(item v1alpha1.PlanItem) time.Time {
 
 // waitsOf is what else the profile waits for. That is no part of what is reviewed:
 // nothing is written for it.
-func (v *visit) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
-	p, found := v.profileOf()
-	if !found || v.plan.Spec.RestoreRun != 0 {
+func (s *scope) waitsOf(item *v1alpha1.PlanItem) []profile.Wait {
+	p, found := s.profileOf()
+	if !found || s.plan.Spec.RestoreRun != 0 {
 		return nil
 	}
 	if waiter, waits := p.(profile.Waiter); waits {
-		return waitsNow(waiter, item.Name, v.facts, v.plan.Spec.Options)
+		return waitsNow(waiter, item.Name, s.facts, s.plan.Spec.Options)
 	}
-	items, err := p.Items(v.facts, v.plan.Spec.Options)
+	items, err := p.Items(s.facts, s.plan.Spec.Options)
 	if err != nil {
 		return nil // missing objects were looked at
 	}
@@ -93,17 +93,17 @@ func waitsNow(waiter profile.Waiter, item string, facts profile.Facts, options *
 
 // live is an item's target as it is watched, or nil: also while the watch shows what
 // it was before it was written.
-func (v *visit) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
+func (s *scope) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
 	ref := refOf(*item)
-	live, _ := watchedTarget(v.Engine.Observer, ref.ID)
+	live, _ := watchedTarget(s.Engine.Observer, ref.ID)
 	if live == nil {
-		for _, object := range v.facts.Objects[ref.GroupKind()] {
+		for _, object := range s.facts.Objects[ref.GroupKind()] {
 			if object.GetName() == ref.Name && object.GetNamespace() == ref.Namespace {
 				live = object
 			}
 		}
 	}
-	if written := v.inventory.Entries[ref.ID].ResourceVersion; live != nil && written != "" {
+	if written := s.inventory.Entries[ref.ID].ResourceVersion; live != nil && written != "" {
 		if order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), written); err == nil && order < 0 {
 			return nil
 		}
@@ -116,34 +116,34 @@ func (v *visit) live(item *v1alpha1.PlanItem) *unstructured.Unstructured {
 const pauseNoted = 5 * time.Minute
 
 // pause takes the time in which what is waited for is paused.
-func (v *visit) pause(item *v1alpha1.PlanItem, paused bool) {
-	now := v.Clock.Now()
+func (s *scope) pause(item *v1alpha1.PlanItem, paused bool) {
+	now := s.Clock.Now()
 	switch {
-	case paused && v.pausedSince.IsZero():
-		v.pausedSince = now
-	case paused && now.Sub(v.pausedSince) >= pauseNoted:
-		whole := now.Sub(v.pausedSince).Truncate(time.Second)
+	case paused && s.pausedSince.IsZero():
+		s.pausedSince = now
+	case paused && now.Sub(s.pausedSince) >= pauseNoted:
+		whole := now.Sub(s.pausedSince).Truncate(time.Second)
 		item.PausedSeconds += int64(whole / time.Second)
-		v.pausedSince = v.pausedSince.Add(whole)
-	case !paused && !v.pausedSince.IsZero():
-		item.PausedSeconds += int64(now.Sub(v.pausedSince) / time.Second)
-		v.pausedSince = time.Time{}
+		s.pausedSince = s.pausedSince.Add(whole)
+	case !paused && !s.pausedSince.IsZero():
+		item.PausedSeconds += int64(now.Sub(s.pausedSince) / time.Second)
+		s.pausedSince = time.Time{}
 	}
-	if paused && v.plan.Spec.WaitTimeout != nil {
-		v.soon(pauseNoted)
+	if paused && s.plan.Spec.WaitTimeout != nil {
+		s.soon(pauseNoted)
 	}
 }
 
 // timeOut fails an item that takes too long, and asks for a pass when that will be.
-func (v *visit) timeOut(item *v1alpha1.PlanItem) {
-	limit := v.plan.Spec.WaitTimeout
-	if item.State != v1alpha1.ItemInProgress || limit == nil || item.StartedAt == nil || !v.pausedSince.IsZero() {
+func (s *scope) timeOut(item *v1alpha1.PlanItem) {
+	limit := s.plan.Spec.WaitTimeout
+	if item.State != v1alpha1.ItemInProgress || limit == nil || item.StartedAt == nil || !s.pausedSince.IsZero() {
 		return
 	}
 	deadline := item.StartedAt.Add(limit.Duration + time.Duration(item.PausedSeconds)*time.Second)
-	if left := deadline.Sub(v.Clock.Now()); left > 0 {
-		v.soon(left)
+	if left := deadline.Sub(s.Clock.Now()); left > 0 {
+		s.soon(left)
 		return
 	}
-	v.settle(item, v1alpha1.ItemFailed, fmt.Sprintf("not healthy within %s: %s", limit.Duration, item.Message))
+	s.settle(item, v1alpha1.ItemFailed, fmt.Sprintf("not healthy within %s: %s", limit.Duration, item.Message))
 }

@@ -41,26 +41,26 @@ type own struct {
 }
 
 // find finds the definition of a plan, and the identity that it is executed with.
-func (v *visit) find(ctx context.Context) error {
-	v.Engine = v.reconciler.Engine
-	name := v.plan.Spec.Profile
+func (s *scope) find(ctx context.Context) error {
+	s.Engine = s.reconciler.Engine
+	name := s.plan.Spec.Profile
 	if !v1alpha1.IsOwn(name) {
 		return nil
 	}
-	v.own = &own{problem: "profiles that users define are not known here"}
-	if v.Identities == nil {
+	s.own = &own{problem: "profiles that users define are not known here"}
+	if s.Identities == nil {
 		return nil
 	}
 	var err error
-	if v.own.current, err = v.currentDefinition(ctx, name); err != nil {
+	if s.own.current, err = s.currentDefinition(ctx, name); err != nil {
 		return err
 	}
-	if v.own.pinned, err = v.pinnedDefinition(ctx); err != nil {
+	if s.own.pinned, err = s.pinnedDefinition(ctx); err != nil {
 		return err
 	}
 	var known []*cel.Profile
-	for _, one := range []*cel.Profile{v.own.current, v.own.pinned} {
-		if one == v.own.current && !v.own.granted {
+	for _, one := range []*cel.Profile{s.own.current, s.own.pinned} {
+		if one == s.own.current && !s.own.granted {
 			continue // it could not be used yet
 		}
 		if one != nil && (len(known) == 0 || known[0].Digest() != one.Digest()) {
@@ -70,64 +70,64 @@ func (v *visit) find(ctx context.Context) error {
 	if len(known) == 0 {
 		return nil
 	}
-	if v.Engine, err = v.Identities.Engine(name); err != nil {
+	if s.Engine, err = s.Identities.Engine(name); err != nil {
 		return err
 	}
-	v.own.facts, err = v.Identities.Facts(name, known...)
+	s.own.facts, err = s.Identities.Facts(name, known...)
 	return err
 }
 
 // currentDefinition is the one that is stored now, nil when there is none that can be used.
-func (v *visit) currentDefinition(ctx context.Context, name v1alpha1.ProfileName) (*cel.Profile, error) {
+func (s *scope) currentDefinition(ctx context.Context, name v1alpha1.ProfileName) (*cel.Profile, error) {
 	definition := &v1alpha1.ConfigurationProfileDefinition{}
-	err := v.Client.Get(ctx, client.ObjectKey{Name: string(name)}, definition)
+	err := s.Client.Get(ctx, client.ObjectKey{Name: string(name)}, definition)
 	switch {
 	case apierrors.IsNotFound(err):
-		v.own.problem = fmt.Sprintf("there is no ConfigurationProfileDefinition %s: create it, or make a plan of another profile", name)
+		s.own.problem = fmt.Sprintf("there is no ConfigurationProfileDefinition %s: create it, or make a plan of another profile", name)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigurationProfileDefinition %s: %w", name, err)
 	case objectmeta.IsUnreadable(definition):
-		v.own.problem = fmt.Sprintf("the record of ConfigurationProfileDefinition %s cannot be read", name)
+		s.own.problem = fmt.Sprintf("the record of ConfigurationProfileDefinition %s cannot be read", name)
 		return nil, nil
 	}
-	found, err := v.compiled(string(name), &definition.Spec)
+	found, err := s.compiled(string(name), &definition.Spec)
 	if err != nil {
-		v.own.problem = err.Error()
+		s.own.problem = err.Error()
 		return nil, nil //nolint:nilerr // it is told, and a change of the definition brings another pass
 	}
 	granted := meta.FindStatusCondition(definition.Status.Conditions, v1alpha1.ConditionAccessGranted)
-	v.own.granted = granted != nil && granted.Status == metav1.ConditionTrue && granted.ObservedGeneration == definition.Generation
-	if !v.own.granted {
-		v.own.problem = fmt.Sprintf("the ServiceAccount of ConfigurationProfileDefinition %s does not yet have the rights that the definition declares", name)
+	s.own.granted = granted != nil && granted.Status == metav1.ConditionTrue && granted.ObservedGeneration == definition.Generation
+	if !s.own.granted {
+		s.own.problem = fmt.Sprintf("the ServiceAccount of ConfigurationProfileDefinition %s does not yet have the rights that the definition declares", name)
 		if granted != nil && granted.Message != "" {
-			v.own.problem += ": " + granted.Message
+			s.own.problem += ": " + granted.Message
 		}
 	}
 	return found, nil
 }
 
 // pinnedDefinition is the one that the plan was computed from, as it was then.
-func (v *visit) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
-	pinned := v.plan.Status.Definition
+func (s *scope) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
+	pinned := s.plan.Status.Definition
 	if pinned == nil {
 		return nil, nil
 	}
-	if current := v.own.current; current != nil && v.own.granted && current.Digest() == pinned.Digest {
+	if current := s.own.current; current != nil && s.own.granted && current.Digest() == pinned.Digest {
 		return current, nil
 	}
-	kept, err := v.Packs.Read(ctx, pinned.Manifest)
+	kept, err := s.Packs.Read(ctx, pinned.Manifest)
 	if err != nil {
-		return nil, fmt.Errorf("reading the definition that plan %s was computed from: %w", v.plan.Name, err)
+		return nil, fmt.Errorf("reading the definition that plan %s was computed from: %w", s.plan.Name, err)
 	}
 	for _, raw := range kept {
 		definition, err := cel.OfManifest(raw)
 		if err != nil {
 			return nil, err
 		}
-		return v.compiled(definition.Name, &definition.Spec)
+		return s.compiled(definition.Name, &definition.Spec)
 	}
-	return nil, fmt.Errorf("the definition that plan %s was computed from is not stored", v.plan.Name)
+	return nil, fmt.Errorf("the definition that plan %s was computed from is not stored", s.plan.Name)
 }
 
 // mostCompiled bounds the definitions that are kept.
@@ -157,28 +157,28 @@ func (r *reconciler) compiled(name string, spec *v1alpha1.ConfigurationProfileDe
 
 // definition is the one that counts in the phase of the plan: what is computed is computed
 // from the current one, and what was computed goes on with the one that it was computed from.
-func (v *visit) definition() *cel.Profile {
-	switch v.plan.Status.Phase {
+func (s *scope) definition() *cel.Profile {
+	switch s.plan.Status.Phase {
 	case "", v1alpha1.PhasePending, v1alpha1.PhaseDrafting, v1alpha1.PhasePrerequisiteFailed, v1alpha1.PhaseIgnored, v1alpha1.PhaseFailed, v1alpha1.PhaseExpired:
-		if !v.own.granted {
+		if !s.own.granted {
 			return nil
 		}
-		return v.own.current
+		return s.own.current
 	default:
-		return v.own.pinned
+		return s.own.pinned
 	}
 }
 
 // factsNow are what is known of the cluster now, for the profile of the plan.
-func (v *visit) factsNow() (profile.Facts, error) {
-	if v.own == nil {
-		return v.Watched.Facts()
+func (s *scope) factsNow() (profile.Facts, error) {
+	if s.own == nil {
+		return s.Watched.Facts()
 	}
-	definition := v.definition()
+	definition := s.definition()
 	if definition == nil {
 		return profile.NewFacts(), nil
 	}
-	facts := v.own.facts[definition.Digest()]
+	facts := s.own.facts[definition.Digest()]
 	if facts == nil {
 		return profile.NewFacts(), errors.New("reading the cluster")
 	}
@@ -186,28 +186,28 @@ func (v *visit) factsNow() (profile.Facts, error) {
 }
 
 // pin stores the definition that the plan is computed from, as it is.
-func (v *visit) pin(ctx context.Context) error {
-	status := &v.plan.Status
-	if v.own == nil || v.own.current == nil {
+func (s *scope) pin(ctx context.Context) error {
+	status := &s.plan.Status
+	if s.own == nil || s.own.current == nil {
 		return nil
 	}
-	current := v.own.current
-	kept, err := cel.Manifest(string(v.plan.Spec.Profile), current.Spec())
+	current := s.own.current
+	kept, err := cel.Manifest(string(s.plan.Spec.Profile), current.Spec())
 	if err != nil {
 		return err
 	}
-	root, err := v.Packs.Put(ctx, []manifest.Object{kept})
+	root, err := s.Packs.Put(ctx, []manifest.Object{kept})
 	if err != nil {
-		return fmt.Errorf("storing the definition of plan %s: %w", v.plan.Name, err)
+		return fmt.Errorf("storing the definition of plan %s: %w", s.plan.Name, err)
 	}
 	status.Definition = &v1alpha1.PlanDefinition{Digest: current.Digest(), Manifest: root, Requirements: cel.Declared(current.Spec())}
-	v.own.pinned = current
+	s.own.pinned = current
 	return nil
 }
 
 // edited tells whether the definition is another one than the plan was computed from.
-func (v *visit) edited() bool {
-	return v.own != nil && v.own.current != nil && v.own.pinned != nil && v.own.current.Digest() != v.own.pinned.Digest()
+func (s *scope) edited() bool {
+	return s.own != nil && s.own.current != nil && s.own.pinned != nil && s.own.current.Digest() != s.own.pinned.Digest()
 }
 
 // plansOfDefinition are the plans of a definition that changed.
@@ -232,9 +232,9 @@ func (r *reconciler) engineOf(name v1alpha1.ProfileName) *rollout.Engine {
 
 // pinnedDigest is the digest of the definition that the plan is computed from, empty for a
 // profile of this program.
-func (v *visit) pinnedDigest() string {
-	if v.own == nil || v.plan.Status.Definition == nil {
+func (s *scope) pinnedDigest() string {
+	if s.own == nil || s.plan.Status.Definition == nil {
 		return ""
 	}
-	return v.plan.Status.Definition.Digest
+	return s.plan.Status.Definition.Digest
 }

@@ -35,58 +35,58 @@ type wanted struct {
 //  3. what the cluster would make of that, by dry-run; what it says is believed,
 //     and nothing is compared in its place,
 //  4. the plan, to be reviewed, unless it changes nothing.
-func (v *visit) draft(ctx context.Context) error {
-	facts, err := v.factsNow()
+func (s *scope) draft(ctx context.Context) error {
+	facts, err := s.factsNow()
 	if err != nil {
-		v.plan.Status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
+		s.plan.Status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
 		return nil
 	}
-	if missing := v.missing(facts); missing != nil {
-		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
+	if missing := s.missing(facts); missing != nil {
+		return s.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 	}
-	targets, err := v.wanted(ctx, facts)
+	targets, err := s.wanted(ctx, facts)
 	var lacks *profile.MissingError
 	switch {
 	case errors.As(err, &lacks):
-		return v.move(governance.EventMissing, governance.ReasonMissingDependency, lacks.Message)
+		return s.move(governance.EventMissing, governance.ReasonMissingDependency, lacks.Message)
 	case err != nil:
-		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the plan cannot be computed: "+err.Error())
+		return s.move(governance.EventRefused, governance.ReasonPlanRefused, "the plan cannot be computed: "+err.Error())
 	}
-	if _, err := v.worked(targets); err != nil {
-		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the plan cannot be computed: "+err.Error())
+	if _, err := s.worked(targets); err != nil {
+		return s.move(governance.EventRefused, governance.ReasonPlanRefused, "the plan cannot be computed: "+err.Error())
 	}
-	v.facts = facts
+	s.facts = facts
 	refs := make([]manifest.Ref, len(targets))
 	for i, target := range targets {
 		refs[i] = target.object.Ref
 	}
-	if !v.follow(refs) {
-		v.plan.Status.Message = "waiting to see the targets"
+	if !s.follow(refs) {
+		s.plan.Status.Message = "waiting to see the targets"
 		return nil
 	}
-	found, err := v.preview(ctx, targets)
+	found, err := s.preview(ctx, targets)
 	if err != nil {
 		return fmt.Errorf("asking the cluster what the plan would do: %w", err)
 	}
-	return v.conclude(ctx, targets, found)
+	return s.conclude(ctx, targets, found)
 }
 
 // wanted is what every target should be, as manifests.
-func (v *visit) wanted(ctx context.Context, facts profile.Facts) ([]wanted, error) {
-	if v.plan.Spec.RestoreRun != 0 {
-		return v.restored(ctx)
+func (s *scope) wanted(ctx context.Context, facts profile.Facts) ([]wanted, error) {
+	if s.plan.Spec.RestoreRun != 0 {
+		return s.restored(ctx)
 	}
-	p, _ := v.profileOf()
-	items, err := p.Items(facts, v.plan.Spec.Options)
+	p, _ := s.profileOf()
+	items, err := p.Items(facts, s.plan.Spec.Options)
 	if err != nil {
 		return nil, err
 	}
 	targets := make([]wanted, 0, len(items))
 	for _, item := range items {
-		if err := v.expressions.Check(item.Waits); err != nil {
+		if err := s.expressions.Check(item.Waits); err != nil {
 			return nil, fmt.Errorf("item %s: %w", item.Name, err)
 		}
-		one, err := v.sealed(item)
+		one, err := s.sealed(item)
 		if err != nil {
 			return nil, err
 		}
@@ -96,13 +96,13 @@ func (v *visit) wanted(ctx context.Context, facts profile.Facts) ([]wanted, erro
 }
 
 // sealed makes a manifest of an item, which says which plan governs it.
-func (v *visit) sealed(item profile.Item) (wanted, error) {
-	made, err := governance.Marked(item, v.plan.Name)
+func (s *scope) sealed(item profile.Item) (wanted, error) {
+	made, err := governance.Marked(item, s.plan.Name)
 	return wanted{Item: item, object: made}, err
 }
 
 // worked is what the engine is to look at for some targets: a stage for each.
-func (v *visit) worked(targets []wanted) (rollout.Work, error) {
+func (s *scope) worked(targets []wanted) (rollout.Work, error) {
 	manifests := planwork.Bodies{}
 	var phases []stage.Phase
 	for _, target := range targets {
@@ -115,14 +115,14 @@ func (v *visit) worked(targets []wanted) (rollout.Work, error) {
 		return rollout.Work{}, err
 	}
 	return rollout.Work{
-		Owner: string(v.plan.Spec.Profile), Bodies: manifests,
+		Owner: string(s.plan.Spec.Profile), Bodies: manifests,
 		Layers: []rollout.Layer{{Key: "draft", Revision: 1, Stages: stages}},
 	}, nil
 }
 
 // conclude makes the plan of what the cluster says.
-func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manifest.ID]preview.Item) error {
-	status := &v.plan.Status
+func (s *scope) conclude(ctx context.Context, targets []wanted, found map[manifest.ID]preview.Item) error {
+	status := &s.plan.Status
 	var items []v1alpha1.PlanItem
 	var refused []string
 	var before, after []manifest.Object
@@ -131,14 +131,14 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manife
 		if seen.Failure != nil && seen.Failure.Reason == rollout.ReasonNotServed {
 			return fmt.Errorf("item %s: %s", target.Name, seen.Failure.Message)
 		}
-		item, live, err := v.item(ctx, target, seen)
+		item, live, err := s.item(ctx, target, seen)
 		if err != nil {
 			return err
 		}
 		if item.Message != "" {
 			refused = append(refused, fmt.Sprintf("item %s: %s", item.Name, item.Message))
 		}
-		if err := v.markReclaimed(ctx, &item, live); err != nil {
+		if err := s.markReclaimed(ctx, &item, live); err != nil {
 			return err
 		}
 		if live != nil {
@@ -147,42 +147,42 @@ func (v *visit) conclude(ctx context.Context, targets []wanted, found map[manife
 		after = append(after, target.object)
 		items = append(items, item)
 	}
-	if err := v.keep(ctx, before, after); err != nil {
+	if err := s.keep(ctx, before, after); err != nil {
 		return err
 	}
-	if err := v.pin(ctx); err != nil {
+	if err := s.pin(ctx); err != nil {
 		return err
 	}
-	v.describe(items)
+	s.describe(items)
 	switch changes := slices.ContainsFunc(items, func(i v1alpha1.PlanItem) bool { return i.Action != v1alpha1.ItemNone }); {
 	case len(refused) > 0:
-		return v.move(governance.EventRefused, governance.ReasonPlanRefused, "the cluster refuses the plan: "+strings.Join(refused, "; "))
+		return s.move(governance.EventRefused, governance.ReasonPlanRefused, "the cluster refuses the plan: "+strings.Join(refused, "; "))
 	case !changes:
 		for i := range status.Items {
-			v.settle(&status.Items[i], v1alpha1.ItemSkipped, "it is as it should be already")
+			s.settle(&status.Items[i], v1alpha1.ItemSkipped, "it is as it should be already")
 		}
 		if approval := status.Approval; approval != nil && approval.PlanHash == "" {
 			approval.PlanHash = status.PlanHash // the first plan: it needs no run
 		}
 		message := "everything is already as the plan says"
-		if run := v.plan.Spec.RestoreRun; run != 0 {
+		if run := s.plan.Spec.RestoreRun; run != 0 {
 			message = governance.Restored(run) + " already; computing the plan anew leads back to what its profile says"
 		}
-		if stopped, err := v.stoppedBefore(ctx); err != nil {
+		if stopped, err := s.stoppedBefore(ctx); err != nil {
 			return err
 		} else if stopped != "" {
 			message += "; " + stopped
 		}
-		return v.move(governance.EventNothing, "", message)
+		return s.move(governance.EventNothing, "", message)
 	default:
-		return v.move(governance.EventDrafted, "", "")
+		return s.move(governance.EventDrafted, "", "")
 	}
 }
 
 // stoppedBefore says of a run that was stopped and was the last which of its items nobody has
 // waited for: that their targets are as the plan says does not tell that they are healthy.
-func (v *visit) stoppedBefore(ctx context.Context) (string, error) {
-	last, err := v.runOf(ctx, v.plan.Status.Run)
+func (s *scope) stoppedBefore(ctx context.Context) (string, error) {
+	last, err := s.runOf(ctx, s.plan.Status.Run)
 	if err != nil || last == nil || last.Outcome != v1alpha1.PhaseDrafting {
 		return "", err
 	}
@@ -199,25 +199,25 @@ func (v *visit) stoppedBefore(ctx context.Context) (string, error) {
 }
 
 // keep stores what a reviewer reads, and what there was before.
-func (v *visit) keep(ctx context.Context, before, after []manifest.Object) error {
-	status := &v.plan.Status
+func (s *scope) keep(ctx context.Context, before, after []manifest.Object) error {
+	status := &s.plan.Status
 	var err error
-	if status.Manifests, err = v.Packs.Put(ctx, after); err != nil {
-		return fmt.Errorf("storing the manifests of plan %s: %w", v.plan.Name, err)
+	if status.Manifests, err = s.Packs.Put(ctx, after); err != nil {
+		return fmt.Errorf("storing the manifests of plan %s: %w", s.plan.Name, err)
 	}
 	status.Captured = ""
 	if len(before) == 0 {
 		return nil
 	}
-	if status.Captured, err = v.Packs.Put(ctx, before); err != nil {
-		return fmt.Errorf("storing the targets of plan %s as they are: %w", v.plan.Name, err)
+	if status.Captured, err = s.Packs.Put(ctx, before); err != nil {
+		return fmt.Errorf("storing the targets of plan %s as they are: %w", s.plan.Name, err)
 	}
 	return nil
 }
 
 // describe fills status in.
-func (v *visit) describe(items []v1alpha1.PlanItem) {
-	status := &v.plan.Status
+func (s *scope) describe(items []v1alpha1.PlanItem) {
+	status := &s.plan.Status
 	status.ImpactSeverity = v1alpha1.ImpactNone
 	var diffs []string
 	for _, item := range items {
@@ -228,10 +228,10 @@ func (v *visit) describe(items []v1alpha1.PlanItem) {
 	}
 	status.Items = items
 	status.Diff = bounded(strings.Join(diffs, "\n"), v1alpha1.MaxDiffBytes)
-	status.PlanHash, status.SourceSnapshotHash = governance.PlanHash(v.plan.Spec, items, v.pinnedDigest()), governance.SnapshotHash(items)
-	status.InputsHash = governance.InputsHash(v.plan.Spec)
-	status.OperatorVersion, v.outdated = v.Version, false
-	now := v.now()
+	status.PlanHash, status.SourceSnapshotHash = governance.PlanHash(s.plan.Spec, items, s.pinnedDigest()), governance.SnapshotHash(items)
+	status.InputsHash = governance.InputsHash(s.plan.Spec)
+	status.OperatorVersion, s.outdated = s.Version, false
+	now := s.now()
 	status.DraftedAt = &now
 }
 

@@ -15,38 +15,38 @@ import (
 
 // watch looks whether a plan is still in effect. Nothing is written to the
 // cluster: what others change is told.
-func (v *visit) watch(ctx context.Context) error {
-	status := &v.plan.Status
-	if v.changed() && v.reconsider() {
-		return v.move(governance.EventDraft, "", "")
+func (s *scope) watch(ctx context.Context) error {
+	status := &s.plan.Status
+	if s.changed() && s.reconsider() {
+		return s.move(governance.EventDraft, "", "")
 	}
-	facts, err := v.factsNow()
+	facts, err := s.factsNow()
 	if err != nil {
 		return nil //nolint:nilerr // an unknown state changes nothing
 	}
-	v.facts = facts
-	if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
-		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
+	s.facts = facts
+	if missing := s.missing(facts); missing != nil && s.plan.Spec.RestoreRun == 0 {
+		return s.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 	}
-	v.upgrade(ctx)
-	manifests, err := v.Packs.Read(ctx, status.Manifests)
+	s.upgrade(ctx)
+	manifests, err := s.Packs.Read(ctx, status.Manifests)
 	if err != nil {
-		return fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
+		return fmt.Errorf("reading the manifests of plan %s: %w", s.plan.Name, err)
 	}
-	drifts, known, err := v.drifts(ctx, manifests)
+	drifts, known, err := s.drifts(ctx, manifests)
 	if err != nil {
 		return err
 	}
-	v.health(ctx, manifests)
+	s.health(ctx, manifests)
 	switch drifted := status.Phase == v1alpha1.PhaseDrifted; {
 	case len(drifts) > 0:
 		message := "not as the plan says: " + strings.Join(drifts, "; ") +
-			"; to enforce the plan, kubectl penstock plan run " + v.plan.Name + ", or set spec.action to DryRun, then review and approve the plan that is computed; to accept the drift, set Ignore, or delete the plan"
+			"; to enforce the plan, kubectl penstock plan run " + s.plan.Name + ", or set spec.action to DryRun, then review and approve the plan that is computed; to accept the drift, set Ignore, or delete the plan"
 		if drifted {
 			status.Message = governance.Clip(message)
 			return nil
 		}
-		return v.move(governance.EventDrift, "", message)
+		return s.move(governance.EventDrift, "", message)
 	case drifted && known:
 		event := governance.EventReverted
 		for _, item := range status.Items {
@@ -55,18 +55,18 @@ func (v *visit) watch(ctx context.Context) error {
 			}
 		}
 		message := "the targets are again as the plan says"
-		if run := v.plan.Spec.RestoreRun; run != 0 {
+		if run := s.plan.Spec.RestoreRun; run != 0 {
 			message += ": " + governance.Restored(run)
 		}
-		return v.move(event, "", message)
+		return s.move(event, "", message)
 	default:
 		return nil
 	}
 }
 
 // reconsider tells whether a change of spec asks for another plan.
-func (v *visit) reconsider() bool {
-	spec, status := v.plan.Spec, v.plan.Status
+func (s *scope) reconsider() bool {
+	spec, status := s.plan.Spec, s.plan.Status
 	fresh := status.Approval != nil && status.Approval.Run == 0
 	// Without an approval it was withdrawn: DryRun and Apply, faster than anybody looked.
 	return spec.Action == v1alpha1.ActionDryRun || status.Approval == nil || fresh || status.InputsHash != governance.InputsHash(spec)
@@ -74,16 +74,16 @@ func (v *visit) reconsider() bool {
 
 // upgrade tells whether the plan would be different today. That costs no
 // request, and says nothing when it would be the same.
-func (v *visit) upgrade(ctx context.Context) {
-	status := &v.plan.Status
-	if v.plan.Spec.RestoreRun != 0 {
+func (s *scope) upgrade(ctx context.Context) {
+	status := &s.plan.Status
+	if s.plan.Spec.RestoreRun != 0 {
 		return
 	}
-	if v.edited() {
-		v.outdated = true // also where only what is waited for is another
+	if s.edited() {
+		s.outdated = true // also where only what is waited for is another
 		return
 	}
-	targets, err := v.wanted(ctx, v.facts)
+	targets, err := s.wanted(ctx, s.facts)
 	if err != nil {
 		return // missing objects were looked at
 	}
@@ -94,17 +94,17 @@ func (v *visit) upgrade(ctx context.Context) {
 	for _, target := range targets {
 		today[target.Name] = string(target.object.Digest)
 	}
-	if v.outdated = governance.Outdated(planned, today); !v.outdated {
-		status.OperatorVersion = v.Version
+	if s.outdated = governance.Outdated(planned, today); !s.outdated {
+		status.OperatorVersion = s.Version
 	}
 }
 
 // drifts compares the targets with what was applied, as far as they have changed
 // since, and says of each that differs how. Known is false while that cannot be
 // told.
-func (v *visit) drifts(ctx context.Context, manifests map[manifest.Digest][]byte) (drifts []string, known bool, err error) {
-	status := &v.plan.Status
-	v.restart(fmt.Sprintf("watch/%s/%d", status.PlanHash, status.Run))
+func (s *scope) drifts(ctx context.Context, manifests map[manifest.Digest][]byte) (drifts []string, known bool, err error) {
+	status := &s.plan.Status
+	s.restart(fmt.Sprintf("watch/%s/%d", status.PlanHash, status.Run))
 	var steps []stage.Step
 	names := map[manifest.ID]int{}
 	for i, item := range status.Items {
@@ -120,7 +120,7 @@ func (v *visit) drifts(ctx context.Context, manifests map[manifest.Digest][]byte
 	if len(steps) == 0 {
 		return nil, true, nil
 	}
-	report, err := v.reconcile(ctx, v.work, steps, planwork.Bodies(manifests))
+	report, err := s.reconcile(ctx, s.work, steps, planwork.Bodies(manifests))
 	if err != nil {
 		return nil, false, err
 	}

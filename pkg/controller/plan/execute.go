@@ -19,13 +19,13 @@ import (
 
 // begin starts a run: the approval is used up, and the record says so before
 // anything is written.
-func (v *visit) begin(ctx context.Context) error {
-	status := &v.plan.Status
+func (s *scope) begin(ctx context.Context) error {
+	status := &s.plan.Status
 	message := "executing"
 	if status.Approval.Mode == v1alpha1.ApprovalStanding {
 		message = fmt.Sprintf("executing without a review: action: Apply of %s approved the first plan in advance", status.Approval.Username)
 	}
-	if err := v.move(governance.EventApproved, "", governance.Clip(message)); err != nil {
+	if err := s.move(governance.EventApproved, "", governance.Clip(message)); err != nil {
 		return err
 	}
 	status.Run++
@@ -33,67 +33,67 @@ func (v *visit) begin(ctx context.Context) error {
 	for i := range status.Items {
 		item := &status.Items[i]
 		item.StartedAt, item.AppliedAt, item.PausedSeconds, item.Applied = nil, nil, 0, false
-		v.settle(item, v1alpha1.ItemPending, "")
+		s.settle(item, v1alpha1.ItemPending, "")
 	}
-	v.restart(fmt.Sprintf("run/%d", status.Run))
-	return v.save(ctx)
+	s.restart(fmt.Sprintf("run/%d", status.Run))
+	return s.save(ctx)
 }
 
 // execute does what can be done of a run now, one item after the other.
-func (v *visit) execute(ctx context.Context) error {
-	status := &v.plan.Status
-	if stop, why := v.withdrawn(); stop {
-		if err := v.endRun(ctx, v1alpha1.PhaseDrafting); err != nil {
+func (s *scope) execute(ctx context.Context) error {
+	status := &s.plan.Status
+	if stop, why := s.withdrawn(); stop {
+		if err := s.endRun(ctx, v1alpha1.PhaseDrafting); err != nil {
 			return err
 		}
-		return v.move(governance.EventDraft, "", why)
+		return s.move(governance.EventDraft, "", why)
 	}
-	facts, err := v.factsNow()
+	facts, err := s.factsNow()
 	if err != nil {
 		status.Message = governance.Clip("waiting for the facts of the cluster: " + err.Error())
 		return nil
 	}
-	if missing := v.missing(facts); missing != nil && v.plan.Spec.RestoreRun == 0 {
-		if err := v.endRun(ctx, v1alpha1.PhasePrerequisiteFailed); err != nil {
+	if missing := s.missing(facts); missing != nil && s.plan.Spec.RestoreRun == 0 {
+		if err := s.endRun(ctx, v1alpha1.PhasePrerequisiteFailed); err != nil {
 			return err
 		}
-		return v.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
+		return s.move(governance.EventMissing, governance.ReasonMissingDependency, missing.Error())
 	}
-	v.facts = facts
-	turn, err := v.turn()
+	s.facts = facts
+	turn, err := s.turn()
 	if err != nil {
 		return err
 	}
-	if v.frozen() {
+	if s.frozen() {
 		return nil
 	}
-	if v.allowed != status.Run {
-		if who, lacks, err := v.lacks(ctx); err != nil {
+	if s.allowed != status.Run {
+		if who, lacks, err := s.lacks(ctx); err != nil {
 			return err
 		} else if len(lacks) > 0 {
-			return v.fail(ctx, governance.ReasonApproverLacksRights, fmt.Sprintf("%s approved the plan and may not %s", who, strings.Join(lacks, ", ")))
+			return s.fail(ctx, governance.ReasonApproverLacksRights, fmt.Sprintf("%s approved the plan and may not %s", who, strings.Join(lacks, ", ")))
 		}
-		v.allowed = status.Run
+		s.allowed = status.Run
 	}
-	manifests, err := v.Packs.Read(ctx, status.Manifests)
+	manifests, err := s.Packs.Read(ctx, status.Manifests)
 	if err != nil {
-		return fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
+		return fmt.Errorf("reading the manifests of plan %s: %w", s.plan.Name, err)
 	}
-	if ready, err := v.unchanged(ctx, manifests); err != nil || !ready {
+	if ready, err := s.unchanged(ctx, manifests); err != nil || !ready {
 		return err
 	}
 	for i := range status.Items {
 		item := &status.Items[i]
 		if item.State == v1alpha1.ItemPending {
-			if waits, err := v.outOfTurn(ctx, turn, i); err != nil || waits {
+			if waits, err := s.outOfTurn(ctx, turn, i); err != nil || waits {
 				return err
 			}
-			if err := v.start(ctx, item); err != nil {
+			if err := s.start(ctx, item); err != nil {
 				return err
 			}
 		}
 		if item.State == v1alpha1.ItemInProgress {
-			if err := v.proceed(ctx, item, manifests); err != nil {
+			if err := s.proceed(ctx, item, manifests); err != nil {
 				return err
 			}
 		}
@@ -101,21 +101,21 @@ func (v *visit) execute(ctx context.Context) error {
 		case item.State == v1alpha1.ItemInProgress:
 			status.Message = governance.Clip(fmt.Sprintf("item %d of %d: %s", i+1, len(status.Items), item.Message))
 			return nil
-		case item.State == v1alpha1.ItemFailed && v.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
-			return v.fail(ctx, cmp.Or(v.reason, governance.ReasonItemFailed), fmt.Sprintf(
-				"item %s failed: %s; the items after it are Pending; %s plans what is left, and a rollback undoes what is done", item.Name, item.Message, governance.AnewCommand(v.plan.Name)))
+		case item.State == v1alpha1.ItemFailed && s.plan.Spec.FailurePolicy != v1alpha1.FailurePolicyContinue:
+			return s.fail(ctx, cmp.Or(s.reason, governance.ReasonItemFailed), fmt.Sprintf(
+				"item %s failed: %s; the items after it are Pending; %s plans what is left, and a rollback undoes what is done", item.Name, item.Message, governance.AnewCommand(s.plan.Name)))
 		}
 	}
-	return v.finish(ctx)
+	return s.finish(ctx)
 }
 
 // unchanged makes sure before the first write of a run that every target is as it
 // was reviewed, and nobody else has come to have fields that would be taken: the first
 // item may reboot nodes, and must not for the sake of a plan that ends at the second.
 // Each is judged again when its turn comes.
-func (v *visit) unchanged(ctx context.Context, manifests map[manifest.Digest][]byte) (bool, error) {
-	status := &v.plan.Status
-	seen := v.followItems()
+func (s *scope) unchanged(ctx context.Context, manifests map[manifest.Digest][]byte) (bool, error) {
+	status := &s.plan.Status
+	seen := s.followItems()
 	if slices.ContainsFunc(status.Items, func(item v1alpha1.PlanItem) bool { return item.State != v1alpha1.ItemPending }) {
 		return true, nil
 	}
@@ -125,18 +125,18 @@ func (v *visit) unchanged(ctx context.Context, manifests map[manifest.Digest][]b
 	}
 	for i := range status.Items {
 		item := &status.Items[i]
-		why, known := v.stale(*item)
+		why, known := s.stale(*item)
 		if known && why == "" {
 			var err error
-			if why, err = v.takesMore(ctx, *item, manifests); err != nil {
+			if why, err = s.takesMore(ctx, *item, manifests); err != nil {
 				return false, err
 			}
 		}
 		if why == "" {
 			continue // an object that cannot be watched is read when its turn comes
 		}
-		v.settle(item, v1alpha1.ItemFailed, why)
-		return false, v.fail(ctx, governance.ReasonPlanStale, v.staleMessage(*item)+"; nothing was applied")
+		s.settle(item, v1alpha1.ItemFailed, why)
+		return false, s.fail(ctx, governance.ReasonPlanStale, s.staleMessage(*item)+"; nothing was applied")
 	}
 	return true, nil
 }
@@ -147,31 +147,31 @@ const unknownFreeze = 2 * time.Second
 
 // frozen tells whether nothing may be written, and has status say so. Nothing is waited
 // for meanwhile: as in a pause, that time does not count.
-func (v *visit) frozen() bool {
-	if v.Freezes == nil {
+func (s *scope) frozen() bool {
+	if s.Freezes == nil {
 		return false
 	}
-	freeze, err := v.Freezes.Frozen()
+	freeze, err := s.Freezes.Frozen()
 	switch {
 	case err != nil:
-		v.plan.Status.Message = governance.Clip("waiting: " + err.Error())
-		v.soon(unknownFreeze)
+		s.plan.Status.Message = governance.Clip("waiting: " + err.Error())
+		s.soon(unknownFreeze)
 	case freeze != nil:
-		v.reason, v.plan.Status.Message = governance.ReasonFrozen, governance.Clip(freeze.String()+"; nothing is written")
+		s.reason, s.plan.Status.Message = governance.ReasonFrozen, governance.Clip(freeze.String()+"; nothing is written")
 	default:
 		return false
 	}
-	for i := range v.plan.Status.Items {
-		if item := &v.plan.Status.Items[i]; item.State == v1alpha1.ItemInProgress {
-			v.pause(item, true)
+	for i := range s.plan.Status.Items {
+		if item := &s.plan.Status.Items[i]; item.State == v1alpha1.ItemInProgress {
+			s.pause(item, true)
 		}
 	}
 	return true
 }
 
 // withdrawn tells whether a run must not go on.
-func (v *visit) withdrawn() (bool, string) {
-	spec, status := v.plan.Spec, v.plan.Status
+func (s *scope) withdrawn() (bool, string) {
+	spec, status := s.plan.Spec, s.plan.Status
 	switch {
 	case spec.Action != v1alpha1.ActionApply || status.Approval == nil:
 		return true, "the approval was withdrawn while the plan was executed; what is done stays, and what is left is planned anew"
@@ -188,71 +188,71 @@ func (v *visit) withdrawn() (bool, string) {
 
 // start gives an item its turn. It is stored before anything is written: who reads
 // an old status finds out, and two that execute meet here.
-func (v *visit) start(ctx context.Context, item *v1alpha1.PlanItem) error {
-	now := v.now()
+func (s *scope) start(ctx context.Context, item *v1alpha1.PlanItem) error {
+	now := s.now()
 	item.StartedAt = &now
-	v.settle(item, v1alpha1.ItemInProgress, "applying")
-	if err := v.save(ctx); err != nil {
+	s.settle(item, v1alpha1.ItemInProgress, "applying")
+	if err := s.save(ctx); err != nil {
 		return err
 	}
 	// So that the run is known whatever happens next.
-	return v.record(ctx, "")
+	return s.record(ctx, "")
 }
 
 // proceed applies an item, once, and waits for it.
-func (v *visit) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
+func (s *scope) proceed(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) error {
 	// 1. Applied, by the engine, in the state that was reviewed.
 	applied := true
 	if item.Action != v1alpha1.ItemNone {
 		var err error
-		if applied, err = v.apply(ctx, item, manifests); err != nil {
+		if applied, err = s.apply(ctx, item, manifests); err != nil {
 			return err
 		}
-	} else if why, known := v.stale(*item); known && why != "" {
+	} else if why, known := s.stale(*item); known && why != "" {
 		// Nobody writes it, and what is waited for would never come.
-		v.reason = governance.ReasonPlanStale
-		v.settle(item, v1alpha1.ItemFailed, "stale: "+why)
+		s.reason = governance.ReasonPlanStale
+		s.settle(item, v1alpha1.ItemFailed, "stale: "+why)
 	}
 	// 2. Healthy.
 	if applied && item.State == v1alpha1.ItemInProgress {
-		if err := v.await(ctx, item, manifests); err != nil {
+		if err := s.await(ctx, item, manifests); err != nil {
 			return err
 		}
 	}
 	// 3. In time.
-	v.timeOut(item)
+	s.timeOut(item)
 	return nil
 }
 
 // apply has the engine apply an item and says whether it is applied and, where its
 // kind has a probe, available.
-func (v *visit) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (bool, error) {
+func (s *scope) apply(ctx context.Context, item *v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (bool, error) {
 	step := stage.Step{Ref: refOf(*item), Policy: stage.Policy{
 		Own: stage.Shared, Expect: item.Fingerprint, Takes: mayTake(*item), Written: item.Applied, Delete: item.Action == v1alpha1.ItemDelete,
 	}}
-	report, err := v.reconcile(ctx, fmt.Sprintf("run/%d/%s", v.plan.Status.Run, item.Name), []stage.Step{step}, planwork.Bodies(manifests))
+	report, err := s.reconcile(ctx, fmt.Sprintf("run/%d/%s", s.plan.Status.Run, item.Name), []stage.Step{step}, planwork.Bodies(manifests))
 	if err != nil {
 		return false, err
 	}
-	if entry, written := v.inventory.Entries[step.ID]; written && !entry.Intent() {
-		v.written(item)
+	if entry, written := s.inventory.Entries[step.ID]; written && !entry.Intent() {
+		s.written(item)
 	}
 	for _, phase := range report.Layers[0].Phases {
 		if len(phase.Failures) > 0 {
-			v.hindered(item, phase.Failures[0])
+			s.hindered(item, phase.Failures[0])
 			return false, nil
 		}
 	}
 	complete := report.Layers[0].Complete
 	if complete {
-		v.written(item)
+		s.written(item)
 	}
 	return complete, nil
 }
 
 // written notes that the target of an item is written, and when that was first known.
-func (v *visit) written(item *v1alpha1.PlanItem) {
-	if now := v.now(); item.AppliedAt == nil {
+func (s *scope) written(item *v1alpha1.PlanItem) {
+	if now := s.now(); item.AppliedAt == nil {
 		item.AppliedAt = &now
 	}
 	item.Applied = true
@@ -268,27 +268,27 @@ func mayTake(item v1alpha1.PlanItem) []stage.Take {
 }
 
 // hindered notes why an item is not applied.
-func (v *visit) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
+func (s *scope) hindered(item *v1alpha1.PlanItem, failure rollout.Failure) {
 	if failure.Reason == rollout.ReasonRejected {
-		failure.Message = v.redacted(failure.ID, nil, failure.Message)
+		failure.Message = s.redacted(failure.ID, nil, failure.Message)
 	}
 	switch {
 	case failure.Reason == rollout.ReasonStale:
-		v.reason = governance.ReasonPlanStale
-		v.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
+		s.reason = governance.ReasonPlanStale
+		s.settle(item, v1alpha1.ItemFailed, "stale: "+failure.Message)
 	case failure.NeedsPerson:
 		// A target with our annotation was written by this run, before a crash.
 		if failure.Reason == rollout.ReasonDrifted {
-			v.written(item)
+			s.written(item)
 		}
-		v.settle(item, v1alpha1.ItemFailed, failure.Message)
+		s.settle(item, v1alpha1.ItemFailed, failure.Message)
 	default:
 		item.Message = governance.Clip(failure.Message)
 	}
 }
 
 // reconcile has the engine look at targets: one layer, of one stage.
-func (v *visit) reconcile(ctx context.Context, key string, steps []stage.Step, manifests rollout.Bodies) (rollout.Report, error) {
+func (s *scope) reconcile(ctx context.Context, key string, steps []stage.Step, manifests rollout.Bodies) (rollout.Report, error) {
 	stages, err := stage.Compile([]stage.Phase{{Name: "targets", Steps: steps}}, stage.Options{Probes: probe.Builtin()})
 	if err != nil {
 		return rollout.Report{}, err
@@ -303,54 +303,54 @@ func (v *visit) reconcile(ctx context.Context, key string, steps []stage.Step, m
 	}
 	// The engine deletes what is in its inventory and in no layer. A plan never
 	// deletes but what it says, so the inventory has nothing else.
-	inventory := rollout.Inventory{Entries: map[manifest.ID]rollout.Entry{}, Reached: v.inventory.Reached}
+	inventory := rollout.Inventory{Entries: map[manifest.ID]rollout.Entry{}, Reached: s.inventory.Reached}
 	for _, step := range steps {
-		if entry, known := v.inventory.Entries[step.ID]; known {
+		if entry, known := s.inventory.Entries[step.ID]; known {
 			inventory.Entries[step.ID] = entry
 		}
 	}
-	report, err := v.Engine.Reconcile(ctx, rollout.Work{
-		Owner: string(v.plan.Spec.Profile), Bodies: manifests, Inventory: inventory,
+	report, err := s.Engine.Reconcile(ctx, rollout.Work{
+		Owner: string(s.plan.Spec.Profile), Bodies: manifests, Inventory: inventory,
 		Layers: []rollout.Layer{{Key: key, Revision: 1, Stages: stages}},
 		// Written targets are recognised by their annotations: nothing need be stored.
-		Save: func(_ context.Context, inventory rollout.Inventory) error { v.inventory = inventory; return nil },
+		Save: func(_ context.Context, inventory rollout.Inventory) error { s.inventory = inventory; return nil },
 	})
 	if err != nil {
 		return report, err
 	}
-	v.soon(report.RequeueAfter)
+	s.soon(report.RequeueAfter)
 	for _, event := range report.Events {
-		v.event(v.plan, event.Warning, event.Reason, event.Message)
+		s.event(s.plan, event.Warning, event.Reason, event.Message)
 	}
 	return report, nil
 }
 
 // fail ends a run.
-func (v *visit) fail(ctx context.Context, reason, message string) error {
-	if err := v.endRun(ctx, v1alpha1.PhaseFailed); err != nil {
+func (s *scope) fail(ctx context.Context, reason, message string) error {
+	if err := s.endRun(ctx, v1alpha1.PhaseFailed); err != nil {
 		return err
 	}
-	return v.move(governance.EventFailed, reason, message)
+	return s.move(governance.EventFailed, reason, message)
 }
 
 // finish ends a run of which all items had their turn.
-func (v *visit) finish(ctx context.Context) error {
+func (s *scope) finish(ctx context.Context) error {
 	event, outcome, message := governance.EventDone, v1alpha1.PhaseCompleted, "all items are applied and healthy"
-	if run := v.plan.Spec.RestoreRun; run != 0 {
+	if run := s.plan.Spec.RestoreRun; run != 0 {
 		message = governance.Restored(run) + "; computing the plan anew leads back to what its profile says"
 	}
 	var failed []string
-	for _, item := range v.plan.Status.Items {
+	for _, item := range s.plan.Status.Items {
 		if item.State == v1alpha1.ItemFailed {
 			failed = append(failed, item.Name+": "+item.Message)
 		}
 	}
 	if len(failed) > 0 {
 		event, outcome = governance.EventDoneWithErrors, v1alpha1.PhaseCompletedWithErrors
-		message = "items failed: " + strings.Join(failed, "; ") + "; " + governance.AnewCommand(v.plan.Name) + " plans what is left"
+		message = "items failed: " + strings.Join(failed, "; ") + "; " + governance.AnewCommand(s.plan.Name) + " plans what is left"
 	}
-	if err := v.endRun(ctx, outcome); err != nil {
+	if err := s.endRun(ctx, outcome); err != nil {
 		return err
 	}
-	return v.move(event, "", message)
+	return s.move(event, "", message)
 }

@@ -33,8 +33,8 @@ func unhealthyBefore(status v1alpha1.ConfigurationPlanStatus) string {
 // health says of a plan that is in effect which of its targets have an operator that reports a
 // problem, and of items that failed whether their operators are content by now. Nothing is
 // written to the cluster.
-func (v *visit) health(ctx context.Context, manifests map[manifest.Digest][]byte) {
-	status := &v.plan.Status
+func (s *scope) health(ctx context.Context, manifests map[manifest.Digest][]byte) {
+	status := &s.plan.Status
 	var problems []string
 	for i := range status.Items {
 		item := &status.Items[i]
@@ -42,15 +42,15 @@ func (v *visit) health(ctx context.Context, manifests map[manifest.Digest][]byte
 		if target == nil || !governance.Done(item.State) {
 			continue
 		}
-		if problem := wait.Unhealthy(target, v.live(item), v.facts); problem != "" {
+		if problem := wait.Unhealthy(target, s.live(item), s.facts); problem != "" {
 			problems = append(problems, fmt.Sprintf("item %s: %s", item.Name, problem))
 		}
 	}
-	v.recovered(ctx, manifests)
-	v.unhealthy = governance.Clip(strings.Join(problems, "; "))
+	s.recovered(ctx, manifests)
+	s.unhealthy = governance.Clip(strings.Join(problems, "; "))
 	status.Message, _, _ = strings.Cut(status.Message, notHealthy)
-	if v.unhealthy != "" {
-		status.Message = governance.Clip(status.Message + notHealthy + v.unhealthy)
+	if s.unhealthy != "" {
+		status.Message = governance.Clip(status.Message + notHealthy + s.unhealthy)
 	}
 }
 
@@ -64,28 +64,28 @@ func targetIn(manifests map[manifest.Digest][]byte, item v1alpha1.PlanItem) *uns
 }
 
 // healthEvent tells of targets that are no longer healthy, and of those that are again.
-func (v *visit) healthEvent(before string) {
+func (s *scope) healthEvent(before string) {
 	switch {
-	case before == "" && v.unhealthy != "":
-		v.event(v.plan, true, governance.ReasonTargetUnhealthy, v.unhealthy)
-	case before != "" && v.unhealthy == "" && v.plan.Status.Phase == v1alpha1.PhaseCompleted:
-		v.event(v.plan, false, governance.ReasonTargetsHealthy, "the operators of the targets report no problem any more")
+	case before == "" && s.unhealthy != "":
+		s.event(s.plan, true, governance.ReasonTargetUnhealthy, s.unhealthy)
+	case before != "" && s.unhealthy == "" && s.plan.Status.Phase == v1alpha1.PhaseCompleted:
+		s.event(s.plan, false, governance.ReasonTargetsHealthy, "the operators of the targets report no problem any more")
 	}
 }
 
 // recovered says of items that failed whether their targets are healthy now: the plan can be
 // computed anew then, and goes on with the items that are left.
-func (v *visit) recovered(ctx context.Context, manifests map[manifest.Digest][]byte) (some bool) {
-	for i := range v.plan.Status.Items {
-		item := &v.plan.Status.Items[i]
+func (s *scope) recovered(ctx context.Context, manifests map[manifest.Digest][]byte) (some bool) {
+	for i := range s.plan.Status.Items {
+		item := &s.plan.Status.Items[i]
 		target := targetIn(manifests, *item)
 		if target == nil || item.State != v1alpha1.ItemFailed || !item.Applied {
 			continue
 		}
-		live := v.live(item)
-		verdict := wait.For(target, live, v.facts, wait.Times{Now: v.Clock.Now(), Written: writtenAt(*item)})
+		live := s.live(item)
+		verdict := wait.For(target, live, s.facts, wait.Times{Now: s.Clock.Now(), Written: writtenAt(*item)})
 		if verdict.State == wait.Done {
-			verdict = v.expressions.For(ctx, v.waitsOf(item), live)
+			verdict = s.expressions.For(ctx, s.waitsOf(item), live)
 		}
 		item.Message = strings.TrimSuffix(item.Message, healthyAgain)
 		if verdict.State == wait.Done {
@@ -96,19 +96,19 @@ func (v *visit) recovered(ctx context.Context, manifests map[manifest.Digest][]b
 }
 
 // content says of a plan that failed with an item whether the target of that is healthy now.
-func (v *visit) content(ctx context.Context) error {
-	facts, err := v.factsNow()
+func (s *scope) content(ctx context.Context) error {
+	facts, err := s.factsNow()
 	if err != nil {
 		return nil //nolint:nilerr // an unknown state changes nothing
 	}
-	v.facts = facts
-	status := &v.plan.Status
-	manifests, err := v.Packs.Read(ctx, status.Manifests)
+	s.facts = facts
+	status := &s.plan.Status
+	manifests, err := s.Packs.Read(ctx, status.Manifests)
 	if err != nil {
-		return fmt.Errorf("reading the manifests of plan %s: %w", v.plan.Name, err)
+		return fmt.Errorf("reading the manifests of plan %s: %w", s.plan.Name, err)
 	}
 	status.Message = strings.TrimSuffix(status.Message, healthyAgain)
-	if v.recovered(ctx, manifests) {
+	if s.recovered(ctx, manifests) {
 		status.Message = governance.Clip(status.Message + healthyAgain)
 	}
 	return nil

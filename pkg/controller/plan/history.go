@@ -16,26 +16,26 @@ import (
 
 // record writes the run that goes on into the history, which outlives the plan. An
 // outcome ends it.
-func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
-	status := v.plan.Status
+func (s *scope) record(ctx context.Context, outcome v1alpha1.Phase) error {
+	status := s.plan.Status
 	if status.Run == 0 || status.Approval == nil && outcome == "" {
 		return nil
 	}
-	row, err := v.runOf(ctx, status.Run)
+	row, err := s.runOf(ctx, status.Run)
 	if err != nil {
 		return err
 	}
 	if row == nil {
 		row = &v1alpha1.PlanRun{
-			Plan: string(v.plan.UID), Run: status.Run, Profile: v.plan.Spec.Profile, PlanHash: status.PlanHash,
-			Manifests: status.Manifests, Captured: status.Captured, RestoreRun: v.plan.Spec.RestoreRun, StartedAt: v.now(),
+			Plan: string(s.plan.UID), Run: status.Run, Profile: s.plan.Spec.Profile, PlanHash: status.PlanHash,
+			Manifests: status.Manifests, Captured: status.Captured, RestoreRun: s.plan.Spec.RestoreRun, StartedAt: s.now(),
 		}
 		if status.Approval != nil {
 			row.Approval = *status.Approval
 		}
 	}
 	if outcome != "" && row.EndedAt == nil {
-		now := v.now()
+		now := s.now()
 		row.EndedAt, row.Outcome = &now, outcome
 	}
 	row.Items = nil
@@ -45,7 +45,7 @@ func (v *visit) record(ctx context.Context, outcome v1alpha1.Phase) error {
 			Message: item.Message, StartedAt: item.StartedAt, Applied: ptr.To(applied(item)), EndedAt: item.LastTransitionTime,
 		})
 	}
-	return v.writeRun(ctx, v.plan.Name, row)
+	return s.writeRun(ctx, s.plan.Name, row)
 }
 
 // writeRun stores a run of a plan, in place of the one with its number.
@@ -75,8 +75,8 @@ func readRun(name string, row run.Row) (*v1alpha1.PlanRun, error) {
 }
 
 // runOf is the row of a run of this plan, or nil.
-func (v *visit) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, error) {
-	rows, err := v.runs(ctx)
+func (s *scope) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, error) {
+	rows, err := s.runs(ctx)
 	for i := range rows {
 		if rows[i].Run == number {
 			return &rows[i], nil
@@ -86,17 +86,17 @@ func (v *visit) runOf(ctx context.Context, number int64) (*v1alpha1.PlanRun, err
 }
 
 // runs are those of this plan, the newest first.
-func (v *visit) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
-	rows, err := v.Runs.List(ctx, v.plan.Name)
+func (s *scope) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
+	rows, err := s.Runs.List(ctx, s.plan.Name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the runs of plan %s: %w", v.plan.Name, err)
+		return nil, fmt.Errorf("reading the runs of plan %s: %w", s.plan.Name, err)
 	}
 	var runs []v1alpha1.PlanRun
 	for _, row := range rows {
-		if row.Plan != string(v.plan.UID) {
+		if row.Plan != string(s.plan.UID) {
 			continue
 		}
-		did, err := readRun(v.plan.Name, row)
+		did, err := readRun(s.plan.Name, row)
 		if err != nil {
 			return nil, err
 		}
@@ -107,12 +107,12 @@ func (v *visit) runs(ctx context.Context) ([]v1alpha1.PlanRun, error) {
 
 // tidy ends the runs of plans of the same name that were deleted and not missed: this
 // one was created before anybody looked.
-func (v *visit) tidy(ctx context.Context) error {
-	if v.tidied {
+func (s *scope) tidy(ctx context.Context) error {
+	if s.tidied {
 		return nil
 	}
-	err := v.abandon(ctx, v.plan.Name, string(v.plan.UID))
-	v.tidied = err == nil
+	err := s.abandon(ctx, s.plan.Name, string(s.plan.UID))
+	s.tidied = err == nil
 	return err
 }
 
@@ -147,14 +147,14 @@ func (r *reconciler) abandon(ctx context.Context, name, but string) error {
 
 // endRun writes how a run ended. Its item is not in progress any more: what was
 // written stays, and nobody waits for it.
-func (v *visit) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
-	for i := range v.plan.Status.Items {
-		if item := &v.plan.Status.Items[i]; item.State == v1alpha1.ItemInProgress {
-			item.Applied = item.Applied || v.mayBeWritten(*item)
-			v.settle(item, v1alpha1.ItemFailed, "interrupted: "+item.Message)
+func (s *scope) endRun(ctx context.Context, outcome v1alpha1.Phase) error {
+	for i := range s.plan.Status.Items {
+		if item := &s.plan.Status.Items[i]; item.State == v1alpha1.ItemInProgress {
+			item.Applied = item.Applied || s.mayBeWritten(*item)
+			s.settle(item, v1alpha1.ItemFailed, "interrupted: "+item.Message)
 		}
 	}
-	return v.record(ctx, outcome)
+	return s.record(ctx, outcome)
 }
 
 // applied tells whether a run has written the target of an item. One that was
@@ -167,11 +167,11 @@ func applied(item v1alpha1.PlanItem) bool {
 // written: a process may die between the write and the note of it. An item that is not seen
 // counts as written, because what a rollback restores is reviewed and what it leaves
 // out is not.
-func (v *visit) mayBeWritten(item v1alpha1.PlanItem) bool {
+func (s *scope) mayBeWritten(item v1alpha1.PlanItem) bool {
 	if item.Action == v1alpha1.ItemNone {
 		return false
 	}
-	live, presence := watchedTarget(v.Engine.Observer, refOf(item).ID)
+	live, presence := watchedTarget(s.Engine.Observer, refOf(item).ID)
 	switch presence {
 	case observe.Unknown:
 		return true

@@ -20,17 +20,17 @@ import (
 
 // item is one item of the plan, and the target as it is. Its message is why the
 // cluster refuses it.
-func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1alpha1.PlanItem, *manifest.Object, error) {
+func (s *scope) item(ctx context.Context, target wanted, seen preview.Item) (v1alpha1.PlanItem, *manifest.Object, error) {
 	item := v1alpha1.PlanItem{
 		Name:      target.Name,
 		TargetRef: targetOf(target.object.Ref),
 		Action:    v1alpha1.ItemUpdate, ImpactSeverity: target.Impact, ImpactReason: target.Reason, BlastRadius: target.Blast,
 		Digest: string(target.object.Digest), Fingerprint: seen.Fingerprint, Notes: target.Notes, State: v1alpha1.ItemPending,
 	}
-	now := v.now()
+	now := s.now()
 	item.LastTransitionTime = &now
 	if seen.Failure != nil {
-		item.State, item.Message = v1alpha1.ItemFailed, governance.Clip(v.redacted(target.object.ID, target.object.JSON, seen.Failure.Message))
+		item.State, item.Message = v1alpha1.ItemFailed, governance.Clip(s.redacted(target.object.ID, target.object.JSON, seen.Failure.Message))
 		return item, nil, nil
 	}
 	if seen.Action == rollout.Deferred {
@@ -47,7 +47,7 @@ func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 	if target.delete {
 		seen.After = nil
 	}
-	weighed, err := governance.Weighed(target.Item, v.facts, seen.Before, seen.After)
+	weighed, err := governance.Weighed(target.Item, s.facts, seen.Before, seen.After)
 	if err != nil {
 		return item, nil, err
 	}
@@ -55,13 +55,13 @@ func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 	for _, taken := range seen.Taken {
 		item.Takes = append(item.Takes, v1alpha1.TakenFields{Manager: taken.Manager, Fields: taken.Paths})
 	}
-	if len(item.Takes) == 0 && before != nil && after != nil && v.hasNoManagers(target.object.ID) {
+	if len(item.Takes) == 0 && before != nil && after != nil && s.hasNoManagers(target.object.ID) {
 		if fields := managedfields.Overwritten(fieldsOf(before), fieldsOf(after)); len(fields) > 0 {
 			item.Takes = []v1alpha1.TakenFields{{Manager: managedfields.BeforeFirstApply, Fields: fields}}
 		}
 	}
 	switch {
-	case target.delete && before != nil && !v.governs(before):
+	case target.delete && before != nil && !s.governs(before):
 		// The run had it to be made, and did not come to that.
 		item.Action, item.State = v1alpha1.ItemDelete, v1alpha1.ItemFailed
 		item.Message = governance.Clip(fmt.Sprintf("%s exists, and no run of this plan has written it: it is not deleted", before.ID))
@@ -75,7 +75,7 @@ func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 		item.BlastRadius, item.Takes = nil, nil // nothing is written
 		return item, before, nil
 	}
-	if item.Diff, err = v.shown(ctx, before, after, target); err != nil {
+	if item.Diff, err = s.shown(ctx, before, after, target); err != nil {
 		return item, nil, fmt.Errorf("item %s: %w", target.Name, err)
 	}
 	return item, before, nil
@@ -83,9 +83,9 @@ func (v *visit) item(ctx context.Context, target wanted, seen preview.Item) (v1a
 
 // shown is what of a change status has (see governance.Shown). The subresource diff has
 // all of it, for who may read the target.
-func (v *visit) shown(ctx context.Context, before, after *manifest.Object, target wanted) (string, error) {
+func (s *scope) shown(ctx context.Context, before, after *manifest.Object, target wanted) (string, error) {
 	var intent *manifest.Object
-	if v.plan.Spec.RestoreRun == 0 {
+	if s.plan.Spec.RestoreRun == 0 {
 		intent = governance.Unmarked(&target.object)
 	}
 	if target.delete {
@@ -97,7 +97,7 @@ func (v *visit) shown(ctx context.Context, before, after *manifest.Object, targe
 	}
 	// No schema: what is hidden is no value of its field's type, and lists are shown as
 	// they stand.
-	change := diff.Compare(ctx, old, next, diff.Options{Redactor: v.Redactor})
+	change := diff.Compare(ctx, old, next, diff.Options{Redactor: s.Redactor})
 	if change.NotCompared != "" {
 		return "not compared: " + change.NotCompared, nil
 	}
@@ -107,26 +107,26 @@ func (v *visit) shown(ctx context.Context, before, after *manifest.Object, targe
 // redacted is what the cluster says of a write, without what it quotes of the target:
 // whoever may read plans need not be able to read that. Values that the plan itself wants may
 // be quoted.
-func (v *visit) redacted(id manifest.ID, body []byte, message string) string {
-	live, presence := watchedTarget(v.Engine.Observer, id)
+func (s *scope) redacted(id manifest.ID, body []byte, message string) string {
+	live, presence := watchedTarget(s.Engine.Observer, id)
 	if presence != observe.Present {
 		return message
 	}
 	var wanted map[string]any
-	if v.plan.Spec.RestoreRun == 0 && json.Unmarshal(body, &wanted) != nil {
+	if s.plan.Spec.RestoreRun == 0 && json.Unmarshal(body, &wanted) != nil {
 		wanted = nil // it was made from JSON
 	}
 	return redact.Quotes(message, live.Object, wanted)
 }
 
 // governs tells whether a target bears the marks of this plan.
-func (v *visit) governs(live *manifest.Object) bool {
+func (s *scope) governs(live *manifest.Object) bool {
 	content := &unstructured.Unstructured{}
 	if err := content.UnmarshalJSON(live.JSON); err != nil {
 		return false
 	}
 	marks := content.GetAnnotations()
-	return marks[v1alpha1.GovernedByAnnotation] == v.plan.Name && marks[v1alpha1.AppliedHashAnnotation] != ""
+	return marks[v1alpha1.GovernedByAnnotation] == s.plan.Name && marks[v1alpha1.AppliedHashAnnotation] != ""
 }
 
 func targetOf(ref manifest.Ref) v1alpha1.TargetRef {
@@ -134,9 +134,9 @@ func targetOf(ref manifest.Ref) v1alpha1.TargetRef {
 }
 
 // settle sets the state of an item.
-func (v *visit) settle(item *v1alpha1.PlanItem, state v1alpha1.ItemState, message string) {
+func (s *scope) settle(item *v1alpha1.PlanItem, state v1alpha1.ItemState, message string) {
 	if item.State != state {
-		now := v.now()
+		now := s.now()
 		item.LastTransitionTime = &now
 	}
 	item.State, item.Message = state, governance.Clip(message)

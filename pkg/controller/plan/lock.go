@@ -13,61 +13,61 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/claim"
 )
 
-func (v *visit) claimKey() string { return governance.ClaimKey(string(v.plan.Spec.Profile)) }
+func (s *scope) claimKey() string { return governance.ClaimKey(string(s.plan.Spec.Profile)) }
 
-func (v *visit) me() string { return governance.Holder(v.plan.Name, string(v.plan.UID)) }
+func (s *scope) me() string { return governance.Holder(s.plan.Name, string(s.plan.UID)) }
 
 // lock makes the plan the holder of its profile, or finds that another active plan
 // is.
-func (v *visit) lock(ctx context.Context) (locked bool, err error) {
-	err = v.Claims.Acquire(ctx, v.claimKey(), v.me())
+func (s *scope) lock(ctx context.Context) (locked bool, err error) {
+	err = s.Claims.Acquire(ctx, s.claimKey(), s.me())
 	var taken *claim.HeldError
 	if !errors.As(err, &taken) {
-		v.hold(err == nil)
+		s.hold(err == nil)
 		return false, err
 	}
 	name, uid := governance.ParseHolder(taken.Holder)
-	gone, err := v.inactive(ctx, name, uid)
+	gone, err := s.inactive(ctx, name, uid)
 	if err != nil {
 		return false, err
 	}
 	if gone {
-		err = v.Claims.TakeOver(ctx, v.claimKey(), taken.Holder, v.me())
+		err = s.Claims.TakeOver(ctx, s.claimKey(), taken.Holder, s.me())
 		if !errors.As(err, &taken) {
-			v.hold(err == nil)
+			s.hold(err == nil)
 			return false, err
 		}
 		name, _ = governance.ParseHolder(taken.Holder)
 	}
-	if v.plan.Status.Phase == v1alpha1.PhaseInProgress {
-		if err := v.endRun(ctx, v1alpha1.PhaseFailed); err != nil {
+	if s.plan.Status.Phase == v1alpha1.PhaseInProgress {
+		if err := s.endRun(ctx, v1alpha1.PhaseFailed); err != nil {
 			return false, err
 		}
 	}
-	v.holds = false
-	v.restart("")
-	return true, v.move(governance.EventLocked, governance.ReasonProfileLocked,
-		fmt.Sprintf("profile %s is held by plan %q; delete that plan or set its action to Ignore", v.plan.Spec.Profile, name))
+	s.holds = false
+	s.restart("")
+	return true, s.move(governance.EventLocked, governance.ReasonProfileLocked,
+		fmt.Sprintf("profile %s is held by plan %q; delete that plan or set its action to Ignore", s.plan.Spec.Profile, name))
 }
 
 // hold notes whether the plan has its profile. Plans that had it, or wait for it, are
 // told that this changed.
-func (v *visit) hold(holds bool) {
-	if v.holds != holds {
-		v.holds = holds
-		v.Poke()
+func (s *scope) hold(holds bool) {
+	if s.holds != holds {
+		s.holds = holds
+		s.Poke()
 	}
 }
 
 // holder is the name of the active plan that holds the profile, if that is another
 // one.
-func (v *visit) holder(ctx context.Context) (string, error) {
-	holder, err := v.Claims.Holder(ctx, v.claimKey())
-	if err != nil || holder == "" || holder == v.me() {
+func (s *scope) holder(ctx context.Context) (string, error) {
+	holder, err := s.Claims.Holder(ctx, s.claimKey())
+	if err != nil || holder == "" || holder == s.me() {
 		return "", err
 	}
 	name, uid := governance.ParseHolder(holder)
-	gone, err := v.inactive(ctx, name, uid)
+	gone, err := s.inactive(ctx, name, uid)
 	if err != nil || gone {
 		return "", err
 	}
@@ -75,28 +75,28 @@ func (v *visit) holder(ctx context.Context) (string, error) {
 }
 
 // inactive tells whether a holder is gone or does not need the profile.
-func (v *visit) inactive(ctx context.Context, name, uid string) (bool, error) {
+func (s *scope) inactive(ctx context.Context, name, uid string) (bool, error) {
 	var other v1alpha1.ConfigurationPlan
-	err := v.Reader.Get(ctx, client.ObjectKey{Name: name}, &other)
+	err := s.Reader.Get(ctx, client.ObjectKey{Name: name}, &other)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading plan %s, which holds profile %s: %w", name, v.plan.Spec.Profile, err)
+		return false, fmt.Errorf("reading plan %s, which holds profile %s: %w", name, s.plan.Spec.Profile, err)
 	}
 	return string(other.UID) != uid || !governance.Needs(other.Spec.Action, other.Status.Phase), nil
 }
 
 // release gives the profile free if the plan has it.
-func (v *visit) release(ctx context.Context) error {
-	if err := releaseIfHeld(v.Claims.Release(ctx, v.claimKey(), v.me())); err != nil {
+func (s *scope) release(ctx context.Context) error {
+	if err := releaseIfHeld(s.Claims.Release(ctx, s.claimKey(), s.me())); err != nil {
 		return err
 	}
-	if v.holds {
-		v.Engine.Forget(string(v.plan.Spec.Profile))
-		v.Engine.Observer.Drop(targetsOf(v.plan.Spec.Profile))
+	if s.holds {
+		s.Engine.Forget(string(s.plan.Spec.Profile))
+		s.Engine.Observer.Drop(targetsOf(s.plan.Spec.Profile))
 	}
-	v.hold(false)
+	s.hold(false)
 	return nil
 }
 

@@ -37,28 +37,28 @@ func shares(plan, other *v1alpha1.ConfigurationPlan) bool {
 // rivals says which plans of other profiles set fields of this one to other values, and
 // which fields; it is empty when there are none. Executing both would have each undo the
 // other, whoever comes second.
-func (v *visit) rivals(ctx context.Context) (string, error) {
-	others, err := v.neighbours(ctx, v.plan)
+func (s *scope) rivals(ctx context.Context) (string, error) {
+	others, err := s.neighbours(ctx, s.plan)
 	if err != nil {
 		return "", err
 	}
 	others = slices.DeleteFunc(others, func(other v1alpha1.ConfigurationPlan) bool {
-		return !governance.MayConflict(v.plan.Status.Phase, &other)
+		return !governance.MayConflict(s.plan.Status.Phase, &other)
 	})
 	if len(others) == 0 {
 		return "", nil
 	}
-	mine, err := v.intents(ctx, v.plan)
+	mine, err := s.intents(ctx, s.plan)
 	if err != nil {
 		return "", err
 	}
 	var said []string
 	for i := range others {
-		theirs, err := v.intents(ctx, &others[i])
+		theirs, err := s.intents(ctx, &others[i])
 		if err != nil {
 			return "", err
 		}
-		for _, item := range v.plan.Status.Items {
+		for _, item := range s.plan.Status.Items {
 			their, both := theirs[item.TargetRef]
 			if fields := contested(mine[item.TargetRef], their); both && len(fields) > 0 {
 				said = append(said, fmt.Sprintf("plan %q of profile %s, which is %s, sets %s of %s %s to other values",
@@ -86,8 +86,8 @@ func contested(one, other map[string]any) []string {
 }
 
 // intents are what a plan makes of its targets; nil of one that is to go.
-func (v *visit) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (map[v1alpha1.TargetRef]map[string]any, error) {
-	manifests, err := v.Packs.Read(ctx, plan.Status.Manifests)
+func (s *scope) intents(ctx context.Context, plan *v1alpha1.ConfigurationPlan) (map[v1alpha1.TargetRef]map[string]any, error) {
+	manifests, err := s.Packs.Read(ctx, plan.Status.Manifests)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifests of plan %s: %w", plan.Name, err)
 	}

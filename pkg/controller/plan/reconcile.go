@@ -24,8 +24,8 @@ import (
 // mostSteps is how many phases a plan may go through in one pass.
 const maxSteps = 10
 
-// visit is one pass over one plan.
-type visit struct {
+// scope is the state of one pass over one plan.
+type scope struct {
 	*reconciler
 	*memory
 	// Engine is the one of the plan's profile.
@@ -68,7 +68,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		// brings the next pass.
 		return ctrl.Result{}, nil
 	}
-	v := &visit{
+	v := &scope{
 		reconciler: r, memory: r.memoryOf(plan), plan: plan, stored: *plan.Status.DeepCopy(),
 		observed: plan.Status.ObservedGeneration, speaks: plan.Generation,
 		// Keep the last reported value for anything this pass skips.
@@ -109,146 +109,146 @@ const quiet = time.Minute
 
 // complain makes an error visible for whoever reads the plan. Of the spec status says
 // nothing new: a change of it has yet to be acted on.
-func (v *visit) complain(ctx context.Context, why error) error {
-	if v.complaint != "" && v.stored.Message == v.complaint && v.Clock.Since(v.complained) < quiet {
+func (s *scope) complain(ctx context.Context, why error) error {
+	if s.complaint != "" && s.stored.Message == s.complaint && s.Clock.Since(s.complained) < quiet {
 		return nil
 	}
-	v.speaks = v.stored.ObservedGeneration
-	v.plan.Status = *v.stored.DeepCopy()
-	v.plan.Status.Message, v.reason = governance.Clip(why.Error()), v.reasonBefore()
-	err := v.save(ctx)
+	s.speaks = s.stored.ObservedGeneration
+	s.plan.Status = *s.stored.DeepCopy()
+	s.plan.Status.Message, s.reason = governance.Clip(why.Error()), s.reasonBefore()
+	err := s.save(ctx)
 	if errors.As(err, new(*overtakenError)) {
 		return nil
 	}
 	if err == nil {
-		v.complaint, v.complained = v.stored.Message, v.Clock.Now()
+		s.complaint, s.complained = s.stored.Message, s.Clock.Now()
 	}
 	return err
 }
 
 // pass steps from phase to phase.
-func (v *visit) pass(ctx context.Context) error {
+func (s *scope) pass(ctx context.Context) error {
 	for range maxSteps {
-		before := v.plan.Status.Phase
-		if err := v.step(ctx); err != nil {
+		before := s.plan.Status.Phase
+		if err := s.step(ctx); err != nil {
 			return err
 		}
-		if v.plan.Status.Phase == before {
+		if s.plan.Status.Phase == before {
 			break
 		}
 	}
-	if !governance.Active(v.plan.Status.Phase) {
-		if err := v.release(ctx); err != nil {
+	if !governance.Active(s.plan.Status.Phase) {
+		if err := s.release(ctx); err != nil {
 			return err
 		}
 	}
-	return v.save(ctx)
+	return s.save(ctx)
 }
 
 // step does what is to be done in a phase.
-func (v *visit) step(ctx context.Context) error {
-	status := &v.plan.Status
-	if v.plan.Spec.Action == v1alpha1.ActionIgnore || v.plan.DeletionTimestamp != nil {
-		return v.ignore(ctx)
+func (s *scope) step(ctx context.Context) error {
+	status := &s.plan.Status
+	if s.plan.Spec.Action == v1alpha1.ActionIgnore || s.plan.DeletionTimestamp != nil {
+		return s.ignore(ctx)
 	}
 	if governance.Active(status.Phase) {
-		if locked, err := v.lock(ctx); err != nil || locked {
+		if locked, err := s.lock(ctx); err != nil || locked {
 			return err
 		}
 	}
 	switch status.Phase {
 	case "", v1alpha1.PhasePending, v1alpha1.PhaseIgnored:
-		return v.move(governance.EventDraft, "", "")
+		return s.move(governance.EventDraft, "", "")
 	case v1alpha1.PhaseDrafting:
-		return v.draft(ctx)
+		return s.draft(ctx)
 	case v1alpha1.PhaseReviewRequired, v1alpha1.PhaseScheduled:
-		return v.review(ctx)
+		return s.review(ctx)
 	case v1alpha1.PhaseInProgress:
-		return v.execute(ctx)
+		return s.execute(ctx)
 	case v1alpha1.PhaseCompleted, v1alpha1.PhaseCompletedWithErrors, v1alpha1.PhaseDrifted:
-		return v.watch(ctx)
+		return s.watch(ctx)
 	case v1alpha1.PhasePrerequisiteFailed:
-		return v.lacking()
+		return s.lacking()
 	default: // Failed, Expired
-		return v.stopped(ctx)
+		return s.stopped(ctx)
 	}
 }
 
 // move takes the plan into the phase that an event leads to, and tells people.
-func (v *visit) move(event governance.Event, reason, message string) error {
-	status := &v.plan.Status
+func (s *scope) move(event governance.Event, reason, message string) error {
+	status := &s.plan.Status
 	next, err := governance.Next(status.Phase, event)
 	if err != nil {
 		return err
 	}
 	if next == v1alpha1.PhaseDrafting {
-		v.restart("")
+		s.restart("")
 	}
 	// This decision is for the spec as it is: what fails in the pass
 	// that finds the approval stays failed.
-	v.observed, v.speaks = v.plan.Generation, v.plan.Generation
-	v.moves = append(v.moves, fmt.Sprintf("%s %s %s", cmp.Or(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
-	status.Phase, v.reason, v.unhealthy = next, reason, ""
+	s.observed, s.speaks = s.plan.Generation, s.plan.Generation
+	s.moves = append(s.moves, fmt.Sprintf("%s %s %s", cmp.Or(string(status.Phase), string(v1alpha1.PhasePending)), event, next))
+	status.Phase, s.reason, s.unhealthy = next, reason, ""
 	status.Message = governance.Clip(message)
 	return nil
 }
 
 // ignore lets go of everything.
-func (v *visit) ignore(ctx context.Context) error {
-	status := &v.plan.Status
+func (s *scope) ignore(ctx context.Context) error {
+	status := &s.plan.Status
 	if status.Phase == v1alpha1.PhaseIgnored {
 		return nil
 	}
 	if status.Phase == v1alpha1.PhaseInProgress {
-		if err := v.endRun(ctx, v1alpha1.PhaseIgnored); err != nil {
+		if err := s.endRun(ctx, v1alpha1.PhaseIgnored); err != nil {
 			return err
 		}
 	}
-	v.restart("")
+	s.restart("")
 	status.Approval = nil
-	return v.move(governance.EventIgnore, "", "nothing is done or watched; what was applied stays")
+	return s.move(governance.EventIgnore, "", "nothing is done or watched; what was applied stays")
 }
 
 // lacking waits for what the cluster lacks; it is told when something comes.
-func (v *visit) lacking() error {
-	facts, err := v.factsNow()
+func (s *scope) lacking() error {
+	facts, err := s.factsNow()
 	if err != nil {
 		return nil //nolint:nilerr // an unknown state changes nothing
 	}
-	missing := v.missing(facts)
-	if missing == nil || v.changed() && !errors.As(missing, new(*profile.MissingError)) {
-		return v.move(governance.EventDraft, "", "")
+	missing := s.missing(facts)
+	if missing == nil || s.changed() && !errors.As(missing, new(*profile.MissingError)) {
+		return s.move(governance.EventDraft, "", "")
 	}
-	v.plan.Status.Message, v.reason = governance.Clip(missing.Error()), governance.ReasonMissingDependency
+	s.plan.Status.Message, s.reason = governance.Clip(missing.Error()), governance.ReasonMissingDependency
 	return nil
 }
 
 // missing says what the plan lacks, from the facts alone.
-func (v *visit) missing(facts profile.Facts) error {
-	p, found := v.profileOf()
-	if !found && v.own != nil {
-		return &profile.MissingError{Message: v.own.problem}
+func (s *scope) missing(facts profile.Facts) error {
+	p, found := s.profileOf()
+	if !found && s.own != nil {
+		return &profile.MissingError{Message: s.own.problem}
 	}
 	if !found {
-		return &profile.MissingError{Message: fmt.Sprintf("this version of Penstock has no profile %s", v.plan.Spec.Profile)}
+		return &profile.MissingError{Message: fmt.Sprintf("this version of Penstock has no profile %s", s.plan.Spec.Profile)}
 	}
 	if err := profile.Missing(p, facts); err != nil {
 		return err
 	}
 	var lacks *profile.MissingError
-	if _, err := p.Items(facts, v.plan.Spec.Options); errors.As(err, &lacks) {
+	if _, err := p.Items(facts, s.plan.Spec.Options); errors.As(err, &lacks) {
 		return lacks
 	}
 	return nil
 }
 
-func (v *visit) profileOf() (profile.Profile, bool) {
-	if v.own != nil {
-		definition := v.definition()
+func (s *scope) profileOf() (profile.Profile, bool) {
+	if s.own != nil {
+		definition := s.definition()
 		return definition, definition != nil
 	}
-	for _, p := range v.Profiles {
-		if p.Name() == v.plan.Spec.Profile {
+	for _, p := range s.Profiles {
+		if p.Name() == s.plan.Spec.Profile {
 			return p, true
 		}
 	}
@@ -256,31 +256,31 @@ func (v *visit) profileOf() (profile.Profile, bool) {
 }
 
 // stopped waits for a person, and for a profile that was locked.
-func (v *visit) stopped(ctx context.Context) error {
-	if v.plan.Status.Phase == v.stored.Phase {
-		v.reason = v.reasonBefore()
+func (s *scope) stopped(ctx context.Context) error {
+	if s.plan.Status.Phase == s.stored.Phase {
+		s.reason = s.reasonBefore()
 	}
-	if v.changed() {
-		return v.move(governance.EventDraft, "", "")
+	if s.changed() {
+		return s.move(governance.EventDraft, "", "")
 	}
-	if v.reason == governance.ReasonItemFailed {
-		return v.content(ctx)
+	if s.reason == governance.ReasonItemFailed {
+		return s.content(ctx)
 	}
-	if v.reason != governance.ReasonProfileLocked {
+	if s.reason != governance.ReasonProfileLocked {
 		return nil
 	}
-	if holder, err := v.holder(ctx); err != nil || holder != "" {
+	if holder, err := s.holder(ctx); err != nil || holder != "" {
 		return err
 	}
-	return v.move(governance.EventDraft, "", "")
+	return s.move(governance.EventDraft, "", "")
 }
 
 // changed tells whether spec was changed since the pass before.
-func (v *visit) changed() bool { return v.observed != v.plan.Generation }
+func (s *scope) changed() bool { return s.observed != s.plan.Generation }
 
 // reasonBefore is the reason that was told last.
-func (v *visit) reasonBefore() string {
-	if ready := meta.FindStatusCondition(v.stored.Conditions, v1alpha1.ConditionReady); ready != nil {
+func (s *scope) reasonBefore() string {
+	if ready := meta.FindStatusCondition(s.stored.Conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.Reason
 	}
 	return ""
@@ -288,28 +288,28 @@ func (v *visit) reasonBefore() string {
 
 // restart forgets what the engine knows of the plan's targets, unless it is about
 // the same work.
-func (v *visit) restart(work string) {
-	if v.work == work && work != "" {
+func (s *scope) restart(work string) {
+	if s.work == work && work != "" {
 		return
 	}
-	if v.holds {
-		v.Engine.Forget(string(v.plan.Spec.Profile))
+	if s.holds {
+		s.Engine.Forget(string(s.plan.Spec.Profile))
 	}
-	v.work, v.pausedSince = work, time.Time{}
-	v.inventory.Entries, v.inventory.Reached = nil, nil
+	s.work, s.pausedSince = work, time.Time{}
+	s.inventory.Entries, s.inventory.Reached = nil, nil
 }
 
 // soon asks for another pass.
-func (v *visit) soon(d time.Duration) {
-	if d > 0 && (v.again == 0 || d < v.again) {
-		v.again = d
+func (s *scope) soon(d time.Duration) {
+	if d > 0 && (s.again == 0 || d < s.again) {
+		s.again = d
 	}
 }
 
 // save writes status when it says something else than what is stored.
-func (v *visit) save(ctx context.Context) error {
-	status := &v.plan.Status
-	status.ObservedGeneration = v.speaks
+func (s *scope) save(ctx context.Context) error {
+	status := &s.plan.Status
+	status.ObservedGeneration = s.speaks
 	if !governance.Awaits(status.Phase) {
 		status.Window = nil
 	}
@@ -317,30 +317,30 @@ func (v *visit) save(ctx context.Context) error {
 		status.Phase = v1alpha1.PhasePending
 	}
 	for _, condition := range governance.Conditions(governance.Situation{
-		Phase: status.Phase, Reason: v.reason, Message: status.Message, Outdated: v.outdated, Restored: v.plan.Spec.RestoreRun != 0, Unhealthy: v.unhealthy,
+		Phase: status.Phase, Reason: s.reason, Message: status.Message, Outdated: s.outdated, Restored: s.plan.Spec.RestoreRun != 0, Unhealthy: s.unhealthy,
 	}) {
-		condition.ObservedGeneration = v.speaks
+		condition.ObservedGeneration = s.speaks
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	if apiequality.Semantic.DeepEqual(*status, v.stored) {
+	if apiequality.Semantic.DeepEqual(*status, s.stored) {
 		return nil
 	}
-	moved, before := status.Phase != v.stored.Phase, unhealthyBefore(v.stored)
+	moved, before := status.Phase != s.stored.Phase, unhealthyBefore(s.stored)
 	// A copy: what is decoded into it must not change what others point to.
-	written := v.plan.DeepCopy()
-	err := v.Client.Status().Update(ctx, written)
+	written := s.plan.DeepCopy()
+	err := s.Client.Status().Update(ctx, written)
 	if apierrors.IsConflict(err) {
-		return &overtakenError{fmt.Errorf("writing status of plan %s: %w", v.plan.Name, err)}
+		return &overtakenError{fmt.Errorf("writing status of plan %s: %w", s.plan.Name, err)}
 	}
 	if err != nil {
-		return fmt.Errorf("writing status of plan %s: %w", v.plan.Name, err)
+		return fmt.Errorf("writing status of plan %s: %w", s.plan.Name, err)
 	}
-	v.plan.ResourceVersion = written.ResourceVersion
-	v.stored = *v.plan.Status.DeepCopy()
-	v.healthEvent(before)
+	s.plan.ResourceVersion = written.ResourceVersion
+	s.stored = *s.plan.Status.DeepCopy()
+	s.healthEvent(before)
 	if moved {
-		stalled := meta.IsStatusConditionTrue(v.stored.Conditions, v1alpha1.ConditionStalled)
-		v.event(v.plan, stalled, string(v.stored.Phase), cmp.Or(v.stored.Message, "the plan is "+string(v.stored.Phase)))
+		stalled := meta.IsStatusConditionTrue(s.stored.Conditions, v1alpha1.ConditionStalled)
+		s.event(s.plan, stalled, string(s.stored.Phase), cmp.Or(s.stored.Message, "the plan is "+string(s.stored.Phase)))
 	}
 	return nil
 }

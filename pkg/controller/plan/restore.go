@@ -20,22 +20,22 @@ import (
 // what an earlier one had set, in reverse order: fields that had a value get it back,
 // those that had none are given up, a target that the run made goes, and one that it
 // deleted comes back.
-func (v *visit) restored(ctx context.Context) ([]wanted, error) {
-	number := v.plan.Spec.RestoreRun
-	row, err := v.runOf(ctx, number)
+func (s *scope) restored(ctx context.Context) ([]wanted, error) {
+	number := s.plan.Spec.RestoreRun
+	row, err := s.runOf(ctx, number)
 	if err != nil {
 		return nil, err
 	}
 	if row == nil {
 		return nil, fmt.Errorf("there is no record of run %d, so nothing can be restored from it", number)
 	}
-	applied, err := v.Packs.Read(ctx, row.Manifests)
+	applied, err := s.Packs.Read(ctx, row.Manifests)
 	if err != nil {
 		return nil, fmt.Errorf("reading what run %d applied: %w", number, err)
 	}
 	before := map[manifest.ID]manifest.Object{}
 	if row.Captured != "" {
-		objects, err := v.Packs.Objects(ctx, row.Captured)
+		objects, err := s.Packs.Objects(ctx, row.Captured)
 		if err != nil {
 			return nil, fmt.Errorf("reading what there was before run %d: %w", number, err)
 		}
@@ -48,7 +48,7 @@ func (v *visit) restored(ctx context.Context) ([]wanted, error) {
 		if !governance.Restorable(item) {
 			continue
 		}
-		target, err := v.restore(ctx, item, applied, before)
+		target, err := s.restore(ctx, item, applied, before)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (v *visit) restored(ctx context.Context) ([]wanted, error) {
 }
 
 // restore is one target as it was.
-func (v *visit) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied map[manifest.Digest][]byte, before map[manifest.ID]manifest.Object) (wanted, error) {
+func (s *scope) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied map[manifest.Digest][]byte, before map[manifest.ID]manifest.Object) (wanted, error) {
 	then := &unstructured.Unstructured{}
 	if err := then.UnmarshalJSON(applied[manifest.Digest(item.Digest)]); err != nil {
 		return wanted{}, fmt.Errorf("reading what was applied to %s: %w", item.TargetRef.Name, err)
@@ -79,28 +79,28 @@ func (v *visit) restore(ctx context.Context, item v1alpha1.PlanRunItem, applied 
 	if err := was.UnmarshalJSON(captured.JSON); err != nil {
 		return wanted{}, fmt.Errorf("reading what %s was: %w", item.TargetRef.Name, err)
 	}
-	earlier, known, err := v.appliedBefore(ctx, was)
+	earlier, known, err := s.appliedBefore(ctx, was)
 	if err != nil {
 		return wanted{}, err
 	}
 	if !known {
 		one.Notes = append(one.Notes, fmt.Sprintf(
-			"there is no record of what was applied before run %d: fields that the run gave up do not come back", v.plan.Spec.RestoreRun))
+			"there is no record of what was applied before run %d: fields that the run gave up do not come back", s.plan.Spec.RestoreRun))
 	}
 	one.Object = sameFields(merged(then.Object, earlier), was)
-	return v.sealed(one)
+	return s.sealed(one)
 }
 
 // appliedBefore is what had been applied to a target in a state, by an earlier run of this
 // plan or of another; nil when nothing had. Known is false when something had, and the
 // history does not have it any more.
-func (v *visit) appliedBefore(ctx context.Context, was *unstructured.Unstructured) (earlier map[string]any, known bool, err error) {
+func (s *scope) appliedBefore(ctx context.Context, was *unstructured.Unstructured) (earlier map[string]any, known bool, err error) {
 	marks := was.GetAnnotations()
 	digest, plan := marks[v1alpha1.AppliedHashAnnotation], marks[v1alpha1.GovernedByAnnotation]
 	if digest == "" || plan == "" {
 		return nil, true, nil
 	}
-	rows, err := v.Runs.List(ctx, plan)
+	rows, err := s.Runs.List(ctx, plan)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the runs of plan %s: %w", plan, err)
 	}
@@ -112,7 +112,7 @@ func (v *visit) appliedBefore(ctx context.Context, was *unstructured.Unstructure
 		if !slices.ContainsFunc(did.Items, func(item v1alpha1.PlanRunItem) bool { return item.Digest == digest }) {
 			continue
 		}
-		applied, err := v.Packs.Read(ctx, did.Manifests)
+		applied, err := s.Packs.Read(ctx, did.Manifests)
 		if err != nil {
 			return nil, false, fmt.Errorf("reading what run %d of plan %s applied: %w", did.Run, plan, err)
 		}

@@ -15,13 +15,13 @@ import (
 )
 
 // lacks asks who of the approvers may not do something of what the plan does, and what.
-func (v *visit) lacks(ctx context.Context) (who string, lacks []string, err error) {
-	rights, err := planwork.Rights(ctx, v.Engine.Reader, v.plan)
+func (s *scope) lacks(ctx context.Context) (who string, lacks []string, err error) {
+	rights, err := planwork.Rights(ctx, s.Engine.Reader, s.plan)
 	if err != nil {
 		return "", nil, err
 	}
-	for _, approval := range governance.Each(*v.plan.Status.Approval) {
-		lacks, err := v.Rights.Lacks(ctx, approval, rights)
+	for _, approval := range governance.Each(*s.plan.Status.Approval) {
+		lacks, err := s.Rights.Lacks(ctx, approval, rights)
 		if err != nil || len(lacks) > 0 {
 			return approval.Username, lacks, err
 		}

@@ -20,12 +20,12 @@ import (
 // taken: that somebody came to have a field is not in its value. It goes by what is
 // watched, and costs a dry-run only where that finds somebody. A question that the cluster does
 // not answer is for the item's turn to find out.
-func (v *visit) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (string, error) {
+func (s *scope) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests map[manifest.Digest][]byte) (string, error) {
 	if item.Action == v1alpha1.ItemNone || item.Action == v1alpha1.ItemDelete {
 		return "", nil
 	}
 	ref := refOf(item)
-	live, presence := watchedTarget(v.Engine.Observer, ref.ID)
+	live, presence := watchedTarget(s.Engine.Observer, ref.ID)
 	raw, found := manifests[ref.Digest]
 	if presence != observe.Present || !found {
 		return "", nil
@@ -35,14 +35,14 @@ func (v *visit) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests
 		return "", err
 	}
 	may := mayTake(item)
-	if len(rollout.TakesMore(content, live, v.Engine.Identity(string(v.plan.Spec.Profile)).Manager, may)) == 0 {
+	if len(rollout.TakesMore(content, live, s.Engine.Identity(string(s.plan.Spec.Profile)).Manager, may)) == 0 {
 		return "", nil
 	}
-	work, err := v.worked([]wanted{{Item: profile.Item{Name: item.Name}, object: manifest.Object{Ref: ref, JSON: raw}}})
+	work, err := s.worked([]wanted{{Item: profile.Item{Name: item.Name}, object: manifest.Object{Ref: ref, JSON: raw}}})
 	if err != nil {
 		return "", err
 	}
-	said, err := v.previewer().Preview(ctx, work, nil)
+	said, err := s.previewer().Preview(ctx, work, nil)
 	if err != nil {
 		return "", err
 	}
@@ -59,11 +59,11 @@ func (v *visit) takesMore(ctx context.Context, item v1alpha1.PlanItem, manifests
 // markReclaimed tells the fields that others have taken from the plan from those that were
 // never its own. The run that was applied last is named on the target itself; it is looked up
 // in the runs.
-func (v *visit) markReclaimed(ctx context.Context, item *v1alpha1.PlanItem, live *manifest.Object) error {
+func (s *scope) markReclaimed(ctx context.Context, item *v1alpha1.PlanItem, live *manifest.Object) error {
 	if len(item.Takes) == 0 || live == nil {
 		return nil
 	}
-	applied, err := v.appliedTo(ctx, *item, live)
+	applied, err := s.appliedTo(ctx, *item, live)
 	if err != nil || applied == nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (v *visit) markReclaimed(ctx context.Context, item *v1alpha1.PlanItem, live
 }
 
 // appliedTo is the manifest that a run of this plan applied to a target last, or nil.
-func (v *visit) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *manifest.Object) (map[string]any, error) {
+func (s *scope) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *manifest.Object) (map[string]any, error) {
 	var marks struct {
 		Metadata struct{ Annotations map[string]string }
 	}
@@ -100,7 +100,7 @@ func (v *visit) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *man
 	if digest == "" {
 		return nil, nil
 	}
-	rows, err := v.runs(ctx)
+	rows, err := s.runs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (v *visit) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *man
 			if did.Digest != digest || did.TargetRef != item.TargetRef || did.StartedAt == nil {
 				continue
 			}
-			bodies, err := v.Packs.Read(ctx, row.Manifests)
+			bodies, err := s.Packs.Read(ctx, row.Manifests)
 			if err != nil {
 				return nil, fmt.Errorf("reading what run %d applied: %w", row.Run, err)
 			}
@@ -125,8 +125,8 @@ func (v *visit) appliedTo(ctx context.Context, item v1alpha1.PlanItem, live *man
 
 // hasNoManagers tells whether managedFields of a target are empty: somebody wiped them, or
 // it is older than they are. Whose a field was cannot be read from them then.
-func (v *visit) hasNoManagers(id manifest.ID) bool {
-	live, presence := watchedTarget(v.Engine.Observer, id)
+func (s *scope) hasNoManagers(id manifest.ID) bool {
+	live, presence := watchedTarget(s.Engine.Observer, id)
 	return presence == observe.Present && len(live.GetManagedFields()) == 0
 }
 

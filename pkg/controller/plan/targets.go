@@ -27,13 +27,13 @@ func targetsOf(name v1alpha1.ProfileName) string { return targetsPrefix + string
 
 // follow watches targets, and tells whether all of them are seen by now, or never
 // will be.
-func (v *visit) follow(refs []manifest.Ref) bool {
+func (s *scope) follow(refs []manifest.Ref) bool {
 	interests := make([]observe.Interest, len(refs))
 	for i, ref := range refs {
 		interests[i] = observe.Interest{ID: ref.ID, Version: ref.Version, ByName: true, Reads: probe.Reads{Whole: true}}
 	}
-	observer := v.Engine.Observer
-	observer.Want(targetsOf(v.plan.Spec.Profile), interests...)
+	observer := s.Engine.Observer
+	observer.Want(targetsOf(s.plan.Spec.Profile), interests...)
 	for _, ref := range refs {
 		if _, presence := watchedTarget(observer, ref.ID); presence == observe.Unknown && observer.Trouble(ref.ID) == nil {
 			return false
@@ -43,12 +43,12 @@ func (v *visit) follow(refs []manifest.Ref) bool {
 }
 
 // followItems is follow for the targets of the plan.
-func (v *visit) followItems() bool {
-	refs := make([]manifest.Ref, len(v.plan.Status.Items))
-	for i, item := range v.plan.Status.Items {
+func (s *scope) followItems() bool {
+	refs := make([]manifest.Ref, len(s.plan.Status.Items))
+	for i, item := range s.plan.Status.Items {
 		refs[i] = refOf(item)
 	}
-	return v.follow(refs)
+	return s.follow(refs)
 }
 
 // watchedTarget is a target as it is watched. An object that is not kept whole is Unknown. It lacks
@@ -111,8 +111,8 @@ func (s *watchedReader) Try(ctx context.Context, ref manifest.Ref, body []byte, 
 }
 
 // previewer goes by what is watched.
-func (v *visit) previewer() *preview.Previewer {
-	engine := v.Engine.Options
+func (s *scope) previewer() *preview.Previewer {
+	engine := s.Engine.Options
 	watched := &watchedReader{Reader: engine.Reader, trier: engine.Trier, observer: engine.Observer, asked: map[manifest.ID]bool{}}
 	return preview.New(preview.Options{Reader: watched, Trier: watched, Names: engine.Names, Parallel: engine.Parallel})
 }
@@ -138,12 +138,12 @@ func (t trial) same(other trial) bool {
 
 // preview says what the cluster would make of the targets. Its acceptance of the same
 // manifest, onto the same object, is remembered; refused ones are tried again.
-func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]preview.Item, error) {
+func (s *scope) preview(ctx context.Context, targets []wanted) (map[manifest.ID]preview.Item, error) {
 	said, trials := map[manifest.ID]preview.Item{}, map[manifest.ID]trial{}
 	var open []wanted
 	for _, target := range targets {
-		now := v.trialOf(target)
-		if before, known := v.trials[target.object.ID]; known && now.presence != observe.Unknown && before.same(now) {
+		now := s.trialOf(target)
+		if before, known := s.trials[target.object.ID]; known && now.presence != observe.Unknown && before.same(now) {
 			said[target.object.ID], trials[target.object.ID] = before.said, before
 			continue
 		}
@@ -151,11 +151,11 @@ func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]
 		open = append(open, target)
 	}
 	if len(open) > 0 {
-		work, err := v.worked(open)
+		work, err := s.worked(open)
 		if err != nil {
 			return nil, err
 		}
-		found, err := v.previewer().Preview(ctx, work, nil)
+		found, err := s.previewer().Preview(ctx, work, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -168,21 +168,21 @@ func (v *visit) preview(ctx context.Context, targets []wanted) (map[manifest.ID]
 			}
 		}
 	}
-	v.trials = trials
+	s.trials = trials
 	return said, nil
 }
 
 // trialOf is what an answer about a target would be about.
-func (v *visit) trialOf(target wanted) trial {
-	seen, presence := v.Engine.Observer.Get(target.object.ID)
+func (s *scope) trialOf(target wanted) trial {
+	seen, presence := s.Engine.Observer.Get(target.object.ID)
 	now := trial{digest: target.object.Digest, delete: target.delete, presence: presence}
 	if presence == observe.Present {
 		now.version = string(seen.UID) + "/" + seen.ResourceVersion
 	}
-	if p, found := v.profileOf(); found {
+	if p, found := s.profileOf(); found {
 		for _, requirement := range p.Requires() {
 			if requirement.Kind == target.object.GroupKind() {
-				now.definition = v.facts.Definitions[requirement.Definition].Generation
+				now.definition = s.facts.Definitions[requirement.Definition].Generation
 			}
 		}
 	}

@@ -329,7 +329,7 @@ func TestApprovalsNeedRights(t *testing.T) {
 func TestWindowUnreadable(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, nightly)
-	v := &visit{reconciler: l.loop, memory: l.loop.memoryOf(l.plan("a")), plan: l.plan("a")}
+	v := &scope{reconciler: l.loop, memory: l.loop.memoryOf(l.plan("a")), plan: l.plan("a")}
 	v.plan.Spec.Window.TimeZone = "Nowhere/Land"
 	if turn, err := v.turn(); err == nil || turn.Open {
 		t.Errorf("it is open: %+v, %v", turn, err)

@@ -161,9 +161,9 @@ func ofRevision(reason string, signal advice.Signal) *situation {
 		return settledAt(status.Settled, revised(2, nil, wellConditions()...), revised(1, nil, replaced(wellConditions(), "Progressing=False/Superseded")...))
 	}
 	switch signal {
-	case advice.Well:
+	case advice.Healthy:
 		return of(revised(1, nil, wellConditions()...))
-	case advice.Moving:
+	case advice.InProgress:
 		return of(revised(1, nil, replaced(rolling, "Progressing=True/"+reason)...))
 	}
 	return of(revised(1, nil, replaced(rolling, "Failing=True/"+reason, "Stalled=True/"+reason)...))
@@ -176,9 +176,9 @@ func ofPass(reason string) *situation {
 	case "Succeeded":
 		return settledAt(status.Settled, revised(1, nil, wellConditions()...))
 	case "RollingOut":
-		return ofRevision("RollingOut", advice.Moving)
+		return ofRevision("RollingOut", advice.InProgress)
 	case "Deleting":
-		s := ofRevision("TearingDown", advice.Moving)
+		s := ofRevision("TearingDown", advice.InProgress)
 		s.facts.Extension.DeletionTimestamp = &now
 		return s
 	case "RevisionsUnknown":
@@ -266,16 +266,16 @@ func TestAnswers(t *testing.T) {
 			situations["Revision/"+one.reason], answers["Revision/"+one.reason] = ofRevision(one.reason, one.signal), one.signal
 		}
 	}
-	answers["Revision/Superseded"] = advice.Well // of the one that takes its place
+	answers["Revision/Superseded"] = advice.Healthy // of the one that takes its place
 	for _, one := range reasonsOf(t, "clusterextension-status.md", "## Reasons of Ready") {
 		situations["Pass/"+one.reason], answers["Pass/"+one.reason] = ofPass(one.reason), one.signal
-		if one.signal != advice.Needs || one.reason == "RevisionsUnknown" {
+		if one.signal != advice.NeedsAttention || one.reason == "RevisionsUnknown" {
 			continue
 		}
 		// The spec has changed, and what was installed before is well.
 		changed := settledAt(status.Result(one.reason), revised(1, nil, wellConditions()...))
 		changed.facts.Extension.Generation = 2
-		situations["Changed/"+one.reason], answers["Changed/"+one.reason] = changed, advice.Needs
+		situations["Changed/"+one.reason], answers["Changed/"+one.reason] = changed, advice.NeedsAttention
 		// A catalog has a newer version, which is refused.
 		refused := settledAt(status.Result(one.reason), revised(1, nil, wellConditions()...))
 		refused.facts.Upgrades = &status.Upgrades{Allowed: "1.1.0", Newest: "1.1.0"}
@@ -286,12 +286,12 @@ func TestAnswers(t *testing.T) {
 			want := answers[name]
 			server := s.serve(t)
 			ready := meta.FindStatusCondition(s.facts.Extension.Status.Conditions, status.Ready)
-			if is := ready.Status == metav1.ConditionTrue; is != (want == advice.Well || strings.HasPrefix(name, "Refused/")) {
+			if is := ready.Status == metav1.ConditionTrue; is != (want == advice.Healthy || strings.HasPrefix(name, "Refused/")) {
 				t.Errorf("Ready is %s/%s: %s; want the answer %s", ready.Status, ready.Reason, ready.Message, want)
 			}
 			glyph, _ := progress.Mark(want)
 			exit := 0
-			if want == advice.Needs {
+			if want == advice.NeedsAttention {
 				exit = 1
 			}
 			env := map[string]string{"NO_COLOR": "1"}
@@ -299,10 +299,10 @@ func TestAnswers(t *testing.T) {
 			if code != exit || !strings.HasPrefix(why, glyph+" ") {
 				t.Errorf("why: exit %d, want %d and %s:\n%s%s", code, exit, glyph, why, stderr)
 			}
-			if stdout, stderr, code := run(t, server, 0, env, "status", "argocd"); code != exit || want != advice.Well && strings.Contains(stdout, "✓ argocd") && !strings.Contains(stdout, glyph+" argocd") {
+			if stdout, stderr, code := run(t, server, 0, env, "status", "argocd"); code != exit || want != advice.Healthy && strings.Contains(stdout, "✓ argocd") && !strings.Contains(stdout, glyph+" argocd") {
 				t.Errorf("status argocd: exit %d, want %d and %s:\n%s%s", code, exit, glyph, stdout, stderr)
 			}
-			if stdout, stderr, code := run(t, server, 0, env, "status"); code != 0 || strings.Contains(stdout, "Needs attention\n"+glyph+" argocd") != (want == advice.Needs || want == advice.Review) {
+			if stdout, stderr, code := run(t, server, 0, env, "status"); code != 0 || strings.Contains(stdout, "Needs attention\n"+glyph+" argocd") != (want == advice.NeedsAttention || want == advice.Review) {
 				t.Errorf("status: exit %d, want %s:\n%s%s", code, glyph, stdout, stderr)
 			}
 			if stdout, stderr, code := run(t, server, 0, env, "upgrades", "argocd"); code != exit || !strings.HasPrefix(stdout, glyph+" argocd") {
@@ -312,7 +312,7 @@ func TestAnswers(t *testing.T) {
 			if row.Signal != want {
 				t.Errorf("console: %+v, want %s", row, want)
 			}
-			if want == advice.Needs && row.Do == "" {
+			if want == advice.NeedsAttention && row.Do == "" {
 				t.Errorf("console: nobody is told what to do: %+v", row)
 			}
 			for _, said := range []string{why, row.Do} {

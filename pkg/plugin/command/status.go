@@ -162,7 +162,7 @@ func extensionsInNeed(extensions []overview.Extension) []screen.Line {
 			line := screen.Line{}
 			line.Glyph, line.Style = progress.Mark(given.Signal)
 			switch {
-			case given.Signal == advice.Needs:
+			case given.Signal == advice.NeedsAttention:
 				line.Text = fmt.Sprintf("%s: %s: %s; kubectl penstock why %s", given.Subject, given.State(), given.Announced(), extension.Name)
 			case given.Signal == advice.Review && given.Who == advice.Reviewer:
 				line.Text = fmt.Sprintf("%s is proposed: %s", given.Subject, given.Command)
@@ -232,14 +232,14 @@ func statusOfOne(ctx context.Context, s *session.Session, cluster *session.Clust
 			lines[0].Text += "; it " + given[at].What
 		}
 		s.Out.Lines(lines)
-		if said.Because != "" && said.Signal != advice.Needs && !progress.Names(revision, said) {
+		if said.Because != "" && said.Signal != advice.NeedsAttention && !progress.Names(revision, said) {
 			s.Out.Indented(2, screen.Dim, said.State()+": "+said.Because)
 		}
 	}
 	switch first := given[0]; {
 	case found.Revision == nil && !slices.ContainsFunc(shown, func(one *v1alpha1.ClusterExtensionRevision) bool { return one.Name == first.Subject }):
 		printAdvice(s, given[:1]) // no revision says it
-	case first.Signal != advice.Well && first.Who != advice.Nobody && found.Revision == nil:
+	case first.Signal != advice.Healthy && first.Who != advice.Nobody && found.Revision == nil:
 		s.Out.Para(screen.Yellow, "→", strings.TrimSuffix(first.Do+": "+first.Command, ": "))
 	}
 	if archived := len(found.Revisions) - len(shown); archived > 0 && found.Revision == nil {
@@ -291,7 +291,7 @@ func stands(ctx context.Context, cluster *session.Cluster, found *session.Found)
 	if err != nil {
 		return err
 	}
-	if first := advice.Extension(now.Extension)[0]; first.Signal == advice.Needs {
+	if first := advice.Extension(now.Extension)[0]; first.Signal == advice.NeedsAttention {
 		return outcome.Errorf(outcome.No, "%s %s: %s: %s\nkubectl penstock why %s says what to do", first.Subject, first.What, first.State(), first.Announced(), now.Name)
 	}
 	return nil

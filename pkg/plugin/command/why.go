@@ -59,7 +59,7 @@ func newWhy(s *session.Session) *cobra.Command {
 
 // verdict is how a command ends that says how something is: somebody has to act, or not.
 func verdict(given []advice.Advice) error {
-	if given[0].Signal == advice.Needs {
+	if given[0].Signal == advice.NeedsAttention {
 		return outcome.Quiet(outcome.No)
 	}
 	return nil

@@ -130,7 +130,7 @@ func (f followed) lines(name string) []screen.Line {
 	line.Glyph, line.Style = progress.Mark(given.Signal)
 	line.Text = fmt.Sprintf("%s: %s", name, given.State())
 	// The error that ends it has the message: it may be long.
-	if given.Signal != advice.Needs && given.Because != "" {
+	if given.Signal != advice.NeedsAttention && given.Because != "" {
 		line.Text += ": " + given.Because
 	}
 	return []screen.Line{line}

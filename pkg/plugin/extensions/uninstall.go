@@ -201,7 +201,7 @@ func stillLeaving(name string, left []*v1alpha1.ClusterExtensionRevision, orphan
 			continue
 		}
 		told += "; " + one.Name + " is left"
-		if given := advice.Revision(one, left); given.Signal == advice.Needs {
+		if given := advice.Revision(one, left); given.Signal == advice.NeedsAttention {
 			told += ": " + given.Because
 		}
 	}

@@ -55,7 +55,7 @@ func NewUpgrades(s *session.Session) *cobra.Command {
 			case len(args) > 0:
 				first := standing[rows[0].Extension]
 				printUpgrades(s, rows[0], first)
-				if first.Signal == advice.Needs {
+				if first.Signal == advice.NeedsAttention {
 					return outcome.Quiet(outcome.No)
 				}
 				return nil
@@ -154,7 +154,7 @@ func printUpgradeTable(s *session.Session, rows []catalogv1alpha1.ExtensionUpgra
 		first := standing[row.Extension]
 		blocked, style := row.Message, screen.Plain
 		switch {
-		case first.Signal == advice.Needs:
+		case first.Signal == advice.NeedsAttention:
 			// Obstacles of the extension come before versions of the catalogs.
 			blocked, style = first.State()+": "+first.Announced(), screen.Red
 		case blocked == "" && len(row.Blocked) > 0:
@@ -187,18 +187,18 @@ func printUpgrades(s *session.Session, row catalogv1alpha1.ExtensionUpgrades, fi
 	switch {
 	case row.Allowed == "":
 		said += "; no version can be installed: " + row.Message
-	case row.Allowed == row.Installed && len(row.Blocked) == 0 && first.Signal == advice.Well:
+	case row.Allowed == row.Installed && len(row.Blocked) == 0 && first.Signal == advice.Healthy:
 		said += ", and nothing is newer"
 	case row.Allowed == row.Installed:
 		said += ", as its spec asks for"
 	default:
 		said += fmt.Sprintf("; its spec leads to %s%s of catalog %s", row.Allowed, from, row.Catalog)
-		if first.Signal == advice.Well {
-			glyph, style = progress.Mark(advice.Moving) // its revision is on its way
+		if first.Signal == advice.Healthy {
+			glyph, style = progress.Mark(advice.InProgress) // its revision is on its way
 		}
 	}
 	s.Out.Para(style, glyph, said)
-	if first.Signal != advice.Well {
+	if first.Signal != advice.Healthy {
 		said, command := fmt.Sprintf("%s %s", first.Subject, first.What), ""
 		if first.Reason != "Proposed" {
 			said += ": " + first.State()
@@ -206,7 +206,7 @@ func printUpgrades(s *session.Session, row catalogv1alpha1.ExtensionUpgrades, fi
 		if because := first.Announced(); because != "" {
 			said += ": " + because
 		}
-		if first.Signal != advice.Moving {
+		if first.Signal != advice.InProgress {
 			command = cmp.Or(first.Command, "kubectl penstock why "+row.Extension)
 		}
 		s.Out.Indented(2, screen.Plain, said)

@@ -17,13 +17,13 @@ import (
 // Mark is the glyph and the style of a signal, the same in every command.
 func Mark(signal advice.Signal) (glyph string, style screen.Style) {
 	switch signal {
-	case advice.Needs:
+	case advice.NeedsAttention:
 		return screen.Bad, screen.Red
 	case advice.Review:
 		return screen.Notice, screen.Yellow
 	case advice.Stopped:
 		return screen.Waiting, screen.Yellow
-	case advice.Moving:
+	case advice.InProgress:
 		return screen.Working, screen.Cyan
 	default:
 		return screen.Good, screen.Green
@@ -69,7 +69,7 @@ func headline(revision *v1alpha1.ClusterExtensionRevision) screen.Line {
 	}
 	line := screen.Line{Text: title, Keep: true}
 	given := advice.Revision(revision, nil)
-	if line.Glyph, line.Style = Mark(given.Signal); given.Signal == advice.Needs && !Names(revision, given) {
+	if line.Glyph, line.Style = Mark(given.Signal); given.Signal == advice.NeedsAttention && !Names(revision, given) {
 		line.Text += "; " + given.State() + ": " + given.Announced()
 	}
 	return line
