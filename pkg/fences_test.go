@@ -67,6 +67,7 @@ func fences() []fence {
 		{"pkg/rollout/cause/gather", []string{"pkg/manifest", "pkg/rollout/cause"}, "what is read for a cause does not depend on who asks"},
 		{"pkg/rollout/cause", []string{"pkg/manifest"}, "objects in, cause out: without a cluster"},
 		{"pkg/rollout/definition", nil, "a definition is judged without a cluster"},
+		{"pkg/rollout/budget", []string{"pkg/manifest"}, "what may be lost follows from what is listed"},
 		{"pkg/rollout/stage", []string{"pkg/manifest", "pkg/rollout/probe"}, "compiling is pure"},
 		{"pkg/rollout/targetclient", []string{"pkg/manifest", "pkg/redact"}, "the client sends what others decide"},
 		{"pkg/rollout/managedfields", []string{"pkg/manifest"}, "who has which fields is read without a cluster, and without a rollout"},

@@ -17,6 +17,16 @@ type ID struct {
 	Name      string
 }
 
+// Compare orders by group, kind, namespace and name.
+func (id ID) Compare(other ID) int {
+	for _, pair := range [...][2]string{{id.Group, other.Group}, {id.Kind, other.Kind}, {id.Namespace, other.Namespace}, {id.Name, other.Name}} {
+		if order := strings.Compare(pair[0], pair[1]); order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
 // GroupKind returns the kind of the object.
 func (id ID) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: id.Group, Kind: id.Kind}

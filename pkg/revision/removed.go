@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/rollout"
+	"github.com/penstock-project/penstock/pkg/rollout/budget"
 )
 
 // Removed lists the objects of one revision that a later one does not list.
@@ -28,13 +28,13 @@ func RemovedDigest(removed []manifest.ID, by types.UID) string {
 	if len(removed) == 0 {
 		return ""
 	}
-	return rollout.DeletionToken(removed, func(manifest.ID) string { return "removed by " + string(by) })
+	return budget.Token(removed, func(manifest.ID) string { return "removed by " + string(by) })
 }
 
 // AsksForRemoved tells whether somebody will have to acknowledge what a revision removes
 // of an earlier one when it is rolled out completely.
 func AsksForRemoved(from, to []manifest.Ref) bool {
-	return rollout.WouldAsk(IDs(from), IDs(to))
+	return budget.WouldAsk(IDs(from), IDs(to))
 }
 
 // IDs are the objects that references name.

@@ -1,33 +1,14 @@
 package rollout
 
 import (
+	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/budget"
 )
-
-// The deletion budget of a chain: a third of its objects may be lost within a window of
-// time, one at least, and of a large chain this many, or this share if that is more.
-const (
-	budgetThird   = 3
-	budgetObjects = 20
-	budgetPercent = 10
-	budgetWindow  = 10 * time.Minute
-)
-
-// Freeze is why nothing is to be written to the cluster, whoever asks.
-type Freeze struct {
-	// Author and Reason in words for people.
-	Author, Reason string
-}
-
-// String is "frozen by alice: the year ends".
-func (f Freeze) String() string { return fmt.Sprintf("frozen by %s: %s", f.Author, f.Reason) }
 
 // Budget bounds what is lost without a person having asked for that: what a revision
 // does not list any more may be much by mistake.
@@ -56,194 +37,162 @@ type Deletion struct {
 	Objects int
 }
 
-// pendingDeletions are what the budget judges: objects of a chain that are to go, and what stays.
-type pendingDeletions struct {
-	// objects that are to go, with the revision whose content each has.
-	objects map[manifest.ID]int64
-	// kept are the objects that the chain has in the cluster and that its layers list.
-	kept []manifest.ID
-	// emptied is true when no layer lists anything.
-	emptied bool
-	// listed is Budget.Listed.
-	listed func(revision int64) ([]manifest.ID, bool)
-	// spent is what was lost within the window.
-	spent int
-	// empty are definitions without instances: nothing goes with them.
-	empty map[manifest.ID]bool
-}
-
-// reason why somebody has to answer for an object.
-type reason string
-
-const (
-	// becauseEmptied is for all objects when nothing is left of the chain.
-	becauseEmptied reason = "emptied"
-	// becauseMany is for all objects when too many are lost.
-	becauseMany reason = "many"
-	// becauseKept is for an object that keeps others, or data: it goes with them.
-	becauseKept reason = "kept"
-	// becauseLastWorkload is for workloads when none is left.
-	becauseLastWorkload reason = "last workload"
-)
-
-// budgetDecision is what may go and what has to be asked for.
-type budgetDecision struct {
-	// asks has the objects that somebody has to answer for. All others may go.
-	asks map[manifest.ID]reason
-	// loss is what counts, and limit how much of it may go within the window.
-	loss, limit int
-	// charge is the part of loss that nobody has to answer for.
-	charge int
-}
-
-// judge is the rule of the deletion budget. docs/reference/rollout.md states it.
-//
-//   - What is lost of a kind is how many objects of it a replaced revision had more than
-//     the chain keeps; of several such revisions the largest difference counts.
-//   - Objects that keep others or data (keeps), and workloads when none stays, count each,
-//     whatever comes in their place. A definition without instances keeps nothing.
-//   - When nothing is listed any more, or more is lost than the limit, all objects are
-//     asked for; otherwise those that count each.
-func (g pendingDeletions) judge() budgetDecision {
-	found := budgetDecision{asks: map[manifest.ID]reason{}}
-	for id := range g.objects {
-		if why := g.alone(id); why != "" {
-			found.asks[id] = why
-		}
+// chargeBudget returns those of the leaving objects that may go, and charges the budget
+// with them before any of them goes: a crash must not make us forget it. What somebody
+// has to answer for stays, and is asked for.
+func (p *pass) chargeBudget(ctx context.Context, objects []*object) ([]*object, leaving, error) {
+	if p.Budget == nil {
+		return objects, leaving{}, nil
 	}
-	lost, objects := g.measure()
-	found.loss, found.limit = lost+len(found.asks), limitOf(objects)
-	all := reason("")
+	empty, err := p.emptyDefinitions(ctx, objects)
+	if err != nil {
+		return nil, leaving{}, err
+	}
+	charged := slices.DeleteFunc(slices.Clone(objects), func(o *object) bool { return o.isFree(empty) })
+	if len(charged) == 0 {
+		return objects, leaving{}, nil
+	}
+	now := p.engine.Clock.Now()
+	recent, spent := p.inventory.recent(now)
+	judged := p.judge(charged, spent, empty)
+	isAsked := func(o *object) bool { return judged.Asks[o.step.ID] != "" }
+	asking := slices.DeleteFunc(slices.Clone(charged), func(o *object) bool { return !isAsked(o) })
+	token := tokenOf(asking)
+	var asked leaving
 	switch {
-	case g.emptied:
-		all = becauseEmptied
-	case g.spent+found.loss > found.limit:
-		all = becauseMany
+	case len(asking) == 0:
+	case p.Budget.Acknowledged[token]:
+		p.acknowledge(asking[0], fmt.Sprintf("%d objects", len(asking)), token)
 	default:
-		found.charge = lost
-		return found
-	}
-	for id := range g.objects {
-		found.asks[id] = all
-	}
-	return found
-}
-
-// WouldAsk tells whether somebody would have to answer when all of one revision is there,
-// and all of a later one takes its place.
-func WouldAsk(former, wanted []manifest.ID) bool {
-	g := pendingDeletions{objects: map[manifest.ID]int64{}, kept: wanted, emptied: len(wanted) == 0}
-	g.listed = func(int64) ([]manifest.ID, bool) { return former, true }
-	stays := make(map[manifest.ID]bool, len(wanted))
-	for _, id := range wanted {
-		stays[id] = true
-	}
-	for _, id := range former {
-		if !stays[id] {
-			g.objects[id] = 0
+		asked = ask(asking, judged, spent, token)
+		if judged.Asks[asking[0].step.ID] == budget.Many && judged.Loss <= judged.Limit {
+			p.again(recent[0].At.Add(budget.Window).Sub(now))
 		}
+		objects, charged = slices.DeleteFunc(slices.Clone(objects), isAsked), slices.DeleteFunc(charged, isAsked)
 	}
-	return len(g.judge().asks) > 0
+	if len(charged) == 0 {
+		return objects, asked, nil
+	}
+	if judged.Charge > 0 {
+		recent = append(recent, Deletion{At: now.UTC().Truncate(time.Second), Objects: judged.Charge})
+	}
+	p.charge(recent)
+	p.doom(slices.DeleteFunc(charged, func(o *object) bool {
+		return empty[o.step.ID] && !isAsked(o) // it is judged again until it is gone
+	}))
+	return objects, asked, p.save(ctx)
 }
 
-// alone is why an object is asked for by itself, empty when it is not.
-func (g pendingDeletions) alone(id manifest.ID) reason {
-	switch {
-	case keeps(id) && !g.empty[id]:
-		return becauseKept
-	case isWorkload(id) && !slices.ContainsFunc(g.kept, isWorkload):
-		return becauseLastWorkload
-	default:
-		return ""
-	}
+// acknowledge tells that somebody has answered for objects.
+func (p *pass) acknowledge(first *object, what, token string) {
+	event := first.event("Acknowledged", "the deletion of %s was acknowledged as %s", what, token)
+	event.Warning = true
+	p.events = append(p.events, event)
 }
 
-// limitOf is how much a chain of so many objects may lose within the window.
-func limitOf(objects int) int {
-	return min(max(objects/budgetThird, 1), max(budgetObjects, objects*budgetPercent/100))
-}
-
-// measure returns how many objects are lost, without those that are asked for by
-// themselves, and how many the chain has: those that stay, or those of the largest
-// replaced revision.
-func (g pendingDeletions) measure() (lost, objects int) {
-	replaced, unknown := g.revisions()
-	most := map[schema.GroupKind]int{}
-	for _, former := range replaced {
-		objects = max(objects, len(former))
-		for kind, n := range g.countKinds(former) {
-			most[kind] = max(most[kind], n)
-		}
-	}
-	kept, alone := g.countKinds(g.kept), g.countKinds(unknown)
-	for kind, n := range g.countKinds(slices.Collect(maps.Keys(g.objects))) {
-		lost += min(n, max(0, most[kind]-kept[kind])+alone[kind])
-	}
-	return lost, max(objects, len(g.kept), len(unknown))
-}
-
-// revisions returns, for each revision whose objects are to go, those that it lists and
-// that are there, with those that it has in common with what stays. When it is not known
-// what it lists, its objects are among unknown: nothing counts as in their place.
-func (g pendingDeletions) revisions() (replaced map[int64][]manifest.ID, unknown []manifest.ID) {
-	there := make(map[manifest.ID]bool, len(g.kept)+len(g.objects))
-	for _, id := range g.kept {
-		there[id] = true
-	}
-	for id := range g.objects {
-		there[id] = true
-	}
-	replaced = map[int64][]manifest.ID{}
-	for id, number := range g.objects {
-		if _, done := replaced[number]; done {
+// emptyDefinitions are the definitions among objects that would be asked for, and that have no instance at
+// all. Each is looked at before it is deleted; that one has instances is believed for a while.
+func (p *pass) emptyDefinitions(ctx context.Context, objects []*object) (map[manifest.ID]bool, error) {
+	empty := map[manifest.ID]bool{}
+	now := p.engine.Clock.Now()
+	for _, o := range objects {
+		id := o.step.ID
+		if !id.IsDefinition() || o.isFree(nil) {
 			continue
 		}
-		var listed []manifest.ID
-		var known bool
-		if g.listed != nil {
-			listed, known = g.listed(number)
+		known := p.memory.inside[id]
+		if known.full == "" || !now.Before(known.next) {
+			instances, err := o.instances(ctx, nil)
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("looking for instances of %s: %w", id.Name, ctx.Err())
+			}
+			if err == nil && len(instances) == 0 {
+				delete(p.memory.inside, id)
+				empty[id] = true
+				continue
+			}
+			known = known.again("has instances", now, p.engine.Jitter)
+			p.memory.inside[id] = known
 		}
-		if !known {
-			unknown = append(unknown, id)
-			continue
-		}
-		replaced[number] = slices.DeleteFunc(slices.Clone(listed), func(id manifest.ID) bool { return !there[id] })
+		p.due(known.next)
 	}
-	return replaced, unknown
+	return empty, nil
 }
 
-// countKinds counts objects by kind, without those that are asked for by themselves.
-func (g pendingDeletions) countKinds(ids []manifest.ID) map[schema.GroupKind]int {
-	counts := map[schema.GroupKind]int{}
-	for _, id := range ids {
-		if g.alone(id) == "" {
-			counts[id.GroupKind()]++
+// isFree is true for an object whose deletion does not count: it may go already, nobody
+// knows whether it exists, somebody asked for its deletion, or it is left.
+func (o *object) isFree(empty map[manifest.ID]bool) bool {
+	id := o.step.ID
+	return o.memo.Doomed || o.memo.Intent() || o.Budget.Explicit[o.revision] || o.Orphan[o.revision] || o.leaves() ||
+		id.IsDefinition() && o.AllowCRDDeletion[id.Name] ||
+		o.Budget.Undone != nil && (!budget.Keeps(id) || empty[id]) && o.Budget.Undone(id, o.revision) ||
+		o.Budget.Reviewed != nil && o.Budget.Reviewed(id, o.revision)
+}
+
+// judge puts the rule to objects that are to go.
+func (p *pass) judge(charged []*object, spent int, empty map[manifest.ID]bool) budget.Decision {
+	g := budget.Pending{Objects: make(map[manifest.ID]int64, len(charged)), Emptied: true, Listed: p.Budget.Listed, Spent: spent, Empty: empty}
+	for _, o := range charged {
+		g.Objects[o.step.ID] = o.revision
+	}
+	kept := map[manifest.ID]bool{}
+	for _, stg := range p.stages() {
+		for _, step := range stg.Steps {
+			g.Emptied = false
+			if p.exists(step.ID) && !kept[step.ID] {
+				kept[step.ID], g.Kept = true, append(g.Kept, step.ID)
+			}
 		}
 	}
-	return counts
+	return g.Judge()
 }
 
-// keeps is true for an object that other objects, or data, go with.
-func keeps(id manifest.ID) bool {
-	switch id.GroupKind() {
-	case schema.GroupKind{Kind: "Namespace"},
-		schema.GroupKind{Kind: "PersistentVolumeClaim"},
-		schema.GroupKind{Kind: "PersistentVolume"}:
-		return true
-	default:
-		return id.IsDefinition()
+// ask reports objects that somebody has to answer for.
+func ask(asking []*object, judged budget.Decision, spent int, token string) leaving {
+	asked := leaving{acknowledge: token}
+	for _, o := range asking {
+		var why string
+		switch judged.Asks[o.step.ID] {
+		case budget.Emptied:
+			why = fmt.Sprintf("is one of %d objects that would be deleted although nobody deletes their revision, and nothing would be left of the extension", len(asking))
+		case budget.Many:
+			why = fmt.Sprintf("is one of %d objects that would be deleted although nobody deletes their revision; %d would be lost, at most %d may be lost within %s, and %d were lost already",
+				len(asking), judged.Loss, judged.Limit, budget.Window, spent)
+		case budget.LastWorkload:
+			why = "would be deleted although nobody deletes its revision, and no workload would be left of the extension"
+		default:
+			why = fmt.Sprintf("would be deleted although nobody deletes its revision, and what is in a %s goes with it", o.step.Kind)
+		}
+		asked.failures = append(asked.failures, o.question(ReasonBudget, why, token))
 	}
+	return asked
 }
 
-// isWorkload is true for what runs for as long as it exists. A Job ends by itself.
-func isWorkload(id manifest.ID) bool {
-	switch id.GroupKind() {
-	case schema.GroupKind{Group: "apps", Kind: "Deployment"},
-		schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
-		schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
-		schema.GroupKind{Group: "batch", Kind: "CronJob"}:
-		return true
-	default:
-		return false
+// question reports an object that goes when somebody acknowledges its token.
+func (o *object) question(reason, why, token string) Failure {
+	failure := o.leave(reason, true, fmt.Sprintf("%s: acknowledge it as %s", why, token))
+	failure.Acknowledge = token
+	return failure
+}
+
+// tokenOf names a set of objects by their uids and revisions: what a later revision wanted again is asked
+// for anew.
+func tokenOf(objects []*object) string {
+	ids, marks := make([]manifest.ID, len(objects)), make(map[manifest.ID]string, len(objects))
+	for i, o := range objects {
+		ids[i], marks[o.step.ID] = o.step.ID, fmt.Sprintf("%s %d", o.memo.UID, o.revision)
 	}
+	return budget.Token(ids, func(id manifest.ID) string { return marks[id] })
+}
+
+// recent are the deletions that still count, oldest first, and their sum.
+func (i Inventory) recent(now time.Time) ([]Deletion, int) {
+	var recent []Deletion
+	spent := 0
+	for _, d := range i.Deletions {
+		if now.Sub(d.At) < budget.Window {
+			recent, spent = append(recent, d), spent+d.Objects
+		}
+	}
+	return recent, spent
 }

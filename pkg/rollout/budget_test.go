@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/rollout/budget"
 )
 
 // many are n ConfigMaps.
@@ -92,7 +93,7 @@ func TestFreeze(t *testing.T) {
 // TestBudget: more than the budget goes only when it is deleted or acknowledged, and
 // only as a whole.
 func TestBudget(t *testing.T) {
-	const n = budgetObjects + 5
+	const n = budget.Objects + 5
 	setup := func(t *testing.T) *saga {
 		s := budgeted()
 		s.roll(t, s.revision(1).phase("base", many(n)...).phase("last", "ConfigMap a/keep=1"))
@@ -158,7 +159,7 @@ func TestBudget(t *testing.T) {
 		s.restart()
 		s.become(s.revision(3).phase("base", all[25:]...))
 		report := s.settle(t)
-		if len(report.Leaving) != 10 || report.RequeueAfter <= 0 || report.RequeueAfter > budgetWindow {
+		if len(report.Leaving) != 10 || report.RequeueAfter <= 0 || report.RequeueAfter > budget.Window {
 			t.Fatalf("15 and 10 within the window are too many of 45: %v, again in %s", failures(report), report.RequeueAfter)
 		}
 		s.clock.SetTime(s.clock.Now().Add(report.RequeueAfter))
@@ -168,18 +169,18 @@ func TestBudget(t *testing.T) {
 		}
 	})
 	t.Run("crash", func(t *testing.T) {
-		all := many(3 * budgetObjects)
-		for fuse := range 2 * budgetObjects {
+		all := many(3 * budget.Objects)
+		for fuse := range 2 * budget.Objects {
 			s := budgeted()
 			s.roll(t, s.revision(1).phase("base", all...))
-			s.become(s.revision(2).phase("base", all[budgetObjects:]...))
+			s.become(s.revision(2).phase("base", all[budget.Objects:]...))
 			s.fuse, s.lastWriteLands = fuse, true
 			if _, err := s.pass(); err != nil && !errors.Is(err, errCrash) {
 				t.Fatal(err)
 			}
 			s.restart()
 			s.settle(t)
-			if _, spent := s.stored.recent(s.clock.Now()); s.left() != 2*budgetObjects || spent != budgetObjects {
+			if _, spent := s.stored.recent(s.clock.Now()); s.left() != 2*budget.Objects || spent != budget.Objects {
 				t.Errorf("behind write %d: %d objects are left, and %d are charged", fuse, s.left(), spent)
 			}
 		}
@@ -270,7 +271,7 @@ func TestBudgetOfManyObjects(t *testing.T) {
 	if s.left() != 270 || len(s.stored.Deletions) != 1 || s.stored.Deletions[0].Objects != 30 {
 		t.Errorf("%d objects are left, charged are %v; a tenth may go", s.left(), s.stored.Deletions)
 	}
-	if recent, _ := s.stored.recent(s.clock.Now().Add(budgetWindow)); len(recent) > 0 {
+	if recent, _ := s.stored.recent(s.clock.Now().Add(budget.Window)); len(recent) > 0 {
 		t.Errorf("these count for ever: %v", recent)
 	}
 }

@@ -190,7 +190,7 @@ func ofOthers(inventory Inventory, all []metav1.PartialObjectMetadata) []manifes
 			others = append(others, id)
 		}
 	}
-	slices.SortFunc(others, compareIDs)
+	slices.SortFunc(others, manifest.ID.Compare)
 	return others
 }
 

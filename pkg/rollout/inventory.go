@@ -105,7 +105,7 @@ func (i Inventory) Unlisted(layers []Layer) []manifest.ID {
 		}
 	}
 	slices.SortFunc(unlisted, func(a, b manifest.ID) int {
-		return cmp.Or(i.Entries[b].Rank-i.Entries[a].Rank, compareIDs(a, b))
+		return cmp.Or(i.Entries[b].Rank-i.Entries[a].Rank, a.Compare(b))
 	})
 	return unlisted
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/managedfields"
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
@@ -346,7 +347,7 @@ func (s *history) end(t *rapid.T) {
 	for i := range s.layers {
 		s.layers[i].Paused = false
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(s.objects), compareIDs) {
+	for _, id := range slices.SortedFunc(maps.Keys(s.objects), manifest.ID.Compare) {
 		switch o := s.objects[id]; {
 		case o.deleting:
 			s.erase(id)

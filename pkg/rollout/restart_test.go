@@ -11,6 +11,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
 // quietFor is how long a process goes on without news before it is taken for one that
@@ -58,7 +60,7 @@ func (s *saga) tells(report Report) []string {
 	for _, f := range report.Leaving {
 		out = append(out, fmt.Sprintf("leaving %s %s stuck=%t", f.ID, f.Reason, f.Stuck))
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(s.objects), compareIDs) {
+	for _, id := range slices.SortedFunc(maps.Keys(s.objects), manifest.ID.Compare) {
 		out = append(out, fmt.Sprintf("%s %s: %v", id, s.objects[id].uid, valuesOf(s.objects[id], "")))
 	}
 	for _, id := range sortedIDs(s.stored.Entries) {

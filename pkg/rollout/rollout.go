@@ -51,6 +51,7 @@ package rollout
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -74,6 +75,15 @@ type Layer struct {
 	// Paused layers hold on to their objects and write nothing.
 	Paused bool
 }
+
+// Freeze is why nothing is to be written to the cluster, whoever asks.
+type Freeze struct {
+	// Author and Reason in words for people.
+	Author, Reason string
+}
+
+// String is "frozen by alice: the year ends".
+func (f Freeze) String() string { return fmt.Sprintf("frozen by %s: %s", f.Author, f.Reason) }
 
 // Work is one chain as it should be.
 type Work struct {
@@ -251,17 +261,4 @@ type Event struct {
 	// Reason in one CamelCase word.
 	Reason  string
 	Message string
-}
-
-// compareIDs orders by group, kind, namespace and name.
-func compareIDs(a, b manifest.ID) int {
-	for _, pair := range [...][2]string{{a.Group, b.Group}, {a.Kind, b.Kind}, {a.Namespace, b.Namespace}, {a.Name, b.Name}} {
-		if pair[0] < pair[1] {
-			return -1
-		}
-		if pair[0] > pair[1] {
-			return 1
-		}
-	}
-	return 0
 }

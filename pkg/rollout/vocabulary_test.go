@@ -303,5 +303,5 @@ func (s *saga) content(object string) string {
 
 // sortedIDs returns the ids of entries in a stable order.
 func sortedIDs(entries map[manifest.ID]Entry) []manifest.ID {
-	return slices.SortedFunc(maps.Keys(entries), compareIDs)
+	return slices.SortedFunc(maps.Keys(entries), manifest.ID.Compare)
 }

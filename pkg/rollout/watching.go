@@ -48,7 +48,7 @@ func (p *pass) watch() {
 		interest.ByName = p.memory.hidden[id] || createOnly[id] || shared[id]
 		scratch.interests = append(scratch.interests, interest)
 	}
-	slices.SortFunc(scratch.interests, func(a, b observe.Interest) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(scratch.interests, func(a, b observe.Interest) int { return a.ID.Compare(b.ID) })
 	p.engine.Observer.Want(p.Owner, scratch.interests...)
 }
 

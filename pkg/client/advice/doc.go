@@ -24,7 +24,7 @@ const (
 	Healthy Signal = "well"
 	// InProgress continues by itself.
 	InProgress Signal = "moving"
-	// Needs a person, before it becomes what was asked for.
+	// NeedsAttention waits for a person.
 	NeedsAttention Signal = "needs"
 	// Stopped is not rolled out, because somebody wants that.
 	Stopped Signal = "stopped"

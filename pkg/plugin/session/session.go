@@ -24,7 +24,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
-	"github.com/penstock-project/penstock/pkg/plugin/prompt"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
@@ -119,7 +118,7 @@ func (s *Session) Person() bool {
 
 // Confirm asks a question on the terminal.
 func (s *Session) Confirm(ctx context.Context, question string) (bool, error) {
-	return (&prompt.Prompt{In: s.Stdin, Screen: s.Err, Person: s.Person()}).Confirm(ctx, question)
+	return (&prompt{In: s.Stdin, Screen: s.Err, Person: s.Person()}).confirm(ctx, question)
 }
 
 // Cluster is the way to a cluster.

@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
 	"github.com/penstock-project/penstock/pkg/planwork"
-	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan/approver"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan/livediff"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofiledefinition"
@@ -24,7 +23,7 @@ import (
 // approve them, and what tells how profiles are. It tries as the reader does. What a caller is shown of a
 // plan depends on their own rights; of profiles, which say how many nodes a plan would
 // reboot and no content of any object, whoever may read those sees all.
-func (r *Reads) Plans() (*livediff.Differ, *approver.Rights, *survey.Deps, error) {
+func (r *Reads) Plans() (*livediff.Differ, *ApproverRights, *survey.Deps, error) {
 	accounts := r.Accounts
 	targetClient, err := targetclient.New(targetclient.Options{Config: accounts.ConfigFor(serviceaccounts.Reader()), Redactor: r.Redactor})
 	if err != nil {
@@ -37,7 +36,7 @@ func (r *Reads) Plans() (*livediff.Differ, *approver.Rights, *survey.Deps, error
 	}
 	previewer := preview.New(preview.Options{Reader: targetClient, Trier: targetClient, Names: planwork.Names(), Parallel: previewsAtOnce})
 	return &livediff.Differ{Authorizer: r.Authorizer, Previewer: previewer, Target: targetClient, Packs: r.Packs, Schema: r.Types, Redactor: r.Redactor},
-		&approver.Rights{Authorizer: r.Authorizer, Kinds: targetClient},
+		&ApproverRights{Authorizer: r.Authorizer, Kinds: targetClient},
 		&survey.Deps{Profiles: r.Profiles, Client: facts, Previewer: previewer, ClientOf: r.clientsOf()}, nil
 }
 

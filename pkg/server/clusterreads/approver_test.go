@@ -1,4 +1,4 @@
-package approver_test
+package clusterreads_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/registry/hco/configurationplan/approver"
+	"github.com/penstock-project/penstock/pkg/server/clusterreads"
 )
 
 // kinds serves things of x.io, or answers with an error.
@@ -53,26 +53,26 @@ func TestLacks(t *testing.T) {
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "bob"})
 	for name, tc := range map[string]struct {
 		reason string
-		rights approver.Rights
+		rights clusterreads.ApproverRights
 		want   []string
 		is     func(error) bool
 	}{
-		"All": {reason: "nothing is missing", rights: approver.Rights{Kinds: kinds{}, Authorizer: may{verbs: []string{"approve", "create", "patch", "delete"}}}},
+		"All": {reason: "nothing is missing", rights: clusterreads.ApproverRights{Kinds: kinds{}, Authorizer: may{verbs: []string{"approve", "create", "patch", "delete"}}}},
 		"Some": {
-			reason: "each missing right is named", rights: approver.Rights{Kinds: kinds{}, Authorizer: may{verbs: []string{"approve", "patch"}}},
+			reason: "each missing right is named", rights: clusterreads.ApproverRights{Kinds: kinds{}, Authorizer: may{verbs: []string{"approve", "patch"}}},
 			want: []string{"create things.x.io made", "delete things.x.io gone"},
 		},
 		"NotServed": {
 			reason: "nobody can be asked about a kind that is not there", is: apierrors.IsConflict,
-			rights: approver.Rights{Kinds: kinds{err: &meta.NoKindMatchError{}}, Authorizer: may{}},
+			rights: clusterreads.ApproverRights{Kinds: kinds{err: &meta.NoKindMatchError{}}, Authorizer: may{}},
 		},
 		"ClusterSilent": {
 			reason: "a missing answer is no", is: apierrors.IsServiceUnavailable,
-			rights: approver.Rights{Kinds: kinds{err: errors.New("no answer")}, Authorizer: may{}},
+			rights: clusterreads.ApproverRights{Kinds: kinds{err: errors.New("no answer")}, Authorizer: may{}},
 		},
 		"AuthorizerSilent": {
 			reason: "a missing answer is no", is: apierrors.IsServiceUnavailable,
-			rights: approver.Rights{Kinds: kinds{}, Authorizer: may{err: errors.New("no answer")}},
+			rights: clusterreads.ApproverRights{Kinds: kinds{}, Authorizer: may{err: errors.New("no answer")}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package rollout
+package budget
 
 import (
 	"fmt"
@@ -12,6 +12,17 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
+// idOf reads "Deployment.apps n/name".
+func idOf(text string) manifest.ID {
+	kind, name, _ := strings.Cut(text, " ")
+	id := manifest.ID{Name: name}
+	id.Kind, id.Group, _ = strings.Cut(kind, ".")
+	if namespace, inside, found := strings.Cut(name, "/"); found {
+		id.Namespace, id.Name = namespace, inside
+	}
+	return id
+}
+
 // set is what a revision lists: "26 ClusterRole.rbac v1-" are 26 objects of a kind whose
 // names begin so, "Namespace a" is one object.
 func set(parts ...string) []manifest.ID {
@@ -20,11 +31,11 @@ func set(parts ...string) []manifest.ID {
 		var n int
 		var kind, name string
 		if _, err := fmt.Sscanf(part, "%d %s %s", &n, &kind, &name); err != nil {
-			out = append(out, refOf(part).ID)
+			out = append(out, idOf(part))
 			continue
 		}
 		for i := range n {
-			out = append(out, refOf(fmt.Sprintf("%s %s%02d", kind, name, i)).ID)
+			out = append(out, idOf(fmt.Sprintf("%s %s%02d", kind, name, i)))
 		}
 	}
 	return out
@@ -113,29 +124,29 @@ func TestDeletionBudget(t *testing.T) {
 		"LastWorkloadOfAnyKind": {"a Job in its place does not run for long", one("CronJob.batch n/c", "5 ConfigMap c"), set("Job.batch n/c", "5 ConfigMap c"), nil, nil, 0, "CronJob.batch n/c"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := pendingDeletions{objects: map[manifest.ID]int64{}, emptied: len(tc.now) == 0, spent: tc.spent}
-			g.listed = func(revision int64) ([]manifest.ID, bool) {
+			g := Pending{Objects: map[manifest.ID]int64{}, Emptied: len(tc.now) == 0, Spent: tc.spent}
+			g.Listed = func(revision int64) ([]manifest.ID, bool) {
 				return tc.before[revision], !slices.Contains(tc.unlisted, revision)
 			}
 			for _, number := range slices.Sorted(maps.Keys(tc.before)) {
 				for _, id := range tc.before[number] {
 					if !slices.Contains(tc.now, id) {
-						g.objects[id] = number
+						g.Objects[id] = number
 					}
 				}
 			}
 			for _, id := range tc.now {
 				if !slices.Contains(tc.absent, id) {
-					g.kept = append(g.kept, id)
+					g.Kept = append(g.Kept, id)
 				}
 			}
-			judged := g.judge()
+			judged := g.Judge()
 			want, got := tc.asks, ""
 			if want == all {
-				want = inWords(slices.Collect(maps.Keys(g.objects)))
+				want = inWords(slices.Collect(maps.Keys(g.Objects)))
 			}
-			if got = inWords(slices.Collect(maps.Keys(judged.asks))); got != want {
-				t.Errorf("%s: it asks otherwise, with %d lost of at most %d: %s", tc.reason, judged.loss, judged.limit, cmp.Diff(want, got))
+			if got = inWords(slices.Collect(maps.Keys(judged.Asks))); got != want {
+				t.Errorf("%s: it asks otherwise, with %d lost of at most %d: %s", tc.reason, judged.Loss, judged.Limit, cmp.Diff(want, got))
 			}
 		})
 	}
@@ -148,44 +159,44 @@ func without(ids []manifest.ID, kind string) []manifest.ID {
 
 func inWords(ids []manifest.ID) string {
 	var out []string
-	for _, id := range slices.SortedFunc(slices.Values(ids), compareIDs) {
+	for _, id := range slices.SortedFunc(slices.Values(ids), manifest.ID.Compare) {
 		out = append(out, id.String())
 	}
 	return strings.Join(out, ", ")
 }
 
-// TestBudgetNeverAsksLess: of two revisions that follow each other, the one that lists
 // TestEmptyDefinition: a definition without instances counts as any other object.
 func TestEmptyDefinition(t *testing.T) {
-	a := refOf("CustomResourceDefinition.apiextensions.k8s.io a").ID
+	a := idOf("CustomResourceDefinition.apiextensions.k8s.io a")
 	for empty, want := range map[bool]int{false: 1, true: 0} {
-		g := pendingDeletions{objects: map[manifest.ID]int64{a: 1}, empty: map[manifest.ID]bool{a: empty}}
+		g := Pending{Objects: map[manifest.ID]int64{a: 1}, Empty: map[manifest.ID]bool{a: empty}}
 		for _, name := range []string{"x", "y", "z"} {
-			g.kept = append(g.kept, refOf("ConfigMap a/"+name).ID)
+			g.Kept = append(g.Kept, idOf("ConfigMap a/"+name))
 		}
-		if judged := g.judge(); len(judged.asks) != want || judged.loss != 1 {
-			t.Errorf("empty %t: somebody is asked about %v, and %d are lost", empty, judged.asks, judged.loss)
+		if judged := g.Judge(); len(judged.Asks) != want || judged.Loss != 1 {
+			t.Errorf("empty %t: somebody is asked about %v, and %d are lost", empty, judged.Asks, judged.Loss)
 		}
 	}
 }
 
-// less asks for no less.
+// TestBudgetNeverAsksLess: of two revisions that follow each other, the one that lists less
+// asks for no less.
 func TestBudgetNeverAsksLess(t *testing.T) {
 	before := operator(1)
 	asked := 0
 	for n := len(before); n >= 0; n-- {
 		now := operator(2)[:n]
-		g := pendingDeletions{objects: map[manifest.ID]int64{}, kept: now, emptied: n == 0, listed: func(int64) ([]manifest.ID, bool) { return before, true }}
+		g := Pending{Objects: map[manifest.ID]int64{}, Kept: now, Emptied: n == 0, Listed: func(int64) ([]manifest.ID, bool) { return before, true }}
 		for _, id := range before {
 			if !slices.Contains(now, id) {
-				g.objects[id] = 1
+				g.Objects[id] = 1
 			}
 		}
-		judged := g.judge()
-		if len(judged.asks) < asked {
-			t.Errorf("with %d objects left it asks for %d, and for %d with one more", n, len(judged.asks), asked)
+		judged := g.Judge()
+		if len(judged.Asks) < asked {
+			t.Errorf("with %d objects left it asks for %d, and for %d with one more", n, len(judged.Asks), asked)
 		}
-		asked = len(judged.asks)
+		asked = len(judged.Asks)
 	}
 	if asked != len(before) {
 		t.Errorf("in the end it asks for %d of %d", asked, len(before))

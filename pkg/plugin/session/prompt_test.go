@@ -1,4 +1,4 @@
-package prompt
+package session
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 func asked(ctx context.Context, in io.Reader, person bool) (bool, error) {
 	s := screen.New(io.Discard, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourNever, func(string) string { return "" })
-	return (&Prompt{In: in, Screen: s, Person: person}).Confirm(ctx, "Really?")
+	return (&prompt{In: in, Screen: s, Person: person}).confirm(ctx, "Really?")
 }
 
 func TestConfirm(t *testing.T) {
@@ -22,7 +22,7 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("%q: %t, %v, want %t", answer, got, err, want)
 		}
 	}
-	if _, err := asked(t.Context(), strings.NewReader("y\n"), false); !errors.Is(err, ErrNobody) {
+	if _, err := asked(t.Context(), strings.NewReader("y\n"), false); !errors.Is(err, errNobody) {
 		t.Errorf("without a terminal: %v", err)
 	}
 }
@@ -41,7 +41,7 @@ func TestInterrupted(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	var out bytes.Buffer
 	s := screen.New(&out, func(any) (screen.Size, bool) { return screen.Size{}, false }, screen.ColourNever, func(string) string { return "" })
-	if _, err := (&Prompt{In: strings.NewReader("n\n"), Screen: s, Person: true}).Confirm(t.Context(), "Roll out a\x1b[2J?"); err != nil {
+	if _, err := (&prompt{In: strings.NewReader("n\n"), Screen: s, Person: true}).confirm(t.Context(), "Roll out a\x1b[2J?"); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != "Roll out a[2J? [y/N] " {

@@ -1,6 +1,4 @@
-// Package approver says what the caller of a request lacks to approve a plan. The
-// controller asks the same again before the first write: rights may be taken back.
-package approver
+package clusterreads
 
 import (
 	"context"
@@ -16,15 +14,16 @@ import (
 	"github.com/penstock-project/penstock/pkg/planwork"
 )
 
-// Rights asks the cluster.
-type Rights struct {
+// ApproverRights says what the caller of a request lacks to approve a plan. The controller
+// asks the same again before the first write: rights may be taken back.
+type ApproverRights struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	Kinds      planwork.Kinds
 }
 
 // Lacks returns the rights that the plan takes and the caller does not have, in words. An
 // error is one of the API: 409 when a kind is not served, 503 when it is not known.
-func (r *Rights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]string, error) {
+func (r *ApproverRights) Lacks(ctx context.Context, plan *v1alpha1.ConfigurationPlan) ([]string, error) {
 	caller, ok := request.UserFrom(ctx)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("asking who may approve %s: the request has no user", plan.Name))

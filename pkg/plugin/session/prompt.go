@@ -1,5 +1,4 @@
-// Package prompt asks a person a question that has two answers.
-package prompt
+package session
 
 import (
 	"bufio"
@@ -11,21 +10,21 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 )
 
-// Prompt asks on a screen and reads the answer from an input.
-type Prompt struct {
+// prompt asks on a screen and reads the answer from an input.
+type prompt struct {
 	In     io.Reader
 	Screen *screen.Screen
 	// Person tells whether somebody can answer.
 	Person bool
 }
 
-// ErrNobody is that nobody can be asked.
-var ErrNobody = errors.New("there is no terminal to ask on")
+// errNobody is that nobody can be asked.
+var errNobody = errors.New("there is no terminal to ask on")
 
-// Confirm asks a question. Only y and yes agree; the end of the input does not.
-func (p *Prompt) Confirm(ctx context.Context, question string) (bool, error) {
+// confirm asks a question. Only y and yes agree; the end of the input does not.
+func (p *prompt) confirm(ctx context.Context, question string) (bool, error) {
 	if !p.Person {
-		return false, ErrNobody
+		return false, errNobody
 	}
 	p.Screen.Printf("%s [y/N] ", p.Screen.Paint(screen.Bold, question))
 	type line struct {
