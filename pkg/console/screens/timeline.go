@@ -219,7 +219,7 @@ func ofRecord(row *olmv1alpha1.RevisionRecord, why string) []Entry {
 	default:
 		add(row.CreatedAt, "", entryCreated, row.RequestedBy, said)
 	}
-	add(row.CompletedAt, Well, olmv1alpha1.ConditionSucceeded, "", version)
+	add(row.CompletedAt, Healthy, olmv1alpha1.ConditionSucceeded, "", version)
 	add(row.DeletedAt, "", entryDeleted, "", version)
 	return entries
 }
@@ -235,7 +235,7 @@ func ofConditions(revision *olmv1alpha1.ClusterExtensionRevision) []Entry {
 		entries = append(entries, Entry{Time: when(&c.LastTransitionTime), Signal: signal, What: what, Kind: kindRevision, Name: revision.Name, Message: text.Line(c.Reason+": "+c.Message, mostMessage)})
 	}
 	conditions := revision.Status.Conditions
-	for kind, signal := range map[string]Signal{olmv1alpha1.ConditionFailing: Needs, olmv1alpha1.ConditionStalled: Needs, olmv1alpha1.ConditionHeld: Review, olmv1alpha1.ConditionRolledBack: Needs} {
+	for kind, signal := range map[string]Signal{olmv1alpha1.ConditionFailing: NeedsAttention, olmv1alpha1.ConditionStalled: NeedsAttention, olmv1alpha1.ConditionHeld: Review, olmv1alpha1.ConditionRolledBack: NeedsAttention} {
 		if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
 			add(c, signal, kind)
 		}
@@ -290,9 +290,9 @@ func ofEvent(event Event) Entry {
 			one.Who = by[1]
 		}
 	case event.Type == corev1.EventTypeWarning:
-		one.Signal = Needs
+		one.Signal = NeedsAttention
 	case event.Reason == olmv1alpha1.ConditionSucceeded:
-		one.Signal = Well
+		one.Signal = Healthy
 	}
 	return one
 }
@@ -359,9 +359,9 @@ func ofRun(plan string, run *hcov1alpha1.PlanRun) []Entry {
 	}
 	entries = append(entries, Entry{Time: when(&run.StartedAt), What: entryBegan, Kind: kindPlan, Name: plan, Message: said})
 	if run.EndedAt != nil {
-		signal := Needs
+		signal := NeedsAttention
 		if run.Outcome == hcov1alpha1.PhaseCompleted {
-			signal = Well
+			signal = Healthy
 		}
 		entries = append(entries, Entry{Time: when(run.EndedAt), Signal: signal, What: string(run.Outcome), Kind: kindPlan, Name: plan, Message: said})
 	}
