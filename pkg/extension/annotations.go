@@ -36,6 +36,12 @@ const (
 	// TargetAnnotation names the Secret with the kubeconfig of another cluster, in the
 	// namespace of Penstock. It is for new extensions: it does not change.
 	TargetAnnotation = "penstock.dev/target"
+	// RequiresAnnotation names the ClusterExtensions that must be installed before, see
+	// ParseRequires.
+	RequiresAnnotation = "penstock.dev/requires"
+	// AcknowledgeDependentsAnnotation names a change, by the words that ask for it, that goes on
+	// although installed extensions require something else.
+	AcknowledgeDependentsAnnotation = "penstock.dev/acknowledge-dependents"
 	// AuthorAnnotation is who changed the spec or one of these annotations last, signed by
 	// the server. Only the server writes it.
 	AuthorAnnotation = "penstock.dev/author"

@@ -141,6 +141,13 @@ func (p *Policy) set(name, value string) *field.Error {
 		}
 		p.Yield = rules
 		return nil
+	case RequiresAnnotation:
+		if _, err := ParseRequires(value); err != nil {
+			return field.Invalid(path, value, err.Error())
+		}
+		return nil
+	case AcknowledgeDependentsAnnotation:
+		return nil
 	case TargetAnnotation:
 		if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
 			return field.Invalid(path, value, "it must be the name of a Secret: "+strings.Join(problems, "; "))
@@ -184,5 +191,6 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 // annotationNames are those that people set.
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
-		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation}
+		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation,
+		RequiresAnnotation, AcknowledgeDependentsAnnotation}
 }

@@ -119,7 +119,11 @@ func (s *Server) prepare(ctx context.Context, client kubernetes.Interface) error
 	if err != nil {
 		return err
 	}
-	if s.webhooks, err = o.Webhooks(s.stampKey, access); err != nil {
+	extensions, err := s.listExtensions()
+	if err != nil {
+		return err
+	}
+	if s.webhooks, err = o.Webhooks(s.stampKey, access, extensions); err != nil {
 		return err
 	}
 	// 2. The ports, all of them before anything is written to the host.

@@ -33,7 +33,7 @@ func (o *Options) Validate() error {
 	if _, err := o.redactor(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := o.Webhooks(nil, nil); err != nil {
+	if _, err := o.Webhooks(nil, nil, nil); err != nil {
 		errs = append(errs, err)
 	}
 	errs = append(errs, o.validateRegistration()...)

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
@@ -20,7 +22,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/owners"
 	"github.com/penstock-project/penstock/pkg/authz"
+	clusterextension "github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/extension/order"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/lookup"
 	"github.com/penstock-project/penstock/pkg/server/accessreview"
 	"github.com/penstock-project/penstock/pkg/server/registration"
@@ -28,8 +32,9 @@ import (
 )
 
 // Webhooks are those for the host's kinds. Key returns the key by which stamps of authors are
-// signed, and access asks the host; nil will do where no review is answered.
-func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.Access) ([]webhook.Webhook, error) {
+// signed, access asks the host, and extensions lists ClusterExtensions; nil will do where no review is
+// answered.
+func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.Access, extensions extension.Extensions) ([]webhook.Webhook, error) {
 	resources, err := parseEach("--guard-install-levels", o.GuardInstallLevels, installlevel.ParseResource)
 	if err != nil {
 		return nil, err
@@ -42,7 +47,7 @@ func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.
 	if len(resources) > 0 {
 		all = append(all, installlevel.Webhook(resources))
 	}
-	all = append(all, extension.Webhooks(key, time.Now, o.writesForOthers)...)
+	all = append(all, extension.Webhooks(key, time.Now, o.writesForOthers, extensions)...)
 	all = append(all, chartkind.Webhooks(key, time.Now, o.writesForOthers)...)
 	all = append(all, maintenancewindow.Webhook())
 	return append(all, imagetemplate.Webhooks(key, time.Now, o.writesForOthers, access)...), nil
@@ -77,6 +82,25 @@ func (s *Server) newTemplateAccess() (*templateAccess, error) {
 // May implements imagetemplate.Access.
 func (a *templateAccess) May(ctx context.Context, who user.Info, asked authz.Right) (bool, error) {
 	return accessreview.May(ctx, a.client, who, asked)
+}
+
+// listExtensions lists ClusterExtensions as the host's cache has them.
+func (s *Server) listExtensions() (extension.Extensions, error) {
+	client, err := dynamic.NewForConfig(s.host.ConfigFor("webhooks"))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the host for webhooks: %w", err)
+	}
+	return func(ctx context.Context) ([]order.Extension, error) {
+		list, err := client.Resource(clusterextension.Resource).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return nil, err
+		}
+		all := make([]order.Extension, len(list.Items))
+		for i := range list.Items {
+			all[i] = order.Of(&list.Items[i])
+		}
+		return all, nil
+	}, nil
 }
 
 // stampKey is that of the store that is served.

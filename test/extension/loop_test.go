@@ -26,6 +26,7 @@ func loopScenarios() map[string]scenario {
 		"Windows":     maintenanceWindows,
 		"Upgradeable": upgradeable,
 		"Reviewed":    reviewed,
+		"Ordered":     ordered,
 	}
 }
 

@@ -221,6 +221,9 @@ type dyingResource struct {
 }
 
 func (r dyingResource) UpdateStatus(ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions) (*unstructured.Unstructured, error) {
+	if namespace, _, _ := unstructured.NestedString(object.Object, "spec", "namespace"); namespace == "others" {
+		return object, nil // a test says how they are
+	}
 	if err := r.plane.write(); err != nil {
 		return nil, err
 	}

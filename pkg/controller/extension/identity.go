@@ -22,7 +22,8 @@ import (
 
 // Decide implements maker.FrontEnd: it resolves in whose name the next revision is made:
 //
-//  1. The author of the extension as it is. Without one there is no revision and no proposal.
+//  1. The author of the extension as it is. Without one there is no revision and no proposal. There is
+//     none either before what the extension requires, or against what others require of it.
 //  2. With manual approval, and for what the author has not decided, it is a proposal.
 //  3. The stamp decides one revision, within author.Lifetime.
 //  4. Later ones: the author when they had the right to bypass, or the ServiceAccount when the
@@ -34,6 +35,9 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	stamp, err := author.ClusterExtensions().Verify(s.Key, s.object)
 	if err != nil {
 		return maker.Identity{}, unknownAuthor(s.extension.Name, err)
+	}
+	if stopped := s.inOrder(s.resolvedVersion()); stopped != nil {
+		return maker.Identity{}, stopped
 	}
 	found := maker.Identity{Stamp: s.stampName(stamp), Author: stamp.Info()}
 	fresh := !s.wasUsed(found.Stamp) && stamp.Fresh(s.Clock.Now())

@@ -39,12 +39,18 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 			c.queue.Add(key)
 		}
 	}
+	related := func(before, now any) {
+		was, _ := objectwatch.Told[*unstructured.Unstructured](before)
+		is, _ := objectwatch.Told[*unstructured.Unstructured](now)
+		c.addRelated(was, is)
+	}
 	// An informer that has not run takes it.
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			c.noteOrphaning(object)
 			if !initial {
 				add(object)
+				related(nil, object)
 			}
 		},
 		UpdateFunc: func(before, now any) {
@@ -52,8 +58,12 @@ func (c *Controller) watchExtensions(ctx context.Context) {
 			if !c.isToBeTriedAgain(before, now) {
 				add(now)
 			}
+			related(before, now)
 		},
-		DeleteFunc: add,
+		DeleteFunc: func(object any) {
+			add(object)
+			related(object, nil)
+		},
 	})
 	c.setExtensions(informer)
 	// A pass before all are known would find nothing out, and be the last one.

@@ -59,6 +59,10 @@ const (
 	// NotUpgradeable: an OperatorCondition of what is installed holds an upgrade that nobody asked for
 	// just now.
 	NotUpgradeable Result = "NotUpgradeable"
+	// RequirementsUnmet: other extensions must be installed before.
+	RequirementsUnmet Result = "RequirementsUnmet"
+	// RequiredByOthers: installed extensions require the version that is installed.
+	RequiredByOthers Result = "RequiredByOthers"
 	// Held: a rollback keeps the extension from making a revision, or somebody has paused what
 	// Helm would go on with.
 	Held Result = "Held"
@@ -98,6 +102,8 @@ func verdicts() map[Result]verdict {
 		Frozen:                     {progressing: no, reason: ReasonBlocked, person: true},
 		WaitingForWindow:           {progressing: yes, reason: ReasonRollingOut},
 		NotUpgradeable:             {progressing: yes, reason: ReasonRollingOut},
+		RequirementsUnmet:          {progressing: yes, reason: ReasonRetrying, resolved: true},
+		RequiredByOthers:           {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
 		Held:                       {progressing: no, reason: ReasonBlocked, person: true},
 	}
 }

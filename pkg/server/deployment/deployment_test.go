@@ -25,7 +25,7 @@ func TestDeploy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	webhooks, err := options.Webhooks(nil, nil)
+	webhooks, err := options.Webhooks(nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

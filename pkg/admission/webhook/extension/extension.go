@@ -20,8 +20,8 @@ import (
 )
 
 // Webhooks are those of ClusterExtensions. Key returns the key of the store, or why there is
-// none now; forOthers tells users who cannot write any.
-func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
+// none now; forOthers tells users who cannot write any; all lists the extensions that there are.
+func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool, all Extensions) []webhook.Webhook {
 	s := authored.Stamps{Subject: author.ClusterExtensions(), Key: key, Now: now, ForOthers: forOthers}
 	return []webhook.Webhook{
 		{
@@ -38,9 +38,12 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 		},
 		{
 			Name: "extension", Authenticated: true,
-			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.Check(r, validate) },
+			Decide: func(ctx context.Context, r webhook.Review) webhook.Answer {
+				return s.Check(r, func(w *authored.Write) field.ErrorList { return append(validate(w), all.cycle(ctx, w)...) })
+			},
 			Registration: registration(""),
 		},
+		{Name: "extension-dependents", Authenticated: true, Decide: all.mayDelete, Registration: deletions()},
 	}
 }
 

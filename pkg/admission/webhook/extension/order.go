@@ -1,0 +1,76 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/order"
+)
+
+// Extensions lists all ClusterExtensions of the host. The order between them is no boundary: a write
+// goes on when they cannot be listed.
+type Extensions func(ctx context.Context) ([]order.Extension, error)
+
+// cycle refuses requirements by which an extension would wait for itself. Two writes at the same
+// time can still make a cycle; the controller names it.
+func (e Extensions) cycle(ctx context.Context, w *authored.Write) field.ErrorList {
+	value := w.Object.GetAnnotations()[extension.RequiresAnnotation]
+	requires, err := extension.ParseRequires(value)
+	if err != nil || w.Old != nil && w.Old.GetAnnotations()[extension.RequiresAnnotation] == value {
+		return nil
+	}
+	all, err := e(ctx)
+	if err != nil {
+		return nil
+	}
+	cycle := order.Cycle(w.Object.GetName(), requires, func(name string) *order.Extension {
+		for i := range all {
+			if all[i].Name == name {
+				return &all[i]
+			}
+		}
+		return nil
+	})
+	if cycle == nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(extension.RequiresAnnotation), value,
+		"these would require each other, so that none begins: "+strings.Join(cycle, ", "))}
+}
+
+// mayDelete refuses the deletion of an extension that installed ones require, until the extension has an
+// annotation that acknowledges it.
+func (e Extensions) mayDelete(ctx context.Context, r webhook.Review) webhook.Answer {
+	if r.Operation != admissionv1.Delete || r.Kind != extension.Kind.Kind || r.SubResource != "" {
+		return webhook.Refuse(fmt.Sprintf("this webhook does not handle %s of %s %s", r.Operation, r, r.SubResource))
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(r.OldJSON); err != nil {
+		return webhook.Refuse(fmt.Sprintf("%s cannot be read: %s", r, err))
+	}
+	all, err := e(ctx)
+	if err != nil {
+		return webhook.Answer{Warnings: []string{fmt.Sprintf("whether other ClusterExtensions require this one is not known: %s", err)}}
+	}
+	if why := order.Breaks(order.Of(object), "", all, object.GetAnnotations()[extension.AcknowledgeDependentsAnnotation]); why != "" {
+		return webhook.Refuse(fmt.Sprintf("%s is not deleted: %s", r, why))
+	}
+	return webhook.Answer{}
+}
+
+// deletions asks about deletions. While we do not answer, they go on.
+func deletions() webhook.Registration {
+	asked := authored.Registration(extension.Resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Ignore)
+	asked.Rules[0].Operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}
+	asked.Again = false
+	return asked
+}

@@ -1,0 +1,158 @@
+// Package order has the order between ClusterExtensions: one names in an annotation which
+// others must be installed before it, and in which versions. The order holds what Penstock would
+// begin. It installs, chooses and upgrades nothing, and it stops nothing that is installed.
+package order
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/resolve"
+)
+
+// Extension is what the order asks of a ClusterExtension.
+type Extension struct {
+	Name, Target string
+	// Installed is whether a version is installed, Version which one, empty when it is not known.
+	Installed bool
+	Version   string
+	// Available is whether the installed version works.
+	Available bool
+	// Requires is empty when the annotation cannot be read.
+	Requires []extension.Requirement
+}
+
+// Of reads a ClusterExtension; one that is being deleted is not installed.
+func Of(object *unstructured.Unstructured) Extension {
+	annotations := object.GetAnnotations()
+	one := Extension{Name: object.GetName(), Target: annotations[extension.TargetAnnotation]}
+	if value, has := annotations[extension.RequiresAnnotation]; has {
+		// Nobody writes one that cannot be read. It is said by the controller if it is there.
+		one.Requires, _ = extension.ParseRequires(value)
+	}
+	read, err := extension.From(object)
+	if err != nil || read.DeletionTimestamp != nil {
+		return one
+	}
+	one.Installed = meta.IsStatusConditionTrue(read.Status.Conditions, status.Installed)
+	one.Available = meta.IsStatusConditionTrue(read.Status.Conditions, status.Available)
+	if read.Status.Install != nil {
+		one.Version = read.Status.Install.Bundle.Version
+	}
+	return one
+}
+
+// Find returns the extension with a name, nil when there is none.
+type Find func(name string) *Extension
+
+// Unmet says what has to happen before an extension begins, nothing when it may begin.
+func Unmet(of Extension, find Find) string {
+	var missing []string
+	for _, one := range of.Requires {
+		if why := unmet(of, one, find(one.Name)); why != "" {
+			missing = append(missing, why)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	said := "it requires " + strings.Join(missing, "; ")
+	if cycle := Cycle(of.Name, of.Requires, find); cycle != nil {
+		said += fmt.Sprintf("; %s require each other, so that none begins: change annotation %s of one", strings.Join(cycle, ", "), extension.RequiresAnnotation)
+	}
+	return said
+}
+
+func unmet(of Extension, one extension.Requirement, found *Extension) string {
+	switch {
+	case found == nil:
+		return fmt.Sprintf("%s, and there is no ClusterExtension %s: create it", one, one.Name)
+	case found.Target != of.Target:
+		return fmt.Sprintf("%s, and ClusterExtension %s is rolled out into another cluster", one, one.Name)
+	case !found.Installed:
+		return fmt.Sprintf("%s, and ClusterExtension %s is not installed yet", one, one.Name)
+	case one.Range != "" && found.Version == "":
+		return fmt.Sprintf("%s, and the version of ClusterExtension %s is not known", one, one.Name)
+	case !resolve.InRange(found.Version, one.Range):
+		return fmt.Sprintf("%s, and ClusterExtension %s has %s", one, one.Name, found.Version)
+	case !found.Available:
+		return fmt.Sprintf("%s, and ClusterExtension %s is not available now", one, one.Name)
+	}
+	return ""
+}
+
+// Cycle returns the names of extensions that require each other, beginning with one of them, and nil
+// when it is in no such ring.
+func Cycle(name string, requires []extension.Requirement, find Find) []string {
+	seen := map[string]bool{}
+	var along func(path []string, requires []extension.Requirement) []string
+	along = func(path []string, requires []extension.Requirement) []string {
+		for _, next := range requires {
+			if next.Name == name {
+				return path
+			}
+			found := find(next.Name)
+			if seen[next.Name] || found == nil {
+				continue
+			}
+			seen[next.Name] = true
+			if cycle := along(append(slices.Clone(path), next.Name), found.Requires); cycle != nil {
+				return cycle
+			}
+		}
+		return nil
+	}
+	return along([]string{name}, requires)
+}
+
+// Breaks says which extensions that are installed would not have what they require any more, when
+// the one with a name has another version, or is gone when that is empty. It is empty when there are
+// none, and when the acknowledgement names exactly them.
+func Breaks(of Extension, version string, all []Extension, acknowledged string) string {
+	var names []string
+	for _, other := range all {
+		if !other.Installed || other.Target != of.Target || other.Name == of.Name {
+			continue
+		}
+		for _, one := range other.Requires {
+			if one.Name == of.Name && (version == "" || !resolve.InRange(version, one.Range)) {
+				names = append(names, other.Name+" (requires "+one.String()+")")
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	id := identify(version, names)
+	if acknowledged == id {
+		return ""
+	}
+	shown := names[:min(len(names), mostShown)]
+	asks := "require it: "
+	if version != "" {
+		asks = "do not allow " + version + ": "
+	}
+	said := "installed extensions " + asks + strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s; to go on without regard to that: kubectl annotate --overwrite clusterextension %s %s=%s", said, of.Name, extension.AcknowledgeDependentsAnnotation, id)
+}
+
+// mostShown is how many dependents a message names.
+const mostShown = 5
+
+// identify names what is acknowledged: a change of one extension that others do not agree with.
+func identify(version string, names []string) string {
+	sum := sha256.Sum256([]byte(version + "\n" + strings.Join(names, "\n")))
+	return fmt.Sprintf("%d-%s", len(names), hex.EncodeToString(sum[:5]))
+}

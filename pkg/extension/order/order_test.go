@@ -1,0 +1,112 @@
+package order
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// extensions are installed and available, but for what a test says: name to what it requires.
+func extensions(t *testing.T, requires map[string]string) (map[string]*Extension, Find) {
+	t.Helper()
+	all := map[string]*Extension{}
+	for name, value := range requires {
+		all[name] = &Extension{Name: name, Installed: true, Available: true, Version: "1.5.0"}
+		if value != "" {
+			parsed, err := extension.ParseRequires(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name].Requires = parsed
+		}
+	}
+	return all, func(name string) *Extension { return all[name] }
+}
+
+// TestUnmet: everything that is required must be there, in the same cluster, installed, in the range, and
+// available.
+func TestUnmet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		requires string
+		change   func(all map[string]*Extension)
+		want     string
+	}{
+		"Met":              {"b, c>=1.5", nil, ""},
+		"Absent":           {"z", nil, "it requires z, and there is no ClusterExtension z: create it"},
+		"Range":            {"b>=2", nil, "it requires b>=2, and ClusterExtension b has 1.5.0"},
+		"TwoConditions":    {"b>=1 <1.5", nil, "it requires b>=1 <1.5, and ClusterExtension b has 1.5.0"},
+		"NotInstalled":     {"b", func(all map[string]*Extension) { all["b"].Installed = false }, "it requires b, and ClusterExtension b is not installed yet"},
+		"NotAvailable":     {"b", func(all map[string]*Extension) { all["b"].Available = false }, "it requires b, and ClusterExtension b is not available now"},
+		"AnotherTarget":    {"b", func(all map[string]*Extension) { all["b"].Target = "far" }, "it requires b, and ClusterExtension b is rolled out into another cluster"},
+		"SameTarget":       {"b", func(all map[string]*Extension) { all["a"].Target, all["b"].Target = "far", "far" }, ""},
+		"VersionUnknown":   {"b>=1", func(all map[string]*Extension) { all["b"].Version = "" }, "it requires b>=1, and the version of ClusterExtension b is not known"},
+		"AnyUnknown":       {"b", func(all map[string]*Extension) { all["b"].Version = "" }, ""},
+		"TwoMissing":       {"y, z", nil, "it requires y, and there is no ClusterExtension y: create it; z, and there is no ClusterExtension z: create it"},
+		"MetCycle":         {"back", nil, ""},
+		"CycleThatWaits":   {"back", func(all map[string]*Extension) { all["back"].Installed = false }, "it requires back, and ClusterExtension back is not installed yet; a, back require each other, so that none begins: change annotation penstock.dev/requires of one"},
+		"CycleElsewhere":   {"ring", func(all map[string]*Extension) { all["ring"].Installed = false }, "it requires ring, and ClusterExtension ring is not installed yet"},
+		"UnavailableRange": {"b<1", func(all map[string]*Extension) { all["b"].Available = false }, "it requires b<1, and ClusterExtension b has 1.5.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, find := extensions(t, map[string]string{"a": tc.requires, "b": "", "c": "", "back": "c, a", "ring": "gnir", "gnir": "ring"})
+			if tc.change != nil {
+				tc.change(all)
+			}
+			if got := Unmet(*all["a"], find); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestCycle: rings of any length are found, and a diamond or a chain is none.
+func TestCycle(t *testing.T) {
+	ring := map[string]string{"end": "", "diamond": "left, right", "left": "end", "right": "end"}
+	const length = 1000
+	for i := range length {
+		ring[fmt.Sprint("in-", i)] = fmt.Sprint("in-", (i+1)%length)
+		ring[fmt.Sprint("chain-", i)] = fmt.Sprint("chain-", i+1)
+	}
+	all, find := extensions(t, ring)
+	for name, want := range map[string]int{"in-0": length, "in-7": length, "chain-0": 0, "diamond": 0, "end": 0} {
+		cycle := Cycle(name, all[name].Requires, find)
+		if len(cycle) != want || want > 0 && cycle[0] != name {
+			t.Errorf("%s: a cycle of %d, want %d", name, len(cycle), want)
+		}
+	}
+	itself, _ := extension.ParseRequires("itself")
+	if cycle := Cycle("itself", itself, find); len(cycle) != 1 {
+		t.Errorf("an extension that requires itself: %v", cycle)
+	}
+}
+
+// TestBreaks: those count that are installed in the same cluster and do not allow the version. An
+// acknowledgement is of these and of this version.
+func TestBreaks(t *testing.T) {
+	all, _ := extensions(t, map[string]string{"a": "", "low": "a<2", "any": "a", "other": "b"})
+	far := Extension{Name: "far", Target: "far", Installed: true, Requires: all["low"].Requires}
+	coming := Extension{Name: "coming", Requires: all["low"].Requires}
+	breaks := func(version, acknowledged string, more ...Extension) string {
+		list := append([]Extension{*all["a"], *all["low"], *all["any"], *all["other"], far, coming}, more...)
+		return Breaks(*all["a"], version, list, acknowledged)
+	}
+	if got := breaks("1.9.0", ""); got != "" {
+		t.Errorf("all allow 1.9.0, and it says %q", got)
+	}
+	got := breaks("2.0.0", "")
+	if !strings.HasPrefix(got, "installed extensions do not allow 2.0.0: low (requires a<2); to go on") {
+		t.Errorf("it says %q", got)
+	}
+	_, id, _ := strings.Cut(got, "=")
+	if got := breaks("2.0.0", id); got != "" {
+		t.Errorf("it is acknowledged, and says %q", got)
+	}
+	if breaks("2.1.0", id) == "" || breaks("2.0.0", id, Extension{Name: "third", Installed: true, Requires: all["low"].Requires}) == "" {
+		t.Error("the acknowledgement counts for another version, or for more extensions")
+	}
+	if got := breaks("", ""); !strings.HasPrefix(got, "installed extensions require it: any (requires a), low (requires a<2)") {
+		t.Errorf("of a deletion it says %q", got)
+	}
+}

@@ -1,0 +1,52 @@
+//go:build integration
+
+package extension_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// Ordered: what an extension requires comes before it. What others require is neither upgraded out of
+// their range nor deleted, until a person acknowledges that.
+func ordered(w shared) {
+	base := w.name + "-base"
+	bundles := w.publish(base, bundle{Package: base, Version: "1.0.0"})
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
+	alice := w.author("alice")
+	w.apply(alice, w.name, w.extend(w.name, w.name, fmt.Sprintf("penstock.dev/requires: %q", base+">=1 <2")))
+	w.awaitExtension(w.name, "it waits", is("Ready=False/RequirementsUnmet", "Stalled=False/NotStalled"))
+	w.apply(alice, base, w.extend(base, base))
+	w.awaitExtension(base, "it is installed", installed("1.0.0"))
+	w.awaitExtension(w.name, "it follows", installed("1.0.0"))
+
+	for annotation, refusal := range map[string]string{
+		extension.RequiresAnnotation + "=" + w.name: "these would require each other, so that none begins: " + base + ", " + w.name,
+		extension.RequiresAnnotation + "=" + base:   "these would require each other, so that none begins: " + base,
+		extension.RequiresAnnotation + "=a, b>one":  `"b>one" has no range of versions behind the name`,
+	} {
+		if out := alice.Kubectl("annotate", "--overwrite", "clusterextension", base, annotation); out.ExitCode == 0 || !strings.Contains(out.Stderr, refusal) {
+			w.t.Errorf("%s: %s", annotation, out)
+		}
+	}
+
+	w.publish(base, append(bundles, bundle{Package: base, Version: "2.0.0", Replaces: "1.0.0"})...)
+	alice.MustKubectl("patch", "clusterextension", base, "--type=merge", "-p", `{"spec":{"source":{"catalog":{"version":"2.0.0"}}}}`)
+	w.awaitExtension(base, "it is held", is("Ready=False/RequiredByOthers", "Stalled=True/RequiredByOthers"))
+	refused := w.Kubectl("delete", "clusterextension", base)
+	if refused.ExitCode == 0 || !strings.Contains(refused.Stderr, "installed extensions require it: "+w.name+" (requires "+base+">=1 <2)") {
+		w.t.Fatalf("the deletion: %s", refused)
+	}
+	message := w.MustKubectl("get", "clusterextension", base, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
+	_, command, _ := strings.Cut(message, ": kubectl ")
+	alice.MustKubectl(strings.Fields(command)...)
+	w.awaitExtension(base, "it is acknowledged", installed("2.0.0"))
+	w.awaitExtension(w.name, "nothing happens to it", installed("1.0.0"))
+
+	_, command, _ = strings.Cut(w.Kubectl("delete", "clusterextension", base).Stderr, ": kubectl ")
+	w.MustKubectl(strings.Fields(command)...)
+	w.MustKubectl("delete", "clusterextension", base)
+	w.MustKubectl("delete", "clusterextension", w.name)
+}
