@@ -49,7 +49,7 @@ func (s Signal) urgency() int {
 	}
 }
 
-// The actors of advice.
+// Who is the actor of an advice.
 type Who string
 
 const (

@@ -141,7 +141,7 @@ func extensionSteps() map[string]step {
 		"NoCatalog":                  {signal: NeedsAttention, who: Administrator, do: "bring back a catalog that the extension asks for", command: catalogs},
 		"WaitingForWindow":           {signal: InProgress, who: Owner, do: "do nothing, and it begins when the window opens; or have it begin now", command: "kubectl penstock upgrade {extension}"},
 		"NotUpgradeable":             {signal: InProgress, who: Owner, do: "wait until the operator says that it can be upgraded; or have the upgrade begin now", command: "kubectl penstock upgrade {extension}"},
-		"RequirementsUnmet":          {signal: InProgress, who: Owner, do: "install the extensions that the message names; then it continues by itself", command: "kubectl get clusterextensions"},
+		"RequirementsUnmet":          {signal: NeedsAttention, who: Owner, do: "install the extensions that the message names; then it continues by itself", command: "kubectl get clusterextensions"},
 		"RequiredByOthers":           {signal: NeedsAttention, who: Owner, do: "change the extensions that the message names first; or go on without regard to them, by its command", example: "kubectl describe clusterextension {extension}"},
 		"PullFailed":                 {signal: NeedsAttention, who: Administrator, do: "make the image available to Penstock; Penstock tries again by itself", example: log},
 		"UnsupportedContent":         {signal: NeedsAttention, who: Owner, do: another + "; the message names what Penstock cannot install", command: versions},
