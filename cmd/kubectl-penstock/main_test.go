@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// mostBytes is the size of the program: what somebody waits for who downloads it. Helm's engine, the
+// maxBytes is the size of the program: what somebody waits for who downloads it. Helm's engine, the
 // libraries that pull images and those that adopt are 18 MiB of it.
 const maxBytes = 64 << 20
 

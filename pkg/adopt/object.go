@@ -56,7 +56,7 @@ type Object struct {
 const (
 	// lookAtOnce bounds the requests of one comparison.
 	lookAtOnce = 8
-	// mostFields is how many fields that differ are named.
+	// maxFields is how many fields that differ are named.
 	maxFields = 3
 	// looks is how often an object is looked at that somebody writes meanwhile.
 	looks = 5

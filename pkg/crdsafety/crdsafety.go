@@ -28,7 +28,7 @@ import (
 // unhandled is the check that fails for every change that no other check knows.
 const unhandled = "unhandled"
 
-// mostFindings is how many findings the text of an error has.
+// maxFindings is how many findings the text of an error has.
 const maxFindings = 20
 
 // Finding is a change that is not safe.

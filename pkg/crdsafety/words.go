@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// mostSaid bounds what is said of one property.
+// maxSaid bounds what is said of one property.
 const maxSaid = 20
 
 func bounded(said []string, separator string) string {

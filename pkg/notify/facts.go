@@ -61,7 +61,7 @@ type Fact struct {
 	Since, At time.Time
 }
 
-// mostText bounds a text that a user or a catalog wrote, in bytes.
+// maxText bounds a text that a user or a catalog wrote, in bytes.
 const maxText = 128
 
 // Reasons of conditions of revisions that have a type of their own.

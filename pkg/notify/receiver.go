@@ -39,7 +39,7 @@ const (
 	leastKey = 16
 	// sendTimeout bounds one request.
 	sendTimeout = 10 * time.Second
-	// mostRetryAfter bounds what a receiver may ask for.
+	// maxRetryAfter bounds what a receiver may ask for.
 	maxRetryAfter = time.Hour
 )
 

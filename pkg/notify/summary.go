@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// mostSingle is how many pending events are sent one by one. More are sent as one summary.
+	// maxSingle is how many pending events are sent one by one. More are sent as one summary.
 	maxSingle = 20
-	// mostListed is how many events a summary lists.
+	// maxListed is how many events a summary lists.
 	maxListed = 100
 )
 

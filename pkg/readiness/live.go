@@ -107,7 +107,7 @@ func stored(object *manifest.Object, now Definition, role Role) (olm.UpgradeFind
 	return found, found.Evidence != ""
 }
 
-// now judges a budget by its status. What its manifest says counts while the cluster does not say otherwise.
+// now judges a budget by its status. Its manifest counts while the cluster does not say otherwise.
 func (b Budget) now(found olm.UpgradeFinding, blocks bool) (olm.UpgradeFinding, bool) {
 	switch {
 	case b.Expected == 0:

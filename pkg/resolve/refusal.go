@@ -111,7 +111,7 @@ func (r *resolver) isForeign(own *view) bool {
 	})
 }
 
-// mostChannels is how many a sentence names.
+// maxChannels is how many a sentence names.
 const maxChannels = 5
 
 func channelList(channels []string) string {

@@ -38,8 +38,8 @@ type Deletion struct {
 }
 
 // chargeBudget returns those of the leaving objects that may go, and charges the budget
-// with them before any of them goes: a crash must not make us forget it. What somebody
-// has to answer for stays, and is asked for.
+// with them before any of them goes: a crash must not make us forget it. Objects
+// that somebody has to answer for stay, and are asked for.
 func (p *pass) chargeBudget(ctx context.Context, objects []*object) ([]*object, leaving, error) {
 	if p.Budget == nil {
 		return objects, leaving{}, nil

@@ -23,7 +23,7 @@ const (
 	// longestInside is the longest time between two looks into a namespace; the first one
 	// is settleFallback.
 	longestInside = 5 * time.Minute
-	// mostNamed is how many objects a question names.
+	// maxNamed is how many objects a question names.
 	maxNamed = 3
 	// copiedByOLM is the label of ClusterServiceVersions that OLM puts into every namespace.
 	copiedByOLM = "olm.copiedFrom"

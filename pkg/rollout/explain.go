@@ -20,7 +20,7 @@ const (
 	firstLook = 10 * time.Second
 	// longestWait is the longest time between two looks at an object.
 	longestWait = 5 * time.Minute
-	// mostLooks bounds the objects of a chain that are looked at: the first ones in the
+	// maxLooks bounds the objects of a chain that are looked at: the first ones in the
 	// order of rollout.
 	maxLooks = 20
 	// looksAtOnce bounds the looks of all chains of an engine that are under way, and

@@ -18,7 +18,7 @@ const (
 	HeldAfter = 5 * time.Minute
 	// firstInspection is when the cluster has passed a deletion on to what goes with the object.
 	firstInspection = 5 * time.Second
-	// mostInspected is how many instances of a definition are looked at for finalizers.
+	// maxInspected is how many instances of a definition are looked at for finalizers.
 	maxInspected = 100
 )
 

@@ -22,7 +22,7 @@ const (
 	// overtakenAllowance is in how many passes in a row a write may come too late
 	// before the next one waits.
 	overtakenAllowance = 3
-	// mostHidden is how many objects of a chain are watched by name.
+	// maxHidden is how many objects of a chain are watched by name.
 	maxHidden = 50
 	// settleFallback is when to look again at what an event should have told.
 	settleFallback = 30 * time.Second

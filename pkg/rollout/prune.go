@@ -140,8 +140,8 @@ func (p *pass) unclaimed() []*object {
 	return nil
 }
 
-// keepClaimed keeps what would be deleted and a competing owner has. What is only released is
-// given up to them all the same.
+// keepClaimed keeps what would be deleted and a competing owner has. Objects that are only released
+// are given up to them all the same.
 func (p *pass) keepClaimed(objects []*object) (released []*object, kept []Failure) {
 	for _, o := range objects {
 		if o.Orphan[o.revision] {

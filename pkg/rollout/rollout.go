@@ -26,8 +26,8 @@
 //  1. watch: the observer is told which objects the layers and the inventory name.
 //  2. assign: every object gets its place, the stage of the newest layer that has reached
 //     it.
-//  3. hold: every reached stage of every layer is made as it should be (reconcileReachedStage). What a crash must
-//     not make us forget is saved before the first write: a stage that is reached, and objects that may
+//  3. hold: every reached stage of every layer is made as it should be (reconcileReachedStage). The facts that a crash
+//     must not make us forget are saved before the first write: a stage that is reached, and objects that may
 //     exist soon.
 //  4. advance: the newest layer that is not paused reaches its next stages, as long as all
 //     before them is applied and their gates are open. Before the first one, conform judges

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// mostKinds bounds a list of definitions; a cluster has hundreds.
+// maxKinds bounds a list of definitions; a cluster has hundreds.
 const maxKinds = 10000
 
 // undefined is true when nothing in the cluster defines a kind: no

@@ -108,7 +108,7 @@ func (s *Server) visitor() target.Visitor {
 	return target.Visitor{Store: s.decision.Identity.ID, UserAgent: s.host.UserAgent("target")}
 }
 
-// newNamesake watches for definitions of the host that have the name of our revisions.
+// newCRDConflict watches for definitions of the host that have the name of our revisions.
 func newCRDConflict(h *host.Host, registry metrics.KubeRegistry) (*crdconflict.Watch, error) {
 	config := h.ConfigFor("names")
 	client, err := kubernetes.NewForConfig(config)

@@ -22,7 +22,7 @@ func Cut(text string, limit int) string {
 	return text[:limit]
 }
 
-// Clip returns a text of at most so many bytes. The omission of a longer one is at
+// Clip returns a text of at most so many bytes. It cuts a longer text at
 // its end, where an ellipsis stands, and no character is left half: conditions and
 // errors are UTF-8.
 func Clip(text string, limit int) string {

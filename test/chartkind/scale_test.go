@@ -22,7 +22,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// mostHeap is how much memory a custom resource may take, in bytes, with its revision and all that is
+// maxHeap is how much memory a custom resource may take, in bytes, with its revision and all that is
 // watched of it. With a few of them, what else the process does is more than that.
 const maxHeap = 128 << 10
 

@@ -24,7 +24,7 @@ const (
 	sectionsFile   = "sections"
 )
 
-// mostWord is the longest schema, package or name that a row of the table can have.
+// maxWord is the longest schema, package or name that a row of the table can have.
 const maxWord = 64 << 10
 
 // builder writes the files of a content.

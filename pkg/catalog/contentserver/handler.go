@@ -20,7 +20,7 @@ const Root = "/catalogs/"
 // jsonLines is the media type of answers.
 const jsonLines = "application/jsonl"
 
-// mostCompressing is how many answers are compressed at a time; each takes some hundred
+// maxCompressing is how many answers are compressed at a time; each takes some hundred
 // kilobytes. Others are sent as they are.
 const maxCompressing = 16
 

@@ -33,7 +33,7 @@ func DefaultLimits() Limits {
 	return Limits{DocumentBytes: 16 << 20, Bytes: 1 << 30, Documents: 1_000_000}
 }
 
-// mostValues is how many one document has at most: a decoder takes some hundred bytes for
+// maxValues is how many one document has at most: a decoder takes some hundred bytes for
 // each of them, however short. Real documents have some ten thousand.
 const maxValues = 2_000_000
 

@@ -198,7 +198,7 @@ func (g *Graph) upgradeOf(one entry) []string {
 	return parts
 }
 
-// mostNames is how many bundles a sentence names.
+// maxNames is how many bundles a sentence names.
 const maxNames = 5
 
 func (g *Graph) list(bundles []string) string {

@@ -34,7 +34,7 @@ func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedIm
 		key    *fs.PathError
 	)
 	if err != nil && !errors.As(err, &broken) {
-		// A signature of somebody else is an error as any other. The remaining risk is that
+		// A signature of another signer is handled like any other refusal. The remaining errors are that
 		// signatures, or the keys of the policy, cannot be read: signatures that were read are
 		// not read again here.
 		if _, unread := unparsed.Signatures(ctx); unread != nil {

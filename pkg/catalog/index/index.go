@@ -21,7 +21,7 @@ const (
 	packagesFile = "packages"
 )
 
-// mostUncompressed bounds what a package can have: no more than what a catalog may.
+// maxUncompressed bounds what a package can have: no more than what a catalog may.
 const maxUncompressed = 1 << 30
 
 // Index is one catalog, by package. It is safe for concurrent use.

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// mostLine bounds a line of a log, in bytes.
+	// maxLine bounds a line of a log, in bytes.
 	maxLine = 8 << 10
-	// mostTail bounds how many earlier lines can be asked for.
+	// maxTail bounds how many earlier lines can be asked for.
 	maxTail = 5000
 	// batchFor is how long lines are gathered before they are sent.
 	batchFor = 100 * time.Millisecond
-	// mostBatch bounds how many lines are sent at a time.
+	// maxBatch bounds how many lines are sent at a time.
 	maxBatch = 500
 )
 

@@ -101,7 +101,7 @@ type PodDetail struct {
 }
 
 const (
-	// mostEvents are shown; the newest ones.
+	// maxEvents are shown; the newest ones.
 	maxEvents = 200
 	// eventsRead bounds how many events of a namespace are read.
 	eventsRead = 5000

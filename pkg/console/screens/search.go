@@ -44,7 +44,7 @@ type Hit struct {
 	Namespace  string `json:"namespace,omitempty"`
 }
 
-// What is searched, in the order in which equally good hits are shown.
+// Kinds of hits, in the order in which equally good ones are shown.
 const (
 	hitExtension = "Extension"
 	hitRevision  = "Revision"

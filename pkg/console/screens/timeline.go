@@ -54,7 +54,7 @@ type Entry struct {
 	Count int32 `json:"count,omitempty"`
 }
 
-// What happened, where no condition, event or phase of a plan has a word for it.
+// Events that no condition, event or phase of a plan has a word for.
 const (
 	entryCreated  = "Created"
 	entryProposed = "Proposed"

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/index"
 )
 
-// mostProcesses is how many processes may share a folder.
+// maxProcesses is how many processes may share a folder.
 const maxProcesses = 64
 
 // Folder is where catalogs are on disk. Several processes may share one: images are common,

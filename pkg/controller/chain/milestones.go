@@ -20,7 +20,7 @@ const (
 	// repeatAfter is how long the same event of a revision is not told again: what comes
 	// and goes is told once.
 	repeatAfter = time.Hour
-	// mostMilestones bounds the different events of a revision that are remembered, and so
+	// maxMilestones bounds the different events of a revision that are remembered, and so
 	// those within repeatAfter. Ends are told beyond that.
 	maxMilestones = 20
 	// stuckAfter is how long a revision is not available before the cause is an event: it

@@ -41,7 +41,7 @@ func phaseStatuses(revision *olmv1alpha1.ClusterExtensionRevision, layer *rollou
 // other half of status.
 const failureBytes = 512
 
-// mostFailures is how many failing objects each phase may list so that status
+// maxFailures is how many failing objects each phase may list so that status
 // stays within its limit whatever the messages are.
 func maxFailures(phases []rollout.PhaseReport) int {
 	failing := 0

@@ -142,7 +142,7 @@ func (w helmWriter) Propose(_ context.Context, identity maker.Identity) *maker.O
 //
 //  1. The same is admitted as the next revision of the chain, in the name of whoever it is
 //     made for, by dry-run: with every right, policy and quota that a revision is judged by.
-//  2. They may delete objects that the release loses: the chain does not know
+//  2. The user may delete the objects that the release loses: the chain does not know
 //     of them. The same holds for all objects when a changed policy deletes them with the extension.
 //  3. The cluster is not frozen.
 //  4. Helm writes it, by the identity of the engine.

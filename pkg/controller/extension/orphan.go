@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 )
 
-// Deleting an extension with --cascade=orphan means that the garbage collector of the
-// host removes it as the owner of its revisions. The collector learns of new kinds twice a
+// With --cascade=orphan, the garbage collector of the host removes a deleted extension from the
+// owners of its revisions. The collector learns of new kinds twice a
 // minute: until then it sees no revisions, lets the extension go, and deletes them when it gets
 // to know them, since their owner is gone. So the loop takes the owner away, too, from when it
 // sees that finalizer, and also when the extension has gone meanwhile.

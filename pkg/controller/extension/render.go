@@ -302,7 +302,7 @@ type lastRendering struct {
 	size    int
 }
 
-// mostRendered bounds what is kept, in bytes of manifests: those of one extension are mostly
+// maxRendered bounds what is kept, in bytes of manifests: those of one extension are mostly
 // 0.1 MB, and at most 16.
 const maxRendered = 32 << 20
 

@@ -20,7 +20,7 @@ const (
 	otherValue                       = "other"
 	// unknownManager is for changes that managedFields do not tell.
 	unknownManager = "unknown"
-	// mostFights is how many repaired objects are remembered with the manager
+	// maxFights is how many repaired objects are remembered with the manager
 	// who had changed them.
 	maxFights = 1000
 )

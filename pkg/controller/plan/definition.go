@@ -130,7 +130,7 @@ func (s *scope) pinnedDefinition(ctx context.Context) (*cel.Profile, error) {
 	return nil, fmt.Errorf("the definition that plan %s was computed from is not stored", s.plan.Name)
 }
 
-// mostCompiled bounds the definitions that are kept.
+// maxCompiled bounds the definitions that are kept.
 const maxCompiled = 100
 
 // compiled is a definition that is compiled once.

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
-// mostSteps is how many phases a plan may go through in one pass.
+// maxSteps is how many phases a plan may go through in one pass.
 const maxSteps = 10
 
 // scope is the state of one pass over one plan.

@@ -33,7 +33,7 @@ const (
 	// whoever watches them cannot do anything in two: a beginning has nothing to tell then that
 	// the end does not tell.
 	heldFor = 2 * time.Second
-	// mostHeld bounds the revisions of which something is held: beyond that, it is written at
+	// maxHeld bounds the revisions of which something is held: beyond that, it is written at
 	// once. It is the length of client-go's queue of events.
 	maxHeld = 1000
 	// writtenWithin bounds a write, and endedWithin all writes when the process ends or loses

@@ -221,7 +221,7 @@ func (l *Loop) check(ctx context.Context, log logr.Logger) (leftOver bool, err e
 	return leftOver, nil
 }
 
-// mostLogged is how many problems a check logs; penstock fsck prints all of them.
+// maxLogged is how many problems a check logs; penstock fsck prints all of them.
 const maxLogged = 10
 
 // pace waits so that a check reads no faster than it may.

@@ -44,7 +44,7 @@ func StoredAdvice(definition string, left []string) string {
 		"(kubectl patch crd %[1]s --subresource=status --type=merge -p '{\"status\":{\"storedVersions\":%[2]s}}')", definition, encoded)
 }
 
-// mostListed bounds List.
+// maxListed bounds List.
 const maxListed = 12
 
 // List names the first of many things, and how many more there are.

@@ -20,7 +20,7 @@ const (
 	reasonNoUpgrades     = "NotFromCatalog"
 )
 
-// mostBlocked is how many versions a message names.
+// maxBlocked is how many versions a message names.
 const maxBlocked = 3
 
 // deprecations says what the catalog says of the package, of the channels, and of the bundle

@@ -28,7 +28,7 @@ const (
 	objectPaused      = "Paused"
 )
 
-// mostRevisions is how many revisions are told.
+// maxRevisions is how many revisions are told.
 const maxRevisions = 8
 
 // available is the condition Available of a revision, in the words of OLM v1.

@@ -24,7 +24,7 @@ const (
 	reasonUnavailable      = "Unavailable"
 )
 
-// mostObjects is how many failing objects a message names.
+// maxObjects is how many failing objects a message names.
 const maxObjects = 5
 
 // readiness is the condition Ready, and whether a person has to act. What matters most is

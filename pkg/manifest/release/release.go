@@ -152,7 +152,7 @@ func Text(raw json.RawMessage) (string, bool) {
 	return *value, true
 }
 
-// mostValue is how much of a value is shown, in bytes.
+// maxValue is how much of a value is shown, in bytes.
 const maxValue = 64
 
 // Shown is a value as JSON, bounded.

@@ -91,7 +91,7 @@ func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	return missing
 }
 
-// mostCut is how many objects are named of which something is left out.
+// maxCut is how many objects are named of which something is left out.
 const maxCut = 10
 
 // leftOut counts in words what is left out, empty for nothing.

@@ -174,7 +174,7 @@ func namesOf[T metav1.Object](objects []T) []string {
 	return names
 }
 
-// mostNames is how many names one sentence has.
+// maxNames is how many names one sentence has.
 const maxNames = 8
 
 // Enumerate is a list of names in a sentence: "a, b and c"; of many the first ones.

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// mostAsked is of how many extensions of a package one is asked whether the caller may get it,
+// maxAsked is of how many extensions of a package one is asked whether the caller may get it,
 // when they cannot list them.
 const maxAsked = 100
 

@@ -25,7 +25,7 @@ type End struct {
 	Outcome Outcome
 }
 
-// mostEnds bounds the ends that a watch remembers.
+// maxEnds bounds the ends that a watch remembers.
 const maxEnds = 1000
 
 // IsJob is true for what finishes.

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// mostOfKind is how many objects of a kind are looked at in a namespace, by name.
+	// maxOfKind is how many objects of a kind are looked at in a namespace, by name.
 	maxOfKind = 250
-	// mostDefinitions is how many CustomResourceDefinitions of a cluster are known.
+	// maxDefinitions is how many CustomResourceDefinitions of a cluster are known.
 	maxDefinitions = 2000
 )
 

@@ -62,7 +62,7 @@ func (r *Reads) clientsOf() func(name string) (dynamic.Interface, error) {
 	}
 }
 
-// mostClients bounds those that are kept.
+// maxClients bounds those that are kept.
 const maxClients = 100
 
 // Schemas reads the definitions that a definition of a profile names. They are public: whoever

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/target"
 )
 
-// mostWays bounds the clusters of which TargetClients keeps the client.
+// maxTargetClients bounds the clusters of which TargetClients keeps the client.
 const maxTargetClients = 16
 
 // TargetClients has the clients of the clusters of Secrets, for requests: any replica

@@ -122,7 +122,7 @@ func (s *Store) PutInChain(ctx context.Context, objects []manifest.Object, chain
 
 // put makes one attempt. It returns false when another writer came in between.
 func (s *Store) put(ctx context.Context, root string, content []byte, whole sealed, chain []string) (bool, error) {
-	// 1. An existing pack is kept when this chain alone can read it.
+	// 1. An existing pack is kept when this chain can read it without other chains.
 	stored, err := store.Get(ctx, s.kv, s.keys.Pack(root))
 	if err != nil {
 		return false, err

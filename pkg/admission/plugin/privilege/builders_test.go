@@ -175,7 +175,7 @@ func (r *revision) taking(extensions string) *revision {
 	return changed
 }
 
-// answering lets a deletion go on that was ownedObject back.
+// answering lets a deletion go on that was held back.
 func (r *revision) answering(token string) *revision {
 	changed := r.as(r.Spec.LifecycleState)
 	changed.Annotations = map[string]string{v1alpha1.AcknowledgeDeletionAnnotation: token}

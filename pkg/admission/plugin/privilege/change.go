@@ -31,7 +31,7 @@ const (
 	// arm has a revision rolled back when its rollout fails.
 	arm kind = "arm"
 	// acknowledge permits the deletion of definitions that have instances, or one that
-	// was ownedObject back because it is large.
+	// was held back because it is large.
 	acknowledge kind = "acknowledge"
 	// release ends the hold of a rollback: the owner of the extension goes on.
 	release kind = "release"
@@ -63,7 +63,7 @@ type change struct {
 	acknowledged []string
 	// takes are the extensions whose protected objects the revision may take from now on.
 	takes []string
-	// answers is true when a deletion that was ownedObject back goes on.
+	// answers is true when a deletion that was held back goes on.
 	answers bool
 	// helm is the Helm release that the revision names from now on.
 	helm helmrelease.Release

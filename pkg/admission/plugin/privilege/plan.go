@@ -144,7 +144,7 @@ func (p *plan) add(more plan) {
 	p.releases = append(p.releases, more.releases...)
 }
 
-// deletionCandidates returns what a deletion that was ownedObject back may be of: what the chain has, or
+// deletionCandidates returns what a deletion that was held back may be of: what the chain has, or
 // may have, and its newest revision has not.
 func deletionCandidates(revision *olm.ClusterExtensionRevision, now chainState) []ownedObject {
 	there := slices.Clone(now.inventory)
@@ -242,7 +242,7 @@ func planRollback(revision, target *olm.ClusterExtensionRevision, now chainState
 
 // planRollout writes all objects of the revision. When it is the newest one,
 // completing it archives the others: what it lacks goes. Below a newer one it
-// only ends what a pause has ownedObject back.
+// only ends what a pause has held back.
 func planRollout(c change, now chainState) plan {
 	layers := layersOf(now.others)
 	own := refsOf(c.revision)

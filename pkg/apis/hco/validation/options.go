@@ -23,7 +23,7 @@ const (
 	maxNodeSelector        = 10
 	minSwapFile            = 1 << 10
 	maxSwapFile            = 1 << 20
-	// mostWithoutSwap is the ratio, in percent, up to which memory that nobody uses
+	// maxWithoutSwap is the ratio, in percent, up to which memory that nobody uses
 	// makes up for what was promised.
 	maxWithoutSwap = 120
 )

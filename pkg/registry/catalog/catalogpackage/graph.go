@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// mostUpgrades is how many upgrades a graph lists.
+	// maxUpgrades is how many upgrades a graph lists.
 	maxUpgrades = 30000
-	// mostCost is what a graph may cost, see graph.Cost: some seconds. The largest package
+	// maxCost is what a graph may cost, see graph.Cost: some seconds. The largest package
 	// of OperatorHub costs a hundredth.
 	maxCost = 50_000_000
-	// mostBeginnings is from how many installed versions paths are looked for.
+	// maxBeginnings is from how many installed versions paths are looked for.
 	maxBeginnings = 3
 )
 

@@ -26,7 +26,7 @@ const (
 	longestList = 200
 )
 
-// mostBytes is how large a package may be that is read: the largest of OperatorHub has one
+// maxBytes is how large a package may be that is read: the largest of OperatorHub has one
 // or two megabytes.
 const maxBytes = 32 << 20
 

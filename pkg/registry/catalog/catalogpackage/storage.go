@@ -128,7 +128,7 @@ func notFound(at *inventory.Snapshot, name string) error {
 	return missing
 }
 
-// mostUnread is how many catalogs that cannot be read are named.
+// maxUnread is how many catalogs that cannot be read are named.
 const maxUnread = 5
 
 // unread says which catalogs cannot be read, and why.

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// mostGoing is how many objects that go are named. Clients are sent 4 KiB of warnings at
+	// maxGoing is how many objects that go are named. Clients are sent 4 KiB of warnings at
 	// most.
 	maxGoing = 20
-	// mostStaying is how many objects that stay are named.
+	// maxStaying is how many objects that stay are named.
 	maxStaying = 3
 	// longestWarning and longestName bound one warning, in bytes: names may be long.
 	longestWarning = 240

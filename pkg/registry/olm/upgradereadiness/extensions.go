@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 )
 
-// mostAsked is of how many revisions one is asked whether the caller may get their manifests, when
+// maxAsked is of how many revisions one is asked whether the caller may get their manifests, when
 // they cannot get all.
 const maxAsked = 100
 

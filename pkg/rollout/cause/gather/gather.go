@@ -22,7 +22,7 @@ import (
 const (
 	// MaxRequests is how many requests one look at an object costs at most.
 	MaxRequests = 3
-	// mostObjects bounds what one list returns: a look costs a few megabytes at most, and
+	// maxObjects bounds what one list returns: a look costs a few megabytes at most, and
 	// of more Pods than that it sees the first ones by name.
 	maxObjects = 250
 	maxEvents  = 50

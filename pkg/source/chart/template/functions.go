@@ -12,7 +12,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// mostAttempts is how often a value is made again that happens to be the same as before.
+// maxAttempts is how often a value is made again that happens to be the same as before.
 const maxAttempts = 1000
 
 // functions are those of templates that are not Helm's: what would give another answer each

@@ -13,7 +13,7 @@ const (
 	// freshFor is how long an answer is given again: as long as it takes to ask
 	// for the table, and for the YAML behind it.
 	freshFor = 3 * time.Second
-	// mostAnswers bounds what is kept, each of which may have some megabytes.
+	// maxAnswers bounds what is kept, each of which may have some megabytes.
 	maxAnswers = 8
 )
 

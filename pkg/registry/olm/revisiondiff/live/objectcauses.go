@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// mostExplained bounds the objects of one answer whose cause is looked for, each of
+	// maxExplained bounds the objects of one answer whose cause is looked for, each of
 	// which costs up to gather.MaxRequests, and looksAtOnce those under way.
 	maxExplained = 20
 	looksAtOnce  = 4
-	// mostEvents bounds the events of a revision that repairs are looked for in.
+	// maxEvents bounds the events of a revision that repairs are looked for in.
 	maxEvents = 500
 )
 
