@@ -8,9 +8,9 @@ import "strings"
 func upgradeReadiness(w sharedPlane) {
 	w.roll(revision("ready", 1).Phase("deploy",
 		object{
-			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": object{"name": "buoys.ready.example.com"},
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": object{"name": "floats.ready.example.com"},
 			"spec": object{
-				"group": "ready.example.com", "scope": "Cluster", "names": object{"plural": "buoys", "kind": "Buoy"},
+				"group": "ready.example.com", "scope": "Cluster", "names": object{"plural": "floats", "kind": "Float"},
 				"versions": []any{
 					object{"name": "v1", "served": true, "storage": true, "schema": object{"openAPIV3Schema": object{"type": "object"}}},
 					object{"name": "v1beta1", "served": true, "storage": false, "deprecated": true, "schema": object{"openAPIV3Schema": object{"type": "object"}}},
@@ -24,12 +24,12 @@ func upgradeReadiness(w sharedPlane) {
 		object{
 			"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": object{"name": "ready.example.com"},
 			"webhooks": []any{object{
-				"name": "buoys.ready.example.com", "sideEffects": "None", "admissionReviewVersions": []any{"v1"}, "failurePolicy": "Fail",
+				"name": "floats.ready.example.com", "sideEffects": "None", "admissionReviewVersions": []any{"v1"}, "failurePolicy": "Fail",
 				"clientConfig": object{"service": object{"namespace": "default", "name": "nobody"}},
-				"rules":        []any{object{"apiGroups": []any{"ready.example.com"}, "apiVersions": []any{"*"}, "operations": []any{"CREATE"}, "resources": []any{"buoys"}}},
+				"rules":        []any{object{"apiGroups": []any{"ready.example.com"}, "apiVersions": []any{"*"}, "operations": []any{"CREATE"}, "resources": []any{"floats"}}},
 			}},
 		}))
-	w.MustKubectl("patch", "crd", "buoys.ready.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1beta1","v1"]}}`)
+	w.MustKubectl("patch", "crd", "floats.ready.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1beta1","v1"]}}`)
 	// A Pod that no manifest has, and that is on no node: the budget waits for it.
 	w.MustKubectl("run", "ready", "--namespace=default", "--image=registry.invalid/ready", "--labels=app=ready")
 
