@@ -1,9 +1,8 @@
 //go:build tools
 
 // Package tools pins the programs of a real node, kubelet and kube-proxy. They are not part of
-// the module of the control plane: without a real node nothing of them is built or verified. The
-// version is 1.36, the last one that takes the containerd 1.6 of Debian's packages; Kubernetes
-// supports nodes that are older than their control plane.
+// the module of the control plane: without a real node nothing of them is built or verified.
+// Kubernetes supports nodes that are older than their control plane.
 package tools
 
 import (

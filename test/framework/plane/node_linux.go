@@ -82,7 +82,7 @@ clusterDomain: cluster.local
 resolvConf: "{{.Dir}}/resolv.conf"
 failSwapOn: false
 makeIPTablesUtilChains: false
-evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
+evictionHard: {memory.available: 100Mi, nodefs.available: 0%, imagefs.available: 0%, nodefs.inodesFree: 0%, imagefs.inodesFree: 0%}
 imageGCHighThresholdPercent: 100
 maxPods: 200
 `,
