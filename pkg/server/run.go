@@ -97,6 +97,11 @@ func arrive(ctx context.Context, o *Options, h *host.Host, db *database.Database
 	if db.Embedded == nil || !o.Register || o.RegisterServicePort == 0 {
 		return db, nil
 	}
+	// Discovery is served without a store, too.
+	if _, down := db.Embedded.Down(); down != nil {
+		klog.FromContext(ctx).Info("The store does not run, so a store that penstock move took into the cluster is not looked for; restart this process when it runs", "reason", down.Error())
+		return db, nil
+	}
 	observed, err := identity.NewStore(db.Client, database.Prefix).Observe(ctx)
 	if err != nil || observed.Found || observed.HighWater > 0 {
 		return db, nil // the guard of the store says what is wrong
