@@ -50,7 +50,7 @@ func renderPulled(ctx context.Context, pulled *extension.Pulled, wanted upgrader
 	renderer := packed.Renderer{Format: format}
 	switch format {
 	case packed.Bundle:
-		renderer.Bundle = bundle.Options{InstallNamespace: wanted.Namespace, Config: json.RawMessage(wanted.Config), Certificates: bundle.CertManager}
+		renderer.Bundle = bundle.Options{InstallNamespace: wanted.Namespace, Config: json.RawMessage(wanted.Config), Certificates: bundle.CertManager, AcceptRequirements: true}
 	case packed.Chart:
 		renderer.Chart.Release, renderer.Chart.Namespace, renderer.Chart.KubeVersion = wanted.Extension, wanted.Namespace, wanted.Kubernetes
 		if wanted.Config != "" {

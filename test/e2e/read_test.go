@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -79,6 +80,8 @@ func watchTable(w sharedPlane) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
 	defer cancel()
 	cmd := w.kubectlProgram(ctx, "get", "cer", "--selector=penstock.dev/chain=watch", "--watch", "--output-watch-events")
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		w.t.Fatal(err)
@@ -104,11 +107,11 @@ func watchTable(w sharedPlane) {
 	w.MustKubectl("patch", "cer", "watch-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Active"}}`)
 	w.MustKubectl("delete", "cer", "watch-1", poll.TimeoutFlag)
 	until(0)
-	if len(want) > 0 {
-		w.t.Errorf("no line says %q:\n%s", want[0], strings.Join(printed, "\n"))
-	}
 	cancel()
-	_ = cmd.Wait() // it was killed
+	ended := cmd.Wait() // it was killed
+	if len(want) > 0 {
+		w.t.Errorf("no line says %q:\n%s\n%s (%v)", want[0], strings.Join(printed, "\n"), complaints.String(), ended)
+	}
 }
 
 func selectors(w sharedPlane) {

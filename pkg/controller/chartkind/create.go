@@ -67,10 +67,11 @@ func (s *scope) isAskedFor() bool {
 	return err == nil && newest.Annotations[chartkind.UIDAnnotation] == string(s.object.GetUID()) && made < s.object.GetGeneration()
 }
 
-// settings is a digest of what the content depends on, without the custom resource and its inputs.
+// settings is a digest of what the content depends on, without the custom resource and the objects that
+// its inputs name.
 func (s *served) settings() string {
 	content, err := json.Marshal(chartkind.Spec{
-		Chart: chartkind.Chart{Ref: s.chart.pinned}, Namespace: s.spec.Namespace, Values: s.spec.Values, Overrides: s.spec.Overrides, GeneratedSecrets: s.spec.GeneratedSecrets,
+		Chart: chartkind.Chart{Ref: s.chart.pinned}, Namespace: s.spec.Namespace, Values: s.spec.Values, Overrides: s.spec.Overrides, GeneratedSecrets: s.spec.GeneratedSecrets, Inputs: s.spec.Inputs,
 	})
 	if err != nil {
 		return "" // the digest of the content says so

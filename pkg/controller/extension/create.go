@@ -36,7 +36,7 @@ type engineWriter struct{ making }
 
 // Write makes the next revision, in the name of its identity; proposals in our own.
 func (w engineWriter) Write(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
-	if stopped := w.inOrder(w.desired.of(made).bundle.Version); stopped != nil {
+	if stopped := w.inOrder(ctx, identity.Author, w.desired.of(made).bundle.Version); stopped != nil {
 		return stopped
 	}
 	if identity.Approval == "" {

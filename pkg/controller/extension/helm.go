@@ -158,7 +158,7 @@ func (w helmWriter) Write(ctx context.Context, identity maker.Identity, made *co
 	if stopped := w.mayRemove(ctx, identity, made); stopped != nil {
 		return stopped
 	}
-	if stopped := cmp.Or(w.inOrder(w.desired.of(made).bundle.Version), w.mayBegin(ctx, identity), w.mayWrite()); stopped != nil {
+	if stopped := cmp.Or(w.inOrder(ctx, identity.Author, w.desired.of(made).bundle.Version), w.mayBegin(ctx, identity), w.mayWrite()); stopped != nil {
 		return stopped
 	}
 	wanted := w.wanted(releaseLabels(revision))

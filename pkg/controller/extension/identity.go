@@ -36,7 +36,7 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	if err != nil {
 		return maker.Identity{}, unknownAuthor(s.extension.Name, err)
 	}
-	if stopped := s.inOrder(s.resolvedVersion()); stopped != nil {
+	if stopped := s.inOrder(ctx, stamp.Info(), s.resolvedVersion()); stopped != nil {
 		return maker.Identity{}, stopped
 	}
 	found := maker.Identity{Stamp: s.stampName(stamp), Author: stamp.Info()}

@@ -1,11 +1,14 @@
 package extension
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/order"
@@ -13,29 +16,44 @@ import (
 )
 
 // inOrder says why a version must not be installed now: the extension requires others, or others
-// require what is installed. The version is empty while it is not known.
-func (s *scope) inOrder(version string) *maker.Outcome {
+// require what is installed. The version is empty while it is not known. Of other extensions it says
+// what the author may get.
+func (s *scope) inOrder(ctx context.Context, author user.Info, version string) *maker.Outcome {
 	value, has := s.extension.Annotations[extension.RequiresAnnotation]
 	if has {
 		if _, err := extension.ParseRequires(value); err != nil {
 			return stop(status.Invalid, fmt.Sprintf("annotation %s: %s", extension.RequiresAnnotation, err), "")
 		}
 	}
+	var failed error
+	shown := func(name string) bool {
+		may, err := s.RecentRights.May(ctx, author, authz.On(extension.Resource, "get", "", name))
+		if err != nil {
+			failed = err
+		}
+		return err == nil && may
+	}
 	this := order.Of(s.object)
-	if why := order.Unmet(this, s.inOrderAs); why != "" {
-		return stop(status.RequirementsUnmet, why, "")
+	why, result := order.Unmet(this, s.inOrderAs, shown), status.RequirementsUnmet
+	if why == "" && version != "" && version != this.Version {
+		why, result = s.breaks(this, version, shown), status.RequiredByOthers
 	}
-	if version == "" {
+	switch {
+	case why == "":
 		return nil
+	case failed != nil:
+		return retry(status.Failed, fmt.Errorf("finding out which extensions %s may get: %w", author.GetName(), failed))
 	}
+	return stop(result, why, "")
+}
+
+// breaks says which installed extensions require another version.
+func (s *scope) breaks(this order.Extension, version string, shown order.Shown) string {
 	var all []order.Extension
 	for _, object := range s.all() {
 		all = append(all, order.Of(object))
 	}
-	if why := order.Breaks(this, version, all, s.extension.Annotations[extension.AcknowledgeDependentsAnnotation]); why != "" {
-		return stop(status.RequiredByOthers, why, "")
-	}
-	return nil
+	return order.Breaks(this, version, all, s.extension.Annotations[extension.AcknowledgeDependentsAnnotation], shown)
 }
 
 // inOrderAs finds another extension.

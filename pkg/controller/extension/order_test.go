@@ -104,7 +104,7 @@ func TestRequiredByOthers(t *testing.T) {
 		p := held(t)
 		message := p.message("Ready")
 		_, id, found := strings.Cut(message, extension.AcknowledgeDependentsAnnotation+"=")
-		if !found || !strings.Contains(message, "installed extensions do not allow 1.1.0: house (requires lamp<1.1.0)") {
+		if !found || !strings.Contains(message, "1 installed extensions do not allow 1.1.0, such as house (requires lamp<1.1.0)") {
 			t.Fatalf("it says %q", message)
 		}
 		p.apply(func(object *unstructured.Unstructured) {

@@ -38,7 +38,9 @@ func (w *writer) role() {
 	}
 	id := scoped(w.change.ID)
 	role := roleKey{id.Kind, id.Namespace, id.Name}
-	more = w.After.missingRights(role, more, w.Before, w.Stop)
+	if len(w.After.aggregatedTo(w.new)) == 0 { // others have them, too, when it is aggregated
+		more = w.After.missingRights(role, more, w.Before, w.Stop)
+	}
 	less = w.Before.missingRights(role, less, w.After, w.Stop)
 	w.rightsGained(more)
 	if len(less) > 0 {

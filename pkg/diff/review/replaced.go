@@ -36,7 +36,7 @@ func NewReplaced(old, new []manifest.Object) Replaced {
 		for _, one := range gone {
 			replaced[one.ID] = slices.ContainsFunc(added[stem], func(other *manifest.Object) bool {
 				has := keysOf(other)
-				return !slices.ContainsFunc(keysOf(one), func(key string) bool { return !slices.Contains(has, key) })
+				return len(keysOf(one)) > 0 && !slices.ContainsFunc(keysOf(one), func(key string) bool { return !slices.Contains(has, key) })
 			})
 		}
 	}

@@ -148,6 +148,8 @@ func (r *Rights) missingSubjects(id manifest.ID, binding *tree.Node, subjects []
 	id = scoped(id)
 	role := roleKeyOf(id, binding)
 	rights, ok := expand(r.roles[role])
+	// A role that has the rules of others has more than it lists.
+	ok = ok && (role.kind != "ClusterRole" || !slices.ContainsFunc(r.aggregating, func(one aggregating) bool { return one.role == role.name }))
 	return slices.DeleteFunc(slices.Clone(subjects), func(subject string) bool {
 		if other.bound[boundRole{role, subject, id.Namespace}] {
 			return true

@@ -53,11 +53,21 @@ func Of(object *unstructured.Unstructured) Extension {
 // Find returns the extension with a name, nil when there is none.
 type Find func(name string) *Extension
 
-// Unmet says what has to happen before an extension begins, nothing when it may begin.
-func Unmet(of Extension, find Find) string {
+// Shown is whether the reader of a message may know of the extension with a name.
+type Shown func(name string) bool
+
+// Unmet says what has to happen before an extension begins, nothing when it may begin. Of extensions
+// that are not shown it says only that they are not as required.
+func Unmet(of Extension, find Find, shown Shown) string {
 	var missing []string
+	hidden := false
 	for _, one := range of.Requires {
-		if why := unmet(of, one, find(one.Name)); why != "" {
+		why := unmet(of, one, find(one.Name))
+		if why != "" && !shown(one.Name) {
+			hidden = true
+			why = fmt.Sprintf("%s, which is not met; the author may not get ClusterExtension %s, so nothing more is said", one, one.Name)
+		}
+		if why != "" {
 			missing = append(missing, why)
 		}
 	}
@@ -65,7 +75,7 @@ func Unmet(of Extension, find Find) string {
 		return ""
 	}
 	said := "it requires " + strings.Join(missing, "; ")
-	if cycle := Cycle(of.Name, of.Requires, find); cycle != nil {
+	if cycle := Cycle(of.Name, of.Requires, find); cycle != nil && !hidden && !slices.ContainsFunc(cycle[1:], func(name string) bool { return !shown(name) }) {
 		said += fmt.Sprintf("; %s require each other, so that none begins: change annotation %s of one", strings.Join(cycle, ", "), extension.RequiresAnnotation)
 	}
 	return said
@@ -114,45 +124,46 @@ func Cycle(name string, requires []extension.Requirement, find Find) []string {
 }
 
 // Breaks says which extensions that are installed would not have what they require any more, when
-// the one with a name has another version, or is gone when that is empty. It is empty when there are
-// none, and when the acknowledgement names exactly them.
-func Breaks(of Extension, version string, all []Extension, acknowledged string) string {
-	var names []string
+// the one with a name has another version, or is gone when that is empty. Extensions that are not shown
+// are counted. It is empty when there are none, and when the acknowledgement is of exactly these.
+func Breaks(of Extension, version string, all []Extension, acknowledged string, shown Shown) string {
+	var names, said []string
 	for _, other := range all {
 		if !other.Installed || other.Target != of.Target || other.Name == of.Name {
 			continue
 		}
 		for _, one := range other.Requires {
-			if one.Name == of.Name && (version == "" || !resolve.InRange(version, one.Range)) {
-				names = append(names, other.Name+" (requires "+one.String()+")")
+			if one.Name != of.Name || version != "" && resolve.InRange(version, one.Range) {
+				continue
+			}
+			names = append(names, other.Name)
+			if len(said) < maxShown && shown(other.Name) {
+				said = append(said, other.Name+" (requires "+one.String()+")")
 			}
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	slices.Sort(names)
 	id := identify(version, names)
-	if acknowledged == id {
+	if len(names) == 0 || acknowledged == id {
 		return ""
 	}
-	shown := names[:min(len(names), mostShown)]
-	asks := "require it: "
+	asks := "require it"
 	if version != "" {
-		asks = "do not allow " + version + ": "
+		asks = "do not allow " + version
 	}
-	said := "installed extensions " + asks + strings.Join(shown, ", ")
-	if more := len(names) - len(shown); more > 0 {
-		said += fmt.Sprintf(" and %d more", more)
+	text := fmt.Sprintf("%d installed extensions %s", len(names), asks)
+	if len(said) > 0 {
+		slices.Sort(said)
+		text += ", such as " + strings.Join(said, ", ")
 	}
-	return fmt.Sprintf("%s; to go on without regard to that: kubectl annotate --overwrite clusterextension %s %s=%s", said, of.Name, extension.AcknowledgeDependentsAnnotation, id)
+	return fmt.Sprintf("%s; to go on without regard to that: kubectl annotate --overwrite clusterextension %s %s=%s", text, of.Name, extension.AcknowledgeDependentsAnnotation, id)
 }
 
-// mostShown is how many dependents a message names.
-const mostShown = 5
+// maxShown is how many dependents a message names.
+const maxShown = 5
 
 // identify names what is acknowledged: a change of one extension that others do not agree with.
 func identify(version string, names []string) string {
+	slices.Sort(names)
 	sum := sha256.Sum256([]byte(version + "\n" + strings.Join(names, "\n")))
 	return fmt.Sprintf("%d-%s", len(names), hex.EncodeToString(sum[:5]))
 }

@@ -25,6 +25,27 @@ func extensions(t *testing.T, requires map[string]string) (map[string]*Extension
 	return all, func(name string) *Extension { return all[name] }
 }
 
+// everything is shown.
+func everything(string) bool { return true }
+
+// TestHidden: nothing is said of an extension that is not shown, but that it is not as required.
+func TestHidden(t *testing.T) {
+	all, find := extensions(t, map[string]string{"a": "b>=2, c, d", "b": "", "c": "a", "other": "a<1"})
+	all["c"].Installed = false
+	nothing := func(string) bool { return false }
+	said := map[string]bool{}
+	for range 2 {
+		said[Unmet(*all["a"], find, nothing)] = true
+		all["b"].Version, all["b"].Available, all["c"] = "1.0.0", false, nil
+	}
+	if len(said) != 1 {
+		t.Errorf("what others are makes a difference: %v", said)
+	}
+	if got := Breaks(*all["a"], "1.0.0", []Extension{*all["other"]}, "", nothing); strings.Contains(got, "other") || !strings.HasPrefix(got, "1 installed extensions do not allow 1.0.0; to go on") {
+		t.Errorf("it says %q", got)
+	}
+}
+
 // TestUnmet: everything that is required must be there, in the same cluster, installed, in the range, and
 // available.
 func TestUnmet(t *testing.T) {
@@ -54,7 +75,7 @@ func TestUnmet(t *testing.T) {
 			if tc.change != nil {
 				tc.change(all)
 			}
-			if got := Unmet(*all["a"], find); got != tc.want {
+			if got := Unmet(*all["a"], find, everything); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -90,13 +111,13 @@ func TestBreaks(t *testing.T) {
 	coming := Extension{Name: "coming", Requires: all["low"].Requires}
 	breaks := func(version, acknowledged string, more ...Extension) string {
 		list := append([]Extension{*all["a"], *all["low"], *all["any"], *all["other"], far, coming}, more...)
-		return Breaks(*all["a"], version, list, acknowledged)
+		return Breaks(*all["a"], version, list, acknowledged, everything)
 	}
 	if got := breaks("1.9.0", ""); got != "" {
 		t.Errorf("all allow 1.9.0, and it says %q", got)
 	}
 	got := breaks("2.0.0", "")
-	if !strings.HasPrefix(got, "installed extensions do not allow 2.0.0: low (requires a<2); to go on") {
+	if !strings.HasPrefix(got, "1 installed extensions do not allow 2.0.0, such as low (requires a<2); to go on") {
 		t.Errorf("it says %q", got)
 	}
 	_, id, _ := strings.Cut(got, "=")
@@ -106,7 +127,7 @@ func TestBreaks(t *testing.T) {
 	if breaks("2.1.0", id) == "" || breaks("2.0.0", id, Extension{Name: "third", Installed: true, Requires: all["low"].Requires}) == "" {
 		t.Error("the acknowledgement counts for another version, or for more extensions")
 	}
-	if got := breaks("", ""); !strings.HasPrefix(got, "installed extensions require it: any (requires a), low (requires a<2)") {
+	if got := breaks("", ""); !strings.HasPrefix(got, "2 installed extensions require it, such as any (requires a), low (requires a<2)") {
 		t.Errorf("of a deletion it says %q", got)
 	}
 }

@@ -3,7 +3,6 @@ package extension
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -44,7 +43,7 @@ func (e Extensions) cycle(ctx context.Context, w *authored.Write) field.ErrorLis
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(extension.RequiresAnnotation), value,
-		"these would require each other, so that none begins: "+strings.Join(cycle, ", "))}
+		fmt.Sprintf("it would require itself by way of %d other extensions, so that none begins", len(cycle)-1))}
 }
 
 // mayDelete refuses the deletion of an extension that installed ones require, until the extension has an
@@ -61,11 +60,14 @@ func (e Extensions) mayDelete(ctx context.Context, r webhook.Review) webhook.Ans
 	if err != nil {
 		return webhook.Answer{Warnings: []string{fmt.Sprintf("whether other ClusterExtensions require this one is not known: %s", err)}}
 	}
-	if why := order.Breaks(order.Of(object), "", all, object.GetAnnotations()[extension.AcknowledgeDependentsAnnotation]); why != "" {
+	if why := order.Breaks(order.Of(object), "", all, object.GetAnnotations()[extension.AcknowledgeDependentsAnnotation], hidden); why != "" {
 		return webhook.Refuse(fmt.Sprintf("%s is not deleted: %s", r, why))
 	}
 	return webhook.Answer{}
 }
+
+// hidden names nobody: the rights of the user on other extensions are not known here.
+func hidden(string) bool { return false }
 
 // deletions asks about deletions. While we do not answer, they go on.
 func deletions() webhook.Registration {
