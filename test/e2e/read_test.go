@@ -25,7 +25,8 @@ func (w sharedPlane) kubectlProgram(ctx context.Context, args ...string) *exec.C
 		w.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(tools, "kubectl"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig())
+	// By default kubectl remembers for hours what another control plane served on the same port.
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig(), "KUBECACHEDIR="+w.t.TempDir())
 	return cmd
 }
 
