@@ -17,7 +17,11 @@ func privileges(pod *tree.Node) []string {
 	}
 	for _, volume := range pod.Field("volumes").Items() {
 		if host := volume.At("hostPath", "path").Str(); host != "" {
-			all = append(all, "the host's files at "+printable.Line(host))
+			access := "the host's files at " + printable.Line(host)
+			if writes(pod, volume.Field("name").Str()) {
+				access += ", to write"
+			}
+			all = append(all, access)
 		}
 	}
 	for _, one := range pod.At("securityContext", "sysctls").Items() {
@@ -33,7 +37,12 @@ func privileges(pod *tree.Node) []string {
 		if own.Field("privileged").IsTrue() {
 			add("privileged")
 		}
-		if c.at("windowsOptions", "hostProcess").IsTrue() {
+		// Of these options each is the pod's where the container has none.
+		process := own.At("windowsOptions", "hostProcess")
+		if process == nil {
+			process = pod.At("securityContext", "windowsOptions", "hostProcess")
+		}
+		if process.IsTrue() {
 			add("a process of the node")
 		}
 		if user, ok := integer(c.at("runAsUser")); ok && user == 0 {
@@ -62,6 +71,19 @@ func privileges(pod *tree.Node) []string {
 	return all
 }
 
+// writes is whether a container of a pod may write to a volume.
+func writes(pod *tree.Node, volume string) bool {
+	byKey, _ := containers(pod)
+	for _, one := range byKey {
+		for _, mount := range one.Field("volumeMounts").Items() {
+			if mount.Field("name").Str() == volume && !mount.Field("readOnly").IsTrue() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // guards are what keeps the containers of a pod from more, by container.
 func guards(pod *tree.Node) map[container][]string {
 	all := make(map[container][]string)
@@ -78,6 +100,9 @@ func guards(pod *tree.Node) map[container][]string {
 		}
 		if profile := c.at("appArmorProfile", "type").Str(); profile != "" && profile != "Unconfined" {
 			add("appArmorProfile")
+		}
+		if users := pod.Field("hostUsers"); users != nil && users.Scalar() == false {
+			add("hostUsers: false")
 		}
 		if escalation := own.Field("allowPrivilegeEscalation"); escalation != nil && escalation.Scalar() == false {
 			add("allowPrivilegeEscalation: false")
