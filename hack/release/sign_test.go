@@ -92,7 +92,7 @@ func verified(t *testing.T, dir string, key *sign.Key, wanted release.Wanted) ma
 	return found
 }
 
-// What is changed in a release is found, in the step that it belongs to.
+// TestVerify finds each change of a release, in the step that it belongs to.
 func TestVerify(t *testing.T) {
 	key := newECDSA(t)
 	signedByOther := small(t, newECDSA(t))

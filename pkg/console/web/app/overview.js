@@ -173,7 +173,7 @@ const places = {
 export function SearchScreen({ query }) {
   const q = new URLSearchParams(query).get("q") ?? "", later = useRef(0);
   const asked = useAsk(q && `/api/search?${new URLSearchParams({ q })}`, (found) => announce(`Found: ${found.hits.length + (found.omitted ?? 0)}`)), found = /** @type {import("./api").Search | null} */ (asked.found.value);
-  // Whoever has left meanwhile is not brought back.
+  // A user who has left meanwhile is not brought back.
   useEffect(() => () => clearTimeout(later.current), []);
   const type = (/** @type {any} */ { currentTarget: { value } }) => {
     clearTimeout(later.current);
