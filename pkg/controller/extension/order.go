@@ -51,7 +51,9 @@ func (s *scope) inOrder(ctx context.Context, author user.Info, version string) *
 func (s *scope) breaks(this order.Extension, version string, shown order.Shown) string {
 	var all []order.Extension
 	for _, object := range s.all() {
-		all = append(all, order.Of(object))
+		if len(order.RequiredBy(object)) > 0 {
+			all = append(all, order.Of(object))
+		}
 	}
 	return order.Breaks(this, version, all, s.extension.Annotations[extension.AcknowledgeDependentsAnnotation], shown)
 }
@@ -83,7 +85,7 @@ func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 		c.queue.Add(one.Name)
 	}
 	for _, object := range c.all() {
-		for _, one := range order.Of(object).Requires {
+		for _, one := range order.RequiredBy(object) {
 			if one.Name == was.Name || one.Name == is.Name {
 				c.queue.Add(object.GetName())
 			}

@@ -30,14 +30,22 @@ type Extension struct {
 	Requires []extension.Requirement
 }
 
+// RequiredBy reads only what a ClusterExtension requires: it is asked of all of them at each change.
+func RequiredBy(object *unstructured.Unstructured) []extension.Requirement {
+	value, has := object.GetAnnotations()[extension.RequiresAnnotation]
+	if !has {
+		return nil
+	}
+	// Nobody writes one that cannot be read. It is said by the controller if it is there.
+	requires, _ := extension.ParseRequires(value)
+	return requires
+}
+
 // Of reads a ClusterExtension; one that is being deleted is not installed.
 func Of(object *unstructured.Unstructured) Extension {
 	annotations := object.GetAnnotations()
 	one := Extension{Name: object.GetName(), Target: annotations[extension.TargetAnnotation]}
-	if value, has := annotations[extension.RequiresAnnotation]; has {
-		// Nobody writes one that cannot be read. It is said by the controller if it is there.
-		one.Requires, _ = extension.ParseRequires(value)
-	}
+	one.Requires = RequiredBy(object)
 	read, err := extension.From(object)
 	if err != nil || read.DeletionTimestamp != nil {
 		return one
