@@ -23,7 +23,7 @@ const (
 // Reason says what is wrong, in one word.
 type Reason string
 
-// What is found.
+// Kinds of findings.
 const (
 	// Duplicate is an item of a list with the key of an earlier one.
 	Duplicate Reason = "Duplicate"

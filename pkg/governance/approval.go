@@ -104,8 +104,8 @@ func NeedsApprove(wasApply, isApply, changed bool) bool {
 }
 
 // Conflict says in words which fields a plan would take from others although it must
-// not; it is empty when there are none. What a run of the plan had set before is
-// taken back: that is what enforcing a plan means, and the review shows it.
+// not; it is empty when there are none. Values that a run of the plan had set before
+// are taken back: that is what enforcing a plan means, and the review shows it.
 func Conflict(spec v1alpha1.ConfigurationPlanSpec, items []v1alpha1.PlanItem) string {
 	var taken []string
 	for _, item := range items {

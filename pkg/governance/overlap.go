@@ -9,8 +9,8 @@ import (
 )
 
 // Overlap are the fields that two manifests of one object set to different values, in
-// order. A list is one field: whose item is whose cannot be told without its schema. What
-// both set to the same value, they share, as server-side apply has it.
+// order. A list is one field: whose item is whose cannot be told without its schema.
+// Both share a field that they set to the same value, as server-side apply has it.
 func Overlap(one, other map[string]any) []string {
 	var fields []string
 	overlap(one, other, "", &fields)

@@ -55,8 +55,9 @@ func (t *Template) Failed(types Types, cause string) []metav1.Condition {
 }
 
 // Merge puts conditions into those of an object, by the rules of the design: those that are
-// there are changed where they stand, new ones come last, and nobody else's is touched. What
-// says the same already stays as it is. It returns a list of its own, and whether that differs.
+// there are changed where they stand, new ones come last, and nobody else's is touched. A
+// condition that says the same already stays as it is. It returns a list of its own, and
+// whether that differs.
 func Merge(all []any, own []metav1.Condition, now time.Time) ([]any, bool) {
 	merged, changed := slices.Clone(all), false
 	for _, condition := range own {

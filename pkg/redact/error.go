@@ -157,8 +157,8 @@ func (r *Redactor) complainsOfHidden(id manifest.ID, status metav1.Status) bool 
 	})
 }
 
-// at follows a path as API servers write it: spec.users[0].name, data[key]. What
-// is in brackets may be an index, a key of a list's item, or one of an object. A
+// at follows a path as API servers write it: spec.users[0].name, data[key].
+// Brackets hold an index, a key of a list's item, or a key of an object. A
 // path that leads into something hidden stays there.
 func (m Mask) at(path string) Mask {
 	for path != "" && len(m) > 0 && !m.ends() {

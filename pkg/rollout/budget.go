@@ -13,8 +13,8 @@ import (
 // Budget bounds what is lost without a person having asked for that: what a revision
 // does not list any more may be much by mistake.
 type Budget struct {
-	// Explicit holds the numbers of revisions that are being deleted. Whoever does
-	// that wants their objects gone, and these do not count.
+	// Explicit holds the numbers of revisions that are being deleted. A user who deletes
+	// them wants their objects gone, so these do not count.
 	Explicit map[int64]bool
 	// Acknowledged holds what people answered to Report.Acknowledge.
 	Acknowledged map[string]bool

@@ -56,8 +56,8 @@ func (i inside) again(full string, now time.Time, jitter func(time.Duration) tim
 }
 
 // holdNonEmpty holds back, of the objects that go because somebody deletes their revision, the
-// claims that are bound and the namespaces with things of others in them. Whoever deletes a
-// revision wants its objects gone; that more goes with them they need not know.
+// claims that are bound and the namespaces with things of others in them. A user who deletes a
+// revision wants its objects gone, and need not know that more goes with them.
 func (p *pass) holdNonEmpty(ctx context.Context, objects []*object, kind func(manifest.ID) bool) ([]Failure, error) {
 	var asking []*object
 	var held []Failure

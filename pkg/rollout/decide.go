@@ -143,8 +143,8 @@ func decideForeign(step stage.Step, seen observe.Observation, memo *Entry, owner
 	}
 	collision := Decision{Collision, fmt.Sprintf("exists already and %s; collision protection leaves it alone (the next revision takes it over with collisionProtection: %s)", owner, protection)}
 	if memo != nil && !memo.Intent() {
-		// It was ours. Whoever took it, or made another one in its place, did so
-		// after us: taking it back unasked would be a fight.
+		// It was ours. Somebody took it, or made another one in its place, after us: taking
+		// it back unasked would be a fight.
 		collision.Message = fmt.Sprintf("was replaced or taken over since it was applied: it %s (%s)", owner, handBack(step.ID))
 		return collision
 	}
@@ -196,9 +196,9 @@ func (i Identity) Owns(seen observe.Observation, memo *Entry) (ours bool, owner 
 	}
 	// Without a record we recognise our own write by its three marks: this is the crash
 	// between the write and its record. Of an object that we meant to write one may be
-	// gone: somebody was faster than the process that came back. Whoever may write the
-	// object can forge marks, and so hand it to the chain, with what the chain does to
-	// it then.
+	// gone: somebody was faster than the process that came back. A user who may write
+	// the object can forge marks, and so hand it to the chain, with all that the chain
+	// then does to it.
 	if lost := i.marksLost(seen); lost == 0 || lost == 1 && memo != nil && i.mayHaveLost(seen) {
 		return true, ""
 	}
@@ -273,8 +273,8 @@ func predecessor(seen observe.Observation, memo *Entry) bool {
 }
 
 // older compares two resource versions of one resource. They are comparable
-// numbers since Kubernetes 1.35 says so (KEP-5504), and always were in etcd. What
-// is no such number is not older.
+// numbers since Kubernetes 1.35 says so (KEP-5504), and always were in etcd.
+// A version that is no such number is not older.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

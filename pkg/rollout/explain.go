@@ -45,8 +45,8 @@ type look struct {
 	denied string
 }
 
-// schedule says when to look again: half as long later as the object is not ready. What is
-// told is so never older than that, and of the first two minutes at most a minute old.
+// schedule says when to look again: half as long later as the object is not ready. A cause
+// in status is so never older than that, and in the first two minutes at most a minute old.
 func (l *look) schedule(now time.Time, jitter func(time.Duration) time.Duration) {
 	l.next = now.Add(jitter(min(longestWait, max(firstLook, now.Sub(l.since)/2))))
 }
@@ -92,8 +92,8 @@ func (f *Failure) extend(more string) {
 	}
 }
 
-// explainRefusals finds refusals that come from webhooks that nobody is behind. What the
-// server answered says so.
+// explainRefusals finds refusals that come from webhooks that nobody is behind. The
+// server's answer says so.
 func (p *pass) explainRefusals(report *Report) {
 	report.has(func(f *Failure) bool {
 		if f.Refused {

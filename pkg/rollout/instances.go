@@ -14,9 +14,9 @@ import (
 
 // conform judges the custom resources of a layer of which nothing is written yet by
 // the definitions that it brings itself. The server cannot do that for us: it has not
-// got them, and when it has, half of the layer is written. What was found is kept as
-// long as the layer is not reached, for its content never changes, and as long as the
-// same of its objects exist.
+// got them, and when it has, half of the layer is written. Findings are kept as long
+// as the layer is not reached, for its content never changes, and as long as the same
+// of its objects exist.
 func (p *pass) conform(ctx context.Context, li int) (refusals, error) {
 	layer := p.Layers[li]
 	if p.inventory.Reached[layer.Key] > 0 {

@@ -23,7 +23,7 @@ type leaving struct {
 // An error means that the context ended, or that the inventory could not be saved; what
 // was found until then is told all the same.
 func (p *pass) prune(ctx context.Context) (leaving, error) {
-	// 1. What has to go.
+	// 1. The objects that have to go.
 	objects := p.unclaimed()
 	if len(objects) == 0 {
 		return leaving{}, nil
@@ -36,7 +36,7 @@ func (p *pass) prune(ctx context.Context) (leaving, error) {
 	if p.isClaimed(ctx) {
 		allowed, left.failures = p.keepClaimed(objects)
 	}
-	// 2. What of it may go.
+	// 2. Those of them that may go.
 	withinBudget, asked, err := p.chargeBudget(ctx, allowed)
 	left.failures, left.acknowledge = append(left.failures, asked.failures...), asked.acknowledge
 	if err != nil || len(withinBudget) == 0 {

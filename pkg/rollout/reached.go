@@ -81,8 +81,8 @@ func (p *pass) reconcileReachedStage(ctx context.Context, at place) (result stag
 		p.conclude(ctx, o, &results[i])
 		result.objects = append(result.objects, found{o.step.ID, results[i].outcome})
 	}
-	// What was found is stored with what the next stage is about to do, or behind
-	// the last one: that is the loss of a crash between a write and its record.
+	// Findings are stored with the next stage's intent, or behind the last stage: that is
+	// the loss of a crash between a write and its record.
 	return result, nil
 }
 

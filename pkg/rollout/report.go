@@ -155,7 +155,7 @@ func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport, re
 		switch have := p.places[step.ID]; {
 		case !reached:
 			phase.Pending++
-			// What keeps a stage from beginning is told of the layer that wants to begin it.
+			// The layer that wants to begin a stage reports what keeps it from beginning.
 			if refused && at.layer == p.leading() {
 				phase.Failures = append(phase.Failures, failure)
 			}

@@ -242,8 +242,8 @@ type Failure struct {
 	// Stuck is true when the object has been refused so for StuckAfter, or held for HeldAfter.
 	Stuck bool
 	// Unknown is true when the state of the object is not known: its watch has not
-	// answered yet, or the server cannot be reached. What was found before may
-	// still be so.
+	// answered yet, or the server cannot be reached. Earlier findings may still
+	// hold.
 	Unknown bool
 	// Acknowledge is what a person has to answer for the object to go, empty for nothing.
 	Acknowledge string

@@ -24,8 +24,8 @@ const (
 )
 
 // Fingerprint names the state of a live object that a person reviews: its uid and
-// all that is neither metadata nor status. What others note on it, or its operator
-// in status, makes no difference.
+// all that is neither metadata nor status. Annotations of others and its
+// operator's status make no difference.
 func Fingerprint(live *unstructured.Unstructured) string {
 	if live == nil {
 		return FingerprintAbsent
@@ -40,7 +40,7 @@ func Fingerprint(live *unstructured.Unstructured) string {
 	}
 	raw, err := json.Marshal(content)
 	if err != nil {
-		// What came as JSON can be written as JSON.
+		// Content that came as JSON can be written as JSON.
 		raw = []byte(err.Error())
 	}
 	sum := sha256.Sum256(raw)

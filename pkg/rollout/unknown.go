@@ -26,7 +26,7 @@ func (o *object) unknown(message string) *Failure {
 	case ReasonUnreachable:
 		failure.Reason = ReasonUnreachable
 	case ReasonNotServed:
-		// What nobody serves is not there for anybody.
+		// Objects of a kind that nobody serves are not there for anybody.
 		failure.Reason, failure.Unknown = ReasonNotServed, false
 	default:
 		failure.Reason = ReasonUnwatched

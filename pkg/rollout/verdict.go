@@ -14,10 +14,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Probes that users wrote may cost anything. What they cost in one pass is bounded, so
-// that a chain gives its worker back; and how much of it a chain gets is bounded over
-// time, so that it leaves processors to others. The same object gets the same verdict
-// without being judged again.
+// Probes that users wrote may cost anything. Their cost in one pass is
+// bounded, so that a chain gives its worker back; a chain's share is bounded
+// over time, so that it leaves processors to others. The same object gets the
+// same verdict without being judged again.
 
 const (
 	// passUnits is what the probes of a chain may cost at once: enough for any object, for

@@ -81,7 +81,7 @@ func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectRe
 	case Create:
 		events := o.created()
 		result := o.apply(ctx, seen, targetclient.ApplyOptions{CreateOnly: true}, nil, events...)
-		// What is created again counts as a repair: somebody may delete it each time.
+		// A new creation counts as a repair: somebody may delete the object each time.
 		result.looked = result.err == nil && len(events) > 0
 		return result
 	case Adopt:

@@ -114,8 +114,8 @@ type Options struct {
 	Companions []Companion
 	// Profiles are what plans can be made of.
 	Profiles []profile.Profile
-	// Catalogs is where the catalogs are whose packages are served. Whoever fills it does so
-	// in every replica, and says when it is complete; until then requests for packages are
+	// Catalogs is where the catalogs are whose packages are served. Its filler runs in
+	// every replica, and says when it is complete; until then requests for packages are
 	// answered with 503. Nil serves none.
 	Catalogs *inventory.Inventory
 	// RenderPackage makes manifests of the package of a version, for the plan of an upgrade of the cluster.
@@ -134,8 +134,8 @@ func NewOptions() (*Options, error) {
 	recommended := options.NewRecommendedOptions(database.Prefix, codecs.LegacyCodec(registration.Versions()...))
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.Etcd.DeleteCollectionWorkers = deletionWorkers
-	// What these would do is done here: the host's client has its own
-	// options, and there is no other network between us and the host.
+	// This function does their work: the host's client has its own options,
+	// and there is no other network between us and the host.
 	recommended.CoreAPI = nil
 	recommended.EgressSelector = nil
 	recommended.ExtraAdmissionInitializers = initializers.Schemas

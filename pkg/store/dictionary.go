@@ -18,8 +18,9 @@ const (
 )
 
 // CompressWith is Compress with more effort where it is worth that, and with a dictionary:
-// what both have in common is not written again. What lies more than 8 MiB back is not found.
-// Only DecompressWith and the same dictionary read it, and Decompress what has none.
+// what both have in common is not written again. Repetitions more than 8 MiB back are not
+// found. Only DecompressWith and the same dictionary read it, and Decompress what has
+// none.
 func CompressWith(dictionary, data []byte) ([]byte, error) {
 	encode := farEncoders.encode
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/kubeconfig"
 )
 
-// UnavailableError says why nothing can be done in the cluster of a Secret. What is
-// there is as it was.
+// UnavailableError says why nothing can be done in the cluster of a Secret. Its objects are
+// as they were.
 type UnavailableError struct {
 	// Secret that leads to the cluster, with its namespace.
 	Secret string

@@ -33,8 +33,8 @@ func Clip(text string, limit int) string {
 }
 
 // Middle returns a text of at most so many bytes, of which the middle is left out: an
-// ellipsis stands there. What servers refuse begins with the field, goes on with the value,
-// however long that is, and ends with the reason.
+// ellipsis stands there. Refusals of servers begin with the field, go on with the
+// value, however long that is, and end with the reason.
 func Middle(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -143,9 +143,10 @@ type ClusterExtensionRevisionSpec struct {
 type TargetReference struct {
 	// Name of a Secret in the namespace of Penstock, with the kubeconfig at the key
 	// kubeconfig, or value as Cluster API has it. The kubeconfig has everything in
-	// itself: it names no program and no file. Whoever changes the revision needs the
-	// right to use the resource of this name in targets.policy.penstock.dev, of which
-	// default is the cluster of --target-kubeconfig and no Secret.
+	// itself: it names no program and no file. A user who changes the revision
+	// needs the right to use the resource of this name in
+	// targets.policy.penstock.dev; default there is the cluster of
+	// --target-kubeconfig and no Secret.
 	Name string
 }
 

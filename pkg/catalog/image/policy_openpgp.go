@@ -13,8 +13,8 @@ import (
 	"go.podman.io/image/v5/types"
 )
 
-// checkSignatures asks a policy (containers-policy.json) whether an image may be used. What
-// it asks for is pure Go, by the build tag containers_image_openpgp.
+// checkSignatures asks a policy (containers-policy.json) whether an image may be used.
+// OpenPGP is pure Go, by the build tag containers_image_openpgp.
 func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedImage) error {
 	policy, err := signature.NewPolicyFromFile(file)
 	if err != nil {

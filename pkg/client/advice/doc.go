@@ -49,7 +49,7 @@ func (s Signal) urgency() int {
 	}
 }
 
-// Who is the actor of an advice.
+// Who names the actor of an advice.
 type Who string
 
 const (
@@ -77,7 +77,7 @@ type Advice struct {
 	Signal Signal `json:"signal"`
 	// Subject is the revision, the extension or the plan that it is about.
 	Subject string `json:"subject,omitempty"`
-	// What is the state, in words that follow the subject: "is paused".
+	// What says the state, in words that follow the subject: "is paused".
 	What string `json:"what"`
 	// Because is what the program says of it; empty when there is nothing to say. It comes
 	// from the server, so whoever prints it on a terminal removes control characters.
@@ -88,7 +88,7 @@ type Advice struct {
 	Cause string `json:"cause,omitempty"`
 	// Since is when that began; zero when it is not known.
 	Since metav1.Time `json:"since,omitzero"`
-	// Who must do what Do says.
+	// Who must follow Do.
 	Who Who `json:"who"`
 	// Do is the next step, in words that follow "must": "resume it". Of Nobody it says what
 	// comes next, as a sentence, or is empty.

@@ -17,8 +17,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// spec.onFailure: Rollback happens once for a revision, whoever crashes when. What
-// makes it so is nothing that is written for it:
+// spec.onFailure: Rollback happens once for a revision, whoever crashes when. No record is
+// written for that:
 //
 //   - only the newest revision is rolled back, and only while the chain has never
 //     had a higher number (the head knows, also of revisions that are gone): with

@@ -23,8 +23,8 @@ func (s *scope) budget() *rollout.Budget {
 		for _, token := range acknowledged(revision) {
 			budget.Acknowledged[token] = true
 		}
-		// What retention removes has nothing in the cluster. If it has all the same,
-		// nobody wants that gone.
+		// Revisions that retention removes have nothing in the cluster. If it
+		// has all the same, nobody wants that gone.
 		budget.Explicit[revision.Spec.Revision] = !revision.DeletionTimestamp.IsZero() && !removed(revision)
 	}
 	return budget
@@ -52,7 +52,8 @@ func (s *scope) listed(number int64) ([]manifest.ID, bool) {
 }
 
 // undone tells of objects that a revision which never succeeded has added to what an earlier
-// one had, which did. What that one had is lost when it goes, whoever took it over.
+// one had, which did. Objects of the earlier one are lost when they go, whoever took them
+// over.
 func (s *scope) undone() func(manifest.ID, int64) bool {
 	var established map[manifest.ID]bool
 	succeeded := map[int64]bool{}

@@ -63,7 +63,7 @@ func (s *scope) next() time.Duration {
 		if !at.After(s.judged) {
 			return // this pass has seen it
 		}
-		// What has come while the pass went on is looked at at once.
+		// A deadline that came during the pass is looked at at once.
 		if left := max(at.Sub(s.Clock.Now()), 1); after == 0 || left < after {
 			after = left
 		}

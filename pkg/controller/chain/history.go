@@ -24,8 +24,8 @@ type Heads interface {
 }
 
 // number makes sure that the numbers of all revisions are known to be used, which
-// they are as a rule. What history lacks of a revision that has no result yet is
-// written with its first one, at the end of the pass.
+// they are as a rule. Missing history of a revision without a result is written
+// with its first result, at the end of the pass.
 func (s *scope) number(ctx context.Context) error {
 	for i := range s.revisions {
 		revision := &s.revisions[i]

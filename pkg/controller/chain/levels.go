@@ -127,8 +127,9 @@ func (s *scope) byLevels(ctx context.Context, revision *olmv1alpha1.ClusterExten
 }
 
 // inversions are the objects of a revision that wait for what comes after them.
-// They are looked for when an install level is waited for, once. What cannot be
-// read is looked for again in the next pass: it is a hint, nothing depends on it.
+// They are looked for when an install level is waited for, once. The next pass
+// looks again for those that cannot be read: they are a hint, and nothing
+// depends on them.
 func (s *scope) inversions(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, report *rollout.LayerReport) []release.Inversion {
 	if report.Level == nil || report.Level.Waiting == 0 {
 		return nil

@@ -213,7 +213,8 @@ func (t told) fresh(m milestone, now time.Time) bool {
 	return true
 }
 
-// recordMilestones says in events how a rollout went on. What could not be stored happens again.
+// recordMilestones says in events how a rollout went on. A milestone whose status could not
+// be stored comes again.
 func (s *scope) recordMilestones(revision *olmv1alpha1.ClusterExtensionRevision, before olmv1alpha1.ClusterExtensionRevisionStatus) {
 	known := s.known[revision.UID]
 	for _, m := range milestones(revision, &before, &revision.Status, s.judged) {

@@ -9,9 +9,9 @@ import (
 )
 
 // timed says in the next phases of a revision when they began, and were available first.
-// Times change only when a state does, so that they cost no write of their own. What is
-// not known stays empty: phases that were under way before somebody noted times, and all
-// of an imported revision, which was rolled out elsewhere.
+// Times change only when a state does, so that they cost no write of their own. Unknown
+// times stay empty: phases that were under way before somebody noted times, and all of
+// an imported revision, which was rolled out elsewhere.
 //
 // A phase that leaves Pending began with the pass, at began; one that becomes Available
 // is so when the pass is judged, at now.

@@ -83,8 +83,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer r.Passes.Begin(request.Name)()
 	v := &scope{reconciler: r, chain: request.Name, invalid: map[string]error{}, began: r.Clock.Now()}
 	if err := v.list(ctx); errors.As(err, new(*bychain.UnreadableError)) {
-		// What the chain asks for is not known. The event of that revision brings the
-		// next pass.
+		// The wishes of the chain are not known. The event of that revision
+		// brings the next pass.
 		return ctrl.Result{}, v.complain(ctx, err)
 	} else if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reading the revisions of extension %s: %w", v.chain, err)
@@ -129,7 +129,7 @@ func (s *scope) pass(ctx context.Context) error {
 		return err
 	}
 	err := s.rollOut(ctx)
-	// What was done is told even when the pass did not come to its end.
+	// Events tell of finished work even when the pass did not come to its end.
 	s.announce()
 	if err != nil {
 		return err

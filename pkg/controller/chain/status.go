@@ -49,7 +49,7 @@ const (
 	reasonTargetUnavailable = "TargetUnavailable"
 )
 
-// What is said when there is nothing to say.
+// Messages of conditions that have nothing to report.
 const (
 	nothingFails  = "nothing fails"
 	nothingStalls = "nothing waits for a person, and no deadline has passed"
@@ -115,7 +115,7 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 }
 
 // troubled is the status of a revision whose pass failed: nobody keeps it as it
-// should be until that is cured. What was observed before stays.
+// should be until that is cured. Earlier observations stay.
 func troubled(revision *olmv1alpha1.ClusterExtensionRevision, trouble error, now time.Time) olmv1alpha1.ClusterExtensionRevisionStatus {
 	w := &writer{generation: revision.Generation, now: now, status: *revision.Status.DeepCopy()}
 	for _, kind := range []string{olmv1alpha1.ConditionFailing, olmv1alpha1.ConditionStalled} {
@@ -198,7 +198,7 @@ func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found f
 	switch {
 	case w.is(olmv1alpha1.ConditionSucceeded):
 	case !available || !found.newest || !own.whole():
-		// What a newer revision has, even a paused one, does not make this one succeed.
+		// Objects of a newer revision, even of a paused one, do not make this one succeed.
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
 	case w.now.Before(end):
 		left := fmt.Sprintf("all objects are available; the revision succeeds if they still are at %s, after %s",
@@ -237,7 +237,7 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 	}
 }
 
-// fail tells whether somebody should look. What is stuck is tried again, and may go on by
+// fail tells whether somebody should look. A stuck revision is tried again and may go on by
 // itself: it is Failing, and not Stalled.
 func (w *writer) fail(person, stuck *rollout.Failure) {
 	switch {

@@ -63,7 +63,7 @@ func (s *scope) checkTarget() {
 		s.targetErr = &rev.ElsewhereError{Recorded: s.ledger.cluster, Named: s.cluster.ID}
 		return
 	}
-	// What was reached was reached there.
+	// Reached stages were reached there.
 	s.ledger.cluster, s.ledger.inventory = s.cluster.ID, rollout.Inventory{}
 }
 

@@ -54,7 +54,7 @@ func (w *writer) gone(revision *olmv1alpha1.ClusterExtensionRevision, found find
 		}
 		return
 	}
-	// What asks comes first: it can be answered only while status asks it.
+	// A question comes first: it can be answered only while status asks it.
 	person := first(found.leaving, func(f rollout.Failure) bool { return f.Acknowledge != "" })
 	if person == nil {
 		person = first(found.leaving, func(f rollout.Failure) bool { return f.NeedsPerson })

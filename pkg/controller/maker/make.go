@@ -26,7 +26,7 @@ type Identity struct {
 	held string
 }
 
-// Who returns the user whose rights the content needs: of a proposal, its author.
+// Who returns the user whose rights the content needs: the author of a proposal.
 func (i Identity) Who() user.Info {
 	if i.As != nil {
 		return i.As

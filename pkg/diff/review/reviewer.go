@@ -127,7 +127,7 @@ func (w *writer) deletion() {
 	case "APIService.apiregistration.k8s.io":
 		what = "will be deleted: the API it registers is no longer served"
 	case "Role." + rbacGroup, "ClusterRole." + rbacGroup, "RoleBinding." + rbacGroup, "ClusterRoleBinding." + rbacGroup:
-		// What that takes away, the notes on rights say.
+		// The notes on rights say what that takes away.
 		severity = note.Info
 	case "ConfigMap", "Secret":
 		if w.Replaced[w.change.ID] {

@@ -148,7 +148,7 @@ func grouped(rights []right) []string {
 		}
 	}
 	var spelled []string
-	// What has the same verbs is named together.
+	// Resources with the same verbs are named together.
 	together := make(map[string][]string)
 	var order []string
 	for _, target := range targets {

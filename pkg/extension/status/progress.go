@@ -56,9 +56,10 @@ func keeps(facts Facts, v view) bool {
 	return catalog == nil || resolve.InRange(v.installed.version(), catalog.Version)
 }
 
-// settled is whether what is installed is what the spec, as it is now, led to once. What
-// catalogs bring later may be missing. While a rollback holds it is not, whoever has the objects:
-// of those that Helm has, or has had, the outcome of the pass says so and not the revision.
+// settled is whether what is installed is what the spec, as it is now, led to once. Later
+// versions of catalogs may be missing. While a rollback holds it is not, whoever has the
+// objects: of those that Helm has, or has had, the outcome of the pass says so and not the
+// revision.
 func settled(facts Facts, v view) bool {
 	if v.installed == nil || v.latest() != nil || held(v) != nil || facts.Outcome.Result == Held {
 		return false

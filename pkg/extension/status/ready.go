@@ -27,8 +27,8 @@ const (
 // maxObjects is how many failing objects a message names.
 const maxObjects = 5
 
-// readiness is the condition Ready, and whether a person has to act. What matters most is
-// told:
+// readiness is the condition Ready, and whether a person has to act. The most important of
+// these is told:
 //
 //  1. The pass failed, and what the spec asks for was never reached.
 //  2. The newest revision: held, being rolled out, proposed.
@@ -187,8 +187,8 @@ func proposal(v view) string {
 	return message + r.warnings() + "; review and approve it with: kubectl penstock upgrade " + name
 }
 
-// deleting is the status of an extension that is being deleted: what is left. What catalogs
-// say of it stays as it was.
+// deleting is the status of an extension that is being deleted: what is left. Conditions of
+// catalogs stay as they were.
 func (w *writer) deleting(v view) {
 	w.installed(v, Outcome{})
 	w.set(Available, availability(v))

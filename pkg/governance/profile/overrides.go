@@ -13,7 +13,7 @@ import (
 type Override struct {
 	// By is the name of the MachineConfig that wins.
 	By string
-	// What is a kernel argument, a file or a unit, such as "kernel argument psi".
+	// What names a kernel argument, a file or a unit, such as "kernel argument psi".
 	What string
 }
 

@@ -118,8 +118,8 @@ func definitions(objects map[manifest.ID]manifest.Object) map[schema.GroupKind]m
 // Needs returns what must exist before the pods of a workload can start, as its
 // manifest says: ConfigMaps, Secrets and claims that they mount or read, and do
 // not call optional, their ServiceAccount and classes; of any object its
-// Namespace. What the names stand for when they are left out (the ServiceAccount
-// "default") is not listed.
+// Namespace. Defaults of names that are left out (the ServiceAccount "default")
+// are not listed.
 func Needs(object manifest.Object) []manifest.ID {
 	n := needs{namespace: object.Namespace}
 	if object.Namespace != "" {

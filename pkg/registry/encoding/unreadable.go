@@ -26,8 +26,8 @@ import (
 // A record that cannot be read would stop every list and watch of its resource, and
 // with them the watch cache, creates and controllers. So lists and watches have an
 // object in its place, which says so and is known by objectmeta.IsUnreadable. It is not
-// left out: a missing answer is not to be read as "absent". Whoever reads or changes
-// that one object gets an error. Three parts make it so:
+// left out: a missing answer is not to be read as "absent". Reading or changing that
+// one object is an error. Three parts make it so:
 //
 //   - keyed hands the key of a record to the codec, for lists and watches;
 //   - placing decodes, and puts the object in the place of what cannot be decoded, or is

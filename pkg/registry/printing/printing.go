@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Table prints an object, or each of a list, as a row that carries the object. What
-// they are is for the error when one is something else.
+// Table prints an object, or each of a list, as a row that carries the object. kind names
+// them in the error about an object of another type.
 func Table[T runtime.Object](what string, object, options runtime.Object, columns []metav1.TableColumnDefinition, cells func(T) []any) (*metav1.Table, error) {
 	out := &metav1.Table{}
 	if meta.IsListType(object) {

@@ -3,7 +3,7 @@
 //
 // A Cause is made of what may be shown to everybody who may read a revision: reasons in
 // one word, names of objects, containers and images, exit codes, numbers of restarts and
-// of nodes. What containers, registries, schedulers and admission webhooks write may hold
+// of nodes. Texts of containers, registries, schedulers and admission webhooks may hold
 // secrets. It is in Text, apart from the rest, for readers who may read those objects
 // themselves. Of such a text only the forms that the components of Kubernetes are known to
 // write are understood, and of those only names that the Pod's own spec has, and numbers.

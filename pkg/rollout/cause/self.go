@@ -43,8 +43,8 @@ func (s Subject) OfSelf() (Cause, bool) {
 	return Cause{}, false
 }
 
-// Pod is the subject itself, where it is one. What is watched of a Pod is its status; what it
-// asks for is in its manifest then.
+// Pod is the subject itself, where it is one. Only the status of a Pod is watched; its
+// manifest then says what it asks for.
 func (s Subject) Pod() *corev1.Pod {
 	if s.Live == nil || s.ID.Group != "" || s.ID.Kind != "Pod" {
 		return nil
@@ -172,7 +172,7 @@ func refused(c Cause, namespace, written string) Cause {
 	missing := func(group, kind, namespace, name, facts string) {
 		c.Related, c.Facts = &manifest.ID{Group: group, Kind: kind, Namespace: namespace, Name: name}, facts
 	}
-	// What others wrote follows the first three: nothing behind them is looked at.
+	// Conditions of others follow the first three, and nothing behind them is looked at.
 	if name, found := between(written, `admission webhook "`, `"`, " denied the request"); found {
 		c.Facts = "webhook " + name + " denied the Pod"
 	} else if name, found := between(written, `failed calling webhook "`, `"`, ""); found {

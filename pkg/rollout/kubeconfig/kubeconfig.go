@@ -17,10 +17,10 @@ import (
 // Remedy makes a kubeconfig of one that Parse refuses.
 const Remedy = "kubectl config view --minify --flatten --raw writes a self-contained one; replace credentials of a plugin by a token or a client certificate"
 
-// Parse reads the current context of a kubeconfig. What would have this process run a
-// program, read a file, send its requests through another server or in another name
-// is refused, and all of it is named: whoever may write a kubeconfig must not get by
-// it what this process may do on its own machine.
+// Parse reads the current context of a kubeconfig. It refuses, and names,
+// every field that would have this process run a program, read a file, send
+// its requests through another server or in another name: whoever may write a
+// kubeconfig must not get by it what this process may do on its own machine.
 func Parse(raw []byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(raw)
 	if err != nil {

@@ -82,7 +82,7 @@ func FindDrift(wanted map[string]any, live *unstructured.Unstructured, manager s
 
 // unclaimed lists the paths of maps that are wanted and not there at all, and those
 // of other values that differ and are in no entry of kept. It does not look into
-// lists. What is empty and in an entry was not lost: the server does not store it.
+// lists. An empty value in an entry was not lost: the server does not store it.
 func unclaimed(wanted, live map[string]any, kept *fieldpath.Set, path string) []Drift {
 	var out []Drift
 	for key, want := range wanted {

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Takeover is how the fields of an object change hands when it is adopted. What
-// an apply of ours leaves out goes when it was ours alone: so the fields of whoever
-// kept the object so far become ours first, and the API server, which knows the
-// schema, removes those that our manifest has not.
+// Takeover is how the fields of an object change hands when it is adopted. A
+// field that our apply leaves out goes when it was ours alone: so the fields of
+// whoever kept the object so far become ours first, and the API server, which
+// knows the schema, removes those that our manifest has not.
 type Takeover struct {
 	// From are the managers that kept the object so far, sorted; there is at least one.
 	From []string
@@ -24,10 +24,10 @@ type Takeover struct {
 // have to manager, in apiVersion where one of them has it. It is nil when there was nobody whose fields can be told from those of others.
 //
 // A manager kept the object when it held at least half of what our manifest sets
-// and anybody held, or signed it as tools do. Whoever holds less only added to it:
-// a person a label, a controller an annotation, an autoscaler the replicas. Fields
-// that were set through a subresource, finalizers and ownerReferences never change hands,
-// nor does status, unless our manifest has one.
+// and anybody held, or signed it as tools do. A manager that holds less only added to it:
+// a person a label, a controller an annotation, an autoscaler the replicas. Fields that
+// were set through a subresource, finalizers and ownerReferences never change hands, nor
+// does status, unless our manifest has one.
 func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, apiVersion string) *Takeover {
 	keepers := keepersOf(wanted, live, manager)
 	if len(keepers) == 0 {
@@ -44,7 +44,7 @@ func TakeOver(wanted map[string]any, live []metav1.ManagedFieldsEntry, manager, 
 	}
 	plan := &Takeover{}
 	for _, entry := range live {
-		// What an earlier attempt took over stays ours.
+		// Fields that an earlier attempt took over stay ours.
 		if IsApplyOf(entry, manager) {
 			ours.APIVersion, ours.Time = entry.APIVersion, entry.Time
 			set, _ = FieldSet(entry)

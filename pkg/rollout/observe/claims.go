@@ -15,8 +15,8 @@ type claims struct {
 	// interests of an owner, as it gave them.
 	interests map[string][]Interest
 	// wanting are the owners that want an object, by a hash of its ID, which is a
-	// third of what there would be to keep otherwise. Who has to know of one object
-	// may be told of another one that has the same hash: that costs a pass.
+	// third of what there would be to keep otherwise. An owner may be told of
+	// another object that has the same hash: that costs a pass.
 	wanting map[uint64][]string
 	seed    maphash.Seed
 }

@@ -114,8 +114,8 @@ func (s *stream) selects(o *metav1.ListOptions) {
 func (s *stream) refused(ctx context.Context, initial bool, err error) error {
 	if !initial {
 		if !gone(err) && ctx.Err() == nil {
-			// The reflector may try again without returning. What is gone it
-			// returns, see fail.
+			// The reflector may try again without returning. It returns for a kind that is
+			// gone, see fail.
 			s.settle(s.failed(err))
 		}
 		return err

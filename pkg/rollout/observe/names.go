@@ -18,8 +18,8 @@ import (
 // Names are the marks by which our objects are known.
 type Names struct {
 	// ChainLabel is the label whose value is the chain that an object belongs
-	// to. Objects without it are seen by name only. Who watches by name alone has
-	// none.
+	// to. Objects without it are seen by name only. Names of objects that are
+	// watched by name alone have none.
 	ChainLabel string
 	// AppliedAnnotation holds the digest of the manifest that was applied.
 	AppliedAnnotation string
@@ -116,7 +116,7 @@ func entryDigest(e metav1.ManagedFieldsEntry) string {
 
 // sortedJSON brings JSON into one form. Servers keep the order of fields in
 // managedFields of built-in kinds, and sort them for custom resources; what was
-// decoded into maps is sorted too. What is not JSON stays as it is.
+// decoded into maps is sorted too. Values that are not JSON stay as they are.
 func sortedJSON(raw []byte) []byte {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {

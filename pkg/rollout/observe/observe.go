@@ -62,7 +62,7 @@ type Observation struct {
 	// have changed, or be gone.
 	Stale bool
 	// Wiped is true when managedFields are empty: somebody emptied them, or the server
-	// of the kind keeps none. What is created or applied by anybody else has some.
+	// of the kind keeps none. Objects that anybody else creates or applies have some.
 	Wiped bool
 	// Controller is the controller owner reference, or nil.
 	Controller *metav1.OwnerReference
@@ -97,7 +97,7 @@ type Interest struct {
 	ID      manifest.ID
 	Version string
 	// Reads is what to keep of objects of this kind; the zero value is
-	// metadata only. What several interests of a kind read is united.
+	// metadata only. The reads of several interests in a kind are united.
 	Reads probe.Reads
 	// ByName watches this one object whether or not it has the chain label:
 	// for objects that are wanted but not (yet) ours.

@@ -54,8 +54,8 @@ func (v *view) put(seen *Observation) (old *Observation) {
 	return old
 }
 
-// remove forgets an object and returns it. What was delivered with its deletion
-// has the version at which it is gone.
+// remove forgets an object and returns it. The object of the deletion event has the version
+// at which it is gone.
 func (v *view) remove(last *Observation) (old *Observation) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -146,8 +146,8 @@ func (v *view) failed(why error) effect {
 	return v.distrust(why)
 }
 
-// vanished notes that the kind is not served any more. What was known of its
-// objects is then worth nothing.
+// vanished notes that the kind is not served any more. Knowledge of its objects is then
+// worth nothing.
 func (v *view) vanished(why error) effect {
 	v.mu.Lock()
 	defer v.mu.Unlock()

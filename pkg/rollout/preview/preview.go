@@ -154,12 +154,12 @@ func (p *Previewer) items(ctx context.Context, work rollout.Work, permit Permit)
 	if err != nil {
 		return nil, err
 	}
-	// 3. What would be done with each of them.
+	// 3. The action for each of them.
 	items, err := p.judge(ctx, work, objects)
 	if err != nil {
 		return nil, err
 	}
-	// 4. What the server could not know.
+	// 4. Refusals that the server could not know of.
 	tolerate(items)
 	return items, nil
 }

@@ -25,8 +25,8 @@ const (
 //
 // The price: a claim of a class that binds at once passes in the moment between
 // its creation and the controller's first look, and so does one whose class does
-// not exist; the workload that uses it then says that it is not available. Who
-// wants to be strict asserts status.phase=Bound.
+// not exist; the workload that uses it then says that it is not available. A
+// strict revision asserts status.phase=Bound.
 func claim(v *view) Verdict {
 	class := v.text("spec", "storageClassName")
 	if class == "" {

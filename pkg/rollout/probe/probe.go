@@ -2,9 +2,9 @@
 // are functions of one object: no client, no clock.
 //
 // Well-known kinds have built-in probes (see Builtin); a revision may add
-// assertions on conditions, on fields and in CEL (see New). Whatever an object
-// contains, a probe neither panics nor changes it: what it cannot read makes the
-// verdict Unknown, with a message that names the field.
+// assertions on conditions, on fields and in CEL (see New). A probe neither
+// panics nor changes an object, of any content: a field that it cannot read
+// makes the verdict Unknown, with a message that names the field.
 package probe
 
 import (
@@ -62,9 +62,9 @@ type Probe interface {
 type Metered interface {
 	Probe
 	// ProbeWithin is Probe for as long as the budget, which should have MaxCELCost units,
-	// has some left, and ctx has not ended. What could not be evaluated is Unknown; that
-	// is a verdict only when the budget had all of its units, was not cut short (see
-	// Meter.Slow), and ctx has not ended.
+	// has some left, and ctx has not ended. A probe that could not be evaluated is
+	// Unknown; that is a verdict only when the budget had all of its units, was not cut
+	// short (see Meter.Slow), and ctx has not ended.
 	ProbeWithin(ctx context.Context, object *unstructured.Unstructured, budget *CostBudget) Verdict
 }
 

@@ -31,8 +31,8 @@ type Wave struct {
 // change its wave together with a migration of those numbers.
 func Waves() []Wave {
 	return []Wave{
-		// What other objects need to exist before the API server accepts them,
-		// or pods before they are admitted.
+		// Objects that others need before the API server accepts them, or pods before they
+		// are admitted.
 		{Name: "foundations", Kinds: flatten(
 			kinds("", "Namespace", "PersistentVolume"),
 			kinds("apiextensions.k8s.io", "CustomResourceDefinition"),
@@ -42,8 +42,8 @@ func Waves() []Wave {
 			kinds("scheduling.k8s.io", "PriorityClass"),
 			kinds("storage.k8s.io", "CSIDriver", "StorageClass", "VolumeAttributesClass"),
 		)},
-		// What workloads find when they start: who they are, what they may do,
-		// their configuration and addresses, and the limits they live in.
+		// Objects that workloads find when they start: their identity, rights,
+		// configuration, addresses and limits.
 		{Name: "configuration", Early: true, Kinds: flatten(
 			kinds("", "ConfigMap", "Endpoints", "LimitRange", "PersistentVolumeClaim", "PodTemplate",
 				"ResourceQuota", "Secret", "Service", "ServiceAccount"),

@@ -21,9 +21,8 @@ type Counter struct {
 	requests map[Request]int64
 }
 
-// Wrap returns a transport that counts and passes on (see rest.Config.Wrap). What
-// a request is for is taken from its context (see Because); without that it is
-// for Discovery.
+// Wrap returns a transport that counts and passes on (see rest.Config.Wrap). The context of
+// a request says what it is for (see Because); without that it is for Discovery.
 func (c *Counter) Wrap(next http.RoundTripper) http.RoundTripper {
 	return c.WrapFor(Discovery)(next)
 }

@@ -84,7 +84,7 @@ func (c *Client) createOnlyHolds(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("there is no ConfigMap in %s to test on", selfTestNamespace)
 	}
 
-	// 1. What exists must be refused.
+	// 1. An existing object must be refused.
 	ref.Name = existing.Items[0].Name
 	switch err := c.tryCreate(ctx, ref); {
 	case err == nil:
@@ -92,7 +92,7 @@ func (c *Client) createOnlyHolds(ctx context.Context) (bool, error) {
 	case !apierrors.IsConflict(err):
 		return false, err
 	}
-	// 2. What does not exist must be created.
+	// 2. An absent object must be created.
 	ref.Name = "penstock-self-test-" + rand.String(10)
 	switch err := c.tryCreate(ctx, ref); {
 	case err == nil:

@@ -65,7 +65,7 @@ func (l *limiter) wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 // group returns the beginning of a path that tells API groups apart: /api, or
-// /apis with the group's name. What belongs to no group stays together.
+// /apis with the group's name. Paths of no group stay together.
 func (l *limiter) group(path string) string {
 	rest := strings.TrimPrefix(path, l.root)
 	first, rest, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")

@@ -16,9 +16,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/redact"
 )
 
-// What the server and its webhooks say about an object may quote it. All of that
-// comes through this client, as errors and as warnings, so that here is where what
-// is hidden is taken out: no caller can forget it.
+// Messages of the server and its webhooks about an object may quote it. All of
+// that comes through this client, as errors and as warnings, so that here is where
+// what is hidden is taken out: no caller can forget it.
 
 // redacted returns an error without what it quotes of an object's hidden content.
 // The manifest is what was sent, nil for none.

@@ -9,7 +9,7 @@ import (
 )
 
 // Secrets lists metadata of the Secrets of a namespace that a label selector selects, with
-// one request. What is in them stays in the server.
+// one request. Their content stays in the server.
 func (c *Client) Secrets(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error) {
 	found, err := c.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace).
 		List(ctx, metav1.ListOptions{LabelSelector: selector})

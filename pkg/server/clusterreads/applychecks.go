@@ -24,8 +24,8 @@ import (
 
 const (
 	// typesAge is for how long types of a cluster are taken without asking whether they
-	// are still so. What they refuse is asked again at once; what they no longer refuse
-	// rightly, the preflight of the rollout will.
+	// are still so. A refusal by old types is asked again at once; the preflight of the
+	// rollout refuses what old types let pass.
 	typesAge = 5 * time.Minute
 	// maxDocuments bounds the documents of all clusters that are kept, and
 	// maxDocumentBytes each of them: larger ones are not read. Types take about as much

@@ -50,8 +50,8 @@ func newHostReads(h *host.Host, target *targetcluster.Cluster, targets *TargetCl
 	return reads, nil
 }
 
-// Generation returns the generation of a ClusterExtension. Who else owns a
-// revision is not known to make revisions.
+// Generation returns the generation of a ClusterExtension. Other owners of a revision are
+// not known to make revisions.
 func (r *hostReads) Generation(ctx context.Context, owner metav1.OwnerReference) (int64, error) {
 	version, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil || version.Group != hub.GroupName || owner.Kind != "ClusterExtension" {

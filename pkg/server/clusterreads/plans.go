@@ -20,9 +20,9 @@ import (
 )
 
 // Plans makes what compares plans with the cluster for whoever asks, what knows who may
-// approve them, and what tells how profiles are. It tries as the reader does. What a caller is shown of a
-// plan depends on their own rights; of profiles, which say how many nodes a plan would
-// reboot and no content of any object, whoever may read those sees all.
+// approve them, and what tells how profiles are. It tries as the reader does. A caller
+// sees of a plan what their own rights allow. A user who may read profiles sees all of
+// them: they say how many nodes a plan would reboot, and no content of any object.
 func (r *Reads) Plans() (*livediff.Differ, *ApproverRights, *survey.Deps, error) {
 	accounts := r.Accounts
 	targetClient, err := targetclient.New(targetclient.Options{Config: accounts.ConfigFor(serviceaccounts.Reader()), Redactor: r.Redactor})

@@ -59,8 +59,8 @@ func (u Upkeep) Check(ctx context.Context, pace func(ctx context.Context, bytes 
 	return fsck.Check(ctx, fsck.Options{Source: u.source, KV: u.kv, Prefix: Prefix, Digester: u.digester, Pace: pace})
 }
 
-// Records are what this database keeps beside the API, of a store with this identity. What
-// cannot be read is noted in unreadable.
+// Records are what this database keeps beside the API, of a store with this identity.
+// unreadable notes those that cannot be read.
 func (d *Database) Records(present identity.Identity, unreadable *store.Unreadable) Records {
 	digester := manifest.Digester{}
 	if present.ID != "" {

@@ -33,9 +33,9 @@ type Feature struct {
 	Lists []schema.GroupVersionResource
 	// Gets names the resources that it reads one by one.
 	Gets []schema.GroupVersionResource
-	// Optional features are switched off when a right is missing. What
-	// enforces somebody's policy is not optional: it is either not there on
-	// this host, or we may read it, or we do not start.
+	// Optional features are switched off when a right is missing. Enforcement
+	// of somebody's policy is not optional: it is either not there on this
+	// host, or we may read it, or we do not start.
 	Optional bool
 }
 

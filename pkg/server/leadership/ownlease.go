@@ -12,8 +12,8 @@ import (
 // ownLease tells its process from another one with the same identity. The identity of
 // an embedded store is that of whoever serves it: a process that begins takes over the
 // lease of the one before it. That one may turn out to live, on a node that was cut
-// off or suspended, or with a copy of the store. What it finds in the lease then is a
-// renewal that it did not write, and to it the holder is somebody else.
+// off or suspended, or with a copy of the store. It then finds in the lease a renewal
+// that it did not write, and takes the holder for somebody else.
 //
 // The elector uses a lock from one goroutine at a time, and electors follow each other.
 type ownLease struct {

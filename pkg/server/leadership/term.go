@@ -41,8 +41,8 @@ type Controller struct {
 // Term is what controllers have while this replica is the leader. Nothing of it
 // may be used afterwards, but for the store.
 type Term struct {
-	// Manager has clients and caches for our own API. What is added to it runs
-	// until the term ends.
+	// Manager has clients and caches for our own API. Its runnables run until the term
+	// ends.
 	Manager manager.Manager
 	// Host is for clients of the host cluster in the name of this process. It has no
 	// rate limit.

@@ -53,7 +53,7 @@ func Limit(role Role) (int64, error) {
 const bodiesPart = 3
 
 // ForBodies is how much memory request bodies may have at a time: so much, in bytes, and a
-// third of the limit of this process at most. What they take comes on top of what is in use
+// third of the limit of this process at most. That comes on top of memory that is in use
 // anyway.
 func ForBodies(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/bodiesPart) }
 

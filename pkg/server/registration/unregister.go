@@ -35,9 +35,9 @@ func Unregister(ctx context.Context, config *rest.Config, namespace string, vers
 	if err != nil {
 		return err
 	}
-	// What stands in other people's way comes first: webhooks that nobody answers
-	// refuse their writes, an APIService that nobody answers keeps their
-	// namespaces from being deleted.
+	// Objects that stand in other people's way go first: webhooks that nobody
+	// answers refuse their writes, an APIService that nobody answers keeps
+	// their namespaces from being deleted.
 	return steps(ctx,
 		func(ctx context.Context) error { return u.mark(ctx, now) },
 		u.webhooks, u.apiServices, u.jobs, u.profiles, u.userRoles, u.definitions, u.service)

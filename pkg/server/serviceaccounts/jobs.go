@@ -33,8 +33,8 @@ func Jobs() []Job { return []Job{Engine(), Reader(), Executor(), Templates()} }
 
 // Engine is the job of writing what revisions say. A bundle may have any object, so
 // its rights are on all of them; they are the verbs that the engine uses and no
-// others: it impersonates nobody, and deletes one object at a time. Who may have what
-// done by it is for admission to say.
+// others: it impersonates nobody, and deletes one object at a time. Admission says
+// who may have it do what.
 //
 // Roles that grant more than it has itself take escalate and bind; the other verbs
 // are what API servers ask of who writes certain objects.
@@ -55,9 +55,9 @@ func Engine() Job {
 }
 
 // Reader is the job of comparing revisions with the cluster for whoever asks: it
-// reads objects, and has the host try what a rollout would write. What of that a
-// caller is shown depends on their own rights, not on these. It lists what the causes of
-// objects that are not ready are found in, and what an upgrade of the cluster depends on.
+// reads objects, and has the host try what a rollout would write. A caller sees of that
+// what their own rights allow, not these. It lists what the causes of objects that are
+// not ready are found in, and what an upgrade of the cluster depends on.
 //
 // A dry-run is authorised as the write that it stands for: patch for server-side
 // apply, create where the object does not exist, and for roles that give more than

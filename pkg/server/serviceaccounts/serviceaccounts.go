@@ -154,9 +154,9 @@ func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential,
 	return credential{value: made.Status.Token, expires: made.Status.ExpirationTimestamp.Time}, nil
 }
 
-// Ensure creates or repairs what jobs need, and returns when the host knows of it. What
-// this process may not do is said in the log and left to a person: everything but that
-// job goes on. Any other error may go away by itself: call Ensure again.
+// Ensure creates or repairs what jobs need, and returns when the host knows of it. The log
+// says what this process may not do, and a person has to help: everything but that job goes
+// on. Any other error may go away by itself: call Ensure again.
 func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
 	// Policies come before the rights that they limit: without its policy, no job gets rights.
 	unlimited := a.apply(ctx, a.Limits())
@@ -179,8 +179,8 @@ func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
 }
 
 // await returns when the host knows of the rights of a job, which it learns from a
-// watch. What begins too early would be told that it may not, and come back later
-// each time.
+// watch. A job that begins too early would be refused, and come back later each
+// time.
 func (a *Accounts) await(ctx context.Context, j Job) {
 	if len(j.Rules) == 0 {
 		return

@@ -238,10 +238,10 @@ func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 	return Decision{Identity: present, Raised: g.raised, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
 }
 
-// takeOver makes the witness speak of a store that it did not know. What such a
-// store believes to have in the cluster is of another time, or another cluster:
-// it is forgotten first, so that nothing is deleted for it. What the revisions
-// ask for and is there is recognised by its marks, as after an import.
+// takeOver makes the witness speak of a store that it did not know.
+// Inventories of such a store are of another time, or another cluster: they
+// are forgotten first, so that nothing is deleted for them. Objects of the
+// revisions that exist are recognised by their marks, as after an import.
 func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *identity.Mark) (Decision, error) {
 	forgotten, err := g.forget(ctx)
 	if err != nil {

@@ -123,8 +123,8 @@ type MarkKeeper struct {
 	store   *identity.Store
 	witness *witness
 	mark    identity.Mark
-	// written is the witness as this process wrote it last, nil when it has not. What nobody
-	// has changed since need not be read before it is written again.
+	// written is the witness as this process wrote it last, nil when it has not. An
+	// unchanged witness need not be read before it is written again.
 	written *corev1.ConfigMap
 }
 

@@ -3,9 +3,9 @@
 //
 // It reads the layout of a bundle's image: manifests/ with all manifests in one folder, and
 // metadata/ with annotations.yaml and, when there are, properties.yaml and
-// dependencies.yaml. What the ClusterServiceVersion says of Deployments, permissions and
-// webhooks becomes objects with the names that OLM v1 gives them, so that an installation
-// can be taken over. docs/reference/bundles.md says what is refused, and what differs.
+// dependencies.yaml. Deployments, permissions and webhooks of the ClusterServiceVersion
+// become objects with the names that OLM v1 gives them, so that an installation can be
+// taken over. docs/reference/bundles.md says what is refused, and what differs.
 //
 // It is pure: the same bundle and options give the same bytes, and no object says of which
 // revision it is.

@@ -138,8 +138,8 @@ func (o Options) collector() *collector {
 	return c
 }
 
-// Render reads all manifests of a file system and sorts them into phases. What
-// is wrong with them is an *Errors; no manifests at all is an error too.
+// Render reads all manifests of a file system and sorts them into phases. Faults in them
+// are an *Errors; no manifests at all is an error too.
 func Render(ctx context.Context, fsys fs.FS, options Options) ([]source.Phase, error) {
 	located, err := Read(ctx, fsys, options)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
-// Each document is parsed twice. What it says is read by sigs.k8s.io/yaml, as
-// kubectl reads it (YAML 1.1: a plain yes is a boolean); where it says it is
-// read from the node tree of yaml.v3, which has lines.
+// Each document is parsed twice. sigs.k8s.io/yaml reads its values, as kubectl does (YAML
+// 1.1: a plain yes is a boolean); the node tree of yaml.v3 has their lines.
 
 // yamlDocuments splits a stream at its document markers. Helm takes every line that begins with
 // "---" as one, also where a template has joined the next line to it.

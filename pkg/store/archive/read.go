@@ -180,8 +180,8 @@ func (r *Reader) revision(ctx context.Context, number int64) (Item, error) {
 	return Item{Revision: revision, Objects: objects}, r.order.revision(number)
 }
 
-// parseManifests parses the content of an entry of manifests, one a line. What it makes of
-// one line is bounded; there may be many.
+// parseManifests parses the content of an entry of manifests, one a line. The size of one
+// line's object is bounded; there may be many lines.
 func parseManifests(ctx context.Context, entry string, data []byte) ([]manifest.Object, error) {
 	var objects []manifest.Object
 	seen := map[manifest.Digest]bool{}

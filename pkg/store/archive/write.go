@@ -136,8 +136,8 @@ func (w *Writer) put(name string, data []byte, limit int64) error {
 	if int64(len(data)) > limit {
 		return fmt.Errorf("writing %s: it has %d bytes, %d are allowed", name, len(data), limit)
 	}
-	// Nothing of who wrote it, and when: the content alone makes the bytes. What is
-	// extracted has Secrets in it, so nobody else is to read it.
+	// Nothing of who wrote it, and when: the content alone makes the bytes. Extracted files
+	// have Secrets in them, so nobody else is to read them.
 	err := w.tar.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o600, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR,
 	})

@@ -85,8 +85,8 @@ func (s *Inventories) CheckTarget(ctx context.Context, cluster string, forget bo
 }
 
 // targeted are the inventories that list objects where CheckTarget says, by chain: at which etcd
-// revision they are. What cannot be read is one of them if that is wanted, and an
-// error otherwise.
+// revision they are. An unreadable record is one of them if that is wanted, and an error
+// otherwise.
 func (s *Inventories) targeted(ctx context.Context, unreadable bool) (map[string]int64, error) {
 	found, err := s.kv.Get(ctx, s.keys.Chains(), clientv3.WithPrefix())
 	if err != nil {

@@ -26,9 +26,9 @@ const (
 	retryMost = 3 * time.Second
 )
 
-// New connects. What fails is returned to the caller, who knows what it means, and not
-// logged. MaxMessage bounds what etcd may answer with in one message, in bytes; there is
-// no bound when it is 0.
+// New connects. Errors go to the caller, who knows what they mean, and not to
+// the log. MaxMessage bounds what etcd may answer with in one message, in
+// bytes; there is no bound when it is 0.
 func New(to storagebackend.TransportConfig, maxMessage int) (*clientv3.Client, error) {
 	again := backoff.DefaultConfig
 	again.MaxDelay = retryMost

@@ -129,7 +129,7 @@ type Options struct {
 // Check checks a store. The error is for what could not be found out.
 //
 //  1. All records but packs decode. They are read as they were at one moment.
-//  2. What they refer to is there, and what is there is referred to, at that moment.
+//  2. All that they refer to is there, and all that is there is referred to, at that moment.
 //  3. Each pack is read, with its base, and every digest in it is compared. That may take
 //     as long as it likes: a pack that was collected meanwhile is none that is missing.
 func Check(ctx context.Context, o Options) (Report, error) {

@@ -264,8 +264,7 @@ func (c *Collector) look(ctx context.Context) (state, error) {
 	}
 	s.keep(referred)
 	if parts > 0 || len(s.unneeded()) > 0 {
-		// What their records say matters only now: which packs need which, and what
-		// parts they have.
+		// Their records matter only now: which packs need which, and what parts they have.
 		if err := c.readPacks(ctx, s, referred); err != nil {
 			return state{}, err
 		}

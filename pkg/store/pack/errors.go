@@ -60,7 +60,8 @@ func (e *MissingError) Error() string {
 
 // TooLargeError says that objects do not fit into a pack.
 type TooLargeError struct {
-	// What is too large: "manifests", "identities" or "compressed manifests".
+	// What names the part that is too large: "manifests", "identities" or "compressed
+	// manifests".
 	What string
 	// Bytes found and allowed.
 	Bytes, Max int

@@ -35,8 +35,8 @@ type kinds struct {
 	brought map[schema.GroupVersionKind]served
 	// versions of groups that the cluster has; nil while nobody had to know.
 	versions map[string][]schema.GroupVersion
-	// others are the kinds of the cluster in any version, the first by name. What an object
-	// was written in long ago may not be served any more, and rights know no versions.
+	// others are the kinds of the cluster in any version, the first by name. Rights know no
+	// versions, and the version of a stored object may no longer be served.
 	others map[schema.GroupKind]schema.GroupVersionKind
 }
 

@@ -20,8 +20,8 @@ import (
 )
 
 // ManifestsREST serves the subresource manifests: what the items make of their
-// targets, in full. What a target has, or had before a run, may be in it: it is for who
-// may read that target.
+// targets, in full. It may hold values of a target, also from before a run: it
+// is for users who may read that target.
 type ManifestsREST struct {
 	store  *genericregistry.Store
 	packs  Packs

@@ -21,8 +21,8 @@ import (
 type Surveyor interface {
 	// Names of all profiles.
 	Names(ctx context.Context) ([]string, error)
-	// Survey returns the profiles of these names, in their order. What cannot be
-	// read of the cluster is said in them and is no error.
+	// Survey returns the profiles of these names, in their order. They say which facts of
+	// the cluster cannot be read; that is no error.
 	Survey(ctx context.Context, names []string) ([]hco.ConfigurationProfile, error)
 }
 

@@ -33,8 +33,8 @@ func secrets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 }
 
-// Caller asks what the user of one request may do. What they may not be told is
-// an error; nothing is allowed because nobody answered.
+// Caller asks what the user of one request may do. A refusal is an error; nothing is
+// allowed because nobody answered.
 type Caller struct {
 	authorizer authorizer.UnconditionalAuthorizer
 	secrets    map[string]bool

@@ -76,9 +76,9 @@ func notes() []string {
 
 // keepNotes undoes what a write does to the annotations by which the loops of ClusterExtensions
 // and ChartKinds know what they have made of what. They write them when they create a revision, also in the
-// name of somebody, and change them in the name of Penstock. Whoever else could change them
-// would choose which version counts as installed, or have no revision made any more. A rollback
-// has those of the content that it brings back.
+// name of somebody, and change them in the name of Penstock. Another user who could change them
+// would choose which version counts as installed, or have no revision made any more. A rollback has
+// those of the content that it brings back.
 //
 // The bundle and its version are anybody's in a revision that the loop did not make.
 func keepNotes(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {

@@ -30,7 +30,7 @@ func checkRest(tree map[string]any) error {
 		return tooLargeBody("metadata", bytes, objectmeta.MaxBytes)
 	}
 	bytes := encodedBytes(map[string]any(tree))
-	// What is left inline is wrong, and validation says how.
+	// Manifests that are left inline are wrong, and validation says how.
 	eachEntry(tree, func(entry map[string]any) { bytes -= encodedBytes(entry["object"]) })
 	if bytes > maxRestBytes {
 		return tooLargeBody("the body without manifests", bytes, maxRestBytes)

@@ -45,7 +45,7 @@ type facts struct {
 	mark release.Mark
 }
 
-// factsOf reads a manifest. What is wrong with its marks is for admission to say.
+// factsOf reads a manifest. Admission refuses wrong marks.
 func factsOf(object manifest.Object) facts {
 	mark, _ := release.MarkOf(object)
 	return facts{size: sizeOf(object), mark: mark}

@@ -20,8 +20,9 @@ import (
 // Bodies keeps manifests, as a *pack.Store does.
 type Bodies interface {
 	// PutInChain stores the manifests of a revision, in order, and returns the root
-	// that names them together. The same manifests again write nothing. What is stored
-	// may depend on what the chain has, which is named by its roots, the nearest first.
+	// that names them together. The same manifests again write nothing. The stored
+	// form may depend on earlier packs of the chain; roots names them, the nearest
+	// first.
 	PutInChain(ctx context.Context, objects []manifest.Object, chain []string) (root string, err error)
 	// Read returns verified manifests by digest.
 	Read(ctx context.Context, root string) (map[manifest.Digest][]byte, error)

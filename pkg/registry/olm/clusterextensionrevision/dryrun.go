@@ -36,9 +36,10 @@ type Inventories interface {
 	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
 }
 
-// foretell warns whoever tries out a deletion of what would go. Who may delete a revision and
-// not get it learns how many objects of which kinds, and no names. What cannot be found out
-// is said; the dry-run is none the worse for it.
+// foretell warns whoever tries out a deletion of what would go. A user who
+// may delete a revision and not get it learns how many objects of which
+// kinds, and no names. A warning says what cannot be found out; the dry-run
+// goes on.
 func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
 	lines, err := r.forecast(ctx, name, orphans)
 	if err != nil {

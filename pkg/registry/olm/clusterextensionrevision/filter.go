@@ -103,7 +103,7 @@ func writesRevision(info *request.RequestInfo) bool {
 	}
 }
 
-// userOf names who sent a request. What they send counts together.
+// userOf names who sent a request. All requests of one user count together.
 func userOf(req *http.Request) string {
 	if who, ok := request.UserFrom(req.Context()); ok {
 		return who.GetName()
@@ -232,8 +232,8 @@ func (f *filter) knownOf(ctx context.Context, info *request.RequestInfo) map[ent
 
 // fillFacts gives entries that have only a digest what the stored revision shows
 // of them. A client may leave that out, or send something wrong; server-side
-// apply would take that for another content. What the stored revision does not
-// have is not the same content anyway.
+// apply would take that for another content. A manifest that the stored revision
+// lacks is another content anyway.
 func fillFacts(known map[entryKey]facts, entries []map[string]any) {
 	for _, entry := range entries {
 		known[keyOfTree(entry)].ontoTree(entry)

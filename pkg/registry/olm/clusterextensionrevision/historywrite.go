@@ -22,10 +22,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// What history keeps of a revision is written in the transaction that writes the revision:
-// when it is created, when status has another result, and when it goes. The controllers look
-// whether history has it, and write what they find missing: what was written by an older
-// Penstock, or imported.
+// History of a revision is written in the transaction that writes the revision: when it is
+// created, when status has another result, and when it goes. The controllers look whether
+// history has it, and write what they find missing: what was written by an older Penstock,
+// or imported.
 
 // StatusREST is the subresource status of revisions.
 type StatusREST struct {

@@ -277,7 +277,7 @@ func rewriteLastAppliedOfTree(tree map[string]any) bool {
 // would show Secrets to everyone who may read revisions.
 //
 // The lists and phases themselves stay, so that kubectl still notices when one
-// is removed from the file. What is in them needs no memory: kubectl compares
+// is removed from the file. Their content needs no memory: kubectl compares
 // lists of objects with what is live, as a whole.
 func rewriteLastApplied(annotations map[string]string) {
 	if shortened, changed := withoutObjects(annotations[corev1.LastAppliedConfigAnnotation]); changed {

@@ -20,9 +20,9 @@ import (
 const ownTimeout = 34 * time.Second
 
 // Own writes revisions in the name of this process, for its controllers, without the way over
-// a connection: nothing is encoded, authenticated and decoded for it. What is judged of a
-// write is judged: storage, strategy and admission are those of requests. There is no event
-// of it in the audit log, which is about requests.
+// a connection: nothing is encoded, authenticated and decoded for it. Storage, strategy and
+// admission are those of requests, and judge the write. There is no event of it in the audit
+// log, which is about requests.
 type Own struct {
 	// Storage has the revisions.
 	Storage *Storage
@@ -42,7 +42,7 @@ func (o *Own) UpdateStatus(ctx context.Context, revision *v1alpha1.ClusterExtens
 }
 
 // UpdateDeleted is UpdateStatus for all but status of a revision that is being deleted: it goes
-// with its last finalizer. Who has which field is not noted of it any more.
+// with its last finalizer. Its managedFields are no longer kept up to date.
 func (o *Own) UpdateDeleted(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
 	return o.update(ctx, o.Storage.Revision, "", revision)
 }
@@ -66,8 +66,8 @@ func (o *Own) update(ctx context.Context, endpoint rest.Updater, subresource str
 			v1alpha1.SchemeGroupVersion.WithResource(resource), subresource, admission.Update, options, false, who)
 	}
 	interfaces := admission.NewObjectInterfacesFromScheme(o.Scheme)
-	// Who has which field is what it was: of what the controllers write to status nobody keeps
-	// it (see forgetStatusManagers).
+	// managedFields stay as they were: they hold nothing of status that controllers write
+	// (see forgetStatusManagers).
 	keep := func(_ context.Context, next, stored runtime.Object) (runtime.Object, error) {
 		next.(*olm.ClusterExtensionRevision).ManagedFields = stored.(*olm.ClusterExtensionRevision).ManagedFields
 		return next, nil

@@ -16,9 +16,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 )
 
-// What a write of a revision comes to depends on the other revisions of its chain, so
-// every create, update and delete of a revision is judged by the chain as it stands when
-// it is written (see pkg/store/chainversion). The order is what makes it so:
+// The result of a write of a revision depends on the other revisions of its
+// chain, so every create, update and delete of a revision is judged by the
+// chain as it stands when it is written (see pkg/store/chainversion). The
+// order is what makes it so:
 //
 //  1. judge reads how the chain stands,
 //  2. admission and validation read the revisions, and what the chain has in the

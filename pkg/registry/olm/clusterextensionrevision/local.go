@@ -19,11 +19,11 @@ import (
 // Local has revisions within this process for its controllers: as clients see them, and
 // without the encoding. managedFields, which controllers do not need, are left out.
 //
-// It lists and watches for their cache. What it returns so is, but for the outermost
-// structures, the memory of the server's watch cache, so that a revision is in this
-// process once. It must not be changed in place, as with anything that comes from a
-// cache, and phases are without their objects, which the watch cache has packed. Whole revisions
-// are to be had by Read and ReadAll.
+// It lists and watches for their cache. Returned objects share, but for the outermost
+// structures, the memory of the server's watch cache, so that a revision is in this process
+// once. It must not be changed in place, as with anything that comes from a cache, and phases
+// are without their objects, which the watch cache has packed. Whole revisions are to be had by
+// Read and ReadAll.
 type Local struct{ revisions *REST }
 
 // Local returns the revisions for controllers of this process.

@@ -2,7 +2,7 @@ package clusterextensionrevision
 
 import "strings"
 
-// What a request brought that the filter does not rewrite.
+// Errors of bodies that the filter does not rewrite.
 
 // stageTree puts the manifests of a decoded body into held and changes nothing,
 // for bodies that the endpoint decodes as they came.
@@ -10,8 +10,8 @@ func (i inliner) stageTree(tree map[string]any, held *staged) {
 	eachEntry(tree, func(entry map[string]any) { i.stage(entry["object"], held) })
 }
 
-// stagePatch does so for the operations of a JSON patch. What several operations would
-// make into a manifest is none here.
+// stagePatch does so for the operations of a JSON patch. Several operations that together
+// make a manifest are not taken for one.
 func (i inliner) stagePatch(operations []map[string]any, held *staged) {
 	eachBrought(operations, func(body any) { i.stage(body, held) })
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 )
 
-// Whoever brings a Secret inline is told whether it is the one that is stored: by the
-// answer to an update, which is one for the same manifest and another one for any other,
-// and by its digest, which is equal to that of the same Secret elsewhere. A PIN is found
-// in minutes that way. So it is asked first who may know the Secret, before anything is
+// A user who sends a Secret inline learns whether it is the stored one: by the answer to
+// an update, which is one for the same manifest and another one for any other, and by
+// its digest, which is equal to that of the same Secret elsewhere. A PIN is found in
+// minutes that way. So it is asked first who may know the Secret, before anything is
 // made of what they brought, and for right and wrong alike the answer to all others is
 // the same 403. Of what the filter does not see (other encodings, what a JSON patch puts
 // together of pieces) nothing is compared: see invalidManifests.

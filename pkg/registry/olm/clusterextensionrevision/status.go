@@ -55,8 +55,8 @@ func (statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Obj
 // forgetStatusManagers drops from managedFields who updated which field of status.
 // It is always the controllers, who own status as a whole, and would be a fifth of
 // every revision: in the store, in each cache of it and in every list, also where
-// only metadata is asked for. What was applied to status is kept: there it has a
-// meaning.
+// only metadata is asked for. Entries of applies to status are kept: there they
+// have a meaning.
 func forgetStatusManagers(revision *olm.ClusterExtensionRevision) {
 	revision.ManagedFields = slices.DeleteFunc(revision.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Subresource == "status" && entry.Operation == metav1.ManagedFieldsOperationUpdate

@@ -194,7 +194,7 @@ func (r *REST) Chain(ctx context.Context, chain string) ([]olm.ClusterExtensionR
 	return revisions, nil
 }
 
-// List implements rest.Lister. What it returns is packed, for whoever encodes or prints it.
+// List implements rest.Lister. The returned list is packed, for encoders and printers.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	return r.Store.List(packed(ctx), options)
 }
@@ -276,7 +276,7 @@ func (r *REST) Update(ctx context.Context, name string, info rest.UpdatedObjectI
 
 // storeContents wraps the validation of a create: the last step before the
 // store writes the record, so that nothing is stored for a request that is
-// refused. What a crash in between leaves is a pack that nobody names.
+// refused. A crash in between leaves a pack that nothing names.
 func (r *REST) storeContents(validate rest.ValidateObjectFunc, dryRun bool) rest.ValidateObjectFunc {
 	take := r.takeContents(validate, packAnnotation, dryRun)
 	return func(ctx context.Context, obj runtime.Object) error {

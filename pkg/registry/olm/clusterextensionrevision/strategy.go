@@ -31,7 +31,7 @@ import (
 )
 
 // strategy says what a well-formed revision is and what the server adds to it.
-// Who may write one is for admission to say.
+// Admission says who may write one.
 type strategy struct {
 	shared.Cluster
 	inliner       inliner
@@ -94,7 +94,7 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 // this one follows, and what is known of manifests that it names by digest. It keeps
 // them for Validate.
 func (s *strategy) completeFromChain(ctx context.Context, revision *olm.ClusterExtensionRevision, chain string, held *staged) error {
-	// What an imported revision followed is known: nothing means nothing. And into
+	// The predecessor of an imported revision is known: none means none. And into
 	// which cluster the others go is known, too: those that were imported before it.
 	imported := pastFrom(ctx) != nil
 	needsPrevious := len(revision.Spec.Previous) == 0 && !imported

@@ -12,8 +12,8 @@ import (
 )
 
 // `kubectl describe` prints a kind it does not know in the order of the alphabet:
-// metadata, then all of spec, then status. What a person needs first would come
-// last, behind a screen of objects. The server therefore keeps the sum of status
+// metadata, then all of spec, then status. Status, which a person needs first, would
+// come last, behind a screen of objects. The server therefore keeps the sum of status
 // in an annotation, which is printed at the top: one line when all is well, and the
 // conditions and the objects that are at fault otherwise. It is written together with
 // status, belongs to the server, and says nothing that status does not say.

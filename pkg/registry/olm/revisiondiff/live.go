@@ -36,8 +36,8 @@ type LiveQuestion struct {
 
 // Preview is what a rollout would do.
 type Preview struct {
-	// Report has the objects that would change. Who owns fields that the rollout
-	// would take is among its notes.
+	// Report has the objects that would change. Its notes name the owners of fields that
+	// the rollout would take.
 	Report diff.Report
 	// Withheld counts the objects that the user cannot see.
 	Withheld int

@@ -28,8 +28,8 @@ const (
 	retrySeconds = 5
 )
 
-// limits are those of one chain. What is in memory at a time are the manifests of
-// one revision, and the records of all.
+// limits are those of one chain. Memory holds the manifests of one revision at a time, and
+// the records of all.
 func limits() archive.Limits {
 	l := archive.DefaultLimits()
 	l.Chains, l.Bytes = 1, 8<<30

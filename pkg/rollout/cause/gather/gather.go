@@ -168,7 +168,7 @@ func (l *look) unbound(ctx context.Context, found cause.Cause) (cause.Cause, boo
 	return found, true, nil
 }
 
-// List asks for objects of a type. What cannot be read as that type is left out.
+// List asks for objects of a type. Objects that cannot be read as that type are left out.
 func List[T any](ctx context.Context, lister Lister, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]T, error) {
 	found, err := lister.List(ctx, resource, namespace, options)
 	if err != nil {

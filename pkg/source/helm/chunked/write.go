@@ -31,9 +31,9 @@ type Options struct {
 }
 
 // Encode makes the Secrets of one release of its JSON, which needs no line at its end. Chunks
-// have no owner yet: the uid of the index is known when it is written, see OwnedBy. Who
-// writes them in place of others deletes those by ChunkSelector first, then writes the
-// index, and the chunks last.
+// have no owner yet: the uid of the index is known when it is written, see OwnedBy. A caller
+// that replaces others deletes those by ChunkSelector first, then writes the index, and the
+// chunks last.
 func Encode(release []byte, options Options) (index *corev1.Secret, chunks []*corev1.Secret, err error) {
 	var packed bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

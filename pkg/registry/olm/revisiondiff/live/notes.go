@@ -144,8 +144,7 @@ func takes(item *preview.Item, change *diff.Change) string {
 func ownerOf(path string, taken []managedfields.Taken) string {
 	for i := range taken {
 		for _, theirs := range taken[i].Paths {
-			// What is written to a Secret as stringData is owned as that, and kept
-			// as data.
+			// A Secret's stringData is owned as stringData, and kept as data.
 			if key, ok := strings.CutPrefix(theirs, ".stringData"); ok {
 				theirs = ".data" + key
 			}
@@ -179,8 +178,8 @@ func printed(name string) string {
 	return name
 }
 
-// refusal is what the server says to what a rollout would write. What the message
-// must not quote was taken out where it came in (see package targetclient).
+// refusal is what the server says to what a rollout would write. Package targetclient has
+// taken out what the message must not quote.
 func refusal(item *preview.Item) diffreview.Note {
 	message := item.Failure.Message
 	switch {
