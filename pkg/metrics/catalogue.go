@@ -46,6 +46,8 @@ const (
 	ExtensionResolves  = "penstock_extension_resolve_duration_seconds"
 	ExtensionPulls     = "penstock_extension_pull_duration_seconds"
 
+	UpgradeFindings = "penstock_upgrade_findings"
+
 	ImageTemplates = "penstock_image_templates"
 
 	ChartResources = "penstock_chart_resources"
@@ -146,6 +148,8 @@ func Catalogue() []Metric {
 			Help: "Seconds that it took to choose the bundle of a ClusterExtension from the catalogs, by result: success, or failure when they have none."},
 		{Name: ExtensionPulls, Type: "histogram", Labels: []string{"result"},
 			Help: "Seconds that it took to pull and unpack what a ClusterExtension installs, by result: success or failure. Content that is already on disk counts too."},
+		{Name: UpgradeFindings, Type: "gauge", Labels: []string{"severity"},
+			Help: "Findings of upgrade readiness for the next minor of Kubernetes, by severity: Blocks, BreaksRollback, ActBefore, Look. A scrape has Penstock compute them again when they are 15 minutes old."},
 		{Name: ImageTemplates, Type: "gauge", Labels: []string{"kind", "state"},
 			Help: "CatalogSources and ClusterCatalogs with a template of their image, by kind and state: Resolved, Unresolved, LeftToOLM (OLM's own controller follows it)."},
 		{Name: ChartResources, Type: "gauge", Labels: []string{"chartkind", "state"},

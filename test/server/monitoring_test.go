@@ -83,6 +83,7 @@ func TestMonitoring(t *testing.T) {
 	m.sample(`configurationplan_phase_entries_total{phase="PrerequisiteFailed",profile="LoadAwareRebalancing"}`, "1")
 	m.sample(`configurationplan_review_seconds{name="rebalance",profile="LoadAwareRebalancing"}`, "0")
 	m.sample(`penstock_leader`, "1")
+	m.sample(`penstock_upgrade_findings{severity="Blocks"}`, "0")
 	m.sample(`penstock_store_degraded`, "0")
 	m.sample(`kubernetes_feature_enabled{name="BoxcutterRuntime",stage="BETA"}`, "1")
 	// No registry answers here.

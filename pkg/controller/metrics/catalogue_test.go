@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
@@ -34,6 +35,9 @@ func TestCatalogue(t *testing.T) {
 	if err := AddCharts(f.registry, func() []Charts { return []Charts{{"central", map[string]int{"Reconciling": 1}, 2}} }); err != nil {
 		t.Fatal(err)
 	}
+	f.registry.MustRegister(&readiness{
+		clock: clock.RealClock{}, asked: time.Now(), found: catalogue.Desc(catalogue.UpgradeFindings), counts: map[olmv1alpha1.UpgradeSeverity]int{olmv1alpha1.UpgradeLook: 1},
+	})
 	store, err := AddStore(f.registry)
 	if err != nil {
 		t.Fatal(err)
