@@ -74,6 +74,17 @@ func reviewed(w shared) {
 		w.t.Errorf("it is held by %q, and its uid is %s, was %s", held.Annotations[olmv1alpha1.HeldByAnnotation], held.UID, r.UID)
 	}
 
+	// Another policy, and the same one again: the proposal says what it waits for now.
+	for _, one := range [][2]string{{"Manual", ""}, {"Reviewed", note.RightsGained}} {
+		alice.MustKubectl("annotate", "--overwrite", "clusterextension", w.name, extension.ApprovalAnnotation+"="+one[0])
+		held = w.awaitRevision(r.Name, "it is held by "+one[1], func(r *olmv1alpha1.ClusterExtensionRevision) bool {
+			return r.Annotations[olmv1alpha1.HeldByAnnotation] == one[1] && strings.HasPrefix(r.Annotations[olmv1alpha1.LifecycleReasonAnnotation], "annotation penstock.dev/upgrade-approval is "+one[0])
+		})
+		if held.UID != r.UID || !waitsForApproval(held) {
+			w.t.Errorf("it is another one, or waits no more: %v", held.ObjectMeta)
+		}
+	}
+
 	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse`).Stdout, why)
 	w.awaitExtension(w.name, "alice approved it", installed("1.2.0"))
 

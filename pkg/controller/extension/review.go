@@ -14,11 +14,12 @@ import (
 )
 
 // review is what the next revision must not have in its diff, so that nobody has to approve it.
-// It is nil when no review is asked for, and for what the author chose. Fresh is whether a stamp
+// It is nil when no review is asked for, and for what the author chose. What a review held keeps its
+// reasons when nobody is left in whose name revisions come. Fresh is whether a stamp
 // has decided nothing yet. The error is about the list of notes: a mistake in it must not let
 // anything through.
-func (s *scope) review(identity maker.Identity, stamp *author.Stamp, fresh bool) (*maker.Review, error) {
-	if identity.Approval != "" || s.extension.Annotations[extension.ApprovalAnnotation] != extension.ApprovalReviewed || s.chose(stamp, fresh) {
+func (s *scope) review(stamp *author.Stamp, fresh bool) (*maker.Review, error) {
+	if s.extension.Annotations[extension.ApprovalAnnotation] != extension.ApprovalReviewed || s.chose(stamp, fresh) {
 		return nil, nil
 	}
 	on, err := note.ParseHoldOn(note.SplitHoldOn(s.extension.Annotations[extension.HoldOnAnnotation]))

@@ -153,6 +153,28 @@ func TestReviewOnce(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 " + "alice")
 }
 
+// TestReviewWithoutIdentity: what was held keeps its reasons when nobody is left in whose name a revision
+// comes, and loses them when the policy is another one.
+func TestReviewWithoutIdentity(t *testing.T) {
+	p := reviewed(t, note.RightsGained)
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
+	reason := p.annotation("lamp-2", olmv1alpha1.LifecycleReasonAnnotation)
+	p.mu.Lock()
+	p.impersonators["alice"] = false
+	p.mu.Unlock()
+	p.settle()
+	if by := p.annotation("lamp-2", olmv1alpha1.HeldByAnnotation); by != note.RightsGained || p.annotation("lamp-2", olmv1alpha1.LifecycleReasonAnnotation) != reason {
+		t.Errorf("it is held by %q: %q", by, p.annotation("lamp-2", olmv1alpha1.LifecycleReasonAnnotation))
+	}
+	p.later()
+	p.set(extension.ApprovalAnnotation, extension.ApprovalManual)
+	p.await("no note holds it", func() bool { return p.revisions["lamp-2"].Annotations[olmv1alpha1.HeldByAnnotation] == "" })
+	if shown := p.shown(); shown != "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock" {
+		t.Errorf("there is %s", shown)
+	}
+}
+
 // TestReviewOfWritten: the review is of what is written, also when the rendering was dropped meanwhile and
 // the tag has moved.
 func TestReviewOfWritten(t *testing.T) {

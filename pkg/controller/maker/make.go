@@ -19,8 +19,8 @@ type Identity struct {
 	Stamp string
 	// Approval says why a person has to approve the revision; empty when nobody has to.
 	Approval string
-	// Review, when nobody has to approve the revision, is what its diff must not have; nil for no
-	// review. A person has to approve what does.
+	// Review is what the diff of the revision must not have when nobody has to approve it; nil when
+	// no review is asked for. A person has to approve what does.
 	Review *Review
 	// held are the reasons of the notes that hold what was reviewed.
 	held string
@@ -76,7 +76,10 @@ func Make[C any](ctx context.Context, chain *Chain, digest string, rewrite bool,
 	}
 	switch {
 	case identity.Approval != "":
-		if stopped = chain.heldAnew(ctx, digest, identity); stopped == nil {
+		if identity.Review == nil {
+			stopped = chain.heldAnew(ctx, digest, identity)
+		}
+		if stopped == nil {
 			stopped = writer.Propose(ctx, identity)
 		}
 	case identity.Review != nil:

@@ -126,6 +126,25 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// TestMakeKeepsReasons: what a review held keeps its reasons for as long as reviews are asked for, also
+// when somebody has to approve what comes for another reason.
+func TestMakeKeepsReasons(t *testing.T) {
+	for reviewed, want := range map[bool]string{
+		true: "", false: `{"metadata":{"annotations":{"penstock.dev/held-by":null,"penstock.dev/held-under":null,"penstock.dev/lifecycle-reason":"by hand"},"resourceVersion":"","uid":""}}`,
+	} {
+		held := revision("lamp-2", "now", olmv1alpha1.LifecycleStatePaused)
+		held.Annotations["proposed"], held.Annotations[olmv1alpha1.HeldUnderAnnotation] = "true", "former"
+		chain := chainOf(held, revision("lamp-1", "before", olmv1alpha1.LifecycleStateActive))
+		var written []string
+		chain.Own = store{written: &written}
+		asked := &front{approval: "by hand", review: reviewed, stops: "Propose"}
+		Make(t.Context(), chain, "now", false, asked, asked)
+		if got := strings.Join(written, ", "); got != want {
+			t.Errorf("with reviews asked for (%v) it wrote %q, want %q", reviewed, got, want)
+		}
+	}
+}
+
 // TestNewest: proposals do not count, and below an archived revision nothing is the newest.
 func TestNewest(t *testing.T) {
 	const active, paused, archived = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStatePaused, olmv1alpha1.LifecycleStateArchived
