@@ -1,15 +1,20 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,6 +50,11 @@ func newECDSA(t *testing.T) *sign.Key {
 // small makes a release of three files, with the image of a program that does nothing, and signs it.
 func small(t *testing.T, key *sign.Key) string {
 	t.Helper()
+	return smallOf(t, key, strings.Repeat("1f", 20))
+}
+
+func smallOf(t *testing.T, key *sign.Key, revision string) string {
+	t.Helper()
 	root, dir, folder := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "image")
 	program := filepath.Join(root, "penstock")
 	for name, content := range map[string]string{program: "program", filepath.Join(root, "go.sum"): "sums", filepath.Join(dir, "NOTES.md"): "notes"} {
@@ -52,7 +62,7 @@ func small(t *testing.T, key *sign.Key) string {
 			t.Fatal(err)
 		}
 	}
-	s := &sources{root: root, version: "v1.2.3", revision: strings.Repeat("1f", 20), created: time.Unix(1, 0)}
+	s := &sources{root: root, version: "v1.2.3", revision: revision, created: time.Unix(1, 0)}
 	if _, err := layout.Write(folder, []layout.Program{{OS: "linux", Architecture: "amd64", Path: program, BOM: []byte("{}")}}, layout.Options{Version: s.version}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +153,29 @@ func TestVerify(t *testing.T) {
 		"other-key":      {reason: "a signature by another key", change: take(release.Signature), failing: "signature", want: "signature"},
 		"no-provenance":  {reason: "no provenance", change: remove(release.Provenance), failing: "provenance", want: "no such file"},
 		"provenance":     {reason: "a provenance by another key", change: take(release.Provenance), failing: "provenance", want: "signature"},
-		"image":          {reason: "signatures of the image by another key", change: take(signatures), failing: "image", want: "signature"},
+		"bomb": {reason: "signatures that are large when unpacked", change: func(t *testing.T, dir string) {
+			var content bytes.Buffer
+			packed := gzip.NewWriter(&content)
+			unpacked := tar.NewWriter(packed)
+			if err := unpacked.WriteHeader(&tar.Header{Name: "image/a", Typeflag: tar.TypeReg, Size: 64 << 20, Mode: 0o644}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := unpacked.Write(make([]byte, 64<<20)); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(unpacked.Close(), packed.Close()); err != nil {
+				t.Fatal(err)
+			}
+			put(signatures, content.String())(t, dir)
+		}, failing: "image", want: "too large"},
+		"pipe": {reason: "a named pipe in place of a file", change: func(t *testing.T, dir string) {
+			remove("NOTES.md")(t, dir)
+			if err := syscall.Mkfifo(filepath.Join(dir, "NOTES.md"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, failing: "files", want: "NOTES.md is no regular file"},
+		"other image": {reason: "an image that has another checksum is not read", change: put("penstock_v1.2.3_image.tar.gz", "other"), failing: "files", want: "has the SHA-256"},
+		"image":       {reason: "signatures of the image by another key", change: take(signatures), failing: "image", want: "signature"},
 		"blob": {reason: "a signature in place of the provenance", change: func(t *testing.T, dir string) {
 			content, err := os.ReadFile(filepath.Join(dir, release.Signature))
 			if err != nil {
@@ -171,6 +203,37 @@ func TestVerify(t *testing.T) {
 				}
 				// Later steps may follow from it.
 				break
+			}
+		})
+	}
+}
+
+// TestVerifyModified says that a release was made from a checkout with changes, and refuses it to
+// users who want a source: no commit has it.
+func TestVerifyModified(t *testing.T) {
+	key := newECDSA(t)
+	by, err := sigstore.ByKey(key.Public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const source = "https://github.com/penstock-project/penstock"
+	for name, c := range map[string]struct {
+		revision, source string
+		want             string
+		fails            bool
+	}{
+		"clean":                        {revision: strings.Repeat("1f", 20)},
+		"clean, with a source":         {revision: strings.Repeat("1f", 20), source: source},
+		"with changes":                 {revision: strings.Repeat("1f", 20) + modified, want: "with changes that are in no commit"},
+		"with changes and of a source": {revision: strings.Repeat("1f", 20) + modified, source: source, want: "with changes that are in no commit", fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := release.Verify(smallOf(t, key, c.revision), by, release.Wanted{Source: c.source})[2]
+			if (step.Err != nil) != c.fails {
+				t.Errorf("found %v", step.Err)
+			}
+			if said := step.Found + step.Error; !strings.Contains(said, c.want) || c.want == "" && strings.Contains(said, "changes") {
+				t.Errorf("it says %q, want %q", said, c.want)
 			}
 		})
 	}

@@ -3,25 +3,14 @@
 package release
 
 import (
-	"archive/tar"
-	"bufio"
-	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	intoto "github.com/in-toto/attestation/go/v1"
-	specs "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
@@ -109,6 +98,8 @@ type verification struct {
 	wanted Wanted
 	// sums has the signed digest of each file, in hexadecimal. It is nil without a good signature.
 	sums map[string]string
+	// good has the names of files that have their digest.
+	good map[string]bool
 }
 
 var errUnsigned = errors.New("not verified, because the signature of " + Checksums + " is not")
@@ -149,9 +140,9 @@ func (v *verification) files() (string, error) {
 			failed = append(failed, fmt.Errorf("%s is not in %s: it is no file of the release", name, Checksums))
 		}
 	}
-	there := 0
+	v.good = map[string]bool{}
 	for name, want := range v.sums {
-		found, err := sum(filepath.Join(v.dir, name))
+		found, err := v.sum(name)
 		switch {
 		// A user downloads the files for one platform.
 		case errors.Is(err, fs.ErrNotExist):
@@ -160,97 +151,17 @@ func (v *verification) files() (string, error) {
 		case found != want:
 			failed = append(failed, fmt.Errorf("%s has the SHA-256 %s, want %s", name, found, want))
 		default:
-			there++
+			v.good[name] = true
 		}
 	}
 	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	if there == 0 {
+	if len(v.good) == 0 {
 		failed = append(failed, fmt.Errorf("the folder has none of the files that %s names", Checksums))
 	}
 	if len(failed) > 0 {
 		return "", errors.Join(failed...)
 	}
-	return fmt.Sprintf("%d of %d files are there and have their checksums", there, len(v.sums)), nil
-}
-
-// provenance verifies that the same signer attests each file, and which builder and source.
-func (v *verification) provenance() (string, error) {
-	if v.sums == nil {
-		return "", errUnsigned
-	}
-	signed, err := v.read(Provenance, sigstore.LargestBundle)
-	if err != nil {
-		return "", err
-	}
-	statement, err := v.by.Statement(signed)
-	if err != nil {
-		return "", fmt.Errorf("verifying %s: %w", Provenance, err)
-	}
-	if statement.GetPredicateType() != ProvenanceType {
-		return "", fmt.Errorf("the predicate type of %s is %q, want %q", Provenance, statement.GetPredicateType(), ProvenanceType)
-	}
-	attested := map[string]string{}
-	for _, subject := range statement.GetSubject() {
-		attested[subject.GetName()] = subject.GetDigest()["sha256"]
-	}
-	for name, want := range v.sums {
-		if attested[name] != want {
-			return "", fmt.Errorf("%s has the SHA-256 %q for %s, and %s has %s", Provenance, attested[name], name, Checksums, want)
-		}
-	}
-	builder, source, err := origin(statement)
-	if err != nil {
-		return "", err
-	}
-	if v.wanted.Builder != "" && builder != v.wanted.Builder {
-		return "", fmt.Errorf("the builder is %q, want %q", builder, v.wanted.Builder)
-	}
-	if v.wanted.Source != "" && !ofRepository(source, v.wanted.Source) {
-		return "", fmt.Errorf("the source is %q, want %q", source, v.wanted.Source)
-	}
-	return fmt.Sprintf("made by %s from %s", builder, source), nil
-}
-
-// origin is the builder of a statement, and its source: the dependency with a commit.
-func origin(statement *intoto.Statement) (builder, source string, err error) {
-	content, err := statement.GetPredicate().MarshalJSON()
-	if err != nil {
-		return "", "", fmt.Errorf("reading the predicate of %s: %w", Provenance, err)
-	}
-	var predicate struct {
-		BuildDefinition struct {
-			ResolvedDependencies []struct {
-				URI    string            `json:"uri"`
-				Digest map[string]string `json:"digest"`
-			} `json:"resolvedDependencies"`
-		} `json:"buildDefinition"`
-		RunDetails struct {
-			Builder struct {
-				ID string `json:"id"`
-			} `json:"builder"`
-		} `json:"runDetails"`
-	}
-	if err := json.Unmarshal(content, &predicate); err != nil {
-		return "", "", fmt.Errorf("reading the predicate of %s: %w", Provenance, err)
-	}
-	builder = predicate.RunDetails.Builder.ID
-	for _, dependency := range predicate.BuildDefinition.ResolvedDependencies {
-		if commit := dependency.Digest["gitCommit"]; commit != "" {
-			source = dependency.URI + ", commit " + commit
-			break
-		}
-	}
-	if builder == "" || source == "" {
-		return "", "", fmt.Errorf("%s names no builder, or no commit", Provenance)
-	}
-	return builder, source, nil
-}
-
-// ofRepository compares a source, such as git+https://example.com/a@refs/tags/v1, with a repository.
-func ofRepository(source, repository string) bool {
-	rest, is := strings.CutPrefix(strings.TrimPrefix(source, "git+"), strings.TrimSuffix(repository, ".git"))
-	rest = strings.TrimPrefix(rest, ".git")
-	return is && (strings.HasPrefix(rest, "@") || strings.HasPrefix(rest, ","))
+	return fmt.Sprintf("%d of %d files are there and have their checksums", len(v.good), len(v.sums)), nil
 }
 
 // image verifies the signatures of the image, when the folder has both.
@@ -258,17 +169,25 @@ func (v *verification) image() (string, error) {
 	if v.sums == nil {
 		return "", errUnsigned
 	}
-	var archive string
+	var archives []string
 	for name := range v.sums {
 		if strings.HasSuffix(name, ImageSuffix) {
-			archive = name
+			archives = append(archives, name)
 		}
 	}
-	signatures := strings.TrimSuffix(archive, ImageSuffix) + ImageSignaturesSuffix
-	if archive == "" || !v.has(archive) {
+	if len(archives) > 1 {
+		slices.Sort(archives)
+		return "", fmt.Errorf("%s names %d images, want 1: %s", Checksums, len(archives), strings.Join(archives, ", "))
+	}
+	if len(archives) == 0 || !v.has(archives[0]) {
 		return "the folder has no image", nil
 	}
-	image, err := v.layout(archive)
+	archive := archives[0]
+	if !v.good[archive] {
+		return "", fmt.Errorf("%s is not read, because it does not have its checksum", archive)
+	}
+	signatures := strings.TrimSuffix(archive, ImageSuffix) + ImageSignaturesSuffix
+	image, err := v.layout(archive, largestImage)
 	if err != nil {
 		return "", err
 	}
@@ -279,7 +198,7 @@ func (v *verification) image() (string, error) {
 	if !v.has(signatures) {
 		return digest + "; its signatures are not in the folder", nil
 	}
-	signed, err := v.layout(signatures)
+	signed, err := v.layout(signatures, largestSignatures)
 	if err != nil {
 		return "", err
 	}
@@ -302,151 +221,15 @@ func (v *verification) image() (string, error) {
 	return fmt.Sprintf("%s is signed by the key %s", digest, v.by.Key), nil
 }
 
-// layout has the small files of an archive with a layout of the OCI, by path.
-type layout map[string][]byte
-
-func (v *verification) layout(name string) (layout, error) {
-	file, err := os.Open(filepath.Join(v.dir, name))
-	if err != nil {
-		return nil, fmt.Errorf("reading the release: %w", err)
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	found, total := layout{}, int64(0)
-	for from := tar.NewReader(unpacked); ; {
-		header, err := from.Next()
-		if errors.Is(err, io.EOF) {
-			return found, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
-		}
-		if header.Typeflag != tar.TypeReg || header.Size > largestText {
-			continue
-		}
-		if total += header.Size; total > sigstore.LargestBundle {
-			return nil, fmt.Errorf("reading %s: its manifests have more than %d bytes", name, sigstore.LargestBundle)
-		}
-		content, err := io.ReadAll(from)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
-		}
-		found[path.Clean(header.Name)] = content
-	}
-}
-
-// blob returns content that has the digest.
-func (l layout) blob(digest string) ([]byte, error) {
-	hash, is := strings.CutPrefix(digest, "sha256:")
-	content, there := l[path.Join("image/blobs/sha256", hash)]
-	if !is || !there {
-		return nil, fmt.Errorf("there is no blob %s", digest)
-	}
-	if found := sha256.Sum256(content); hex.EncodeToString(found[:]) != hash {
-		return nil, fmt.Errorf("the blob %s has other content", digest)
-	}
-	return content, nil
-}
-
-func (l layout) manifests() ([]specs.Descriptor, error) {
-	var index specs.Index
-	if err := json.Unmarshal(l["image/index.json"], &index); err != nil {
-		return nil, fmt.Errorf("reading image/index.json: %w", err)
-	}
-	return index.Manifests, nil
-}
-
-// digest is that of the index of all platforms.
-func (l layout) digest() (string, error) {
-	manifests, err := l.manifests()
-	if err != nil {
-		return "", err
-	}
-	for _, m := range manifests {
-		if m.MediaType == specs.MediaTypeImageIndex {
-			_, err := l.blob(m.Digest.String())
-			return m.Digest.String(), err
-		}
-	}
-	return "", errors.New("there is no index of an image")
-}
-
-// bundle is the Sigstore bundle that refers to the digest.
-func (l layout) bundle(digest string) ([]byte, error) {
-	manifests, err := l.manifests()
+func (v *verification) layout(name string, largest int64) (layout, error) {
+	file, err := v.open(name)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range manifests {
-		if m.ArtifactType != sigstore.BundleType {
-			continue
-		}
-		content, err := l.blob(m.Digest.String())
-		if err != nil {
-			return nil, err
-		}
-		var referrer specs.Manifest
-		if err := json.Unmarshal(content, &referrer); err != nil {
-			return nil, fmt.Errorf("reading the manifest %s: %w", m.Digest, err)
-		}
-		if referrer.Subject != nil && referrer.Subject.Digest.String() == digest && len(referrer.Layers) == 1 {
-			return l.blob(referrer.Layers[0].Digest.String())
-		}
-	}
-	return nil, fmt.Errorf("there is no Sigstore bundle of %s", digest)
-}
-
-func (v *verification) has(name string) bool {
-	info, err := os.Stat(filepath.Join(v.dir, name))
-	return err == nil && info.Mode().IsRegular()
-}
-
-func (v *verification) read(name string, largest int64) ([]byte, error) {
-	file, err := os.Open(filepath.Join(v.dir, name))
-	if err != nil {
-		return nil, fmt.Errorf("reading the release: %w", err)
-	}
 	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, largest+1))
+	found, err := readLayout(file, largest)
 	if err != nil {
-		return nil, fmt.Errorf("reading the release: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if int64(len(content)) > largest {
-		return nil, fmt.Errorf("%s has more than %d bytes", name, largest)
-	}
-	return content, nil
-}
-
-// ParseSums reads the form of sha256sum. Names are of files in the folder itself.
-func ParseSums(content []byte) (map[string]string, error) {
-	sums, n := map[string]string{}, 0
-	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
-		n++
-		hash, name, is := strings.Cut(lines.Text(), "  ")
-		raw, err := hex.DecodeString(hash)
-		if !is || err != nil || len(raw) != sha256.Size || name != filepath.Base(name) || name == "." || name == ".." || sums[name] != "" {
-			return nil, fmt.Errorf("line %d of %s is %q: want the SHA-256, two spaces and the name of a file, each file once", n, Checksums, lines.Text())
-		}
-		sums[name] = hash
-	}
-	if len(sums) == 0 {
-		return nil, fmt.Errorf("%s is empty", Checksums)
-	}
-	return sums, nil
-}
-
-func sum(file string) (string, error) {
-	content, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer content.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, content); err != nil {
-		return "", fmt.Errorf("reading %s: %w", file, err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return found, nil
 }

@@ -20,6 +20,7 @@ func TestParseSums(t *testing.T) {
 		"short":  {"abab  a\n", false},
 		"spaces": {hash + " a\n", false},
 		"noname": {hash + "  \n", false},
+		"long":   {hash + "  a\n" + hash + "  " + strings.Repeat("b", 1<<17) + "\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := ParseSums([]byte(c.content)); (err == nil) != c.good {

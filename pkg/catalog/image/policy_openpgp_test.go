@@ -247,9 +247,11 @@ func TestSigstoreBundle(t *testing.T) {
 		format      string
 		says, not   string
 		outage      bool
-		// next is the second page, and mirror a registry that does not answer.
-		next   []byte
-		mirror string
+		// next is the second page, mirror a registry that does not answer, and mirrored is true when
+		// the first answers come from a mirror that has the image, and no referrers.
+		next     []byte
+		mirror   string
+		mirrored bool
 	}{
 		"referrers": {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
 		"tag":       {answer: at("/manifests/sha256-DIGEST", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
@@ -265,14 +267,18 @@ func TestSigstoreBundle(t *testing.T) {
 			w.Header().Set("Link", `<https://other.example/v2/ns/thing/manifests/next>; rel="next"`)
 			return send(w, index("application/vnd.cyclonedx+json"))
 		}), next: index(bundle), says: "no signature exists", not: "SignatureFormatUnsupported"},
-		"dead mirror": {mirror: "127.0.0.1:1", says: "cannot be read", not: "SignatureFormatUnsupported"},
-		"bill only":   {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index("application/vnd.cyclonedx+json")) }), says: "no signature exists", not: "SignatureFormatUnsupported"},
-		"none":        {says: "no signature exists", not: "SignatureFormatUnsupported"},
-		"rejected":    {requirement: `{"type":"reject"}`, answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), says: "rejected", not: "SignatureFormatUnsupported"},
-		"outage":      {answer: at("/referrers/", func(w http.ResponseWriter) bool { return status(w, http.StatusInternalServerError) }), outage: true, says: "500"},
-		"not allowed": {answer: at("/referrers/", func(w http.ResponseWriter) bool { return status(w, http.StatusForbidden) }), says: "cannot be read", not: "SignatureFormatUnsupported"},
-		"too large":   {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, bytes.Repeat([]byte(" "), largestReferrers+1)) }), says: "more than", not: "SignatureFormatUnsupported"},
-		"no JSON":     {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, []byte("<html>")) }), says: "no JSON", not: "SignatureFormatUnsupported"},
+		"dead mirror":              {mirror: "127.0.0.1:1", says: "cannot be read", not: "SignatureFormatUnsupported"},
+		"mirror of an outage":      {mirrored: true, answer: at("/referrers/", func(w http.ResponseWriter) bool { return status(w, http.StatusServiceUnavailable) }), outage: true, says: "503"},
+		"mirror of no permission":  {mirrored: true, answer: at("/referrers/", func(w http.ResponseWriter) bool { return status(w, http.StatusForbidden) }), says: "cannot be read", not: "SignatureFormatUnsupported"},
+		"mirror of a bundle":       {mirrored: true, answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), format: bundle, says: "SignatureFormatUnsupported"},
+		"mirror of nothing at all": {mirrored: true, says: "no signature exists", not: "cannot be read"},
+		"bill only":                {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index("application/vnd.cyclonedx+json")) }), says: "no signature exists", not: "SignatureFormatUnsupported"},
+		"none":                     {says: "no signature exists", not: "SignatureFormatUnsupported"},
+		"rejected":                 {requirement: `{"type":"reject"}`, answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, index(bundle)) }), says: "rejected", not: "SignatureFormatUnsupported"},
+		"outage":                   {answer: at("/referrers/", func(w http.ResponseWriter) bool { return status(w, http.StatusInternalServerError) }), outage: true, says: "500"},
+		"not allowed":              {answer: at("/referrers/", func(w http.ResponseWriter) bool { return status(w, http.StatusForbidden) }), says: "cannot be read", not: "SignatureFormatUnsupported"},
+		"too large":                {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, bytes.Repeat([]byte(" "), largestReferrers+1)) }), says: "more than", not: "SignatureFormatUnsupported"},
+		"no JSON":                  {answer: at("/referrers/", func(w http.ResponseWriter) bool { return send(w, []byte("<html>")) }), says: "no JSON", not: "SignatureFormatUnsupported"},
 	} {
 		t.Run(test, func(t *testing.T) {
 			s := serve(t)
@@ -296,6 +302,12 @@ func TestSigstoreBundle(t *testing.T) {
 			options.Registries.Policy = fileOf(t, fmt.Appendf(nil, `{"default":[%s]}`, c.requirement))
 			if c.mirror != "" {
 				options.Registries.Conf = fileOf(t, fmt.Appendf(nil, "[[registry]]\nprefix=%[1]q\nlocation=%[1]q\n[[registry.mirror]]\nlocation=%[2]q\n", s.host+"/ns/thing", c.mirror+"/ns/thing"))
+			}
+			if c.mirrored {
+				mirror := serve(t)
+				mirror.push("v1", made{layers: [][]byte{layer(t, entry{name: "a", content: test})}})
+				options.Registries.Conf = fileOf(t, fmt.Appendf(nil, "[[registry]]\nprefix=%[1]q\nlocation=%[1]q\n[[registry.mirror]]\nlocation=%[2]q\n", s.host+"/ns/thing", mirror.host+"/ns/thing"))
+				mirror.trusted(options.Registries.Certs)
 			}
 			store := opened(t, t.TempDir(), options)
 			_, err := store.Fetch(t.Context(), Request{Reference: s.host + "/ns/thing:v1"})

@@ -95,7 +95,8 @@ func (o *session) bundle(ctx context.Context, of []digest.Digest) (string, error
 	}
 	var failed []error
 	for _, source := range sources {
-		found, err := o.bundleAt(ctx, source, of)
+		var found string
+		found, err = o.bundleAt(ctx, source, of)
 		if found != "" {
 			return found, nil
 		}
@@ -103,12 +104,13 @@ func (o *session) bundle(ctx context.Context, of []digest.Digest) (string, error
 			failed = append(failed, err)
 		}
 	}
-	err = errors.Join(failed...)
-	if err != nil && len(failed) < len(sources) {
-		// Another one has answered: a mirror that is gone for good is no outage, which is tried again.
-		return "", errors.New(err.Error())
+	joined := errors.Join(failed...)
+	if joined != nil && err == nil {
+		// The registry itself is last, and has answered: a mirror that is gone for good is no outage,
+		// which is tried again. The answer of a mirror counts less, because few copy referrers.
+		return "", errors.New(joined.Error())
 	}
-	return "", err
+	return "", joined
 }
 
 func (o *session) bundleAt(ctx context.Context, source sysregistriesv2.PullSource, of []digest.Digest) (string, error) {

@@ -178,10 +178,9 @@ func (i instant) After(time.Duration) <-chan time.Time {
 	return c
 }
 
-// options trust the registry's certificate.
-func (s *served) options(waits *atomic.Int64) Options {
+// trusted adds the CA of the registry to a folder of --certs-dir.
+func (s *served) trusted(certs string) {
 	s.t.Helper()
-	certs := s.t.TempDir()
 	folder := filepath.Join(certs, s.host)
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		s.t.Fatal(err)
@@ -190,6 +189,13 @@ func (s *served) options(waits *atomic.Int64) Options {
 	if err := os.WriteFile(filepath.Join(folder, "ca.crt"), ca, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// options trust the registry's certificate.
+func (s *served) options(waits *atomic.Int64) Options {
+	s.t.Helper()
+	certs := s.t.TempDir()
+	s.trusted(certs)
 	options := DefaultOptions()
 	options.Registries.Certs = certs
 	options.Clock = instant{waits: waits}
