@@ -14,12 +14,6 @@ import (
 // the content, so that two processes with the same catalogs recognise each other's.
 type Version uint64
 
-// ParseVersion reads what String wrote.
-func ParseVersion(text string) (Version, error) {
-	n, err := strconv.ParseUint(text, 10, 63)
-	return Version(n), err
-}
-
 func (v Version) String() string { return strconv.FormatUint(uint64(v), 10) }
 
 // SameContent is whether two versions are of the same catalogs.

@@ -114,7 +114,7 @@ func (l *linter) checkPackage(name string, own *fbc.Config) {
 	}
 	l.checkChannels(name, own)
 	l.checkBundles(name, own)
-	l.checkDeprecations(name, own, say)
+	l.checkDeprecations(own, say)
 }
 
 func (l *linter) checkNames(own *fbc.Config, say func(Severity, string, ...any)) {
@@ -159,7 +159,7 @@ func iconProblem(icon *fbc.Icon) string {
 }
 
 // checkDeprecations: each names something that exists, once.
-func (l *linter) checkDeprecations(name string, own *fbc.Config, say func(Severity, string, ...any)) {
+func (l *linter) checkDeprecations(own *fbc.Config, say func(Severity, string, ...any)) {
 	if len(own.Deprecations) > 1 {
 		say(Error, "there are %d documents olm.deprecations, of which OLM uses the last one", len(own.Deprecations))
 	}

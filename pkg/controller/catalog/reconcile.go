@@ -32,9 +32,9 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 	if err != nil {
 		return 0, err
 	}
-	who, sure, err := c.whoWrites()
-	if err != nil || who == nobodyKnows {
-		return 0, err
+	who, sure := c.whoWrites()
+	if who == nobodyKnows {
+		return 0, nil
 	}
 	write := who == weWrite && c.leading.Load()
 	k := c.knownOf(catalog)

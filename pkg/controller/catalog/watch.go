@@ -77,19 +77,19 @@ const (
 // A catalogd that restarts gives its lease back for a while, so that one without a holder is
 // no proof that it is gone: it is catalogd's until the lease is deleted, or somebody has said
 // that it is to be taken over. It is never taken from one who holds it.
-func (c *Controller) whoWrites() (owner, time.Duration, error) {
+func (c *Controller) whoWrites() (owner, time.Duration) {
 	if !c.SeesLeases {
-		return catalogdWrites, 0, nil
+		return catalogdWrites, 0
 	}
 	c.mu.Lock()
 	leases := c.leases
 	c.mu.Unlock()
 	if leases == nil {
-		return nobodyKnows, 0, nil
+		return nobodyKnows, 0
 	}
 	found, err := leases.List()
 	if err != nil {
-		return nobodyKnows, 0, nil //nolint:nilerr // the watch goes on, and tells when there is an answer
+		return nobodyKnows, 0 // the watch goes on, and tells when there is an answer
 	}
 	var held time.Duration
 	for _, lease := range found {
@@ -97,7 +97,7 @@ func (c *Controller) whoWrites() (owner, time.Duration, error) {
 			continue
 		}
 		if !c.TakeOver {
-			return catalogdWrites, 0, nil
+			return catalogdWrites, 0
 		}
 		holder, renewed, seconds := lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds
 		if holder == nil || *holder == "" || renewed == nil || seconds == nil {
@@ -107,9 +107,9 @@ func (c *Controller) whoWrites() (owner, time.Duration, error) {
 		held = max(held, left)
 	}
 	if held > 0 {
-		return catalogdWrites, held + time.Second, nil
+		return catalogdWrites, held + time.Second
 	}
-	return weWrite, 0, nil
+	return weWrite, 0
 }
 
 // lookAgainWhenOwnerChanged returns what is called when the lease has changed, which it does
@@ -120,7 +120,7 @@ func (c *Controller) lookAgainWhenOwnerChanged() func() {
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
-		now, _, _ := c.whoWrites()
+		now, _ := c.whoWrites()
 		if now != last {
 			last = now
 			klog.Background().WithName("catalogs").Info("Found out who writes ClusterCatalogs", "who", now.String())

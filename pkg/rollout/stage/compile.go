@@ -98,20 +98,6 @@ func gates(steps []Step, options Options) []Gate {
 	return gates
 }
 
-// Rank tells for each object the position of its stage in the list. Teardown
-// deletes what has the highest rank first and waits until it is gone before it
-// goes on with the next lower one; an inventory that keeps the rank can do so
-// without the phases.
-func Rank(stages []Stage) map[manifest.ID]int {
-	ranks := map[manifest.ID]int{}
-	for rank, stage := range stages {
-		for _, step := range stage.Steps {
-			ranks[step.ID] = rank
-		}
-	}
-	return ranks
-}
-
 // check finds what cannot be compiled.
 func check(phases []Phase) error {
 	var errs []error

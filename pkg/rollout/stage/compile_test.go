@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -212,16 +211,5 @@ func TestGates(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-func TestRank(t *testing.T) {
-	stages, err := Compile([]Phase{phase("a", "ConfigMap x", "Namespace n"), phase("b", "Job.batch j")}, Options{})
-	if err != nil {
-		t.Fatalf("compiling: %v", err)
-	}
-	want := map[manifest.ID]int{{Kind: "Namespace", Name: "n"}: 0, {Kind: "ConfigMap", Name: "x"}: 1, {Group: "batch", Kind: "Job", Name: "j"}: 2}
-	if diff := cmp.Diff(want, Rank(stages), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("position of the stage of each object (-want +got):\n%s", diff)
 	}
 }

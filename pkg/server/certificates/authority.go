@@ -48,19 +48,13 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// LoadOrCreate returns the authority that a Secret holds, and makes both when
+// loadOrCreate returns the authority that a Secret holds, with the Secret, and makes both when
 // there is none. Replicas that start together end with the same one: the Secret
 // is created only if absent, and whoever comes second reads it. A Secret that
 // does not hold a usable authority is an error, never overwritten: somebody may
-// have put it there, and others trust what it held.
-func LoadOrCreate(ctx context.Context, secrets typedcorev1.SecretInterface, name string, now time.Time) (*Authority, error) {
-	authority, _, err := load(ctx, secrets, name, now, nil)
-	return authority, err
-}
-
-// load is LoadOrCreate that returns the Secret, too. Former is what was trusted so
+// have put it there, and others trust what it held. Former is what was trusted so
 // far, PEM: a new authority does not make anybody distrust the present certificates.
-func load(ctx context.Context, secrets typedcorev1.SecretInterface, name string, now time.Time, former []byte) (*Authority, *corev1.Secret, error) {
+func loadOrCreate(ctx context.Context, secrets typedcorev1.SecretInterface, name string, now time.Time, former []byte) (*Authority, *corev1.Secret, error) {
 	secret, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		var data map[string][]byte

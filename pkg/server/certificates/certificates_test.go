@@ -36,7 +36,7 @@ func TestReplicasConverge(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range found {
 		wg.Go(func() {
-			authority, err := LoadOrCreate(t.Context(), secrets, name, time.Now())
+			authority, _, err := loadOrCreate(t.Context(), secrets, name, time.Now(), nil)
 			if err != nil {
 				t.Errorf("replica %d: %v", i, err)
 				return
@@ -116,7 +116,7 @@ func TestUnusableSecretIsLeftAlone(t *testing.T) {
 			if now.IsZero() {
 				now = time.Now()
 			}
-			_, err := LoadOrCreate(t.Context(), client.CoreV1().Secrets(namespace), name, now)
+			_, _, err := loadOrCreate(t.Context(), client.CoreV1().Secrets(namespace), name, now, nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.want)
 			}
@@ -259,7 +259,7 @@ func parseLeaf(t *testing.T, leaf *Leaf) *x509.Certificate {
 func newSecret(t *testing.T) *corev1.Secret {
 	t.Helper()
 	secrets := newSecrets()
-	if _, err := LoadOrCreate(t.Context(), secrets, name, time.Now()); err != nil {
+	if _, _, err := loadOrCreate(t.Context(), secrets, name, time.Now(), nil); err != nil {
 		t.Fatal(err)
 	}
 	secret, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
@@ -271,7 +271,7 @@ func newSecret(t *testing.T) *corev1.Secret {
 
 func anAuthority(t *testing.T) *Authority {
 	t.Helper()
-	authority, err := LoadOrCreate(t.Context(), newSecrets(), name, time.Now())
+	authority, _, err := loadOrCreate(t.Context(), newSecrets(), name, time.Now(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestNoNamespace(t *testing.T) {
 	client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 	})
-	_, err := LoadOrCreate(t.Context(), client.CoreV1().Secrets(namespace), name, time.Now())
+	_, _, err := loadOrCreate(t.Context(), client.CoreV1().Secrets(namespace), name, time.Now(), nil)
 	if err == nil || !strings.Contains(err.Error(), "the namespace does not exist; create it, or start with --register") {
 		t.Errorf("got %v", err)
 	}

@@ -79,7 +79,7 @@ func (s *Shared) Refresh(ctx context.Context) error {
 	if present := s.Authority(); present != nil {
 		former = present.PEM
 	}
-	found, secret, err := load(ctx, s.secrets(), s.name, now, former)
+	found, secret, err := loadOrCreate(ctx, s.secrets(), s.name, now, former)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		p.decide(a, failed)
 		return apierrors.NewInternalError(errors.Join(errors.New("the endpoint has not said what is in the revision"), err))
 	}
-	if errs := offences(revision, objects, places); len(errs) > 0 {
+	if errs := offences(objects, places); len(errs) > 0 {
 		p.decide(a, denied)
 		return apierrors.NewInvalid(olm.Kind("ClusterExtensionRevision"), revision.Name, errs)
 	}
@@ -111,7 +111,7 @@ func placesOf(revision *olm.ClusterExtensionRevision, objects []manifest.Object)
 
 // offences are sorted by object: the same revision has the same answer, in
 // whatever order it lists them.
-func offences(revision *olm.ClusterExtensionRevision, objects []manifest.Object, places map[manifest.ID]place) field.ErrorList {
+func offences(objects []manifest.Object, places map[manifest.ID]place) field.ErrorList {
 	var errs field.ErrorList
 	found := release.Check(objects)
 	for _, offence := range found[:min(len(found), maxOffences)] {
