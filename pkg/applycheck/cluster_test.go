@@ -45,7 +45,7 @@ func lamps(path string) string {
 "paths":{"/apis/example.com/v1/namespaces/{namespace}/lamps/{name}` + path + `":{"parameters":[],"get":{"x-kubernetes-group-version-kind":{"group":"example.com","kind":"Lamp","version":"v1"}}}}}`
 }
 
-// What the types of this program find counts when those of the cluster agree.
+// Findings of this program's types count when those of the cluster agree.
 func TestCheckWithCluster(t *testing.T) {
 	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	lamp := "apiVersion: example.com/v1\nkind: Lamp\nmetadata: {name: a}\nstatus: {on: true}\n"

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What a schema lacks is said before anything is installed: a status could never be written.
+// A schema's faults are said before anything is installed: a status could never be written.
 func TestLacks(t *testing.T) {
 	const (
 		list  = "conditions: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type], items: "

@@ -39,7 +39,7 @@ func newWitness(t *testing.T) *witness {
 			_, _ = io.WriteString(answer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`)
 			return
 		}
-		// Whoever asks is told the name that is their token.
+		// A user is told the name that is their token.
 		name := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		_ = json.NewEncoder(answer).Encode(map[string]any{"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "status": map[string]any{"userInfo": map[string]any{"username": name}}})
 	}))

@@ -14,7 +14,7 @@ import (
 )
 
 // TestWords: a check says what the notes of a diff say of the same change, in the same words.
-// What a diff does not warn of, or only of the whole, is a case without notes.
+// A change that a diff does not warn of, or only as a whole, is a case without notes.
 func TestWords(t *testing.T) {
 	one := func(properties string) string {
 		return "spec:\n  group: example.com\n  names: {kind: Lamp, plural: lamps}\n  scope: Namespaced\n  versions:\n" + served("v1", properties)

@@ -33,7 +33,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Whoever is alone may have everything, until somebody else is there.
+// A single user may have everything, until somebody else is there.
 func TestAlone(t *testing.T) {
 	p := NewPool(60)
 	if !p.TryTake("alice", 20) || !p.TryTakeAlone("alice", 20, 40) {
@@ -114,8 +114,8 @@ func waiting(p *Pool) int {
 	return n
 }
 
-// Whatever is taken and returned: no more is taken than there is, nobody gets more than
-// was left, and in the end nothing is remembered.
+// For all that is taken and returned, no more is taken than there is, nobody
+// gets more than was left, and in the end nothing is remembered.
 func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := NewPool(rapid.Int64Range(1, 100).Draw(t, "size"))

@@ -76,8 +76,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// Whatever a target has and would have: no value of it is shown, values of the intent
-// apart that it does not have, and a change of anything is seen.
+// For any state before and after, no value of it is shown, values of the
+// intent apart that it does not have, and a change of anything is seen.
 func TestShownHidesTargets(t *testing.T) {
 	for seed := range uint64(500) {
 		dice := rand.New(rand.NewPCG(seed, 3))

@@ -183,7 +183,7 @@ func read(t *testing.T, path string, into any) {
 
 func checkExpression(t *testing.T, where, expr string, labels map[string][]string, words map[string]bool) {
 	t.Helper()
-	// What scraping and histograms add.
+	// Labels and suffixes that scraping and histograms add.
 	all := []string{"instance", "job", "le"}
 	groupings := grouping.FindAllStringSubmatch(expr, -1)
 	theirs := false

@@ -234,8 +234,8 @@ func TestError(t *testing.T) {
 	}
 }
 
-// What a message quotes of a live object is taken out, and what it says of fields, of the
-// object's name and of what the writer wants stays.
+// Quotes of a live object are taken out of a message; fields, the object's name and the
+// writer's own values stay.
 func TestQuotes(t *testing.T) {
 	live := map[string]any{
 		"apiVersion": "v1", "kind": "Knob", "metadata": map[string]any{"name": "cluster", "labels": map[string]any{"team": "storage-team"}, "uid": "u"},

@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Who sends nothing more is told so, over HTTP/1 and over HTTP/2, as kube-apiserver
-// speaks it; who sends all of it is not bothered, also when they pause.
+// A client that stops sending is told so, over HTTP/1 and over HTTP/2, as kube-apiserver
+// speaks it; one that sends all of it is not bothered, also when it pauses.
 func TestPatience(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// What nobody reads is not waited for either, and the next request of a connection is
-// not concerned.
+// An unread body is not waited for either, and the next request of a connection is not
+// concerned.
 func TestPatienceEnds(t *testing.T) {
 	left := make(chan io.Reader, 2)
 	server := httptest.NewServer(WithPatience(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {

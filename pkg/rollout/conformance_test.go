@@ -3,8 +3,8 @@ package rollout
 import "testing"
 
 // TestMutatedOnEveryWrite: an admission webhook rewrites a value of ours on every
-// write. What the server made of our apply is what is compared, so that there is
-// nothing to repair.
+// write. The comparison is with the server's result of our apply, so that there
+// is nothing to repair.
 func TestMutatedOnEveryWrite(t *testing.T) {
 	s := newSaga()
 	s.webhook = func(o *thing) { o.set("data:value", "rewritten", "webhook") }

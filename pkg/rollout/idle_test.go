@@ -59,8 +59,8 @@ func idleSaga(t testing.TB, objects int) *saga {
 }
 
 // TestIdlePassMakesLittleGarbage: chains are looked at again and again, by every
-// event of one of their objects. What a pass with nothing to do leaves to the
-// garbage collector is paid by all that is idle.
+// event of one of their objects. Garbage of a pass with nothing to do is paid by
+// all that is idle.
 func TestIdlePassMakesLittleGarbage(t *testing.T) {
 	const objects, passes, most = 60, 50, 1024
 	s := idleSaga(t, objects)

@@ -179,7 +179,7 @@ func TestMakesRoom(t *testing.T) {
 				}
 				return nil
 			}
-			// What is refused is tried again for ever.
+			// A refused write is tried again for ever.
 			passes := func() {
 				for range 5 {
 					s.deliver(len(s.changes))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What random histories found once, each as short as it can be told.
+// Faults that random histories found, each as short as possible.
 
 // TestKeepIsReadBeforeADelete: while the watch has not come to our last write, it is
 // not known whether somebody asked for the object to be left.

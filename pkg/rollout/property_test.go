@@ -292,8 +292,8 @@ func (s *history) reconcile(t *rapid.T) {
 	}
 }
 
-// crash lets the process die at one of its next writes, before or behind it. What
-// the next one sees first may be older than what this one knew.
+// crash lets the process die at one of its next writes, before or behind it. The next one
+// may first see an older state than this one knew.
 func (s *history) crash(t *rapid.T) {
 	s.fuse = rapid.IntRange(0, 6).Draw(t, "writes")
 	s.lastWriteLands = rapid.Bool().Draw(t, "lands")
@@ -339,7 +339,7 @@ func (s *history) check(t *rapid.T) {
 // end lets everything come to rest and compares the cluster with the rule.
 func (s *history) end(t *rapid.T) {
 	s.again(t)
-	// What layers want can be written then, and nothing was before in any other version
+	// Objects of layers can be written then, and nothing was before in any other version
 	// that is still known.
 	s.heal(s.versionsInUse()...)
 	s.freeze = nil
@@ -379,7 +379,7 @@ func (s *history) end(t *rapid.T) {
 		if !rule.listed[id] {
 			t.Errorf("%s is in no layer and still in the inventory: %+v", id, entry)
 		}
-		// What is listed in a stage that was not reached stays as it is.
+		// Objects of a stage that was not reached stay as they are.
 		_, held := rule.wanted[id]
 		if o := s.objects[id]; held && !entry.Intent() && o != nil && !s.strange(o.uid) && !s.released[o.uid] && o.uid != entry.UID && !strings.HasPrefix(string(o.uid), "foreign") {
 			t.Errorf("%s is %s in the cluster and %s in the inventory", id, o.uid, entry.UID)

@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 		"config reached=true objects=2 applied=2 available=2 superseded=0",
 		"deploy reached=true objects=2 applied=2 available=1 superseded=0 [w ProbeFailed]",
 		"revision 1 complete=true",
-		// What the newer one took during this very pass counts as its own.
+		// Objects that the newer one took during this very pass count as its own.
 		"config reached=true objects=2 applied=0 available=0 superseded=2",
 		"deploy reached=true objects=1 applied=0 available=0 superseded=1",
 		"last reached=true objects=1 applied=1 available=1 superseded=0")

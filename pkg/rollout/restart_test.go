@@ -79,8 +79,8 @@ func (s *saga) keyOf(revision int64) string {
 	return ""
 }
 
-// restarted: in whatever state a running process is, a restart changes nothing. Whatever
-// it remembers has an end, and whatever it waits for is noticed.
+// restarted: in whatever state a running process is, a restart changes nothing. All that it
+// remembers has an end, and all that it waits for is noticed.
 func (s *saga) restarted(t failer) {
 	t.Helper()
 	before := s.tells(s.rest(t))
@@ -209,8 +209,8 @@ func (s *history) versionsInUse() []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// again is a restart that is to make no difference. What a process that watches by name
-// has seen of an object, another one has to find out.
+// again is a restart that is to make no difference. A new process has to find out what one
+// that watches by name has seen of an object.
 func (s *history) again(t *rapid.T) {
 	if definition := s.kinds[widgets()]; definition.away {
 		definition.away = false

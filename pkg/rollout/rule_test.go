@@ -19,8 +19,8 @@ type rule struct {
 	// wanted is what the cluster has to have: of each object, the content that the
 	// newest layer gives it that has reached its stage.
 	wanted map[manifest.ID]stage.Step
-	// listed are the objects of any layer, reached or not. What is in none of them
-	// is not to be there, when it was ours to take away.
+	// listed are the objects of any layer, reached or not. Objects in none of them have to
+	// go, when they were ours to take away.
 	listed map[manifest.ID]bool
 }
 

@@ -118,7 +118,7 @@ func (s *saga) settle(t failer) Report {
 			return report
 		}
 		last, requests = report, append(writes, reads...)
-		// What is looked at again much later is at rest until then.
+		// A chain that is looked at again much later is at rest until then.
 		s.clock.SetTime(s.clock.Now().Add(min(max(time.Second, report.RequeueAfter), lastRetry)))
 	}
 	t.Fatalf("it does not come to rest: %v, and the last pass sent %v", failures(last), requests)

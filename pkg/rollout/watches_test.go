@@ -87,7 +87,7 @@ func (w *watches) relist(kind schema.GroupKind) {
 }
 
 // rewind lets the watch of a kind show again what it showed n changes ago, as that
-// of a new process may which asks a server that lags. What came since comes again.
+// of a new process may which asks a server that lags. Later changes come again.
 func (w *watches) rewind(kind schema.GroupKind, n int) {
 	var past, again []change
 	for _, c := range slices.Backward(w.past) {

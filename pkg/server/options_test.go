@@ -186,8 +186,8 @@ func TestCertificateNames(t *testing.T) {
 	}
 }
 
-// Whoever serves an embedded store comes back under the same identity; two replicas of
-// an external one must not share theirs.
+// A server of an embedded store comes back under the same identity; two replicas of an
+// external one must not share theirs.
 func TestReplicaIdentity(t *testing.T) {
 	one, two := identity.Identity{ID: "1"}, identity.Identity{ID: "2"}
 	embedded := parsedOptions(t, "--data-dir=/d")
@@ -203,7 +203,7 @@ func TestReplicaIdentity(t *testing.T) {
 	}
 }
 
-// What an idle program writes to the host, and how soon another replica leads.
+// Writes of an idle program to the host, and how soon another replica leads.
 func TestLeaseTimes(t *testing.T) {
 	single := parsedOptions(t, "--data-dir=/d").leaseTimes()
 	if perMinute := time.Minute / single.RetryPeriod; perMinute > 6 {

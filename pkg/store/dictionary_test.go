@@ -29,8 +29,8 @@ func TestCompressWith(t *testing.T) {
 				if err != nil || !bytes.Equal(got, data) {
 					t.Fatalf("%d bytes came back as %d, error %v", after, len(got), err)
 				}
-				// The noise is compressed by the dictionary alone. What is mostly new is left
-				// as it is.
+				// The noise is compressed by the dictionary alone. Mostly new content is
+				// left as it is.
 				if shared := min(before, after); shared >= 512 && 2*shared >= after && len(frame) > after-shared+shared/10+100 {
 					t.Errorf("%d bytes of which %d are in the dictionary became %d", after, shared, len(frame))
 				}

@@ -32,9 +32,9 @@ import (
 // is never written again.
 var update = flag.Bool("update", false, "write testdata/stores/<name>.json anew, for a format that no release has written")
 
-// newest is the file that says what is written today. Whoever changes how a record is
-// written gives it another name, so that the one of before stays and is read for ever;
-// and what is written must have been read by the release before (docs/operations/upgrade.md).
+// newest is the file that says what is written today. A change of a record's form gives it
+// another name, so that the one of before stays and is read for ever; and the release
+// before must read what this one writes (docs/operations/upgrade.md).
 const newest = "2026-11-deltas.json"
 
 const prefix = "/penstock"

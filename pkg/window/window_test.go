@@ -127,7 +127,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// What At says of the moment before, at and after a change holds when it is asked there;
+// At's answer for the moment before, at and after a change holds when it is asked there;
 // and no schedule has it hang or go back.
 func TestAtProperties(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))

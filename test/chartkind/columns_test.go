@@ -66,9 +66,9 @@ func columns(w shared) {
 	}
 }
 
-// watchTable watches the Centrals of the scenario as kubectl get -w does. What is returned checks
-// what has come until now: the columns once, and what Progressing said, in its order, with an
-// age in each row.
+// watchTable watches the Centrals of the scenario as kubectl get -w does. The
+// returned function checks all rows until now: the columns once, and what
+// Progressing said, in its order, with an age in each row.
 func (w shared) watchTable() func(t *testing.T) {
 	w.t.Helper()
 	client, err := rest.HTTPClientFor(w.Config())

@@ -22,7 +22,8 @@ func hostile(w shared) {
 	w.MustKubectlInput(fmt.Sprintf(`{apiVersion: platform.stackrox.io/v1alpha1, kind: Central, metadata: {name: %s, namespace: %s}, status: {conditions: [
 		{type: Backup, status: "True", reason: Done, message: theirs, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`, name, w.name),
 		"apply", "--server-side", "--subresource=status", "--field-manager=backup", "-f", "-")
-	// What is labelled as one of its workloads, and is none of its revision, is not counted.
+	// An object with the label of its workloads that is none of its revision is not
+	// counted.
 	for _, namespace := range []string{w.name, "default"} {
 		w.MustKubectlInput(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: stranger-%[1]s, namespace: %[2]s, labels: {penstock.dev/chain: central-%[1]s}},
 			spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: main, image: x}]}}}}`, w.name, namespace), "create", "-f", "-")

@@ -49,7 +49,7 @@ func howTo(w shared) {
 	if shown := told(string(page)); !strings.Contains(shown, told(header)) || !strings.Contains(shown, strings.TrimSuffix(told(row), " "+lastWord(row))) {
 		w.t.Errorf("the page shows something else than\n%s\n%s", header, row)
 	}
-	// What follows the list of commands.
+	// The text behind the list of commands.
 	w.patch(columned, `{"spec":{"central":{"db":{"size":"20Gi"}}}}`)
 	w.awaitCentral(columned, "it is changed", settled)
 	if diff := w.MustKubectl("get", "cer", "central-stackrox-2", "--subresource=diff"); !strings.Contains(diff, "central-config") {

@@ -48,7 +48,7 @@ func rollback(i *installation, p *page) {
 	p.until("what is done is full", `(() => { const one = document.querySelector('[aria-label="Rollout of shop-5"]'); return one.querySelectorAll(".track").length === 2 && [...one.querySelectorAll(".track")].every((track) => track.offsetWidth > 0 && track.firstElementChild.offsetWidth === track.offsetWidth) })()`)
 	p.until("the newest is first", `document.querySelector(".history tbody th").innerText.startsWith("shop-5")`)
 
-	// What is stuck says why, and for how long.
+	// A stuck rollout says why, and for how long.
 	p.goTo("#/x/search")
 	p.sees("search-1 · 0.9.0", "Progressing 0 of 1", "Deployment search/search", "waiting")
 	p.until("of what is not done nothing is full, and what waits is no error", `document.querySelector(".bar.progressing").offsetWidth === 0 && document.querySelector(".failing.awaited")`)

@@ -64,7 +64,7 @@ type page struct {
 	problems []string
 }
 
-// tab opens a console in a tab of its own. What is wrong in it fails the test when it ends.
+// tab opens a console in a tab of its own. Errors in it fail the test when it ends.
 func tab(t *testing.T, browser context.Context, console *served) *page {
 	t.Helper()
 	p := blank(t, browser, console)

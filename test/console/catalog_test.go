@@ -105,7 +105,7 @@ func catalog(i *installation, p *page) {
 	p.until("a picture of three versions", `document.querySelectorAll(".graph circle").length === 3 && document.querySelectorAll(".graph path.skipRange").length >= 1`)
 	p.checks("package")
 
-	// What it would do, before it can be done.
+	// The changes, before they can be made.
 	p.refuses("#do-install", "it needs a namespace")
 	p.types("#install-namespace", "harbour")
 	p.refuses("#do-install", "look first at what it would do")
@@ -133,7 +133,7 @@ func catalog(i *installation, p *page) {
 	p.until("the extension is shown", "location.hash === '#/x/lighthouse'")
 	p.sees("A ClusterExtension asks for package lighthouse, version 1.0.0")
 
-	// What Penstock proposes is read, and approved.
+	// Penstock's proposal is read, and approved.
 	p.sees("lighthouse-1", "To review")
 	p.click("#review")
 	p.sees("What lighthouse-1 changes", "nothing → lighthouse-1")
@@ -147,7 +147,8 @@ func catalog(i *installation, p *page) {
 	p.sees("by anna · 1.0.0 proposed, from channel stable")
 	anotherVersion(i, p)
 
-	// What is installed is in the picture, with the way from there; the same name is not taken twice.
+	// The installed version is in the picture, with the way from there; the same name is
+	// not taken twice.
 	i.roll("Succeeded", revision{extension: "beacons", number: 1, version: "1.0.0", annotations: map[string]string{"olm.operatorframework.io/package-name": "lighthouse"},
 		phases: []phase{{"all", []object{configMap("harbour", "beacons", "a", "b")}}}})
 	p.goTo("#/package/lighthouse")

@@ -84,7 +84,7 @@ func overview(i *installation, p *page) {
 	p.unsees("Nothing is written")
 	p.goTo("#/")
 
-	// What is gone is gone from the page.
+	// A deleted object goes from the page.
 	i.roll("Succeeded", revision{extension: "brief", number: 1, phases: []phase{{"all", []object{configMap("shop", "brief", "a", "b")}}}})
 	p.sees("brief")
 	i.MustKubectl("delete", "cer", "brief-1", poll.TimeoutFlag)

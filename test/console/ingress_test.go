@@ -139,7 +139,7 @@ func behindIngress(t *testing.T, i *installation) {
 	}
 	notBuffered(t, in)
 
-	// What changes in the cluster changes on the page.
+	// A change in the cluster changes the page.
 	i.roll("Succeeded", revision{extension: "through", number: 1, version: "4.5.6", phases: []phase{{"all", []object{configMap("shop", "through", "a", "b")}}}})
 	p.sees("through", "4.5.6")
 

@@ -97,8 +97,8 @@ func (p *page) holds() (heap float64, nodes int64) {
 const samples = 10
 
 // keptOpen is an hour of a working day, or two minutes of it without FULL=1: rows change twice a
-// second, and somebody goes from screen to screen. What the page and the process hold stays as
-// it is.
+// second, and somebody goes from screen to screen. The memory of the page and the process stays
+// as it is.
 func (i *installation) keptOpen(p *page, pid int) {
 	i.t.Helper()
 	whole := 2 * time.Minute

@@ -61,8 +61,8 @@ func newDemo(settings settings, screen *screen) *demo {
 	return &demo{settings: settings, screen: screen, began: time.Now(), plan: planName, seen: map[manifest.ID]bool{}}
 }
 
-// run performs all acts and cleans up behind them, whatever happens. What went
-// wrong was printed when it returns an error.
+// run performs all acts and cleans up behind them, whatever happens. An error was printed
+// before it is returned.
 func (d *demo) run(ctx context.Context) (err error) {
 	var requests plane.Requests
 	complete := false

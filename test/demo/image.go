@@ -41,7 +41,7 @@ func (d *demo) startImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What a kubelet may: read the Pod's Secrets, and create its token.
+	// Rights of a kubelet: read the Pod's Secrets, and create its token.
 	kubelet, err := d.plane.User("kubelet", "system:masters")
 	if err != nil {
 		return err

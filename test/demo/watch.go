@@ -29,7 +29,7 @@ type lister[L runtime.Object] interface {
 
 // follow shows every state of one object, or of all that a field selector picks,
 // until see returns true. While the server is away it keeps trying, as long as
-// alive returns nil. What it waited for in vain is in the error.
+// alive returns nil. The error says what it waited for in vain.
 func follow[T runtime.Object, L runtime.Object](
 	ctx context.Context, resource lister[L], selector fields.Selector, alive func() error, items func(L) []T, see func(T) bool,
 ) error {

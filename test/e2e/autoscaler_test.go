@@ -61,8 +61,7 @@ func autoscaled(w sharedPlane) {
 	queue.Store(2)
 	scaled("web:2", 2)
 
-	// What is ours is repaired, and only that: what was changed before has been
-	// looked at by then.
+	// Only our fields are repaired: earlier changes have been looked at by then.
 	w.MustKubectl("label", "deployment", "web", "--namespace="+ns, "part-")
 	w.event("autoscaled-2", "Repaired", ".metadata.labels.part was removed")
 	scaled("web:2", 2)

@@ -36,7 +36,7 @@ func additions(w sharedPlane) {
 	w.says(w.read(".spec.template.spec.containers[0].image", "deployment", "server", in), "server:v2")
 	kept()
 
-	// What we do apply is repaired beside them.
+	// Our own fields beside them are repaired.
 	w.MustKubectl("set", "image", "deployment/server", in, "main=example.com/server:hacked")
 	w.event("additions-2", "Repaired", "Deployment.apps additions/server", "image", "was changed by kubectl-set")
 	w.until(deployments(), ns, "server", func(o *unstructured.Unstructured) error {

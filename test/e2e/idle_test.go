@@ -59,7 +59,7 @@ func idle(w sharedPlane) {
 	w.MustKubectl("rollout", "restart", "deployment/server", "--namespace="+ns)
 	w.MustKubectl("rollout", "status", "deployment/server", "--namespace="+ns, poll.TimeoutFlag)
 	w.condition("idle-1", "Ready", "True")
-	// What the restart has changed may still be looked at.
+	// Passes over changes of the restart may still go on.
 	w.quiet()
 	mark := w.Audit().Mark()
 	// This is not a wait for something to happen: nothing is to happen.

@@ -64,7 +64,7 @@ func levels(w sharedPlane) {
 		Phase("deploy", drafts.Gate(ns, "gate"), configMap(ns, "sibling", "x=1"))
 	w.MustKubectlInput(d.String(), "create", "-f", "-")
 
-	// What is of level 0 is there, and status says what holds the rest up.
+	// Objects of level 0 are there, and status says what holds the rest up.
 	w.condition("levels-1", "Progressing", "True", "install level 0: 1 of 3 objects not ready (ConfigMap levels/gate: the gate is closed); 3 objects of later levels wait")
 	w.says(w.read(`.status.conditions[?(@.type=="Progressing")].reason`, "cer", "levels-1"), "WaitingForLevel")
 	w.says(w.MustKubectl("get", "configmap", in, "-o", "name"), "configmap/early", "configmap/gate", "configmap/sibling")
@@ -78,8 +78,8 @@ func levels(w sharedPlane) {
 	before()
 	during()
 
-	// What was created belongs to nobody: it has no mark of ours, edits stay, and
-	// when it is deleted it comes back as it was written.
+	// A created object belongs to nobody: it has no mark of ours, edits stay, and when it
+	// is deleted it comes back as it was written.
 	made := w.whole(ns, "after")
 	if strings.Contains(made, "penstock.dev/") || strings.Contains(made, "ownerReferences") {
 		w.t.Errorf("a create-only object is marked:\n%s", made)
@@ -203,7 +203,7 @@ func levelRefusals(w sharedPlane) {
 	// Content never changes: an annotation cannot come later either.
 	w.refused(small("levelgood", 1).Phase("more", fallback(ns, "levelbad-a", "7")).String(), []string{"replace", "-f", "-"}, "the phase was added")
 
-	// What is valid and hardly meant is warned of.
+	// A warning tells of values that are valid and hardly meant.
 	needy := deployment(ns, "levelneedy", "example.com/image:v1")
 	spec := needy["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
 	spec["volumes"] = []any{map[string]any{"name": "v", "configMap": map[string]any{"name": "levelbad-c"}}}

@@ -48,7 +48,7 @@ func adoption(w sharedPlane) {
 	w.event("adoption-all-1", "Adopted", "ConfigMap adoption/held")
 	w.value("1", ".data.x", "configmap/held", in)
 
-	// What was there before stays, and what was made goes.
+	// Objects from before stay, and created ones go.
 	w.MustKubectl("delete", "cer", "adoption-1", poll.TimeoutFlag)
 	w.absent("configmap", "controlled", in)
 	if left := w.MustKubectl("get", "configmap", "bare", in, "-o", "yaml", "--show-managed-fields"); strings.Contains(left, "penstock") {
@@ -57,7 +57,7 @@ func adoption(w sharedPlane) {
 	w.MustKubectl("patch", "cer", "adoption-all-1", "--type=merge", "-p", `{"spec":{"adoptedTeardownPolicy":"Delete"}}`)
 	w.MustKubectl("delete", "cer", "adoption-all-1", poll.TimeoutFlag)
 	w.absent("configmap", "plain", in)
-	// What somebody else controls is not ours to delete.
+	// Objects that somebody else controls are not ours to delete.
 	w.MustKubectl("get", "configmap", "held", in)
 }
 

@@ -220,8 +220,8 @@ func reviewPlan(w sharedPlane) {
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/manifests"), `"kind":"MachineConfig"`, `"psi=1"`, `"kind":"KubeDescheduler"`)
 	shown := w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/rebalance/diff")
 	w.says(shown, "enable-psi-metrics", "psi=1", "-  deschedulingIntervalSeconds: 3600", "-  - LongLifecycle")
-	// What only the target has is shown by the target's own rights; what kubectl keeps in
-	// it is no change.
+	// Values that only the target has are shown by the target's own rights; kubectl's
+	// annotation in it is no change.
 	for _, text := range []string{"3600", "LongLifecycle", "AffinityAndTaints"} {
 		if status := w.read(".status", "configplan", "rebalance"); strings.Contains(status, text) {
 			w.t.Errorf("status shows %s, which is the target's: %s", text, status)

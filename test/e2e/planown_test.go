@@ -41,7 +41,7 @@ func ownProfile(w sharedPlane) {
 		w.t.Errorf("an edit without the rights: %s", out)
 	}
 
-	// 2. What it would do, without a plan; judged as the caller.
+	// 2. The profile's changes without a plan, judged as the caller.
 	answer := w.MustKubectlInput(evaluation(`{"size": 5}`), "create", "--raw", evaluatePath, "-f", "-")
 	w.says(answer, `+  size: 5`, `"impactSeverity":"Medium"`, "it grows to 5", `"options":{"size":5}`, "the widget grows")
 	if out := w.KubectlInput(evaluation(`{"size": 0}`), "create", "--raw", evaluatePath, "-f", "-"); !strings.Contains(out.Stderr, "spec.options.size") {
@@ -106,7 +106,7 @@ func refusedDefinitions(w sharedPlane) {
 			w.t.Errorf("%s is not refused with %q: %s", c.to, c.says, out)
 		}
 	}
-	// What does not fit the schemas of the cluster is a warning: they may be others tomorrow.
+	// A misfit with the schemas of the cluster is a warning: they may be others tomorrow.
 	out := w.KubectlInput(strings.ReplaceAll(widgets.Profile("own-profile"), "live.?spec.?size.orValue(0) == options.size", "live.spec.weight == 1"), "create", "--dry-run=server", "-f", "-")
 	if out.ExitCode != 0 || !strings.Contains(out.Stderr, "undefined field 'weight'") {
 		w.t.Errorf("a field that the cluster does not know: %s", out)

@@ -71,7 +71,8 @@ func windowedPlan(w sharedPlane) {
 	}
 	w.says(w.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/"+name+"/history"), `"username":"first-approver"`, `"username":"second-approver"`)
 
-	// What both approved can go into a repository, for a tool that applies on the server's side.
+	// The plan that both approved can go into a repository, for a tool that applies on the
+	// server's side.
 	exported := w.types(0, `kubectl penstock plan export rebalance`, "rebalance", name).Stdout
 	w.says(exported, "kind: KubeDescheduler", "deschedulingIntervalSeconds: 600", "hco.kubevirt.io/exported-from: "+name+"/"+w.read(".status.planHash", "configplan", name))
 	w.says(w.MustKubectlInput(exported, "apply", "--server-side", "--dry-run=server", "--field-manager=argocd", "-f", "-"), "serverside-applied")

@@ -94,8 +94,8 @@ func byPlugin(w sharedPlane) {
 	nobody := plugin.User{}
 	w.beaconManifests(dir, "v1.0.0", "")
 
-	// Without a terminal nothing is rolled out unasked. Who says no, interrupts instead of
-	// answering, or only looks, leaves nothing behind: no revision, no number, no history.
+	// Without a terminal nothing is rolled out unasked. A no, an interruption instead of an
+	// answer, or a mere look leaves nothing behind: no revision, no number, no history.
 	w.says(w.typesAs(nobody, 2, `kubectl penstock deploy ./manifests --name lighthouse`, names...).Stderr, "--yes", "--dry-run")
 	out := w.typesAs(plugin.User{Answer: "n"}, 1, `kubectl penstock deploy ./manifests --name lighthouse`, names...)
 	w.says(out.Stdout, "nothing → beacon-1: 3 added")

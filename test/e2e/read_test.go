@@ -68,7 +68,7 @@ func table(w sharedPlane) {
 	w.says(w.MustKubectl("get", "olm", "-o", "name"), "clusterextensionrevision.olm.operatorframework.io/table-1")
 	w.says(w.MustKubectl("get", "clusterextensionrevision/table-1", "--sort-by=.spec.revision"), "table-1")
 
-	// What is installed, one row each, as helm list has it; and completion finds it.
+	// Installed extensions, one row each, as helm list has them; and completion finds them.
 	extensions := w.MustKubectl("get", "revisionhistories")
 	if row := regexp.MustCompile(`(?m)^table +1 +Active +Succeeded +1 +3 `); !strings.HasPrefix(extensions, "NAME") || !row.MatchString(extensions) {
 		w.t.Errorf("the extensions are\n%s, want a row\n%s", extensions, row)
@@ -262,7 +262,7 @@ func rights(w sharedPlane) {
 	if out := user.Kubectl("auth", "can-i", "create", "cer"); strings.TrimSpace(out.Stdout) != "no" {
 		w.t.Error(out)
 	}
-	// Who may, is on record, and nobody changes that.
+	// The record names who may, and nobody changes that.
 	w.MustKubectl("create", "clusterrole", "rights-author", "--verb=get,create,patch", "--resource=clusterextensionrevisions.olm.operatorframework.io")
 	w.MustKubectl("create", "clusterrolebinding", "rights-author", "--clusterrole=rights-author", "--user=rights-author")
 	// They may make what is in it: the rights to the objects are asked for, too.

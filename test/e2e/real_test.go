@@ -28,8 +28,8 @@ func certManager(w sharedPlane) {
 			w.t.Fatal(rendered)
 		}
 		w.t.Log(firstLines(rendered.Stderr, 1))
-		// Each in one of the ways that people have. What kubectl notes of a
-		// client-side apply would not fit into its annotation with all manifests.
+		// Each in one of the ways that people have. kubectl's annotation of a client-side
+		// apply could not hold all manifests.
 		how := [][]string{{"create", "-f", "-"}, {"apply", "-f", "-"}, {"apply", "--server-side", "-f", "-"}}
 		w.MustKubectlInput(rendered.Stdout, how[i]...)
 		w.succeeded(name)

@@ -14,8 +14,8 @@ import (
 )
 
 // restore is the drill: the store goes back to a snapshot, while the cluster has
-// gone on. What the snapshot asks for is brought back; nothing is deleted, as the
-// store does not know what came after.
+// gone on. Objects of the snapshot come back; nothing is deleted, as the store
+// does not know what came after.
 func restore(w sharedPlane) {
 	lost := penstock.DataDir(w.t)
 	server := w.accepted(lost, "the store is empty")

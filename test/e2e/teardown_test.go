@@ -163,7 +163,7 @@ func archivedEarly(w sharedPlane) {
 }
 
 // deletedTogether: all revisions of an extension are deleted at once while retention removes
-// the oldest one. Whoever asks for one that is gone hears NotFound, and all else goes.
+// the oldest one. A request for one that is gone hears NotFound, and all else goes.
 func deletedTogether(w sharedPlane) {
 	const last = 6
 	ns := w.namespace("together")

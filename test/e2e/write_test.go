@@ -78,7 +78,7 @@ func serverSideApply(w sharedPlane) {
 	w.refused(small("serverside", 1).With("progressDeadlineMinutes", 3).Phase("more").String(),
 		[]string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, "spec.phases[more]", "the phase was added")
 
-	// What was read can be applied.
+	// A read revision can be applied.
 	read := w.MustKubectl("get", "cer", "serverside-1", "-o", "yaml")
 	w.unchanged("serverside-1", func() { w.MustKubectlInput(read, "replace", "-f", "-") })
 	w.MustKubectlInput(read, "apply", "--server-side", "--force-conflicts", "-f", "-")

@@ -49,7 +49,7 @@ func idle(w shared) {
 	if got := w.MustKubectl("-n", w.name, "get", "configmap", name(3), "-o", "jsonpath={.data.size}"); got != "3" {
 		w.t.Errorf("the chart was given %q", got)
 	}
-	// What the last ones still have to say.
+	// Reports of the last ones may still come.
 	w.quiet()
 	mark := w.Audit().Mark()
 	// This is not a wait for something to happen: nothing is to happen.

@@ -79,8 +79,8 @@ type mortal struct{ shared }
 
 // arm has the program die once, behind the n-th change of the extension of the scenario's name
 // and its revisions from now on. The returned function ends that, waits until the program is back,
-// and tells the change, "" when there were not so many. What is there already counts as the first
-// ones.
+// and tells the change, "" when there were not so many. Changes that are there already count as
+// the first ones.
 func (m mortal) arm(n int, die func()) (behind func() string) {
 	m.t.Helper()
 	var watches []watch.Interface

@@ -54,11 +54,11 @@ func byPlugin(w shared) {
 	alice := w.person("alice", mayWrite+mayInstall+mayFollow)
 	one := bundle{Package: w.name, Version: "1.0.0"}
 	one = w.publish(w.name, one)[0]
-	// 1. What there is.
+	// 1. A look at what there is.
 	w.says(w.types(alice, 0, `kubectl penstock search lighthouse`).Stdout, w.name, "1.0.0", "stable")
 	w.types(alice, 0, `kubectl penstock search Beacon --catalog examples`)
 	w.types(alice, 1, `kubectl penstock search `+w.name+`-is-nowhere`)
-	// 2. Install. Whoever only looks leaves nothing behind.
+	// 2. Install. A mere look leaves nothing behind.
 	w.says(w.types(alice, 0, `kubectl penstock install lighthouse -n harbour --dry-run`).Stdout, "the latest version is 1.0.0", "packageName: "+w.name)
 	w.awaitGone(extension.Resource, w.name, "a dry-run wrote nothing")
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", w.name) })

@@ -14,8 +14,8 @@ import (
 )
 
 // Reviewed: an upgrade that changes nothing of note comes by itself. One that gains rights is proposed,
-// with the notes that its reviewer sees; neither a robot nor a forged annotation lets it through. Who
-// asks for a version gets it.
+// with the notes that its reviewer sees; neither a robot nor a forged annotation lets it through. A
+// user who asks for a version gets it.
 func reviewed(w shared) {
 	role := fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: %s-reader}\nrules: [{apiGroups: [\"\"], resources: [secrets], verbs: [get]}]\n", w.name)
 	extra := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-extra}\ndata: {a: b}\n", w.name)

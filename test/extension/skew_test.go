@@ -149,7 +149,7 @@ func (s skewed) midway(n int) (times int) {
 		s.t.Errorf("objects were made or deleted:\n%s", lost)
 	}
 	s.wholeHistory()
-	// What was recorded and never handed over is not left behind.
+	// A recorded revision that was never handed over is not left behind.
 	s.eventually("no release is left that the engine has not taken over", func() bool {
 		return s.MustKubectl("-n", "penstock-system", "get", "secrets", "-o", "name", "-l", "owner=operator-controller,type=index,name="+s.name+",!"+olmv1alpha1.SupersededByLabel) == ""
 	})

@@ -77,7 +77,7 @@ func identities() map[string]identity {
 	}
 }
 
-// A read, and who gets an answer to it. What the others get is 403.
+// A read, and who gets an answer to it. The others get 403.
 type read struct {
 	path string
 	body string // of a POST
@@ -100,7 +100,7 @@ func reads() []read {
 	everybody, readers, whole := []string{"lister", "reader", "alpha", "admin"}, []string{"reader", "alpha", "admin"}, []string{"reader", "admin"}
 	differs, wholeDiffs := append(slices.Clone(readers), "operator"), append(slices.Clone(whole), "operator")
 	blind := []string{"reader", "alpha", "operator"}
-	// What alpha-3 would take away: all that alpha-2 has.
+	// alpha-3 would take away all that alpha-2 has.
 	const proposed = `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"alpha-3"},"spec":{"revision":3,"lifecycleState":"Paused"}}`
 	return []read{
 		{path: cers, may: []string{"lister", "reader", "admin"}, hiddenFields: values},
@@ -153,8 +153,8 @@ func reads() []read {
 	}
 }
 
-// live are reads of the cluster as well. Whoever may not get and patch what is
-// there sees nothing of it; those who may not read the revision are refused.
+// live are reads of the cluster as well. A user who may not get and patch an object sees
+// nothing of it; users who may not read the revision are refused.
 func live() []read {
 	const at = "/apis/olm.operatorframework.io/v1alpha1"
 	return []read{
@@ -225,7 +225,7 @@ func (s secrecy) identities() {
 			}
 		})
 	}
-	// Whoever may see something does, or the test sees nothing.
+	// A user who may see something does, or the test sees nothing.
 	for name, who := range known {
 		for _, mark := range who.sees {
 			if !seen[name][mark] && mark != hush {

@@ -152,8 +152,8 @@ func comparableDeployment(t *testing.T, document []byte) map[string]any {
 }
 
 // combinations: every way to set the switches of the chart makes objects that a cluster
-// takes, strictly and without a warning. What two combinations have in common is asked for
-// once.
+// takes, strictly and without a warning. Objects that two combinations have in common
+// are asked for once.
 func combinations(t *testing.T, c *cluster.Cluster) {
 	all := []values{{}}
 	choose := func(path string, choices ...any) {

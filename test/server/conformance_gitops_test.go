@@ -118,7 +118,7 @@ func flux(s *subject) {
 	}})
 	s.note("managers", "%s", s.managers("b"))
 	s.note("taken over", "%s", s.drift("b", manager, 1))
-	// What cannot be changed is 422 Invalid, the sign to recreate if that is wished.
+	// A change that cannot be made is 422 Invalid, the sign to recreate if that is wished.
 	name := s.desired("b", 1)
 	s.note("another name", "%s", s.ask(call{method: http.MethodPatch, name: s.name("a"), query: "fieldManager=" + manager, contentType: applyPatch, body: name}).short())
 	s.must(call{method: http.MethodDelete, name: s.name("b")})
@@ -169,7 +169,7 @@ func supersededInGit(t *testing.T, w servedHost) {
 			if out := s.KubectlInput(describe(older), "apply", "-f", "-"); out.ExitCode != 0 || !strings.Contains(out.Stderr, "stays Archived") {
 				t.Errorf("kubectl apply: %s", out)
 			}
-			// What is paused in the repository is resumed there.
+			// A revision that is paused in the repository is resumed there.
 			_, paused := number(2, "Paused")
 			s.sync(two, ask, paused)
 			s.must(call{method: http.MethodPatch, name: two, query: "fieldManager=kubectl-patch", contentType: mergePatch, body: map[string]any{"spec": map[string]any{"lifecycleState": "Active"}}})

@@ -28,8 +28,8 @@ type manner struct {
 	clusterWide bool
 }
 
-// deviation is one observation in which a type of ours differs. What is not true
-// any more is an error, too.
+// deviation is one observation in which a type of ours differs. A deviation that is gone is
+// an error, too.
 type deviation struct {
 	// of is the kind; empty for every one of ours.
 	of string

@@ -159,7 +159,7 @@ func (s *subject) ask(c call) reply {
 	for _, warning := range response.Header.Values("Warning") {
 		a.warnings = append(a.warnings, strings.TrimPrefix(warning, "299 - "))
 	}
-	// What is no JSON is looked at as text.
+	// Bodies that are no JSON are compared as text.
 	_ = json.Unmarshal(raw, &a.body)
 	return a
 }

@@ -34,7 +34,8 @@ import (
 const formerStore = "testdata/store-format-1.json"
 
 // TestFormerStore: a store of format 1 is opened and served, byte for byte. The next
-// revision is a delta in it. What was deleted is collected, and the store gets smaller.
+// revision is a delta in it. Deleted content is collected, and the store gets
+// smaller.
 func TestFormerStore(t *testing.T) {
 	t.Parallel()
 	c := borrow(t)

@@ -84,7 +84,7 @@ func fillReserve(t *testing.T, client *clientv3.Client) {
 			}
 			n++
 		}
-		// What is in use then is not history that somebody could forget.
+		// Space in use then is not history that somebody could forget.
 		written, err := client.Get(t.Context(), fill, clientv3.WithLimit(1), clientv3.WithKeysOnly())
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func TestEmbeddedStoreFull(t *testing.T) {
 }
 
 // The embedded etcd is as large as its quota: nothing is added, and revisions can be
-// deleted. What they had is collected, and then there is room again.
+// deleted. Their content is collected, and then there is room again.
 func TestEmbeddedStoreOverQuota(t *testing.T) {
 	if os.Getenv("FULL") != "1" {
 		t.Skip("it waits for a collection, a minute or two; FULL=1 runs it")

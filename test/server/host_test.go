@@ -63,7 +63,7 @@ func TestLeastRights(t *testing.T) {
 	})
 	c.MustKubectl("wait", "--for=condition=Progressing=False", poll.TimeoutFlag, "clustercatalog/wrong")
 	c.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
-	// What is deleted is restored with these rights.
+	// Deleted objects are restored with these rights.
 	c.MustKubectl("delete", "service", "penstock", system)
 	eventually(t, "the Service", func() error {
 		if out := c.Kubectl("get", "service", "penstock", system); out.ExitCode != 0 {

@@ -165,7 +165,7 @@ func TestLeaseOfKilledProcess(t *testing.T) {
 	second := newObserver()
 	options = newOptions(t, c, dir)
 	options.Controllers = []leadership.Controller{second.controller(t)}
-	// Whoever waits for such a lease is not back while the test lasts.
+	// A process that waits for such a lease is not back while the test lasts.
 	options.Lease = leadership.Times{Duration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: time.Second}
 	start(t, options)
 	await(t, "the second term", second.began)
@@ -240,7 +240,7 @@ func TestManyTerms(t *testing.T) {
 	options := newOptions(t, c, dataDir(t))
 	options.Controllers = []leadership.Controller{o.controller(t)}
 	options.Lease = leadership.Times{Duration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond}
-	// Whatever the server starts inherits the label: other tests run in this process.
+	// All goroutines of the server inherit the label: other tests run in this process.
 	label := t.Name()
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", label)))
 	start(t, options)

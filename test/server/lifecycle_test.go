@@ -123,7 +123,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("a role that somebody had changed was changed back: %s, it was %s", now, changed)
 	}
 
-	// What was registered goes, roles of users among it, but for the one that is theirs.
+	// Registered objects go, roles for users among them, but for the one that is theirs.
 	p.halt(t)
 	var removed []string
 	err := registration.Unregister(t.Context(), c.Config(), registration.DefaultNamespace, registration.Versions(), time.Now(), func(what string) { removed = append(removed, what) })

@@ -241,7 +241,7 @@ func liveUpgrade(t *testing.T, w *liveHost) {
 	for _, r := range w.Audit().Since(mark, plane.ByUser(readerUser), plane.Writes(), plane.Not(isTry)) {
 		t.Errorf("a write of the reader that is no dry-run: %s", r)
 	}
-	// What cannot exist or must not be touched is not tried.
+	// Objects that cannot exist or must not be touched are not tried.
 	for _, r := range tries {
 		if strings.Contains(r.URI, "theirs") || strings.Contains(r.URI, "doomed") || strings.Contains(r.URI, "gizmos/") {
 			t.Errorf("tried in vain: %s", r)

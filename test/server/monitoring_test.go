@@ -99,7 +99,7 @@ func TestMonitoring(t *testing.T) {
 	t.Run("Audit", func(t *testing.T) { audited(t, audit) })
 	t.Run("Traces", func(t *testing.T) { traces.see(t) })
 
-	// What is gone has no series.
+	// Deleted objects have no series.
 	c.MustKubectl("delete", "cer", "argocd-2")
 	eventually(t, "the series of a deleted revision", func() error {
 		for series := range m.scrape() {
@@ -274,7 +274,7 @@ func (m monitored) alerts(t *testing.T) {
 	if err := yaml.Unmarshal(data, &object); err != nil {
 		t.Fatal(err)
 	}
-	// What is exposed later than a test waits: after the first check of the store, ten
+	// Metrics that come later than a test waits: after the first check of the store, ten
 	// minutes into a term, when an extension pulls, and with a receiver of notifications.
 	known := map[string]bool{"penstock_store_damaged_records": true, catalogue.ExtensionPulls + "_bucket": true, catalogue.ExtensionPulls + "_count": true, catalogue.NotificationsFailed: true}
 	for series := range m.scrape() {

@@ -72,7 +72,7 @@ func TestMove(t *testing.T) {
 		}
 		return nil
 	})
-	// What Penstock has rolled out, by every field manager and version.
+	// Objects that Penstock has rolled out, by every field manager and version.
 	objects := func() string {
 		return c.MustKubectl("get", "configmaps,anchorages.example.com", "--namespace=default", "-o", "yaml", "--show-managed-fields") +
 			c.MustKubectl("get", "clustercatalog/trial", "-o", "jsonpath={.spec} {.status}")

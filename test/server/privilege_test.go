@@ -140,7 +140,7 @@ func rollbackTo(number int) []string {
 	return []string{"create", "--raw", fmt.Sprintf("/apis/olm.operatorframework.io/v1alpha1/clusterextensionrevisions/lighthouse-%d/rollback", number), "-f", "-"}
 }
 
-// Whoever may write revisions and nothing else gets nothing done by them; who has
+// A user who may write revisions and nothing else gets nothing done by them; one who has
 // the rights does.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func (d door) slowWatches() {
 	config := d.server.Direct(d.Config())
 	config.NextProtos = []string{"http/1.1"}
 	config.QPS = -1
-	// What is sent and not read is soon more than the connection takes.
+	// Sent and unread data is soon more than the connection takes.
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if tcp, ok := conn.(*net.TCPConn); ok {

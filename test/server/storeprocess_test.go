@@ -187,7 +187,7 @@ func (s storeProcess) orphan() {
 	server.Kill(s.t)
 	eventually(s.t, "the end of etcd", func() error {
 		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", etcd))
-		// Whoever has ended has none.
+		// A process that has ended has none.
 		if err == nil && len(command) > 0 {
 			return fmt.Errorf("it runs: %q", command)
 		}

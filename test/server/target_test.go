@@ -49,7 +49,7 @@ func TestTarget(t *testing.T) {
 	w.begun, w.way = w.Audit().Mark(), cable.New(t, address(t, w.target))
 	w.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	w.lead(t, w.target.User("first", "system:masters"), w.way.Address())
-	// What has the names of the objects in the host is nobody's business.
+	// Objects of the same names in the host are nobody's business.
 	w.MustKubectl("create", "configmap", "first", "--from-literal=number=theirs")
 	w.server = w.program.Serve(t, w, w.dir, "--target-kubeconfig", w.kubeconfig)
 	for _, step := range []struct {

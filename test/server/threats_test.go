@@ -33,8 +33,8 @@ const (
 	notAllowed = "a revision may only do what its requester may do"
 )
 
-// What a request of somebody without rights may cost: questions to the host about what
-// they may do, and bytes of the answer.
+// Bounds of the cost of a request without rights: questions to the host about
+// what they may do, and bytes of the answer.
 const maxQuestions, maxAnswer = 30, 64 << 10
 
 // attempt is a request of somebody who wants in. It has to fail with one of the codes
@@ -145,7 +145,7 @@ func threats(mapDigest string) map[string][]attempt {
 			patch("writer", "held-1", asStrategic, activate, notAllowed, forbidden),
 			patch("writer", "held-1", asJSONPatch, `[{"op":"replace","path":"/spec/lifecycleState","value":"Active"}]`, notAllowed, forbidden),
 			patch("writer", "held-1", asApply, `{"apiVersion":"olm.operatorframework.io/v1alpha1","kind":"ClusterExtensionRevision","metadata":{"name":"held-1"},"spec":{"lifecycleState":"Active"}}`, notAllowed, forbidden),
-			// What is in a revision does not change, whoever asks.
+			// The content of a revision is the same for every user.
 			patch("writer", "held-1", asJSONPatch, `[{"op":"add","path":"/spec/phases/0/objects/-","value":`+evilObject+`}]`, "immutable", invalid),
 			patch("writer", "held-1", asMerge, `{"spec":{"phases":[]}}`, "immutable", invalid),
 			patch("writer", "held-1", "application/protobuf", "x", "", http.StatusUnsupportedMediaType),
@@ -255,7 +255,7 @@ func (d door) threats() {
 	d.MustKubectlInput(revision("victim", 1), "create", "-f", "-")
 	d.MustKubectlInput(strings.Replace(revision("victim", 2), "  - name: deploy", "    - object: "+guessedSecret("yaml")+"\n  - name: deploy", 1), "create", "-f", "-")
 	d.MustKubectlInput(strings.Replace(revision("held", 1), "revision: 1", "revision: 1\n  lifecycleState: Paused", 1), "create", "-f", "-")
-	// What follows is not to be taken for somebody's doing.
+	// Later requests are not to be taken for somebody's doing.
 	d.MustKubectl("wait", "--for=jsonpath={.spec.lifecycleState}=Archived", "cer/victim-1", poll.TimeoutFlag)
 	before := d.MustKubectl("get", "cer", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec} {.metadata.labels}{"\n"}{end}`)
 	mapDigest := d.MustKubectl("get", "cer", "victim-1", "-o", "jsonpath={.spec.phases[0].objects[0].digest}")

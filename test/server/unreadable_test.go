@@ -80,8 +80,8 @@ func checkedByAPI(t *testing.T, c *cluster.Cluster, program *penstock.Program, d
 	checksByAPI(t, c, program, 4, "Corrupt   clusterextensionrevisions/other-1")
 }
 
-// checksByAPI runs penstock fsck for a user. What begins with a dash is a flag, or the
-// value of one; the rest is what it must say.
+// checksByAPI runs penstock fsck for a user. Words with a dash are flags, or values of
+// flags; the rest is what it must say.
 func checksByAPI(t *testing.T, user penstock.Host, program *penstock.Program, code int, says string, more ...string) {
 	t.Helper()
 	args := []string{"fsck", "--kubeconfig", user.Kubeconfig()}
@@ -213,7 +213,7 @@ func givesUpRecord(t *testing.T, c *cluster.Cluster, server *penstock.Server) {
 		}
 		return nil
 	})
-	// What it had rolled out was not deleted, and the next revision takes it over.
+	// Its objects were not deleted, and the next revision takes them over.
 	c.MustKubectl("get", "configmap", "held-second")
 	c.MustKubectlInput(strings.Replace(configured("held", 2), "spec:\n", "spec:\n  collisionProtection: None\n", 1), "create", "-f", "-")
 	c.MustKubectl("wait", "--for=condition=Succeeded", "cer/held-2", poll.TimeoutFlag)

@@ -149,8 +149,8 @@ type filler struct {
 	path string
 }
 
-// leave writes what is more than so many bytes of what is free now. What somebody gives
-// back meanwhile, such as the ballast, is not taken.
+// leave writes what is more than so many bytes of what is free now. Space that somebody
+// gives back meanwhile, such as the ballast, is not taken.
 func (f filler) leave(bytes uint64) {
 	f.t.Helper()
 	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -228,7 +228,7 @@ func (k *kept) low(fill filler) {
 	tries("a plan", "{apiVersion: hco.kubevirt.io/v1alpha1, kind: ConfigurationPlan, metadata: {name: p}, spec: {profile: LoadAwareRebalancing}}", "create", "-f", "-")
 	k.MustKubectlInput(distinct("another"), "create", "-f", "-", "--dry-run=server")
 	k.MustKubectl("patch", "cer", "old-1", "--type=merge", "-p", `{"spec":{"lifecycleState":"Archived"}}`)
-	// What an archived revision asks before its objects go can be answered.
+	// The question of an archived revision before its objects go can be answered.
 	var command string
 	eventually(k.t, "the question", func() error {
 		message := k.MustKubectl("get", "cer", "old-1", "-o", `jsonpath={.status.conditions[?(@.type=="Stalled")].message}`)

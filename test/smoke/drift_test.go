@@ -3,7 +3,7 @@
 package smoke_test
 
 // drift: a change by somebody else is undone, and an event says what was changed and by whom.
-// What users add stays.
+// Fields that users add stay.
 func drift(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1"), s.configMap("deleted", "x=1")))
 

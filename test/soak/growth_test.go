@@ -54,7 +54,7 @@ func (w *soakPlane) grown(before, after state) {
 func sample(metrics, name string) float64 {
 	for line := range strings.Lines(metrics) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			// What does not parse is no number of ours.
+			// A value that does not parse is no number of ours.
 			number, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			return number
 		}

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// patience bounds how long everything may take to be as the rule says. Who is
-	// changed back again and again waits up to two minutes between repairs.
+	// patience bounds how long everything may take to be as the rule says. An object that
+	// is changed back again and again waits up to two minutes between repairs.
 	patience = 6 * time.Minute
 	// namespaces is over how many the extensions are spread.
 	namespaces = 8

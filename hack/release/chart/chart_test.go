@@ -83,7 +83,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What switches say is in what they make.
+// Objects follow the switches.
 func TestRender(t *testing.T) {
 	cases := map[string]struct {
 		values values

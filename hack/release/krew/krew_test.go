@@ -49,7 +49,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// What the index of krew refuses, is refused before anybody sees it.
+// Our check refuses what the index of krew refuses, before anybody sees it.
 func TestValidate(t *testing.T) {
 	dir, inFolder := t.TempDir(), t.TempDir()
 	good, folder := manifest(t, dir, "LICENSE"), manifest(t, inFolder, "docs/LICENSE")

@@ -82,7 +82,7 @@ func tree(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// What a registry checks when it is pushed, a library checks here.
+// A library checks here what a registry checks on a push.
 func TestValid(t *testing.T) {
 	dir, digest := write(t, "program", options)
 	index, err := layout.Index(dir)

@@ -71,7 +71,7 @@ func TestHandlerAnswers(t *testing.T) {
 	}
 }
 
-// What is no review is the sender's mistake, whatever it is.
+// A body that is no review is the sender's mistake.
 func TestHandlerRefuses(t *testing.T) {
 	filler := strings.Repeat("x", 3<<20)
 	for name, tc := range map[string]struct {
@@ -187,7 +187,7 @@ func TestHandlerFlood(t *testing.T) {
 }
 
 // Nobody takes the room that others need, however much of their bodies comes. Small
-// reviews, as nearly all are, need none. What was taken is given back.
+// reviews, as nearly all are, need none. Taken memory is given back.
 func TestHandlerShares(t *testing.T) {
 	handler := guard()
 	large := good + strings.Repeat(" ", 3<<20)
@@ -212,7 +212,7 @@ func TestHandlerShares(t *testing.T) {
 	}
 }
 
-// Who sends slowly is told so.
+// A slow sender is told so.
 func TestHandlerLate(t *testing.T) {
 	request := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(os.ErrDeadlineExceeded))
 	request.Header.Set("Content-Type", "application/json")

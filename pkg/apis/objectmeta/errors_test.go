@@ -11,7 +11,7 @@ import (
 )
 
 // TestBounded: however many errors there are, and whatever they quote, an answer stays
-// short. What is short already stays as it is.
+// short. Short answers stay as they are.
 func TestBounded(t *testing.T) {
 	long := strings.Repeat("é", 1<<16)
 	errs := slices.Repeat(field.ErrorList{

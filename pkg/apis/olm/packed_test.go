@@ -25,8 +25,7 @@ func packable() *rapid.Generator[[]RevisionObject] {
 // clone copies entries; those of these tests have no manifest inline.
 func clone(objects []RevisionObject) []RevisionObject { return append([]RevisionObject{}, objects...) }
 
-// What is packed is unpacked as it was, any number of times, and whoever changes what
-// they got changes nobody else's.
+// Unpacking gives the same each time, and a change of one result changes no other.
 func TestPack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objects := packable().Draw(t, "objects")
@@ -97,7 +96,7 @@ func TestPackKeepsEachField(t *testing.T) {
 	}
 }
 
-// What has no packed form is not packed.
+// Revisions without a packed form are not packed.
 func TestPackRefuses(t *testing.T) {
 	digits := strings.Repeat("0a", digestSize)
 	for name, tc := range map[string]struct {

@@ -107,7 +107,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// What is JSON stays as it is: the order of keys, numbers and characters.
+// JSON stays as it is: the order of keys, numbers and characters.
 func TestAsItIs(t *testing.T) {
 	store, err := Open(t.TempDir())
 	if err != nil {
@@ -132,11 +132,11 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is there is not made again.
+	// Existing content is not made again.
 	if _, err := store.Ensure(t.Context(), one, func(context.Context, func(*fbc.Document) error) error { return errors.New("read again") }); err != nil {
 		t.Error(err)
 	}
-	// What cannot be read leaves nothing.
+	// Unreadable content leaves nothing.
 	var where *fbc.Error
 	if _, err := store.Ensure(t.Context(), two, documents("{\"schema\": \"x\"}\n{\"schema\": \"y\", \"z\": nul}\n")); !errors.As(err, &where) || where.Line != 2 {
 		t.Errorf("the error is %v, want one that names line 2", err)
@@ -169,7 +169,7 @@ func TestStore(t *testing.T) {
 	if store.Find(two) != nil {
 		t.Error("a content that is cut short is taken for whole")
 	}
-	// Whoever has it reads it after it was collected.
+	// A holder reads content also after it was collected.
 	if err := store.Collect([]string{two}); err != nil {
 		t.Fatal(err)
 	}

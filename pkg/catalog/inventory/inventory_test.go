@@ -283,7 +283,7 @@ func TestProviders(t *testing.T) {
 	if got := w.Snapshot().Providers(schema.GroupVersionKind{Group: "lamp.io", Version: "v2", Kind: "Thing"}); len(got) != 0 {
 		t.Errorf("another version is provided by %v", got)
 	}
-	// What is refused for want of a kind, or of a package, names who has it.
+	// A refusal for want of a kind or of a package names the packages that have it.
 	options := bundle.Options{Providers: func(one bundle.Requirement) []string {
 		return w.Snapshot().ProviderNames(one.Package, one.Kind)
 	}}

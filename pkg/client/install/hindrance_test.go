@@ -56,7 +56,7 @@ func TestHindered(t *testing.T) {
 			t.Errorf("%q: %q, want %q", version, got, want)
 		}
 	}
-	// What the flags of install answer.
+	// Hindrances that flags of install answer.
 	own := &catalogv1alpha1.CatalogPackage{Versions: []catalogv1alpha1.PackageVersion{{Version: "2.0.0", Unsupported: "has a dependency: package pump >=1; cannot watch all namespaces: supports OwnNamespace"}}}
 	request.Namespace = "sea"
 	for _, step := range []struct {

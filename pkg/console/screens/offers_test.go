@@ -202,7 +202,7 @@ func TestInstall(t *testing.T) {
 	if code := ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"light","namespace":"sea","atOnce":true}`, &would); code != http.StatusOK || strings.Contains(would.Written, "Manual") {
 		t.Errorf("at once: %d %s", code, would.Written)
 	}
-	// What is installed is not asked about any more from here.
+	// This screen no longer asks about installed packages.
 	cluster.installed = nil
 	would = Installation{}
 	ask(t, handler, "POST", path, `{"latest":"1.2.0","name":"taken","namespace":"sea","dryRun":true}`, &would)

@@ -132,8 +132,8 @@ func streamOf(t *testing.T, cluster *fakeCluster, path string) func() Message {
 	}
 }
 
-// TestWatchOverview: everything comes first, then what has changed and nothing else. What may
-// not be seen is said, and the rest is shown.
+// TestWatchOverview: everything comes first, then what has changed and nothing else. The
+// answer names what may not be seen, and shows the rest.
 func TestWatchOverview(t *testing.T) {
 	cluster := newFakeCluster(t,
 		testRevision("well", 1, v1alpha1.LifecycleStateActive, well()...),
@@ -192,8 +192,8 @@ func asks(name string, conditions ...metav1.Condition) map[string]any {
 }
 
 // TestUnmet: a ClusterExtension that does not get what it asks for needs somebody, also where
-// revisions of its name are well, and while it is tried again. What a revision says of itself, its
-// ClusterExtension does not hide.
+// revisions of its name are well, and while it is tried again. A ClusterExtension does not
+// hide what its revision says of itself.
 func TestUnmet(t *testing.T) {
 	yes, no := metav1.ConditionTrue, metav1.ConditionFalse
 	taken := []metav1.Condition{condition("Ready", no, "NameTaken"), condition("Stalled", yes, "NameTaken"), condition("Progressing", no, "Blocked")}

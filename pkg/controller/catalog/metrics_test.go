@@ -17,7 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/metrics"
 )
 
-// What is exposed is what the list of metrics has of catalogs, and nothing else.
+// Exposed metrics are those that the list has of catalogs, and no others.
 func TestCatalogue(t *testing.T) {
 	contents, err := content.Open(t.TempDir())
 	if err != nil {

@@ -33,7 +33,7 @@ func (p *packed) Read(context.Context, string) (map[manifest.Digest][]byte, erro
 }
 
 // marked gives a revision one phase of ConfigMaps with annotations in JSON, by
-// name, and returns their manifests. What the revision shows of them is true
+// name, and returns their manifests. The revision shows them as they are
 // unless the name ends in "-unsaid".
 func marked(annotations map[string]string) (func(*olmv1alpha1.ClusterExtensionRevision), map[manifest.Digest][]byte) {
 	bodies := map[manifest.Digest][]byte{}

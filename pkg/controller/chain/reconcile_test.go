@@ -319,7 +319,7 @@ func TestOwnWritesAreKnown(t *testing.T) {
 	if err := s.update(t.Context(), &s.revisions[0], said); err != nil || s.stale {
 		t.Errorf("an update behind our own one was refused: %v", err)
 	}
-	// What the cache has that is newer counts.
+	// Newer revisions of the cache count.
 	s.meanwhile(t, 3)
 	late.seen = []olmv1alpha1.ClusterExtensionRevision{*s.stored(t, 3), *s.stored(t, 2)}
 	if err := s.list(t.Context()); err != nil || s.revisions[0].Annotations["somebody"] == "" {

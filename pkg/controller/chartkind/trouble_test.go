@@ -131,7 +131,7 @@ func TestFormerName(t *testing.T) {
 }
 
 // A custom resource whose extension would have another name is not installed a second time: that
-// would leave the first one behind. What there is goes on being told.
+// would leave the first one behind. Status of the existing one goes on.
 func TestRenamed(t *testing.T) {
 	p := installedAs(t)
 	for _, restarted := range []bool{false, true} {
@@ -176,8 +176,8 @@ func TestDeletionOfRenamed(t *testing.T) {
 	}
 }
 
-// What somebody changes in the spec while our own condition changes comes as one event when the
-// watch was away: it is no less a reason for a pass.
+// A change of the spec together with our own condition comes as one event when the watch
+// was away: it is no less a reason for a pass.
 func TestTogether(t *testing.T) {
 	p := installed(t, nil)
 	p.store(lamps, "Lamp", "hall", func(object *unstructured.Unstructured) {
@@ -226,7 +226,8 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// What a ServiceAccount has lost is told by the ChartKind, and goes on when it has it again.
+// The ChartKind tells which rights a ServiceAccount has lost, and goes on when it has them
+// again.
 func TestRightsLost(t *testing.T) {
 	p := installed(t, nil)
 	lose := func(lost bool) {

@@ -120,7 +120,7 @@ func TestUnfinishedEdited(t *testing.T) {
 }
 
 // TestRollbackWhileByHelm: who rolls back while Helm has the objects gets it from Helm, and the
-// rollback holds. What Helm has brought besides goes.
+// rollback holds. Other objects that Helm has brought go.
 func TestRollbackWhileByHelm(t *testing.T) {
 	p := installedByEngine(t)
 	p.leads(true, -1, p.isHelms)
@@ -178,7 +178,7 @@ func TestOrphanByHelm(t *testing.T) {
 	for i, policy := range []string{"Orphan", "Delete"} {
 		p.apply(func(object *unstructured.Unstructured) { annotate(object, extension.TeardownPolicyAnnotation, policy) })
 		if policy == "Delete" {
-			// Who writes the extension does not therefore delete what is to stay.
+			// A writer of the extension does not therefore delete objects that are to stay.
 			p.lacks["delete"], p.lacks["bypass"] = true, true
 			p.leads(true, -1, func() bool {
 				return p.condition("Ready") == "False/Denied" && strings.Contains(p.message("Ready"), "alice may not delete")

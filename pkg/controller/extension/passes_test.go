@@ -224,8 +224,8 @@ func TestDeleting(t *testing.T) {
 }
 
 // TestOrphaning: who deletes an extension and leaves its revisions has them left, although the
-// collector of the host does not know revisions yet and lets the extension go at once. What
-// others own stays theirs.
+// collector of the host does not know revisions yet and lets the extension go at once. Objects
+// of other owners stay theirs.
 func TestOrphaning(t *testing.T) {
 	for name, gone := range map[string]bool{"Going": false, "Gone": true} {
 		t.Run(name, func(t *testing.T) {

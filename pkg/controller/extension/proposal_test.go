@@ -108,8 +108,8 @@ func TestDeclined(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Active 1.1.0 alice")
 }
 
-// TestAskedBeforeThePull: no image is pulled for who may create no revision. What a catalog brings
-// is proposed all the same.
+// TestAskedBeforeThePull: no image is pulled for who may create no revision. A version of a
+// catalog is proposed all the same.
 func TestAskedBeforeThePull(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")

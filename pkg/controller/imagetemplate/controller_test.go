@@ -189,7 +189,7 @@ func (h *host) writes() (count int) {
 }
 
 // TestAway: while an API does not answer, whichever question it is, nothing is written: the image
-// and the conditions of before stay. What the API says is in no message, since it may quote the
+// and the conditions of before stay. No message has the text of the API, since it may quote the
 // object.
 func TestAway(t *testing.T) {
 	away := apierrors.NewServiceUnavailable("conversion of " + hiddenValue + " failed")

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/fsck"
 )
 
-// What is registered is what the catalogue lists of the leader, and nothing else.
+// Registered metrics are those that the catalogue lists of the leader, and no others.
 func TestCatalogue(t *testing.T) {
 	f := start(t, revision("a", 1, is("Ready", "True", 0), has(failingPhase())))
 	f.put(revision("a", 1, is("Ready", "False", 1), has(failingPhase())))

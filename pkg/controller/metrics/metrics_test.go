@@ -344,8 +344,8 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// Whoever invents field managers, kinds and phases makes neither series nor memory
-// grow without end.
+// Invented field managers, kinds and phases make neither series nor memory grow without
+// end.
 func TestBounds(t *testing.T) {
 	f := start(t)
 	for i := range 5000 {

@@ -45,8 +45,8 @@ func (k knobs) Items(_ profile.Facts, options *v1alpha1.PlanOptions) ([]profile.
 	return items, nil
 }
 
-// What plans cost in requests to the cluster, watches apart: planning n targets n, and
-// one for each that changed when it is computed again; rest is free in every phase.
+// Plans cost requests to the cluster, watches apart: planning n targets n, and one
+// for each that changed when it is computed again; rest is free in every phase.
 func TestCosts(t *testing.T) {
 	const n = 20
 	l := newStore(t).newLab(t, knobs{n: n})

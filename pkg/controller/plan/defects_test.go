@@ -186,8 +186,8 @@ func (l *lab) hyperConverged(most int64) {
 	l.cluster.set(id, "admin", most, "spec", "virtualization", "liveMigrationConfig", "parallelMigrationsPerCluster")
 }
 
-// What a plan is computed from is compared with what it was computed from: a change is
-// told, and changes nothing by itself; one back is no change.
+// The inputs of a plan are compared with those that it was computed from: a
+// change is told, and changes nothing by itself; one back is no change.
 func TestDefect15InputsThatChange(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.hyperConverged(6)

@@ -45,8 +45,8 @@ func (l *lab) refusesExport(says string) {
 	}
 }
 
-// What was approved is exported, as long as it is what the plan is: while it waits for its
-// window, while it is executed, and afterwards.
+// The approved plan is exported, as long as the plan is the same: while it
+// waits for its window, while it is executed, and afterwards.
 func TestExport(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, people(2), nightly)
@@ -127,7 +127,7 @@ func TestExportOfWhatGoes(t *testing.T) {
 	}
 }
 
-// What another tool applies from an export is what the plan says: nothing drifts.
+// An export that another tool applies is what the plan says: nothing drifts.
 func TestExportIsWhatIsApplied(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseCompleted)

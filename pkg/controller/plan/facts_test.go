@@ -37,7 +37,7 @@ func crd(plural, group string, established bool) *unstructured.Unstructured {
 }
 
 // A definition that comes, goes and comes back is noticed, with the objects that it
-// defines, and nothing restarts. What is not known yet is no answer.
+// defines, and nothing restarts. Unknown is no answer.
 func TestFactWatch(t *testing.T) {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		definitions(): "CustomResourceDefinitionList", knobResource(): "KnobList",

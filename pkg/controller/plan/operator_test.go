@@ -27,7 +27,7 @@ func hyperConvergedID() manifest.ID {
 
 // operator stands in for the Machine Config Operator and the nodes. Each of its steps is one
 // of those that the real one takes at some time of its own: it takes KubeletConfigs, renders
-// pools, updates one node, reports. What a pool reports is what nodes were when it did.
+// pools, updates one node, reports. A report of a pool is about the nodes as they were then.
 type operator struct {
 	*cluster
 	now   func() time.Time

@@ -72,7 +72,7 @@ func TestRivalsInReview(t *testing.T) {
 	}
 }
 
-// What is in effect stays so: onConflict: Take is for fields of others, not of other plans.
+// A plan in effect stays so: onConflict: Take is for fields of others, not of other plans.
 func TestRivalsOfWhatIsInEffect(t *testing.T) {
 	l := newStore(t).rivalry(t, dials{field: "value", value: 70})
 	l.must(l.create("a", take, action(hco.ActionApply)))
@@ -102,7 +102,7 @@ func TestNoRivals(t *testing.T) {
 	}
 }
 
-// Who may make plans and not approve them does not keep an approved plan back.
+// A user who may make plans and not approve them does not keep an approved plan back.
 func TestRivalsOfAScheduledPlan(t *testing.T) {
 	l := newStore(t).rivalry(t, dials{field: "value", value: 70})
 	l.must(l.create("a", nightly))

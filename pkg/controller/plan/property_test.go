@@ -153,8 +153,8 @@ func (n *novel) told(plan *v1alpha1.ConfigurationPlan) {
 	}
 }
 
-// apply sets Apply, and notes what was approved by that. Whoever does not say what
-// they have reviewed approves nothing of a plan that waits.
+// apply sets Apply, and notes what was approved by that. A user who does not say what they
+// have reviewed approves nothing of a plan that waits.
 func (n *novel) apply(reviewed configurationplan.Reviewed, name string, changes ...spec) {
 	before := n.plan(name)
 	if err := n.editHaving(reviewed, name, append(changes, action(hco.ActionApply))...); err != nil {
@@ -446,8 +446,8 @@ func (n *novel) live(deeds int) {
 	}
 }
 
-// Whatever happens in whatever order, and wherever the process dies. A sequence that
-// fails is repeated by PLAN_SEED; PLAN_SEQUENCES makes more of them.
+// Anything happens in any order, and the process dies anywhere. A sequence
+// that fails is repeated by PLAN_SEED; PLAN_SEQUENCES makes more of them.
 func TestPlansProperties(t *testing.T) {
 	sequences, first := 12, uint64(1)
 	if text := os.Getenv("PLAN_SEQUENCES"); text != "" {

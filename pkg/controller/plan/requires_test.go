@@ -54,7 +54,7 @@ func TestRequiresAnotherProfile(t *testing.T) {
 	l.is("b", v1alpha1.PhaseCompleted)
 	l.is("a", v1alpha1.PhaseCompleted)
 
-	// What is in effect stays so, and the way back requires nothing.
+	// A plan in effect stays so, and the way back requires nothing.
 	l.must(l.rollback("b", 1))
 	l.is("b", v1alpha1.PhaseReviewRequired)
 	l.is("a", v1alpha1.PhaseCompleted)

@@ -32,7 +32,7 @@ func TestOverrideCountsOnce(t *testing.T) {
 	}
 }
 
-// Whoever sets Apply approves the plan that waits, and not one that somebody else has
+// A user who sets Apply approves the plan that waits, and not one that somebody else has
 // pinned before and can bring back.
 func TestPinnedByAnother(t *testing.T) {
 	l := newStore(t).newLab(t).usual()
@@ -54,8 +54,8 @@ func TestPinnedByAnother(t *testing.T) {
 	l.lookAt(nil, "the plan that was approved is another one")
 }
 
-// Whoever has reviewed a plan approves that one, whatever somebody else brings into its
-// place meanwhile, and whichever way they say it.
+// A reviewer approves the plan that they reviewed, also when somebody else brings another
+// one into its place meanwhile, and in any way of saying it.
 func TestSwappedAfterReview(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
@@ -159,7 +159,7 @@ func TestToggledTooFast(t *testing.T) {
 	l.is("a", v1alpha1.PhaseReviewRequired, "nobody approved this plan")
 }
 
-// What was paused before another leader came was paused.
+// A pool that was paused before another leader came was paused.
 func TestPausedAcrossLeaders(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseReviewRequired, within(time.Hour))

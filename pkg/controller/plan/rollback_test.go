@@ -14,8 +14,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// A rollback restores what a run has written. What it was refused to write is as
-// somebody else left it, and stays so.
+// A rollback restores what a run has written. Targets that it was refused to write are as
+// somebody else left them, and stay so.
 func TestRollbackOfUnwritten(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {
@@ -59,7 +59,7 @@ func TestRollbackOfUnwritten(t *testing.T) {
 	}
 }
 
-// What was written is restored, also when the process died before it noted that, and
+// Written targets are restored, also when the process died before it noted the write, and
 // the next one is told to stop.
 func TestRollbackOfInterrupted(t *testing.T) {
 	l := newStore(t).newLab(t)
@@ -130,8 +130,8 @@ func TestRollbackOfRollback(t *testing.T) {
 	}
 }
 
-// What restores is done once: whatever has the plan computed anew after that leads to what
-// the profile says, as the file of the plan does.
+// A restoration is done once: each later computation of the plan leads to what the profile
+// says, as the file of the plan does.
 func TestRestoreEnds(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {

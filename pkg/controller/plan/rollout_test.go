@@ -223,7 +223,7 @@ func TestRolloutsProperties(t *testing.T) {
 		v.again()
 		acts := v.acts()
 		names := slices.Sorted(maps.Keys(acts))
-		// What leads on is as likely as all that does not.
+		// Steps that lead on are as likely as all others together.
 		names = append(names, "take", "render", "render", "advance", "advance", "advance", "report", "report", "report", "again")
 		for range rapid.IntRange(10, 50).Draw(r, "acts") {
 			acts[rapid.SampledFrom(names).Draw(r, "act")]()

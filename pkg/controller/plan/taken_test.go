@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
-// Who applies exactly the present value has the field from then on, and the value does
-// not show it. What they would lose was not reviewed, so it is not taken.
+// A manager that applies exactly the present value has the field from then on, and the
+// value does not show it. Nobody reviewed that they would lose it, so it is not taken.
 func TestTakenSinceReview(t *testing.T) {
 	store := newStore(t)
 	for name, c := range map[string]struct {

@@ -229,8 +229,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// What a plan was computed from may change while it is reviewed: that is told, and the
-// plan stays what people are reading.
+// Inputs of a plan may change while it is reviewed: that is told, and the plan stays as
+// people read it.
 func TestFactsChangeInReview(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.hyperConverged(6)
@@ -329,7 +329,7 @@ func TestWaitsForWorkloads(t *testing.T) {
 	}
 }
 
-// What a profile waits for in CEL holds up the next item, and is told.
+// A CEL wait of a profile holds up the next item, and is told.
 func TestWaitsInCEL(t *testing.T) {
 	store := newStore(t)
 	l := store.newLab(t, knobs{n: 2, waits: []profile.Wait{{Expression: "self.status.turned == true", Message: "waiting for the knob to be turned"}}})
@@ -343,7 +343,7 @@ func TestWaitsInCEL(t *testing.T) {
 	}
 	l.cluster.set(knob(1), "operator", true, "status", "turned")
 	l.is("a", v1alpha1.PhaseCompleted)
-	// What was so before the write is not believed.
+	// A state of before the write is not believed.
 	l.must(l.edit("a", interval(70), action(hco.ActionDryRun)))
 	l.approved()
 	l.cluster.frozen = map[manifest.ID]*unstructured.Unstructured{knob(0): l.cluster.objects[knob(0)]}

@@ -134,7 +134,7 @@ func TestWindowOfTheHost(t *testing.T) {
 	}
 }
 
-// What somebody changes while an approved plan waits is told at once, and not executed.
+// A change while an approved plan waits is told at once, and not executed.
 func TestWindowOfAStalePlan(t *testing.T) {
 	l := newStore(t).newLab(t)
 	l.reach(v1alpha1.PhaseScheduled)
@@ -195,7 +195,7 @@ func TestExpires(t *testing.T) {
 	l.is("a", v1alpha1.PhaseInProgress)
 }
 
-// What runs when an approval ends goes on; what is left is not begun.
+// An item that runs when an approval ends goes on; later ones are not begun.
 func TestExpiresInARun(t *testing.T) {
 	l := newStore(t).newLab(t)
 	end := l.clock.Now().Add(time.Hour)
@@ -213,7 +213,7 @@ func TestExpiresInARun(t *testing.T) {
 	if row := l.history("a")[0]; row.Outcome != hco.PhaseExpired || row.EndedAt == nil {
 		t.Errorf("the history says %s", row.Outcome)
 	}
-	// What was done can be undone, although the time is over.
+	// A run can be undone, although the time is over.
 	l.must(l.rollback("a", 0))
 	if plan := l.is("a", v1alpha1.PhaseReviewRequired); plan.Spec.Expires != nil {
 		t.Error("the way back has expired with the way forth")
@@ -273,7 +273,7 @@ func TestEventOfAnApprovalInAdvance(t *testing.T) {
 	}
 }
 
-// Whoever approved and then changes what is asked for has approved nothing, nor has anybody
+// A user who approved and then changes the options has approved nothing, nor has anybody
 // before.
 func TestApprovalsOfWhoChanges(t *testing.T) {
 	store := newStore(t)

@@ -326,8 +326,8 @@ func TestScopeOfBindings(t *testing.T) {
 	t.Errorf("nobody is said to gain rights: %v", report.Notes)
 }
 
-// TestRenamedRoles: operators name their roles after their version. Who has the
-// same rights as before gains nothing.
+// TestRenamedRoles: operators name their roles after their version. A subject with the same
+// rights as before gains nothing.
 func TestRenamedRoles(t *testing.T) {
 	set := func(version, rules string) []manifest.Object {
 		return []manifest.Object{

@@ -109,7 +109,7 @@ func TestCanonical(t *testing.T) {
 			if checkCanonical(t, c, text) {
 				t.Errorf("read: %.100s", text)
 			}
-			// What went wrong before leaves nothing behind.
+			// An earlier failure leaves nothing behind.
 			if !checkCanonical(t, c, readable()["ServerFields"]) {
 				t.Error("the next one is not read")
 			}

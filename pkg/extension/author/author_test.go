@@ -156,7 +156,7 @@ func TestOtherStore(t *testing.T) {
 	}
 }
 
-// Whatever single byte of a stamp is changed, it is none.
+// A stamp with any single byte changed is none.
 func TestEveryByteIsSigned(t *testing.T) {
 	object := stamped(t, stored(), nil)
 	value := object.GetAnnotations()[extension.AuthorAnnotation]

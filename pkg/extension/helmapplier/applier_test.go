@@ -76,7 +76,7 @@ func (w inHand) isShown(want ...string) {
 }
 
 // TestRecord: a revision of what is there is deployed, and the one before superseded; ten are
-// kept. What was stored is read again.
+// kept. Stored releases are read again.
 func TestRecord(t *testing.T) {
 	w := newInHand(t)
 	for range 11 {

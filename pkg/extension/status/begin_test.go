@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBegins: a process that begins does not know the catalogs yet. What was said of them stays,
-// so that there is neither a write nor an event when nothing is another one.
+// TestBegins: a process that begins does not know the catalogs yet. Earlier statements on
+// them stay, so that there is neither a write nor an event when nothing has changed.
 func TestBegins(t *testing.T) {
 	known := facts(with(rev(1, well)), upgrades(&Upgrades{Newest: "2.0.0", Blocked: []BlockedVersion{{"2.0.0", "it does not succeed 1.0.0"}}}),
 		func(f *Facts) { f.Deprecations = &Deprecations{Package: []string{"use dex"}} })

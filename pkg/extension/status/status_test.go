@@ -326,8 +326,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestSettledAgain: the same content makes no revision. What was settled at this generation
-// stays ready while the catalogs are away.
+// TestSettledAgain: the same content makes no revision. An extension that settled at this
+// generation stays ready while the catalogs are away.
 func TestSettledAgain(t *testing.T) {
 	f := facts(generation(2), with(rev(1, well)))
 	f.Extension.Status = Of(f)

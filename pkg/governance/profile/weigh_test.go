@@ -135,7 +135,7 @@ func summarized(config *unstructured.Unstructured) *unstructured.Unstructured {
 	return config
 }
 
-// What a profile says is never made less of, and a larger radius is taken.
+// A profile's own impact is never lowered, and a larger radius is taken.
 func TestWeighRaisesOnly(t *testing.T) {
 	facts := clusterOf(machineConfigPool(t, "worker", "10", "r"), rendered(t, "r", "{}"))
 	said := profile.Item{Impact: v1alpha1.ImpactHigh, Reason: "mine", Blast: &v1alpha1.BlastRadius{Nodes: 2}}

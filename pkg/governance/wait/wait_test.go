@@ -305,7 +305,7 @@ func TestKubeletConfig(t *testing.T) {
 	}
 }
 
-// What a condition says since a time before the write proves nothing about the target: each
+// A condition from before the write proves nothing about the target: each
 // deadline counts from the write, or from the rendering that followed it.
 func TestOlderThanTheWrite(t *testing.T) {
 	descheduler := object(map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeDescheduler"})

@@ -14,7 +14,7 @@ import (
 )
 
 // TestFollowedExtension: an extension is followed until it is what its spec asks for now, waits
-// for approval, or needs somebody. What is said of an older spec is not looked at.
+// for approval, or needs somebody. Statements on an older spec do not count.
 func TestFollowedExtension(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, generation int64) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: "Because", Message: "of this", ObservedGeneration: generation}

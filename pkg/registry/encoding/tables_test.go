@@ -210,7 +210,7 @@ func FuzzSameBytes(f *testing.F) {
 		meta.Name, meta.Generation = name, number
 		meta.Labels = map[string]string{key: value, name: key}
 		meta.Finalizers = []string{value}
-		// What is no JSON is in no object that was decoded.
+		// Decoded objects hold nothing that is not JSON.
 		if fieldSet := metav1.NewFieldsV1(set); json.Valid([]byte(set)) {
 			meta.ManagedFields[0].FieldsV1 = fieldSet
 		}

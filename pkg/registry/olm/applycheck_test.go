@@ -78,7 +78,7 @@ func TestApplyCheck(t *testing.T) {
 	got := s.create(file("e-1", inline(misspelt))).want(t, http.StatusCreated)
 	says(t, strings.Join(got.warnings, "\n"), "Secret default/s: stringDate: is not a field of this type", "could not be read")
 
-	// What the extension has from before the check.
+	// Objects of the extension from before the check.
 	check.off.Store(true)
 	s.create(file("e-2", inline(configMap("a", "1"), podTwice("p", "hush-two")))).want(t, http.StatusCreated)
 	s.create(file("e-3", inline(configMap("a", "2")))).want(t, http.StatusCreated)

@@ -72,7 +72,7 @@ func TestApproval(t *testing.T) {
 	if left := at(s.get("e-3"), "metadata", "annotations").(object); left[proposed] != "true" || left["penstock.dev/approved-by"] != nil {
 		t.Errorf("after a patch of what the server keeps: %v", left)
 	}
-	// What is rolled out changes: the diff that was read is not what would happen.
+	// The rolled-out revision changes: the diff that was read is not what would happen.
 	s.patch("e-2", "application/merge-patch+json", object{"spec": object{"lifecycleState": "Active"}}).want(t, http.StatusOK)
 	if stale := goOn("e-3", old); stale.code != http.StatusUnprocessableEntity || !strings.Contains(stale.raw, "belongs to the diff with e-1") || !strings.Contains(stale.raw, "e-2..e-3") {
 		t.Errorf("a stale digest: answered %d %s", stale.code, stale.raw)

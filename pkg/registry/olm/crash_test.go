@@ -84,9 +84,9 @@ func writes(t *testing.T) map[string]write {
 }
 
 // TestCrashes: every write of an API request fails, one after the other, before or after
-// etcd has done it, in a process that dies of it and in one that lives on. What was
-// answered as done is done, all that is stored can be read, the same request again ends
-// as it would have ended without, no number is had twice, and the chain goes on.
+// etcd has done it, in a process that dies of it and in one that lives on. An
+// acknowledged write is done, all that is stored can be read, the same request again
+// ends as without the crash, no number is given twice, and the chain goes on.
 func TestCrashes(t *testing.T) {
 	points := 0
 	for name, w := range writes(t) {

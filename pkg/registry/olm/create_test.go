@@ -349,7 +349,7 @@ func TestLostPackIsHealed(t *testing.T) {
 }
 
 // TestWhoWasFirst: of two who take the next number at once the second learns who was
-// first. Whoever creates the same again knows it.
+// first. A user who creates the same again knows it.
 func TestWhoWasFirst(t *testing.T) {
 	s := newServer(t, settings{})
 	create := func(user, name string) response {

@@ -33,9 +33,10 @@ func cachedPhases(t *testing.T, s *server) map[string]hub.PackedObjects {
 	return phases
 }
 
-// What phases list is packed in the watch cache, and revisions of an extension have one
-// list of names. Everybody else gets entries of their own: whatever is written, and
-// whatever readers do with what they read, what is cached stays as it was.
+// Phases are packed in the watch cache, and revisions of an extension have
+// one list of names. Everybody else gets entries of their own: whatever is
+// written, and whatever readers do with what they read, what is cached stays
+// as it was.
 func TestCachedEntriesNeverChange(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1"), configMap("b", "1")))).want(t, http.StatusCreated)

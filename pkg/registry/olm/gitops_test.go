@@ -109,7 +109,7 @@ func TestPausedInAFile(t *testing.T) {
 	if got := state(); got != "Active" {
 		t.Errorf("the file does not say Paused any more, and it is %v", got)
 	}
-	// Whoever pauses it by hand knows it.
+	// A user who pauses it by hand knows it.
 	resume()
 	patchAs("kubectl-edit", "e-1", object{"spec": object{"lifecycleState": "Paused"}}).says(t)
 	// Three-way patches have the file in an annotation.

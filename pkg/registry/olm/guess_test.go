@@ -90,9 +90,9 @@ func guessings(stored object) map[string]guessing {
 	}
 }
 
-// Whoever may neither get nor patch a Secret is told nothing by bringing guesses of it:
-// the same answer to the right one and to a wrong one, and no digest. Whoever may get it,
-// or patch it, goes on as ever.
+// A user who may neither get nor patch a Secret learns nothing by sending guesses of it:
+// the same answer to the right one and to a wrong one, and no digest. Users who may get
+// or patch it go on as ever.
 func TestSecretsAreNotGuessed(t *testing.T) {
 	s := newServer(t, settings{})
 	s.rules.set("mallory", nil)

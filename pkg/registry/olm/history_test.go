@@ -93,7 +93,7 @@ func TestHistory(t *testing.T) {
 	}
 	wantRows := [][]any{
 		{1.0, "v1.0.0", "Deleted", "Stalled", "+2 ~0 -0", "2", nil, "", "alice", "first try"},
-		// What it was compared with is gone; its counts were written with it.
+		// The revision before is gone; the counts were written with this one.
 		{2.0, "", "Active", "Succeeded", "+2 ~1 -1", "3", nil, "2026-01-02T03:04:05Z", "alice", ""},
 	}
 	if diff := cmp.Diff(wantRows, rows); diff != "" {

@@ -199,8 +199,7 @@ func TestImportHistory(t *testing.T) {
 	}
 }
 
-// What history says of an active revision that is not the newest, nobody has seen
-// here yet.
+// Nobody here has seen yet what history says of an active revision that is not the newest.
 func TestImportHistoryOfOlder(t *testing.T) {
 	s := newServer(t, settings{})
 	a := newArchived(t).revision(1, "Active", nil, configMap("a", "1")).revision(2, "Paused", nil, configMap("a", "2"))
@@ -286,7 +285,7 @@ func TestImportOwners(t *testing.T) {
 	})
 }
 
-// What is refused is refused in whole: nothing that anybody could see is written.
+// A refusal is whole: nothing that anybody could see is written.
 func TestImportRefused(t *testing.T) {
 	replace := func(old, change string) func(*archive.Revision) {
 		return func(r *archive.Revision) { r.Spec = []byte(strings.Replace(string(r.Spec), old, change, 1)) }
@@ -503,7 +502,8 @@ func TestImportInterruptedPaused(t *testing.T) {
 	}
 }
 
-// Whoever sends nothing more of an archive does not keep others from importing theirs.
+// A sender that stops in the middle of an archive does not keep others from importing
+// theirs.
 func TestImportSlowSender(t *testing.T) {
 	s := newServer(t, settings{patience: 50 * time.Millisecond})
 	body, sender := io.Pipe()

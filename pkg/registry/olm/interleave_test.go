@@ -348,7 +348,7 @@ func (b *bench) digest(name string) manifest.Digest {
 // goes is what the engine deletes sooner or later because of how the chain stands now
 // and did not before: it goes by the one rule (what is in no layer is deleted), by garbage
 // collection, by administrators who delete a revision as it says, and by what was
-// acknowledged. What stays was let go of.
+// acknowledged. Objects that stay were released.
 func (b *bench) goes(ctx context.Context, before map[string]*hub.ClusterExtensionRevision) string {
 	if len(before) == 0 {
 		return "" // Of nothing nothing goes.
@@ -486,7 +486,7 @@ type interleaving struct {
 	histories, points, both int
 }
 
-// pairs goes through all pairs of writes. Who is refused as the chain stands writes
+// pairs goes through all pairs of writes. A write that the present chain refuses writes
 // nothing, and is refused at every point before the other has written.
 func (i *interleaving) pairs() {
 	all := acts()

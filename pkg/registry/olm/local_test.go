@@ -16,8 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
-// TestLocal sees what clients see, but for managedFields. What is listed and watched is the
-// memory of the watch cache, and its phases are without objects; what is read is whole.
+// TestLocal sees what clients see, but for managedFields. Lists and watches share the
+// memory of the watch cache, with phases without objects; reads are whole.
 func TestLocal(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
@@ -58,7 +58,7 @@ func TestLocal(t *testing.T) {
 	if err := whole.Read(t.Context(), "e-2", &read); !apierrors.IsNotFound(err) {
 		t.Errorf("reading what is not there gave %v, want that it is not found", err)
 	}
-	// Whoever reads changes what it got.
+	// The reader changes its result.
 	all.Items[0].Spec.Phases[0].Objects[0].Digest, all.Items[0].Labels[v1alpha1.ChainLabel] = "", ""
 	want.Spec.Phases[0].Objects = nil
 	if diff := cmp.Diff(want, list.Items[0]); diff != "" {

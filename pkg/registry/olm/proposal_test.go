@@ -50,7 +50,7 @@ func TestProposal(t *testing.T) {
 			t.Errorf("%s: a digest to acknowledge: %v", tc.reason, digest)
 		}
 	}
-	// What was proposed is created, and says the same.
+	// The created revision says the same as its proposal.
 	s.create(third).want(t, http.StatusCreated)
 	stored := s.do(call{method: http.MethodGet, path: diffs + "/e-4..e-5"}).want(t, http.StatusOK)
 	if diff := cmp.Diff(got.body["changes"], stored.body["changes"]); diff != "" {

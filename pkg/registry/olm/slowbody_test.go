@@ -17,7 +17,7 @@ import (
 // bodyLimit is what the program allows.
 const bodyLimit = 64 << 20
 
-// Whoever announces large bodies and sends nothing keeps nobody else from sending
+// A client that announces large bodies and sends nothing keeps nobody else from sending
 // theirs, and is told so after some time, on a connection that ends.
 func TestSlowBodies(t *testing.T) {
 	const connections = 100
@@ -45,7 +45,8 @@ func TestSlowBodies(t *testing.T) {
 			}
 			start = time.Now()
 			s.create(large(fmt.Sprintf("e%d-1", i))).want(t, http.StatusCreated)
-			// Who had to wait until the others are told would take the 5 s of patience besides.
+			// A client that had to wait until the others are told would take the 5 s of
+			// patience besides.
 			if took := time.Since(start); took > max(4*time.Second, calm+3*time.Second) {
 				t.Errorf("another user's create took %s, and %s when nobody was silent", took, calm)
 			}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// there is a server that says its name, who asks and what for, and a way to it. What
-// is asked for /watch does not end by itself.
+// there is a server that says its name, who asks and what for, and a way to it. A request
+// of /watch does not end by itself.
 func there(t *testing.T, name, token string) *rest.Config {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

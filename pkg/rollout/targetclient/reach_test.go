@@ -181,7 +181,7 @@ func TestVersionOfARequest(t *testing.T) {
 }
 
 // TestScopeIsAskedAgain: a definition that was deleted and made again may have another
-// scope. What is remembered of the one before refuses nothing.
+// scope. Memory of the one before refuses nothing.
 func TestScopeIsAskedAgain(t *testing.T) {
 	for name, cluster := range map[string]bool{"to the cluster": true, "to namespaces": false} {
 		t.Run(name, func(t *testing.T) {

@@ -122,7 +122,7 @@ func TestDeletedSecret(t *testing.T) {
 	}
 }
 
-// What somebody else wrote into the Secret is taken over; nonsense is not.
+// A certificate that somebody else wrote into the Secret is taken over; nonsense is not.
 func TestChangedSecret(t *testing.T) {
 	client := fake.NewClientset()
 	secrets := client.CoreV1().Secrets(namespace)

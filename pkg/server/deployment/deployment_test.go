@@ -18,8 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "write artifacts/deploy anew")
 
-// What people apply is made of what the code asks for. That it is enough, and that
-// nothing is refused, is for the suites to show that run under it.
+// The manifests that people apply are made of what the code asks for. That it
+// is enough, and that nothing is refused, is for the suites to show that run
+// under it.
 func TestDeploy(t *testing.T) {
 	options, err := server.NewOptions()
 	if err != nil {

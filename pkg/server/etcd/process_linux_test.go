@@ -108,7 +108,7 @@ func (p *Process) kill(t *testing.T) {
 	p.mu.Lock()
 	pid := p.pid
 	p.mu.Unlock()
-	// What a test did to its files may have ended it already.
+	// The test's damage to its files may have ended it already.
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatal(err)
 	}

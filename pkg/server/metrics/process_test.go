@@ -42,7 +42,7 @@ func process(leading func() bool) Process {
 	}
 }
 
-// What is registered is what the catalogue lists of every replica, and nothing else.
+// Registered metrics are those that the catalogue lists of every replica, and no others.
 func TestCatalogue(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	if err := registry.Register(process(func() bool { return true })); err != nil {

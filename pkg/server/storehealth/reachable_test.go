@@ -33,7 +33,8 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// Who is cut off answers at once what it cannot answer, and lets go of connections.
+// A replica that is cut off refuses at once what it cannot answer, and lets go of
+// connections.
 func TestWithReachable(t *testing.T) {
 	cases := map[string]struct {
 		reason      string

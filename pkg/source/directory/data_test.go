@@ -18,7 +18,8 @@ import (
 // sharedData has manifests of real operators, beside the repository.
 const sharedData = "../../../../shared/data"
 
-// What real operators ship is taken as it is: nothing is mended, warned of or refused.
+// Manifests of real operators are taken as they are: nothing is mended, warned of or
+// refused.
 func TestRealManifests(t *testing.T) {
 	tried := 0
 	for _, kind := range []string{"manifests", "bundles"} {

@@ -486,8 +486,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// What is read is written as it was, whatever the bytes are; and nothing panics or
-// grows.
+// A read archive is written as it was, for any bytes; and nothing panics or grows.
 func FuzzRead(f *testing.F) {
 	f.Add(written(f, sample(f)...))
 	f.Add(written(f))

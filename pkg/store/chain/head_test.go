@@ -247,7 +247,7 @@ func TestWithdrawnRows(t *testing.T) {
 	if len(h.Rows) != MaxRows || h.Rows[0].Revision != 1 || h.Rows[MaxRows-2].Revision != MaxRows-1 || h.Rows[MaxRows-1].Revision != number {
 		t.Fatalf("%d rows from number %d to %d are left, want all that were rolled out, and the last of the others", len(h.Rows), h.Rows[0].Revision, h.Rows[len(h.Rows)-1].Revision)
 	}
-	// What failed, or was deleted while it was rolled out, was not withdrawn.
+	// A revision that failed, or was deleted while it was rolled out, was not withdrawn.
 	for _, row := range []Row{{Result: "Failing", DeletedAt: time.Unix(2, 0)}, {Result: "Progressing", DeletedAt: time.Unix(2, 0)}, {}} {
 		if row.withdrawn() {
 			t.Errorf("%+v was withdrawn", row)
@@ -255,9 +255,8 @@ func TestWithdrawnRows(t *testing.T) {
 	}
 }
 
-// Whatever creates and confirmations come in whatever order: the highest number
-// and success never fall, and a number whose revision exists is never given out
-// again.
+// For creates and confirmations in any order, the highest number and success
+// never fall, and a number whose revision exists is never given out again.
 func TestNumbersOnlyGrow(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := Head{Name: "argocd"}

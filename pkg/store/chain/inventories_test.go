@@ -40,7 +40,7 @@ func TestInventories(t *testing.T) {
 	s := NewInventories(client, "/p")
 	mustInventory(t, s, Inventory{}, 0)
 
-	// What is empty and never was anything else is not written.
+	// An inventory that was always empty is not written.
 	start := storetest.Revision(t, client)
 	if revision, err := s.Save(ctx, "argocd", Inventory{}, 0); err != nil || revision != 0 {
 		t.Errorf("saving nothing: revision %d, error %v", revision, err)

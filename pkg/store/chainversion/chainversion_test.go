@@ -73,8 +73,8 @@ func TestWrites(t *testing.T) {
 		t.Errorf("a delete of the record as it is: %+v, %v", got, err)
 	}
 
-	// What nobody judged is not written, what needs no precondition is counted, and status is
-	// neither.
+	// Unjudged writes are not written, writes without need of a precondition are counted,
+	// and status is neither.
 	if _, err := put(With(ctx), "/p/e-3", 0); !changed(err) {
 		t.Errorf("without a precondition: %v", err)
 	}

@@ -186,7 +186,7 @@ func TestCollect(t *testing.T) {
 		_, err := s.packs.Put(ctx, content(fmt.Sprint("gone", i)))
 		s.must(err)
 	}
-	// What a crash in the middle of a large pack leaves, and a collector that died.
+	// Leftovers of a crash in the middle of a large pack, and of a collector that died.
 	for _, key := range []string{s.keys.Chunk("sha256:"+strings.Repeat("a", 64), "b"), s.keys.Candidate("sha256:" + strings.Repeat("b", 64))} {
 		_, err := etcd.Put(ctx, key, "x")
 		s.must(err)
@@ -229,8 +229,8 @@ func TestBases(t *testing.T) {
 }
 
 // TestRebaseOnto: a base that is no revision any more goes as soon as its chain has a newer
-// pack that is whole, and its deltas are deltas against that one. What another chain has
-// too is no such delta.
+// pack that is whole, and its deltas are deltas against that one. A pack that another chain
+// has too is no such delta.
 func TestRebaseOnto(t *testing.T) {
 	s := on(t, storetest.Client(t))
 	ctx := t.Context()

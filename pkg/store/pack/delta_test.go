@@ -118,7 +118,7 @@ func TestNoDelta(t *testing.T) {
 	}
 }
 
-// What is chunked is whole, and no base: a read of a delta has two records.
+// A chunked pack is whole, and no base: a read of a delta has two records.
 func TestChunkedIsNoBase(t *testing.T) {
 	s := chunked(New(storetest.Client(t), "/p", digester()), 3000)
 	first := mustPut(t, s, version(t, "argocd", 1))
@@ -429,7 +429,7 @@ func TestSameContentTwice(t *testing.T) {
 	mustHave(t, s, third)
 }
 
-// Whatever chains put, share and make whole, every pack is read as it was put, and no
+// For all that chains put, share and make whole, every pack is read as it was put, and no
 // delta has a base that is a delta, or is of another chain alone.
 func TestDeltasAreRead(t *testing.T) {
 	versions := make([][]manifest.Object, 8)

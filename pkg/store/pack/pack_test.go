@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// What Put acknowledged, Read returns byte for byte, in order, however the pack
-// is cut; and putting it again writes nothing.
+// Read returns what Put acknowledged, byte for byte, in order, however the pack is cut; and
+// putting it again writes nothing.
 func TestPutThenRead(t *testing.T) {
 	client := storetest.Client(t)
 	var packs int
@@ -186,8 +186,8 @@ func (s *sweepingKV) Txn(ctx context.Context) clientv3.Txn {
 	return s.KV.Txn(ctx)
 }
 
-// Whoever sweeps chunks that belong to no pack cannot make a pack exist that
-// lacks some: Put starts over, and gives up with an error in the end.
+// A sweeper of chunks that belong to no pack cannot make a pack exist that lacks some: Put
+// starts over, and gives up with an error in the end.
 func TestPutAgainstSweeper(t *testing.T) {
 	client := storetest.Client(t)
 	objects := noise(t, 3, 900)

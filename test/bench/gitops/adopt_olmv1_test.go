@@ -370,7 +370,7 @@ func (o *olmv1) goesThereAndBack(from string) {
 	o.nothingWritten(mark)
 	o.says(o.logged(o.mustAdoptOLM("--undo")), name+" is OLM's again")
 	o.undisrupted(mark, before, pods)
-	// What was made again in between is another object; all others are as they were.
+	// Objects that were made again in between are others; all others are as they were.
 	after := o.whole()
 	delete(whole, "configmap/more")
 	delete(after, "configmap/more")

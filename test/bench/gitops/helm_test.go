@@ -60,7 +60,8 @@ func TestWait(t *testing.T) {
 	ready(one, two, three, revision(4, "Paused", "default"))
 	h.judged("web-1 Current", "web-2 Current", "web-3 Current", "web-4 Current")
 
-	// What only a person can help is not waited for, and what stays as it is is no failure.
+	// The test does not wait for states that only a person can help, and an unchanged
+	// object is no failure.
 	err := h.roll(haste, one, two, three, revision(5, "", "nowhere"))
 	if err == nil || !strings.Contains(err.Error(), "web-5 not ready. status: Failed") || strings.Contains(err.Error(), "deadline") {
 		t.Errorf("an upgrade that the server refuses: %v", err)

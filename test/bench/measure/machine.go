@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Machine describes where and when something was measured, in one line. What the
-// system does not tell is left out.
+// Machine describes where and when something was measured, in one line. Facts that the
+// system does not tell are left out.
 func Machine(now time.Time) string {
 	words := []string{now.UTC().Format(time.DateOnly), fmt.Sprintf("%d cores", runtime.NumCPU())}
 	if model := procField("/proc/cpuinfo", "model name"); model != "" {

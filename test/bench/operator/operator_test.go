@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// What is measured must be what is claimed: so many objects, so many bytes, and a
-// release that differs from the one before as often as said.
+// The measured input must be the claimed one: so many objects, so many bytes,
+// and a release that differs from the one before as often as said.
 func TestManifests(t *testing.T) {
 	cases := map[string]struct {
 		reason      string

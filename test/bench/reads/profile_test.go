@@ -41,7 +41,7 @@ func (b *bench) profileCase(title string, c measure.Case) {
 		ctx, cancel := context.WithTimeout(b.t.Context(), profileTime)
 		go func() {
 			for ctx.Err() == nil {
-				// What fails here has failed when it was measured.
+				// A failure here was one when it was measured.
 				_, _ = subject.Do(ctx)
 			}
 		}()

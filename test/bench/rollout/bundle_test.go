@@ -142,7 +142,7 @@ func madeUp(name string, objects, bytes, number int) release {
 	definitions, rest := phase{name: "crds"}, phase{name: "deploy"}
 	for _, manifest := range o.Manifests(number) {
 		decoded := map[string]any{}
-		// What was encoded just now can be decoded.
+		// A bundle encoded just now can be decoded.
 		_ = json.Unmarshal(encoded(manifest), &decoded)
 		if decoded["kind"] == "CustomResourceDefinition" {
 			definitions.objects = append(definitions.objects, decoded)

@@ -153,7 +153,7 @@ func startKinds(w *casePlane, program *penstock.Program, chart string) *kinds {
 	}
 	first, _, _ := strings.Cut(string(content), "\n---\n")
 	first = strings.Replace(first, "registry.example.com/charts/central-services:4.9.0", ref, 1)
-	// Whoever writes it is noted when the webhooks answer, which is a moment later.
+	// Its author is noted when the webhooks answer, which is a moment later.
 	var said any
 	err = wait.PollUntilContextTimeout(w.t.Context(), settling, time.Minute, true, func(context.Context) (bool, error) {
 		out := w.cluster.KubectlInput(first, "create", "--dry-run=server", "-o", "yaml", "-f", "-")

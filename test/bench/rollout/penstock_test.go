@@ -88,7 +88,7 @@ func (o *ours) follow() {
 	o.w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	changes, err := o.revisions.Watch(ctx, metav1.ListOptions{})
-	// What an APIService says of itself and where requests are sent are two things.
+	// Status of an APIService and the way of requests are two things.
 	for deadline := time.Now().Add(patience); apierrors.IsServiceUnavailable(err) && time.Now().Before(deadline); {
 		<-time.After(settling)
 		changes, err = o.revisions.Watch(ctx, metav1.ListOptions{})

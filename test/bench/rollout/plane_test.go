@@ -307,7 +307,7 @@ func (w *casePlane) begin(s measured) (before usage, server time.Duration, mark 
 	return before, server, mark
 }
 
-// count sorts requests. What goes on with time alone is left out: leases.
+// count sorts requests. Leases, which go on with time alone, are left out.
 func (s *sample) count(requests plane.Requests) {
 	for _, r := range requests {
 		switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
 
-// What each of the extensions has.
+// Objects of each extension.
 const scaleObjects, scaleRevisions = 4, 5
 
 // scaleExtensions are how many extensions one process has: EXTENSIONS, or 10,000 with

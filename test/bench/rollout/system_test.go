@@ -192,8 +192,8 @@ func (k *kubectl) run(ctx context.Context, releases []release, args ...string) (
 	}
 	args = append(args, "--kubeconfig", k.w.kubeconfig, "-f", file)
 	cmd := exec.CommandContext(ctx, k.program, args...)
-	// What it knows of the kinds that are served, it keeps in a cache; a folder of
-	// the case's own is empty at first, as after an upgrade of the cluster.
+	// It keeps the served kinds in a cache; a folder of the case's own is empty at first,
+	// as after an upgrade of the cluster.
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+k.w.cluster.Plane().Dir()+"/kubectl-cache")
 	began := time.Now()
 	out, err := cmd.CombinedOutput()

@@ -59,7 +59,7 @@ func (d *depot) must(err error) {
 }
 
 // roll makes a release the newest revision of its chain, and retires the oldest when there
-// are too many. What it changed in the store is collected, as after every deletion.
+// are too many. The changes in the store are collected, as after every deletion.
 func (d *depot) roll(history []release, at int) {
 	d.t.Helper()
 	ctx, r := d.t.Context(), history[at]

@@ -96,7 +96,7 @@ func testSample(t *testing.T, w *host) {
 	}
 }
 
-// What is wrong is said in status: what nobody can solve by waiting is Blocked.
+// Status says the fault: one that waiting cannot solve is Blocked.
 func testRefused(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	bare := s.push(t, "c/bare:v1", pkg("lamp"), "other")
@@ -447,7 +447,8 @@ func testNamesake(t *testing.T, w *host) {
 	w.await(t, "namesake", "we write", uses(digest))
 }
 
-// Who says so takes over from a catalogd that is gone, and never from one that holds its lease.
+// An administrator who says so takes over from a catalogd that is gone, and never from one
+// that holds its lease.
 func testTakeOver(t *testing.T, w *host) {
 	s := serve(t, "", "")
 	digest := s.push(t, "c/taken:v1", pkg("lamp"))

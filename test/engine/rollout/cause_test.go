@@ -267,7 +267,7 @@ containerStatuses: [{name: main, ready: false, restartCount: 4, image: i, imageI
 				c.accounts(mark, from, tc.reason, want)
 			}
 
-			// What is ready is not looked at.
+			// Ready objects are not looked at.
 			if tc.ready == "" {
 				tc.ready = `{"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": []}`
 			}

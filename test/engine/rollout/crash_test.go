@@ -167,7 +167,7 @@ func TestCrash(t *testing.T) {
 		return rev(2).phase("base", namespace(ns), clusterRole(c.name, "list"), configMap(ns, "x", "2"), configMap(ns, "new", "2")).
 			phase("deploy", deployment(ns, "app", "2"))
 	}
-	// What both revisions have, as the first or second wants it.
+	// Objects of both revisions, as the first or second wants them.
 	both := func(r *revision) []map[string]any {
 		o := r.objects()
 		return []map[string]any{o[0], o[1], o[2], o[4]}

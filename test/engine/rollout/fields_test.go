@@ -387,7 +387,7 @@ func keepsStatusThatIsContent(t *testing.T, c *chain) {
 	if post, lamp := status("Post"), status("Lamp"); post != "<nil>" || lamp != "map[old:a phase:on]" {
 		t.Errorf("applied: %s, %s", post, lamp)
 	}
-	// What the controller of one kind reports, somebody takes from the other.
+	// Somebody takes a condition that the controller reports of one kind from the other.
 	if _, err := c.at(id(with("Post", "{}"))).Patch(t.Context(), "x", types.MergePatchType, []byte(`{"status":{"phase":"failed"}}`), metav1.PatchOptions{FieldManager: "controller"}, "status"); err != nil {
 		t.Fatal(err)
 	}

@@ -306,7 +306,7 @@ func collidesWithAnotherChain(t *testing.T, c *chain) {
 	}
 	other.settled(t, shared)
 
-	// Who takes everything gets it, and the first owner does not fight.
+	// A revision that takes everything gets it, and the first owner does not fight.
 	taken := configMap(ns, "shared", "2")
 	c.roll(rev(2).adopting(stage.AdoptAlways).phase("base", taken))
 	c.settled(t, taken)

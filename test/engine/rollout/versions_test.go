@@ -55,9 +55,9 @@ func (c *chain) redefine(definition map[string]any) {
 	c.patch(id(definition), "somebody", string(raw))
 }
 
-// tearsDownWhatWasWrittenInAGoneVersion: identity has no version. What was written in one
-// that is not served any more is read, deleted and seen to go in another one; what people
-// do by hand meanwhile is noticed.
+// tearsDownWhatWasWrittenInAGoneVersion: identity has no version. An object written in a
+// version that is not served any more is read, deleted and seen to go in another one; edits
+// by hand meanwhile are noticed.
 func tearsDownWhatWasWrittenInAGoneVersion(t *testing.T, c *chain) {
 	ns := c.home()
 	group := "teardown.example.com"

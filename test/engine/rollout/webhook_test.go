@@ -39,7 +39,7 @@ func (w targetCluster) webhook(ns string, mutating bool, judge func(*admissionv1
 		review.Response.UID = review.Request.UID
 		review.Request = nil
 		out.Header().Set("Content-Type", "application/json")
-		// Whoever asked may have gone: a timeout is one of the cases.
+		// The client may have gone: a timeout is one of the cases.
 		_ = json.NewEncoder(out).Encode(review)
 	}))
 	w.t.Cleanup(server.Close)

@@ -47,7 +47,7 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 	ready()
 	is("rolled out", 2, "500m")
 
-	// What a HorizontalPodAutoscaler does.
+	// A write as of a HorizontalPodAutoscaler.
 	mark := c.Audit().Mark()
 	c.patch(id(app("")), "kube-controller-manager", `{"spec":{"replicas":7}}`, "scale")
 	c.until("yielded", said("Yielded: left fields of Deployment.apps yield/slow: .spec.replicas to kube-controller-manager"))
@@ -56,13 +56,13 @@ func yieldsToAutoscalers(t *testing.T, c *chain) {
 	if diff := cmp.Diff(map[string]int{"get": 1, "apply": 1}, writesOf(c.spent(mark))); diff != "" {
 		t.Errorf("yielding costs one look, and no fight (-want +got):\n%s", diff)
 	}
-	// What a recommender does that edits the template.
+	// A write as of a recommender that edits the template.
 	c.MustKubectl("set", "resources", "-n", ns, "deployment", "slow", "--requests=cpu=900m", "--field-manager=vpa")
 	c.until("yielded", said(".spec.template.spec.containers[name=main].resources.requests.cpu to vpa"))
 	ready()
 	is("taken", 7, "900m")
 
-	// What a person does.
+	// A write as of a person.
 	c.MustKubectl("rollout", "restart", "-n", ns, "deployment", "slow")
 	c.MustKubectl("label", "-n", ns, "deployment", "slow", "team=blue")
 	c.MustKubectl("annotate", "-n", ns, "deployment", "slow", "note=hello")

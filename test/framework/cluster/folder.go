@@ -61,8 +61,8 @@ func claim(dir string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// sweep removes the folders of tests that are no more. What cannot be removed
-// is no concern of the test that happens to come by.
+// sweep removes the folders of tests that are no more. A folder that cannot be removed is
+// no concern of the test that happens to come by.
 func sweep() {
 	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), folderName+"*"))
 	for _, dir := range folders {

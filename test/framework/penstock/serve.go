@@ -58,8 +58,8 @@ func (p *Program) Serve(t testing.TB, host Host, dataDir string, flags ...string
 	return s
 }
 
-// reached returns when requests for our API reach it. What the host says of an
-// APIService, and where it sends requests, are two things: one follows the other.
+// reached returns when requests for our API reach it. The host's status of an APIService
+// and its way of requests are two things: one follows the other.
 func (s *Server) reached(t testing.TB, host Host) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", host.Kubeconfig())

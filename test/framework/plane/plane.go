@@ -104,7 +104,7 @@ func Start(ctx context.Context, opts Options) (*Plane, error) {
 	}
 	p := &Plane{dir: dir, tools: opts.Tools, kubectl: &kubectls{dir: dir, tools: opts.Tools, processors: opts.Processors}, options: opts}
 	if err := p.start(ctx, opts); err != nil {
-		// Whatever ended by itself is the error already.
+		// A process that ended by itself is the error already.
 		_ = p.Stop()
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (l launch) start() (*Process, error) {
 
 // environment is that of the caller, with memory taken for processor time: a tenth
 // to a fifth of the time of a control plane that lives for seconds is collecting
-// garbage. Who sets GOGC or GOMAXPROCS is obeyed.
+// garbage. GOGC and GOMAXPROCS of the environment are obeyed.
 func environment(processors int) []string {
 	env := os.Environ()
 	if _, set := os.LookupEnv("GOGC"); !set {

@@ -16,7 +16,7 @@ type Request struct {
 	UserAgent string
 	Source    string // IP address that it came from
 
-	// What it was about; empty for paths like /readyz.
+	// Subject of the request; empty for paths like /readyz.
 	Group, Version, Resource, Subresource string
 	Namespace, Name                       string
 

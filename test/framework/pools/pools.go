@@ -54,7 +54,7 @@ func Resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigpools"}
 }
 
-// Run goes on until ctx ends. What fails is done again in the next step.
+// Run goes on until ctx ends. The next step does again what fails.
 func (o *Operator) Run(ctx context.Context) {
 	o.changed = map[string]time.Time{}
 	ticker := time.NewTicker(o.Step)
@@ -157,7 +157,7 @@ func (o *Operator) target(ctx context.Context, pool *unstructured.Unstructured, 
 func (o *Operator) progress(ctx context.Context, pool *unstructured.Unstructured, name string, sources []any) error {
 	pool = pool.DeepCopy()
 	var total int64
-	// What is no number is none.
+	// A value that is no number is none.
 	_, _ = fmt.Sscan(pool.GetAnnotations()[NodesAnnotation], &total)
 	have, _, _ := unstructured.NestedString(pool.Object, "status", "configuration", "name")
 	going, _, _ := unstructured.NestedString(pool.Object, "metadata", "annotations", "test.penstock.dev/going")

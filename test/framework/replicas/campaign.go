@@ -61,7 +61,7 @@ const (
 // Campaign breaks things while clients write and watch, and then judges: every
 // acknowledged write is there as it was acknowledged and nothing else is; who watched
 // has seen every one, in order; one replica leads; and the cluster is as the revisions
-// say. Whatever is wrong fails the test.
+// say. Any fault fails the test.
 func (s *Set) Campaign(t testing.TB, plan Plan) {
 	t.Helper()
 	c := &campaign{set: s, plan: plan, random: seeded(plan.Seed, "faults"), journal: newJournal()}
@@ -71,7 +71,7 @@ func (s *Set) Campaign(t testing.TB, plan Plan) {
 	writing, stopWriting := context.WithCancel(t.Context())
 	watching, stopWatching := context.WithCancel(t.Context())
 	var writers, watchers sync.WaitGroup
-	// Whatever happens, nobody may write when the test has ended.
+	// In any case, nobody may write when the test has ended.
 	t.Cleanup(func() {
 		stopWriting()
 		stopWatching()

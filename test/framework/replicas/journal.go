@@ -197,7 +197,7 @@ func (j *journal) deleted(name string) {
 
 // number of a resourceVersion; 0 for what is none.
 func number(version string) uint64 {
-	// What does not parse has no version.
+	// A line that does not parse has no version.
 	n, _ := strconv.ParseUint(version, 10, 64)
 	return n
 }

@@ -148,7 +148,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Who watches has to see everything, unless a listing made up for it.
+// A watcher has to see everything, unless a listing made up for it.
 func TestWatched(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -28,7 +28,7 @@ type Link struct {
 type pair struct{ near, far net.Conn }
 
 func (p *pair) close() {
-	// What is not read any more does not matter: a cut says nothing to either end.
+	// Unread bytes do not matter: a cut says nothing to either end.
 	_ = p.near.Close()
 	_ = p.far.Close()
 }
@@ -82,7 +82,7 @@ func (l *Link) Delay(by time.Duration) {
 	l.delay = by
 }
 
-// Heal makes the link whole. What was stalled arrives.
+// Heal makes the link whole. Stalled bytes arrive.
 func (l *Link) Heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// requestTimeout is how long a client waits for an answer on a machine of its own. What
-	// comes later was not answered.
+	// requestTimeout is how long a client waits for an answer on a machine of its own. A
+	// later answer is none.
 	requestTimeout = 8 * time.Second
 	// writePause is the longest pause between two writes of a client, usually.
 	writePause = 200 * time.Millisecond

@@ -84,7 +84,7 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
-	// Who forges the name of this process is not this process.
+	// A user with the name of this process is not this process.
 	p := approval.New()
 	p.SetAuthorizer(rights{})
 	attributes := admission.NewAttributesRecord(plan(hco.ActionDryRun), plan(hco.ActionDryRun), hco.SchemeGroupVersion.WithKind("ConfigurationPlan"), "", "rebalance",

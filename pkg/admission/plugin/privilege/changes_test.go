@@ -14,7 +14,7 @@ func proposed(r *revision) *revision {
 	return r.annotated(v1alpha1.ProposedAnnotation, "true").as("Paused")
 }
 
-// What else changes what is in the cluster, and what does not.
+// Other fields that change the objects in the cluster, and fields that do not.
 func TestChanges(t *testing.T) {
 	web, config, changed := deployment(t, "web"), configMap(t, "config", "1"), configMap(t, "config", "2")
 	all := rule("create,patch,delete", "*", "configmaps,deployments")

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCollector: garbage collection deletes what is in another cluster when the owner is gone, as
-// it does in the host. Whoever made the owner one of the revision may use that cluster.
+// it does in the host. The user who made the owner one of the revision may use that cluster.
 func TestCollector(t *testing.T) {
 	const account = "system:serviceaccount:kube-system:generic-garbage-collector"
 	owned := func() *revision {

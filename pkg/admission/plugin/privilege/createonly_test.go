@@ -17,7 +17,7 @@ func (r *revision) giving(names ...string) *revision {
 	return r
 }
 
-// What is create-only is created, and nothing else happens to it.
+// A create-only object is created, and nothing else happens to it.
 func TestCreateOnlyObjects(t *testing.T) {
 	web, config := deployment(t, "web"), configMap(t, "config", "1")
 	all := rule("create,patch,delete", "apps", "deployments")

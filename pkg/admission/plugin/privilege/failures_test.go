@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
-// What cannot be found out is refused, and the answer says why.
+// An unanswered question refuses, and the answer says why.
 func TestFailsClosed(t *testing.T) {
 	web := deployment(t, "web")
 	down := errors.New("dial tcp 10.0.0.1:443: connect: connection refused")

@@ -69,7 +69,7 @@ func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer
 	return out
 }
 
-// What a revision or a plan writes has nobody who has lent the ServiceAccount: the engine may
+// Nobody lends the ServiceAccount to an object of a revision or a plan: the engine may
 // impersonate all of them, and whoever wrote the revision may not. So it is refused, whichever of
 // Penstock's identities writes it, and whatever it brings along as a stamp.
 func TestWrittenForOthers(t *testing.T) {
@@ -109,7 +109,8 @@ func TestWrittenForOthers(t *testing.T) {
 	}
 }
 
-// Who may not impersonate the ServiceAccount is told which one, and which right they lack.
+// A user who may not impersonate the ServiceAccount is told which one, and which right they
+// lack.
 func TestMayNotImpersonate(t *testing.T) {
 	given := of(at).refuseAccount(webhooktest.Review(t, someone("mallory"), kind("operator", nil), nil))
 	if given.Refusal == nil || given.Refusal.Code != http.StatusUnprocessableEntity {
@@ -163,7 +164,7 @@ func TestWithoutKey(t *testing.T) {
 	}
 }
 
-// What is no ChartKind is refused, and breaks nothing.
+// An object that is no ChartKind is refused, and breaks nothing.
 func TestHostileReviews(t *testing.T) {
 	s := of(at)
 	good := webhooktest.Review(t, someone("mallory"), kind("operator", nil), nil)

@@ -92,8 +92,8 @@ func author1(t *testing.T, object *unstructured.Unstructured) string {
 	return stamp.User
 }
 
-// What a request has in the annotation does not count, and whoever changes what matters is
-// the author; the last check sees what another webhook did meanwhile.
+// The annotation of a request does not count, and the user of a change that matters is the
+// author; the last check sees what another webhook did meanwhile.
 func TestStampAndCheck(t *testing.T) {
 	long := at.Add(-time.Hour)
 	old := stored(t, alice, long)
@@ -177,8 +177,8 @@ func TestCreation(t *testing.T) {
 	}
 }
 
-// What a revision or a plan of somebody else writes, has no author: it is refused, and what it
-// does not change stays.
+// An extension that a revision or a plan of somebody else writes has no author: it is
+// refused, and unchanged ones stay.
 func TestWrittenForOthers(t *testing.T) {
 	engine := authenticationv1.UserInfo{Username: "system:serviceaccount:penstock-system:penstock-engine"}
 	s := of(at)
@@ -216,7 +216,7 @@ func TestWithoutKey(t *testing.T) {
 	}
 }
 
-// Whatever comes, nobody is stamped as somebody else.
+// No request stamps somebody as somebody else.
 func FuzzStamp(f *testing.F) {
 	f.Add(`{"metadata":{"name":"a"},"spec":{}}`, `{"metadata":{"name":"a","uid":"u"},"spec":{"a":1}}`)
 	f.Add(`{"metadata":{"annotations":{"penstock.dev/author":"me"}}}`, `{"metadata":{"annotations":null}}`)

@@ -190,7 +190,7 @@ func TestManifestsOptions(t *testing.T) {
 	}
 }
 
-// What the subresource manifests answers is a list for kubectl, whose items are
+// The subresource manifests answers with a list for kubectl, whose items are
 // the manifests as they are.
 func TestManifestListIsAList(t *testing.T) {
 	scheme := newScheme()

@@ -130,7 +130,7 @@ func TestEveryBoot(t *testing.T) {
 	}
 }
 
-// What MCO refuses in a KubeletConfig is in the kubelet's drop-in, and nothing else is.
+// The kubelet's drop-in has exactly the fields that MCO refuses in a KubeletConfig.
 func TestKubeletDropIn(t *testing.T) {
 	var config map[string]any
 	if err := yaml.UnmarshalStrict([]byte(kubeletConf), &config); err != nil {

@@ -155,7 +155,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// What cannot be known, or would undo the work of others, is said and not tried.
+// Items that cannot be known, or would undo the work of others, are named and not tried.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(f profile.Facts)

@@ -95,8 +95,7 @@ func items(t *testing.T, facts profile.Facts, options *v1alpha1.LoadAwareRebalan
 
 const current = "operator.openshift.io_kubedeschedulers.yaml"
 
-// What is sent to each generation of the descheduler: all that its schema has, and
-// nothing else.
+// Each generation of the descheduler gets all fields that its schema has, and no others.
 func TestGenerations(t *testing.T) {
 	full := map[string]any{"devEnableEvictionsInBackground": true, "devEnableSoftTainter": true, "devDeviationThresholds": "AsymmetricLow"}
 	for file, c := range map[string]struct {
@@ -280,8 +279,8 @@ func TestImpactOfPSI(t *testing.T) {
 	}
 }
 
-// What the descheduler's operator refuses beside what the plan sets is emptied, or the plan says
-// what stands in the way.
+// Fields that the descheduler's operator refuses beside those of the plan are emptied, or
+// the plan says what stands in the way.
 func TestThresholdsExclude(t *testing.T) {
 	live := parse(t, "{apiVersion: operator.openshift.io/v1, kind: KubeDescheduler, metadata: {name: cluster, namespace: openshift-kube-descheduler-operator}, spec: {profileCustomizations: {devLowNodeUtilizationThresholds: Medium, podLifetime: 24h}}}")
 	item := items(t, cluster(t, current, live), nil)[loadawarerebalancing.ItemDescheduler]

@@ -194,7 +194,8 @@ func TestRemediators(t *testing.T) {
 	}
 }
 
-// What would remediate control planes at once, or nothing ever, is refused, and says why.
+// Options that would remediate control planes at once, or nothing ever, are refused with
+// the reason.
 func TestRefusals(t *testing.T) {
 	selfOnly := func() *nodes { return cluster(selfNode).self("mine") }
 	all := ptr.To(true)

@@ -365,7 +365,7 @@ func TestWatch(t *testing.T) {
 	for _, w := range []watch.Interface{all, fromNow, quiet, listing} {
 		expect(t, w, "MODIFIED axe 5.0.0", "MODIFIED lamp 3.1.0", "DELETED rope 1.0.0")
 	}
-	// Who else has it is part of a package.
+	// A package names the other catalogs that have it.
 	expect(t, ofHub, "MODIFIED axe 1.0.0", "MODIFIED lamp 2.0.0")
 	before := catalogs.Snapshot().Version().String()
 

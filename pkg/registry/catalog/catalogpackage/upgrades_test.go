@@ -69,7 +69,8 @@ func TestUpgrades(t *testing.T) {
 		t.Error("what is not known is told as nothing")
 	}
 
-	// What would come by another range is told, and nobody's spec is changed by the question.
+	// The answer tells the versions of another range, and the question changes nobody's
+	// spec.
 	for _, tc := range []struct {
 		version []string
 		allowed string

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// What a write says that was reviewed is read in each form that the endpoint takes,
-// and the endpoint gets the same body.
+// The reviewed hash of a write is read in each form that the endpoint takes, and the
+// endpoint gets the same body.
 func TestNoteReviewed(t *testing.T) {
 	const (
 		merge = "application/merge-patch+json"

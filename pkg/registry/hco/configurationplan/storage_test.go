@@ -36,7 +36,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
 
-// What the endpoints do with a loop behind them is shown in pkg/controller/plan.
+// Tests in pkg/controller/plan show the endpoints with a loop behind them.
 
 // desk is the endpoints over a real store, without a loop.
 type desk struct {
@@ -262,7 +262,7 @@ func (a *answers) Lacks(_ context.Context, plan *v1alpha1.ConfigurationPlan) ([]
 	return a.lacks, a.err
 }
 
-// Whoever approves must be able to do what the plan does, and is told before that what
+// An approver must be able to do what the plan does, and is told before that which rights
 // they lack. A plan that cannot be approved anyway is refused for that.
 func TestApproveAsksForRights(t *testing.T) {
 	d := newDesk(t)
@@ -295,7 +295,7 @@ func TestApproveAsksForRights(t *testing.T) {
 	}
 }
 
-// Whoever writes spec writes no status, and the other way round.
+// A write of spec writes no status, and the other way round.
 func TestNobodyForges(t *testing.T) {
 	d := newDesk(t)
 	forged := blank(hco.ActionDryRun)
@@ -368,7 +368,7 @@ func TestActsRefuse(t *testing.T) {
 	}
 }
 
-// What a plan did is there when the plan is not, and what never was did nothing.
+// Runs of a deleted plan are there, and a plan that never was has none.
 func TestHistoryOutlives(t *testing.T) {
 	d := newDesk(t)
 	read := func() string {
@@ -513,7 +513,7 @@ func TestTableTellsWhatGoesOn(t *testing.T) {
 	}
 }
 
-// Whoever writes what cannot be executed, or approves nothing by what they write, is told.
+// A warning tells of a write that cannot be executed, or that approves nothing.
 func TestWarningsOfTerms(t *testing.T) {
 	s := &strategy{clock: testingclock.NewFakePassiveClock(noon())}
 	soon := metav1.NewTime(noon().Add(time.Hour))
@@ -555,7 +555,7 @@ type said []string
 
 func (s *said) AddWarning(_, text string) { *s = append(*s, text) }
 
-// What is not kept any more is not passed over in silence.
+// The answer names runs that are not kept any more.
 func TestHistoryDropped(t *testing.T) {
 	d := newDesk(t)
 	for n := range int64(run.MaxRows + 3) {

@@ -70,8 +70,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// What can be done with profiles decides who looks after them: nothing collects,
-// counts or caches what can be neither watched nor deleted.
+// The verbs of profiles decide who looks after them: nothing collects, counts
+// or caches what can be neither watched nor deleted.
 func TestVerbs(t *testing.T) {
 	var profiles any = configurationprofile.NewREST(surveyor{})
 	if _, ok := profiles.(rest.Watcher); ok {

@@ -99,8 +99,8 @@ func TestUnreadableChain(t *testing.T) {
 	}
 }
 
-// Who updated status is remembered of nobody once the controllers write it; what
-// was applied, and what is not status, is.
+// Entries of updates to status go once the controllers write it; entries of applies, and of
+// other fields, stay.
 func TestStatusManagersAreForgotten(t *testing.T) {
 	entries := []metav1.ManagedFieldsEntry{
 		{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply},

@@ -35,9 +35,9 @@ const operatorWorkers = 2
 // operator turns each Central into a release as helm-operator does, with Helm's SDK. A pass asks
 // for the release, renders the chart in an upgrade that is a dry-run, and, when that makes the same
 // manifest, reads every object and puts right what differs; then it writes the status. Passes
-// are for changes of the custom resource's generation and of its workloads. What spares
-// requests is done: workloads, custom resources and the kinds that are served are read from caches,
-// a status is written when it is another one, and a status that was written wakes nobody.
+// are for changes of the custom resource's generation and of its workloads. It spares requests:
+// workloads, custom resources and the kinds that are served are read from caches, a status is
+// written when it is another one, and a status that was written wakes nobody.
 type operator struct {
 	*helm
 	chart     *chart.Chart

@@ -301,7 +301,7 @@ func look(t *testing.T, deps survey.Deps) hco.ConfigurationProfile {
 	return found[0]
 }
 
-// What is read is said in full: requirement by requirement, item by item.
+// The survey is told in full: requirement by requirement, item by item.
 func TestWhole(t *testing.T) {
 	p := plan(t, hco.PhaseCompleted)
 	interval := int32(90)

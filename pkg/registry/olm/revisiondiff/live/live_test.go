@@ -29,7 +29,7 @@ import (
 
 const reader = "system:serviceaccount:penstock-system:penstock-reader"
 
-// rights are "user verb resource namespace/name"; a name may be *. What is "broken"
+// rights are "user verb resource namespace/name"; a name may be *. An object named "broken"
 // has no answer.
 type rights struct {
 	mu     sync.Mutex
