@@ -370,7 +370,7 @@ func stalePlan(w sharedPlane) {
 
 // rollbackPlan is another plan, to be reviewed.
 func rollbackPlan(w sharedPlane) {
-	w.typesAs(plugin.User{}, 0, `kubectl penstock plan undo rebalance --run 1`)
+	w.typesAs(plugin.User{}, 0, `kubectl penstock plan undo rebalance --run 1 --timeout 5m`)
 	w.planSays("rebalance", ".status.phase", "ReviewRequired")
 	w.planSays("rebalance", ".status.items[*].name", "restore-configure-descheduler restore-enable-psi-metrics")
 	w.planSays("rebalance", ".status.items[*].action", "Update Delete")

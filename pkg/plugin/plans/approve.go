@@ -30,7 +30,7 @@ func (o *approvalOptions) add(command *cobra.Command) {
 	flags.StringVar(&o.hash, "hash", "", "Approve the plan of this hash and no other. Required without a terminal, and with --yes.")
 	flags.StringVar(&o.comment, "comment", "", "Why; the history keeps it.")
 	flags.BoolVar(&o.yes, "yes", false, "Do not ask.")
-	flags.DurationVar(&o.timeout, "timeout", 0, "Stop following after this time, with exit code 124; the plan continues. 0 is no limit.")
+	flags.DurationVar(&o.timeout, "timeout", 0, "Stop following, or waiting until the plan is computed, after this time, with exit code 124; the plan continues. 0 is no limit.")
 	o.output.Add(flags)
 }
 

@@ -195,7 +195,7 @@ func (p *planReview) putBack(before *v1alpha1.ConfigurationPlan) func(context.Co
 
 // bringIntoEffect waits until the plan is computed, has it approved, and follows it.
 func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOptions) error {
-	plan, err := p.computed(ctx)
+	plan, err := p.computed(ctx, options.timeout)
 	if err != nil {
 		return err
 	}
@@ -222,13 +222,15 @@ func (p *planReview) bringIntoEffect(ctx context.Context, options approvalOption
 }
 
 // computed waits until status speaks of spec as it is, and nothing is computed any more.
-func (p *planReview) computed(ctx context.Context) (*v1alpha1.ConfigurationPlan, error) {
+func (p *planReview) computed(ctx context.Context, timeout time.Duration) (*v1alpha1.ConfigurationPlan, error) {
 	plan, err := p.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	generation := plan.Generation
-	err = p.source().Each(ctx, func(all []*v1alpha1.ConfigurationPlan) (bool, error) {
+	waiting, cancel := session.Within(ctx, timeout)
+	defer cancel()
+	err = p.source().Each(waiting, func(all []*v1alpha1.ConfigurationPlan) (bool, error) {
 		if len(all) == 0 {
 			return true, outcome.Errorf(outcome.No, "plan %s was deleted", p.name)
 		}
@@ -237,6 +239,9 @@ func (p *planReview) computed(ctx context.Context) (*v1alpha1.ConfigurationPlan,
 		waits := status.Phase == "" || status.Phase == v1alpha1.PhasePending || status.Phase == v1alpha1.PhaseDrafting
 		return status.ObservedGeneration >= generation && !waits, nil
 	})
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("plan %s is %s: %s: %w", p.name, plan.Status.Phase, plan.Status.Message, context.Cause(waiting))
+	}
 	return plan, err
 }
 
