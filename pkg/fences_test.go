@@ -119,7 +119,7 @@ func fences() []fence {
 		{"pkg/server/clusterreads", append([]string{"pkg/admission/plugin/privilege", "pkg/readiness", "pkg/registry", "pkg/target", "pkg/server/host", "pkg/server/serviceaccounts", "pkg/server/targetcluster"}, library...), "endpoints read by it, and it knows none of the server around them"},
 		{"pkg/server/initializers", []string{"pkg/admission", "pkg/server/host"}, "plugins are given clients, and no server"},
 		{"pkg/server/deployment", []string{"pkg/admission/webhook", "pkg/apis/olm", "pkg/catalog/clustercatalog", "pkg/chartkind", "pkg/extension", "pkg/maintenancewindow", "pkg/imagetemplate", "pkg/server/certificates", "pkg/server/host", "pkg/server/leadership", "pkg/server/crdconflict", "pkg/server/registration", "pkg/server/serviceaccounts", "pkg/server/storeguard"}, "it writes down what others ask for"},
-		{"pkg/server", append([]string{"pkg/admission", "pkg/catalog/inventory", "pkg/readiness", "pkg/clusterversion", "pkg/chartkind", "pkg/extension", "pkg/imagetemplate", "pkg/registry", "pkg/requestbody", "pkg/target"}, library...), "it puts the API together, and knows no controller"},
+		{"pkg/server", append([]string{"pkg/admission", "pkg/capabilities", "pkg/catalog/inventory", "pkg/readiness", "pkg/clusterversion", "pkg/chartkind", "pkg/extension", "pkg/imagetemplate", "pkg/registry", "pkg/requestbody", "pkg/target"}, library...), "it puts the API together, and knows no controller"},
 		{"pkg/app", []string{"pkg"}, "it puts the controllers together"},
 		{"pkg/catalog/fbc", nil, "a catalog is read the same way whatever is done with it"},
 		{"pkg/chartkind/mapping", []string{"pkg/chartkind", "pkg/rollout/probe/expression"}, "values follow from a custom resource, without a cluster"},

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/readiness"
 	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
+	"github.com/penstock-project/penstock/pkg/source/chart"
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
@@ -25,7 +26,7 @@ func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgrad
 	var pulled *extension.Pulled
 	var err error
 	if waiting := s.pool.Pull(ctx, user, func() { pulled, err = catalogImages{s.Catalogs}.Pull(ctx, user, wanted.Image) }); waiting != nil {
-		return readiness.Contents{}, fmt.Errorf("image %s: waiting for other pulls: %w", wanted.Image, waiting)
+		return readiness.Contents{}, fmt.Errorf("image %s: waiting for other pulls: %w: %w", wanted.Image, upgradereadiness.ErrBusy, waiting)
 	}
 	if err != nil {
 		return readiness.Contents{}, err
@@ -33,7 +34,7 @@ func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgrad
 	defer pulled.Close()
 	var out readiness.Contents
 	if waiting := s.pool.Render(ctx, user, func() { out, err = renderPulled(ctx, pulled, wanted) }); waiting != nil {
-		err = waiting
+		err = fmt.Errorf("waiting for others: %w: %w", upgradereadiness.ErrBusy, waiting)
 	}
 	if err != nil {
 		return out, fmt.Errorf("image %s: %w", wanted.Image, err)
@@ -52,7 +53,8 @@ func renderPulled(ctx context.Context, pulled *extension.Pulled, wanted upgrader
 	case packed.Bundle:
 		renderer.Bundle = bundle.Options{InstallNamespace: wanted.Namespace, Config: json.RawMessage(wanted.Config), Certificates: bundle.CertManager, AcceptRequirements: true}
 	case packed.Chart:
-		renderer.Chart.Release, renderer.Chart.Namespace, renderer.Chart.KubeVersion = wanted.Extension, wanted.Namespace, wanted.Kubernetes
+		renderer.Chart.Release, renderer.Chart.Namespace = wanted.Extension, wanted.Namespace
+		renderer.Chart.Cluster, renderer.Chart.KubeVersion = wanted.Cluster, wanted.Kubernetes
 		if wanted.Config != "" {
 			if err := json.Unmarshal([]byte(wanted.Config), &renderer.Chart.Values); err != nil {
 				return readiness.Contents{}, fmt.Errorf("reading the values of the chart: %w", err)
@@ -61,6 +63,11 @@ func renderPulled(ctx context.Context, pulled *extension.Pulled, wanted upgrader
 	case packed.Manifests:
 	}
 	rendered, err := renderer.Render(ctx, pulled.FS)
+	var version *chart.VersionError
+	if errors.As(err, &version) {
+		// The statement of the chart is the answer, unless it differs between patches of the minor.
+		return readiness.Contents{Range: version.Wanted, NotLooked: err.Error()}, nil
+	}
 	if err != nil {
 		return readiness.Contents{}, err
 	}

@@ -1,12 +1,16 @@
 package readiness
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
@@ -14,9 +18,13 @@ import (
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
+// mostPassed bounds the versions whose reason is in a step.
+const mostPassed = 5
+
 // Contents are what the package of a version has, rendered for the target.
 type Contents struct {
-	Objects []manifest.Ref
+	// Kinds of its objects, each once.
+	Kinds []schema.GroupVersionKind
 	// Defined are the versions of the CustomResourceDefinitions among them.
 	Defined map[manifest.ID][]string
 	// Range is the kubeVersion of a chart.
@@ -28,9 +36,12 @@ type Contents struct {
 // ContentsOf are those of some objects.
 func ContentsOf(objects []manifest.Object) Contents {
 	out := Contents{Defined: map[manifest.ID][]string{}}
+	seen := map[schema.GroupVersionKind]bool{}
 	for i := range objects {
 		object := &objects[i]
-		out.Objects = append(out.Objects, object.Ref)
+		if kind := object.GroupVersionKind(); !seen[kind] {
+			seen[kind], out.Kinds = true, append(out.Kinds, kind)
+		}
 		var definition apiextensionsv1.CustomResourceDefinition
 		if !object.ID.IsDefinition() || json.Unmarshal(object.JSON, &definition) != nil {
 			continue
@@ -58,33 +69,49 @@ func requires(bundle *fbc.Bundle) []string {
 	return out
 }
 
-// Excluded is whether a version is not for the target, by what its makers say.
-func (c *Candidate) Excluded(target Target) bool {
-	return c.Statement.Wrong != "" || c.Statement.excludes(target) != "" || c.Statement.needs(target.Kubernetes)
+// excluded says why a version is not for the target, by what its makers say; empty when it is.
+func (c *Candidate) excluded(target Target) string {
+	if why := cmp.Or(c.Statement.Wrong, c.Statement.excludes(target)); why != "" {
+		return why
+	}
+	switch {
+	case c.Statement.needs(target.Kubernetes):
+		return "it needs Kubernetes " + c.Statement.Least.String()
+	case c.Contents.Range != "" && !within(c.Contents.Range, target.Kubernetes):
+		return "its chart states Kubernetes " + text.Line(c.Contents.Range, longest)
+	}
+	return ""
 }
 
-// unfit says why the rendered package of a version is no way out; empty when it is one, or is not
+// Excludes is whether the makers of a version say that it is not for the target.
+func (j *Judge) Excludes(one *Candidate) bool { return one.excluded(j.target) != "" }
+
+// Settles is whether a rendered version is a way out for the cluster as it is, so that no later one is
 // rendered.
+func (j *Judge) Settles(one *Candidate) bool { return j.unfit(one) == "" && !j.after(one) }
+
+// unfit says why a version is no way out; empty when it is one, or when nobody asked for its package.
 func (j *Judge) unfit(one *Candidate) string {
+	if why := one.excluded(j.target); why != "" {
+		return why
+	}
 	switch {
 	case !one.Rendered && j.planned:
 		return "not rendered"
 	case !one.Rendered:
 		return ""
-	}
-	if one.Contents.NotLooked != "" {
+	case one.Contents.NotLooked != "":
 		return "not looked at: " + one.Contents.NotLooked
 	}
-	if one.Contents.Range != "" && !within(one.Contents.Range, j.target.Kubernetes) {
-		return "its chart states Kubernetes " + text.Line(one.Contents.Range, longest)
-	}
-	for _, ref := range one.Contents.Objects {
-		if found, ok := j.api(ref.GroupVersionKind(), RolledOut); ok && found.Severity == olm.UpgradeBlocks {
-			return fmt.Sprintf("it has %s %s, which Kubernetes %s does not serve", ref.APIVersion(), ref.Kind, minor(j.target.Kubernetes))
+	for _, kind := range one.Contents.Kinds {
+		if found, ok := j.api(kind, RolledOut); ok && found.Severity == olm.UpgradeBlocks {
+			return fmt.Sprintf("it has %s %s, which Kubernetes %s does not serve", kind.GroupVersion(), kind.Kind, minor(j.target.Kubernetes))
 		}
-		for _, stored := range j.live.Definitions[ref.ID].Stored {
-			if versions, defines := one.Contents.Defined[ref.ID]; defines && !slices.Contains(versions, stored) {
-				return fmt.Sprintf("it drops version %s of %s, in which objects may be stored", stored, ref.ID.Name)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(one.Contents.Defined), manifest.ID.Compare) {
+		for _, stored := range j.live.Definitions[id].Stored {
+			if !slices.Contains(one.Contents.Defined[id], stored) {
+				return fmt.Sprintf("it drops version %s of %s, in which objects may be stored", stored, id.Name)
 			}
 		}
 	}
@@ -99,8 +126,8 @@ func (j *Judge) after(one *Candidate) bool {
 	if one.Statement.needs(*j.current) || one.Contents.Range != "" && !within(one.Contents.Range, *j.current) {
 		return true
 	}
-	return slices.ContainsFunc(one.Contents.Objects, func(ref manifest.Ref) bool {
-		life, known := j.table.Find(ref.GroupVersionKind())
+	return slices.ContainsFunc(one.Contents.Kinds, func(kind schema.GroupVersionKind) bool {
+		life, known := j.table.Find(kind)
 		return known && j.current.Less(life.Introduced)
 	})
 }
@@ -116,10 +143,17 @@ func (j *Judge) plan(one *Extension, row *olm.ExtensionReadiness) {
 		}
 		if why := j.unfit(candidate); why != "" {
 			passed = append(passed, candidate.Version+": "+why)
-			if candidate.Contents.NotLooked != "" && row.NotLooked == "" {
+			switch {
+			case row.NotLooked != "" || candidate.excluded(j.target) != "":
+			case !candidate.Rendered:
+				row.NotLooked = "version " + candidate.Version + " is not rendered"
+			case candidate.Contents.NotLooked != "":
 				row.NotLooked = "version " + candidate.Version + " could not be rendered"
 			}
 		}
+	}
+	if more := len(passed) - mostPassed; more > 0 {
+		passed = append(passed[:mostPassed], fmt.Sprintf("and %d more", more))
 	}
 	if next == nil && len(passed) == 0 {
 		return

@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,7 @@ func TestSteps(t *testing.T) {
 		{Name: "failed", Statement: Statement{Package: "e", Next: []Candidate{failed, good}}},
 		{Name: "first", Statement: Statement{Package: "f", Next: []Candidate{needs(good, "", "z")}}},
 		{Name: "later", Statement: Statement{Package: "l", Next: []Candidate{later}}},
+		{Name: "many", Statement: Statement{Package: "m", Next: slices.Repeat([]Candidate{needs(Candidate{Version: "2.0.0"}, "1.40.0")}, 8)}},
 		{Name: "nothing", Statement: Statement{Package: "n"}},
 		{Name: "pending", Statement: Statement{Package: "p", Next: []Candidate{{Version: "2.0.0"}}}},
 		{Name: "stored", Statement: Statement{Package: "s", Next: []Candidate{rendered("2.0.0", object(t, lamps))}}},
@@ -72,6 +74,7 @@ func TestSteps(t *testing.T) {
 		"After|later||2.0.0|",
 		"Deadlock|deadlock||3.0.0|",
 		"|chart|||2.0.0: its chart states Kubernetes <1.38",
+		"|many|||2.0.0: it needs Kubernetes 1.40.0; 2.0.0: it needs Kubernetes 1.40.0; 2.0.0: it needs Kubernetes 1.40.0; 2.0.0: it needs Kubernetes 1.40.0; 2.0.0: it needs Kubernetes 1.40.0; and 3 more",
 		"|pending|||2.0.0: not rendered",
 		"|stored|||2.0.0: it drops version v1beta1 of lamps.example.com, in which objects may be stored",
 	}
@@ -82,7 +85,7 @@ func TestSteps(t *testing.T) {
 		t.Error(command)
 	}
 	for _, row := range answer.Extensions {
-		if (row.NotLooked != "") != (row.Name == "failed") {
+		if (row.NotLooked != "") != (row.Name == "failed" || row.Name == "pending") {
 			t.Errorf("%s: %q", row.Name, row.NotLooked)
 		}
 	}

@@ -226,7 +226,7 @@ func (j *Judge) next(said *Statement) *Candidate {
 	var later *Candidate
 	for i := range said.Next {
 		one := &said.Next[i]
-		if one.Excluded(j.target) || j.unfit(one) != "" {
+		if j.unfit(one) != "" {
 			continue
 		}
 		if !j.after(one) {

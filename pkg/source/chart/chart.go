@@ -152,7 +152,11 @@ func (e *UnknownError) Unwrap() error { return e.err }
 
 // VersionError says that a chart needs another version of Kubernetes than its cluster has: the same
 // chart may be rendered when the cluster was upgraded.
-type VersionError struct{ err error }
+type VersionError struct {
+	err error
+	// Wanted is the range of versions that the chart states.
+	Wanted string
+}
 
 // Error implements error.
 func (e *VersionError) Error() string { return e.err.Error() }
@@ -177,7 +181,7 @@ func (r Renderer) execute(ctx context.Context, request template.Request) (templa
 	case answer.Unknown:
 		return answer, &UnknownError{located(answer.Error)}
 	case answer.OtherKubernetes:
-		return answer, &VersionError{located(answer.Error)}
+		return answer, &VersionError{located(answer.Error), answer.KubeVersion}
 	case answer.Error != "":
 		return answer, located(answer.Error)
 	}

@@ -3,43 +3,59 @@ package upgradereadiness
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/authz"
+	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/readiness"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
 const (
-	// mostWaited is how long a plan waits for packages that are pulled and rendered.
+	// mostWaited is how long a plan waits for packages that are pulled and rendered, when all else is read.
 	mostWaited = 20 * time.Second
+	// answering is the time of a request that is left for the answer.
+	answering = 5 * time.Second
 	// mostRendering bounds one package.
 	mostRendering = 5 * time.Minute
-	// mostKept bounds the packages that are kept, and those that wait.
-	mostKept = 2000
+	// mostKept bounds the packages that are kept, and those that wait, and mostPlanned those of one plan.
+	mostKept, mostPlanned = 4000, 2000
 	// mostCandidates bounds the versions of one extension, the lowest first.
 	mostCandidates = 8
-	// failureKept is how long a package that could not be rendered is not tried again.
-	failureKept = time.Minute
+	// kept is how long the contents of a package are kept, and failureKept how long a failure is, or the
+	// contents of an image without a digest.
+	kept, failureKept = time.Hour, time.Minute
 )
 
 // Render pulls and renders the package of a version, as an extension would have it in a version of
-// Kubernetes. A user waits for others in the pool of images.
+// Kubernetes. A user waits for others in the pool of images. ErrBusy means that there was no place.
 type Render func(ctx context.Context, user string, wanted Wanted) (readiness.Contents, error)
+
+// ErrBusy says that a package waits for others: a later request has it.
+var ErrBusy = errors.New("too many packages wait to be rendered: ask again")
 
 // Wanted is one package.
 type Wanted struct {
 	// Image of the package, and the extension that would have it.
 	Image, Extension string
 	Settings
-	// Kubernetes is the version that charts are rendered for, such as 1.38.0.
+	// Kubernetes is the minor that charts are rendered for, such as 1.38.0, and Cluster what the cluster
+	// serves then.
 	Kubernetes string
+	Cluster    *template.Capabilities
 }
 
 // Settings are what an extension is rendered with.
@@ -57,34 +73,81 @@ type PlanREST struct {
 
 // NewPlanREST returns the subresource.
 func NewPlanREST(main *REST) *PlanREST {
-	return &PlanREST{REST: main, rendered: &rendered{render: main.deps.Render, known: map[Wanted]*result{}, now: time.Now}}
+	return &PlanREST{REST: main, rendered: newRendered(main.deps.Render, clock.RealClock{})}
 }
 
 // Get answers for the version in the name.
 func (r *PlanREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
-	ctx, cancel := context.WithTimeout(ctx, mostWaited+mostWaited/2)
-	defer cancel()
-	wait, end := context.WithTimeout(ctx, mostWaited)
-	defer end()
-	settings := map[string]Settings{}
-	if r.deps.Extensions != nil {
+	return r.answer(ctx, name, options, func(ctx context.Context, judge *readiness.Judge, caller user.Info, target readiness.Target, extensions []*readiness.Extension) (int, error) {
+		plan := plan{Judge: judge, user: caller.GetName()}
+		// A chart is rendered for the minor: each patch would be another package.
+		minor := target.Kubernetes
+		minor.Patch = 0
+		plan.kubernetes = minor.String()
 		var err error
-		if settings, err = r.deps.Extensions(ctx); err != nil {
-			return nil, apierrors.NewServiceUnavailable("the ClusterExtensions cannot be listed: " + err.Error())
+		if r.deps.Extensions != nil {
+			if plan.settings, err = r.deps.Extensions(ctx); err != nil {
+				return 0, apierrors.NewServiceUnavailable("the ClusterExtensions cannot be listed: " + err.Error())
+			}
 		}
-	}
-	return r.answer(ctx, name, options, func(user string, target readiness.Target, extensions []*readiness.Extension) int {
-		return r.rendered.fill(wait, user, target, extensions, settings)
+		if r.deps.Capabilities != nil {
+			if plan.cluster, err = r.deps.Capabilities(ctx); err != nil {
+				return 0, apierrors.NewServiceUnavailable("it is not known what the cluster serves: " + err.Error())
+			}
+			plan.cluster.APIVersions = r.deps.Table.Served(plan.cluster.APIVersions, minor)
+		}
+		plan.mayRead = func(name string) bool {
+			may, err := authz.On(extension.Resource, "get", "", name).Has(ctx, r.deps.Authorizer, caller)
+			return may && err == nil
+		}
+		until := time.Now().Add(mostWaited)
+		if last, ok := ctx.Deadline(); ok && last.Add(-answering).Before(until) {
+			until = last.Add(-answering)
+		}
+		wait, end := context.WithDeadline(ctx, until)
+		defer end()
+		return r.rendered.fill(wait, &plan, extensions), nil
 	})
+}
+
+// plan is one plan that is made.
+type plan struct {
+	*readiness.Judge
+	user       string
+	kubernetes string
+	settings   map[string]Settings
+	cluster    *template.Capabilities
+	// mayRead is whether the user may get a ClusterExtension: errors can have text of its configuration.
+	mayRead func(extension string) bool
+	started atomic.Int32
 }
 
 // rendered keeps what packages have, by image: those of catalogs are named by digest.
 type rendered struct {
 	render Render
-	now    func() time.Time
+	clock  clock.WithDelayedExecution
+	most   int
 
 	mu    sync.Mutex
-	known map[Wanted]*result
+	known map[key]*result
+}
+
+func newRendered(render Render, clock clock.WithDelayedExecution) *rendered {
+	return &rendered{render: render, known: map[key]*result{}, clock: clock, most: mostKept}
+}
+
+// key is all that the contents of a package depend on.
+type key struct {
+	image, extension, namespace, kubernetes string
+	config, cluster                         [sha256.Size]byte
+}
+
+func keyOf(wanted *Wanted) key {
+	out := key{image: wanted.Image, extension: wanted.Extension, namespace: wanted.Namespace, kubernetes: wanted.Kubernetes, config: sha256.Sum256([]byte(wanted.Config))}
+	if wanted.Cluster != nil {
+		out.cluster = sha256.Sum256(fmt.Append(nil, wanted.Cluster.APIVersions, wanted.Cluster.ClusterScoped, wanted.Cluster.Unknown))
+	}
+	return out
 }
 
 // result is one package. It must not be read before ended is closed.
@@ -92,96 +155,144 @@ type result struct {
 	ended    chan struct{}
 	contents readiness.Contents
 	err      error
-	at       time.Time
+	// used is when somebody asked for it last.
+	used time.Time
 }
 
-// errTooMany says that the packages have to wait for others.
-var errTooMany = errors.New("too many packages wait to be rendered: ask again")
-
-// fill gives the versions that follow what their packages have. It returns how many are not rendered yet.
-func (r *rendered) fill(ctx context.Context, user string, target readiness.Target, extensions []*readiness.Extension, settings map[string]Settings) (pending int) {
-	type one struct {
-		candidate *readiness.Candidate
-		result    *result
+func (r *result) hasEnded() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
 	}
-	var all []one
-	for _, extension := range extensions {
-		if len(extension.Revisions) == 0 {
+}
+
+// fill gives the versions that follow what their packages have: of each extension one after the other, until
+// one is a way out. It returns how many packages are not rendered yet.
+func (r *rendered) fill(ctx context.Context, plan *plan, extensions []*readiness.Extension) int {
+	var pending atomic.Int32
+	var all sync.WaitGroup
+	for _, one := range extensions {
+		if len(one.Revisions) == 0 {
 			continue // its content is not for this caller
 		}
-		has := settings[extension.Name]
-		has.Namespace = cmp.Or(has.Namespace, "default")
-		left := mostCandidates
-		for i := range extension.Statement.Next {
-			candidate := &extension.Statement.Next[i]
-			if candidate.Excluded(target) || left == 0 {
-				continue
+		all.Go(func() {
+			if !r.fillOne(ctx, plan, one) {
+				pending.Add(1)
 			}
-			left--
-			wanted := Wanted{Image: candidate.Image, Extension: extension.Name, Settings: has, Kubernetes: target.Kubernetes.String()}
-			all = append(all, one{candidate, r.start(ctx, user, wanted)})
-		}
+		})
 	}
-	for _, each := range all {
+	all.Wait()
+	return int(pending.Load())
+}
+
+// fillOne is false when a package is not rendered yet.
+func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Extension) bool {
+	has := plan.settings[one.Name]
+	has.Namespace = cmp.Or(has.Namespace, "default")
+	left := mostCandidates
+	for i := range one.Statement.Next {
+		candidate := &one.Statement.Next[i]
+		if plan.Excludes(candidate) {
+			continue
+		}
+		if left--; left < 0 {
+			break
+		}
+		if plan.started.Add(1) > mostPlanned {
+			candidate.Rendered, candidate.Contents.NotLooked = true, fmt.Sprintf("a plan renders at most %d versions: ask for one extension", mostPlanned)
+			break
+		}
+		found := r.start(ctx, plan.user, &Wanted{Image: candidate.Image, Extension: one.Name, Settings: has, Kubernetes: plan.kubernetes, Cluster: plan.cluster})
 		select {
-		case <-each.result.ended:
-			each.candidate.Contents = each.result.contents
-			if each.result.err != nil {
-				each.candidate.Contents.NotLooked = each.result.err.Error()
-			}
-			each.candidate.Rendered = true
+		case <-found.ended:
 		case <-ctx.Done():
-			pending++
+			if !found.hasEnded() {
+				return false
+			}
+		}
+		if errors.Is(found.err, ErrBusy) {
+			return false
+		}
+		candidate.Rendered, candidate.Contents = true, found.contents
+		switch {
+		case found.err == nil:
+		case plan.mayRead(one.Name):
+			candidate.Contents.NotLooked = found.err.Error()
+		default:
+			candidate.Contents.NotLooked = "it cannot be rendered; users who may get the ClusterExtension see why"
+		}
+		if plan.Settles(candidate) {
+			break
 		}
 	}
-	return pending
+	return true
 }
 
 // start renders a package, unless it is known or on its way.
-func (r *rendered) start(ctx context.Context, user string, wanted Wanted) *result {
+func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if found := r.known[wanted]; found != nil {
-		select {
-		case <-found.ended:
-			if found.err == nil && strings.Contains(wanted.Image, "@") || r.now().Sub(found.at) < failureKept {
-				return found
-			}
-		default:
-			return found
-		}
+	key := keyOf(wanted)
+	if found := r.known[key]; found != nil {
+		found.used = r.clock.Now()
+		return found
 	}
-	made := &result{ended: make(chan struct{})}
-	if len(r.known) >= mostKept {
-		r.forget()
-	}
-	if len(r.known) >= mostKept {
-		made.err = errTooMany
+	made := &result{ended: make(chan struct{}), used: r.clock.Now()}
+	r.forget()
+	if len(r.known) >= r.most {
+		made.err = ErrBusy
 		close(made.ended)
 		return made
 	}
-	r.known[wanted] = made
+	r.known[key] = made
 	// The package is for whoever asks next, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mostRendering)
 	go func() {
 		defer cancel()
-		contents, err := r.render(ctx, user, wanted)
+		contents, err := r.render(ctx, user, *wanted)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		made.contents, made.err, made.at = contents, err, r.now()
+		made.contents, made.err = contents, err
 		close(made.ended)
+		forget := func() {
+			if r.known[key] == made {
+				delete(r.known, key)
+			}
+		}
+		last := failureKept
+		switch {
+		case errors.Is(err, ErrBusy):
+			forget()
+			return
+		case err == nil && strings.Contains(wanted.Image, "@"):
+			last = kept
+		}
+		r.clock.AfterFunc(last, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			forget()
+		})
 	}()
 	return made
 }
 
-// forget drops all that has ended.
+// forget makes room, when there is none: of packages that are rendered, for those that nobody asked for the
+// longest.
 func (r *rendered) forget() {
-	for wanted, one := range r.known {
-		select {
-		case <-one.ended:
-			delete(r.known, wanted)
-		default:
+	if len(r.known) < r.most {
+		return
+	}
+	var ended []key
+	for key, one := range r.known {
+		if one.hasEnded() {
+			ended = append(ended, key)
 		}
+	}
+	slices.SortFunc(ended, func(a, b key) int { return r.known[a].used.Compare(r.known[b].used) })
+	for _, key := range ended[:min(len(ended), r.most/4)] {
+		delete(r.known, key)
 	}
 }
 

@@ -3,65 +3,203 @@ package upgradereadiness
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/penstock-project/penstock/pkg/clusterversion"
+	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/readiness"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
-// TestFill: a package is rendered once, for all who ask; one that takes longer than a request goes on.
-func TestFill(t *testing.T) {
-	now := time.Unix(0, 0)
-	go1, asked := make(chan struct{}), make(chan Wanted, 10)
-	r := &rendered{known: map[Wanted]*result{}, now: func() time.Time { return now }, render: func(ctx context.Context, _ string, wanted Wanted) (readiness.Contents, error) {
-		asked <- wanted
-		switch wanted.Image {
-		case "slow@1":
-			<-go1
-		case "broken@1":
-			return readiness.Contents{}, errors.New("no such image")
-		}
-		return readiness.Contents{Range: wanted.Namespace}, ctx.Err()
-	}}
-	target, err := readiness.ParseTarget("1.38")
+// rendering renders for a test.
+type rendering struct {
+	t *testing.T
+	*rendered
+	clock *testclock.FakeClock
+	asked atomic.Int32
+	// image is what an image has; it may wait.
+	image func(ctx context.Context, wanted Wanted) (readiness.Contents, error)
+}
+
+func newRendering(t *testing.T, image func(ctx context.Context, wanted Wanted) (readiness.Contents, error)) *rendering {
+	out := &rendering{t: t, clock: testclock.NewFakeClock(time.Unix(0, 0)), image: image}
+	out.rendered = newRendered(func(ctx context.Context, _ string, wanted Wanted) (readiness.Contents, error) {
+		out.asked.Add(1)
+		return out.image(ctx, wanted)
+	}, out.clock)
+	return out
+}
+
+func (r *rendering) plan(target string) *plan {
+	r.t.Helper()
+	table, err := lifecycle.New()
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
-	fill := func(ctx context.Context, image string) (readiness.Candidate, int) {
-		one := &readiness.Extension{Name: "one", Revisions: []readiness.Revision{{}}, Statement: readiness.Statement{Next: []readiness.Candidate{{Image: image}}}}
-		hidden := &readiness.Extension{Name: "hidden", Statement: readiness.Statement{Next: []readiness.Candidate{{Image: "hidden"}}}}
-		pending := r.fill(ctx, "alice", target, []*readiness.Extension{one, hidden}, map[string]Settings{"one": {Namespace: "lamps"}})
-		return one.Statement.Next[0], pending
+	to, err := readiness.ParseTarget(target)
+	if err != nil {
+		r.t.Fatal(err)
 	}
+	judge := readiness.New(table, &clusterversion.Kubernetes{Major: 1, Minor: 37}, to)
+	judge.Steps()
+	return &plan{Judge: judge, user: "alice", kubernetes: "1.38.0", mayRead: func(string) bool { return true }}
+}
+
+// fill renders the versions of one extension.
+func (r *rendering) fill(ctx context.Context, plan *plan, images ...string) ([]readiness.Candidate, int) {
+	one := &readiness.Extension{Name: "one", Revisions: []readiness.Revision{{}}}
+	for i, image := range images {
+		one.Statement.Next = append(one.Statement.Next, readiness.Candidate{Version: fmt.Sprintf("2.%d.0", i), Image: image})
+	}
+	hidden := &readiness.Extension{Name: "hidden", Statement: readiness.Statement{Next: []readiness.Candidate{{Image: "hidden"}}}}
+	pending := r.rendered.fill(ctx, plan, []*readiness.Extension{one, hidden})
+	if hidden.Statement.Next[0].Rendered {
+		r.t.Error("an extension whose content is not for the caller is rendered")
+	}
+	return one.Statement.Next, pending
+}
+
+// TestFill: a package is rendered once for all users; one that takes longer than a request goes on.
+func TestFill(t *testing.T) {
+	free := make(chan struct{})
+	r := newRendering(t, func(ctx context.Context, wanted Wanted) (readiness.Contents, error) {
+		if wanted.Image == "slow@1" {
+			<-free
+		}
+		return readiness.Contents{Range: "<" + wanted.Kubernetes}, ctx.Err()
+	})
 	for range 2 {
-		if got, pending := fill(t.Context(), "good@1"); !got.Rendered || got.Contents.Range != "lamps" || pending != 0 {
+		if got, pending := r.fill(t.Context(), r.plan("1.38.2"), "good@1"); !got[0].Rendered || got[0].Contents.Range != "<1.38.0" || pending != 0 {
 			t.Errorf("%+v, %d pending", got, pending)
 		}
 	}
-	if len(asked) != 1 {
-		t.Errorf("it was rendered %d times", len(asked))
+	if n := r.asked.Load(); n != 1 {
+		t.Errorf("it was rendered %d times", n)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if got, pending := fill(ended, "slow@1"); got.Rendered || pending != 1 {
+	if got, pending := r.fill(ended, r.plan("1.38"), "slow@1"); got[0].Rendered || pending != 1 {
 		t.Errorf("%+v, %d pending", got, pending)
 	}
-	close(go1)
-	if got, pending := fill(t.Context(), "slow@1"); !got.Rendered || got.Contents.NotLooked != "" || pending != 0 {
+	close(free)
+	if got, pending := r.fill(t.Context(), r.plan("1.38"), "slow@1"); !got[0].Rendered || got[0].Contents.NotLooked != "" || pending != 0 {
 		t.Errorf("the request that began it has ended: %+v, %d pending", got, pending)
 	}
-	for _, wait := range []time.Duration{0, failureKept - 1, failureKept} {
-		before := len(asked)
-		now = now.Add(wait)
-		got, _ := fill(t.Context(), "broken@1")
-		if again := len(asked) > before; !got.Rendered || got.Contents.NotLooked != "no such image" || again != (before < 3 || wait == failureKept) {
-			t.Errorf("after %s: %+v, again %t", wait, got, again)
-		}
-		now = time.Unix(0, 0)
+	if got, _ := r.fill(ended, r.plan("1.38"), "slow@1"); !got[0].Rendered {
+		t.Error("what is known does not need time")
 	}
-	for len(asked) > 0 {
-		if wanted := <-asked; wanted.Image == "hidden" || wanted.Extension != "one" || wanted.Kubernetes != "1.38.0" {
-			t.Errorf("%+v", wanted)
+}
+
+// TestKey: the contents of a package depend on its configuration, and on what the cluster serves.
+func TestKey(t *testing.T) {
+	r := newRendering(t, func(context.Context, Wanted) (readiness.Contents, error) { return readiness.Contents{}, nil })
+	for i, plan := range []func(*plan){
+		func(*plan) {},
+		func(p *plan) { p.settings = map[string]Settings{"one": {Config: "{}"}} },
+		func(p *plan) { p.settings = map[string]Settings{"one": {Namespace: "lamps"}} },
+		func(p *plan) { p.cluster = &template.Capabilities{APIVersions: []string{"v1"}} },
+		func(p *plan) { p.kubernetes = "1.39.0" },
+	} {
+		one := r.plan("1.38")
+		plan(one)
+		r.fill(t.Context(), one, "a@1")
+		if got := int(r.asked.Load()); got != i+1 {
+			t.Errorf("plan %d: rendered %d times", i, got)
 		}
+	}
+}
+
+// TestKept: contents are kept for an hour, failures for a minute, and who had no place asks again.
+func TestKept(t *testing.T) {
+	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
+		switch wanted.Image {
+		case "broken@1":
+			return readiness.Contents{}, errors.New("secret value")
+		case "busy@1":
+			return readiness.Contents{}, fmt.Errorf("waiting: %w", ErrBusy)
+		}
+		return readiness.Contents{}, nil
+	})
+	for _, tc := range []struct {
+		image   string
+		last    time.Duration
+		pending int
+	}{{"good@1", kept, 0}, {"tag", failureKept, 0}, {"broken@1", failureKept, 0}, {"busy@1", 0, 1}} {
+		for _, after := range []time.Duration{0, tc.last - 1, 1} {
+			before := r.asked.Load()
+			r.clock.Step(max(after, 0))
+			if _, pending := r.fill(t.Context(), r.plan("1.38"), tc.image); pending != tc.pending {
+				t.Errorf("%s: %d pending", tc.image, pending)
+			}
+			if again := r.asked.Load() > before; again != (after == 0 || after == 1 || tc.last == 0) {
+				t.Errorf("%s after %s: rendered again: %t", tc.image, after, again)
+			}
+		}
+	}
+	r.clock.Step(kept)
+	if n := len(r.known); n != 0 {
+		t.Errorf("%d packages are kept while nobody asks", n)
+	}
+}
+
+// TestReasons: an error can have text of the configuration, which is for users who may get it.
+func TestReasons(t *testing.T) {
+	r := newRendering(t, func(context.Context, Wanted) (readiness.Contents, error) {
+		return readiness.Contents{}, errors.New("value s3cret is wrong")
+	})
+	for _, may := range []bool{true, false} {
+		plan := r.plan("1.38")
+		plan.mayRead = func(name string) bool { return may && name == "one" }
+		got, _ := r.fill(t.Context(), plan, "broken@1")
+		if why := got[0].Contents.NotLooked; why == "" || strings.Contains(why, "s3cret") != may {
+			t.Errorf("may read %t: %q", may, why)
+		}
+	}
+}
+
+// TestLowest: of an extension, versions are rendered until one is a way out, and at most some.
+func TestLowest(t *testing.T) {
+	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
+		if wanted.Image == "good@1" {
+			return readiness.Contents{}, nil
+		}
+		return readiness.Contents{Range: "<1.38"}, nil
+	})
+	if got, _ := r.fill(t.Context(), r.plan("1.38"), "a@1", "b@1", "good@1", "d@1"); r.asked.Load() != 3 || !got[2].Rendered || got[3].Rendered {
+		t.Errorf("%d rendered: %+v", r.asked.Load(), got)
+	}
+	var many []string
+	for i := range mostCandidates + 2 {
+		many = append(many, fmt.Sprintf("many%d@1", i))
+	}
+	if _, pending := r.fill(t.Context(), r.plan("1.38"), many...); r.asked.Load() != 3+mostCandidates || pending != 0 {
+		t.Errorf("%d rendered, %d pending", r.asked.Load(), pending)
+	}
+	plan := r.plan("1.38")
+	plan.started.Store(mostPlanned)
+	if got, pending := r.fill(t.Context(), plan, "other@1"); !strings.Contains(got[0].Contents.NotLooked, "ask for one extension") || pending != 0 {
+		t.Errorf("%+v, %d pending", got, pending)
+	}
+}
+
+// TestForget: the packages that are kept are bounded; those that nobody asked for the longest go first.
+func TestForget(t *testing.T) {
+	r := newRendering(t, func(context.Context, Wanted) (readiness.Contents, error) { return readiness.Contents{}, nil })
+	r.most = 8
+	for i := range r.most + 1 {
+		r.clock.Step(time.Millisecond)
+		if _, pending := r.fill(t.Context(), r.plan("1.38"), fmt.Sprintf("a%d@1", i)); pending != 0 {
+			t.Fatal(i)
+		}
+		r.fill(t.Context(), r.plan("1.38"), "a0@1")
+	}
+	if n := int(r.asked.Load()); n != r.most+1 || len(r.known) > r.most {
+		t.Errorf("%d rendered, %d kept", n, len(r.known))
 	}
 }

@@ -93,7 +93,7 @@ func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capa
 	if wanted := chart.Metadata.KubeVersion; wanted != "" && !compatible(wanted, capabilities.KubeVersion.String()) {
 		text := fmt.Sprintf("chart %s needs Kubernetes %s, and is rendered for %s", chart.Name(), wanted, capabilities.KubeVersion.String())
 		if request.KubeVersion != "" || request.Cluster != nil {
-			return nil, &versionError{text}
+			return nil, &versionError{text, wanted}
 		}
 		warnings = append(warnings, text)
 	}
@@ -101,7 +101,7 @@ func checkChart(chart *chartv2.Chart, request Request, capabilities *common.Capa
 }
 
 // versionError says that a chart needs another version of Kubernetes.
-type versionError struct{ text string }
+type versionError struct{ text, wanted string }
 
 func (e *versionError) Error() string { return e.text }
 

@@ -57,6 +57,9 @@ func RunProcess(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err != nil {
 		var version *versionError
 		answer = Answer{Error: err.Error(), Unknown: strings.Contains(err.Error(), unknownKinds), OtherKubernetes: errors.As(err, &version)}
+		if version != nil {
+			answer.KubeVersion = version.wanted
+		}
 	}
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
 		fmt.Fprintf(errOut, "answering: %v\n", err)
