@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +14,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
+
+// askAgain is the time between two questions for a plan.
+const askAgain = time.Second
 
 func newReady(s *session.Session) *cobra.Command {
 	var output session.Format
@@ -44,6 +48,13 @@ func newReady(s *session.Session) *cobra.Command {
 				request = request.SubResource("plan")
 			}
 			for ask := true; ask; ask = answer.Pending > 0 { // the server waits while it renders
+				if answer.Pending > 0 {
+					select {
+					case <-time.After(askAgain): // without a place, it does not wait
+					case <-command.Context().Done():
+						return command.Context().Err()
+					}
+				}
 				*answer = v1alpha1.UpgradeReadiness{}
 				if err := request.Do(command.Context()).Into(answer); err != nil {
 					return fmt.Errorf("asking what an upgrade to %s breaks: %w", target, err)
