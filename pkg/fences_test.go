@@ -138,7 +138,7 @@ func fences() []fence {
 		{"pkg/extension/status", []string{"pkg/apis/olm", "pkg/extension", "pkg/resolve"}, "what status says follows from what is known, without a cluster"},
 		{"pkg/extension/helmapplier", []string{"pkg/apis/olm/v1alpha1", "pkg/objectwatch", "pkg/source/helm"}, "Helm applies what it is given: who may have it, others judge"},
 		{"pkg/extension/upgrades", []string{"pkg/catalog/fbc", "pkg/clusterversion", "pkg/extension", "pkg/resolve"}, "what there is follows from catalogs and a request, without a cluster"},
-		{"pkg/extension/order", []string{"pkg/extension", "pkg/resolve"}, "the order follows from extensions, without a cluster"},
+		{"pkg/extension/order", []string{"pkg/extension", "pkg/manifest", "pkg/resolve", "pkg/source"}, "the order follows from extensions, without a cluster"},
 		{"pkg/notify", []string{"pkg/apis", "pkg/extension"}, "what is told follows from what status says, and is sent without a cluster"},
 		{"pkg/extension", []string{"pkg/apis/olm/v1alpha1", "pkg/definition", "pkg/note"}, "what somebody asks for does not depend on what is done with it"},
 		{"pkg/resolve", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/clusterversion"}, "catalogs and a request in, a bundle and the reason out: without a cluster, and without an API"},

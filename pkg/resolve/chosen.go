@@ -24,30 +24,11 @@ func (r *resolver) chosen(own *view) (*Resolution, error) {
 		_, err := winner.Bundle.Version()
 		return nil, fmt.Errorf("error getting resolved bundle version for bundle %q: %w", winner.Bundle.Name, err)
 	}
-	for _, property := range winner.Bundle.Properties {
-		switch property.Type {
-		case fbc.PropertyPackageRequired, fbc.PropertyGVKRequired, fbc.PropertyConstraint:
-			if !r.request.AcceptRequirements {
-				return nil, &RequirementError{Bundle: winner.Bundle.Name, Property: property.Type}
-			}
-		}
-	}
 	return &Resolution{
 		Bundle: winner.Bundle, Version: winner.Version, Catalog: own.catalog.Name, Channel: r.channelOf(own, winner),
 		Deprecation: deprecationOf(own.catalog.Config, r.request.Channels, winner.Bundle.Name),
 		Reason:      r.why(own, winner), Refused: r.nearest(), Counts: r.counts,
 	}, nil
-}
-
-// RequirementError says that the bundle that was chosen requires what others provide.
-type RequirementError struct {
-	// Bundle is its name, and Property the type of the property that requires it.
-	Bundle, Property string
-}
-
-// Error is the message of OLM v1, to the letter.
-func (e *RequirementError) Error() string {
-	return fmt.Sprintf("validating bundle %q: bundle %q has a dependency declared via property %q which is currently not supported", e.Bundle, e.Bundle, e.Property)
 }
 
 // channelOf says which channel leads to the bundle.

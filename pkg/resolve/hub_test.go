@@ -30,7 +30,6 @@ func TestOperatorHub(t *testing.T) {
 	}
 	packages, steps := 0, 0
 	for name, config := range catalog.ByPackage() {
-		withoutDependencies(config)
 		catalogs := []Catalog{{Name: "operatorhub", Config: config}}
 		newest, err := Resolve(Request{Package: name}, catalogs)
 		if err != nil {
@@ -55,16 +54,4 @@ func TestOperatorHub(t *testing.T) {
 		}
 	}
 	t.Logf("%d packages, %d steps", packages, steps)
-}
-
-// withoutDependencies: that they are refused is another test's business.
-func withoutDependencies(config *fbc.Config) {
-	for i := range config.Bundles {
-		for j, property := range config.Bundles[i].Properties {
-			switch property.Type {
-			case fbc.PropertyPackageRequired, fbc.PropertyGVKRequired, fbc.PropertyConstraint:
-				config.Bundles[i].Properties[j].Type = "acme.io/required"
-			}
-		}
-	}
 }

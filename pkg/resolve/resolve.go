@@ -30,8 +30,6 @@ type Request struct {
 	Selector *metav1.LabelSelector
 	// SelfCertified takes any version, whatever is installed.
 	SelfCertified bool
-	// AcceptRequirements chooses bundles that require other packages or kinds.
-	AcceptRequirements bool
 	// Installed is nil when nothing is.
 	Installed *Installed
 	// Cluster is the version of the cluster that the bundle is for; nil when it is not known, and

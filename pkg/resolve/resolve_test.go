@@ -231,17 +231,6 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDependencies: the winner is refused, and no other is taken in its place.
-func TestDependencies(t *testing.T) {
-	config := catalogOf(t, "a: 1.0.0", "a: 1.1.0 > 1.0.0")
-	config.Bundles[1].Properties = append(config.Bundles[1].Properties, fbc.Property{Type: fbc.PropertyPackageRequired, Value: []byte(`{"packageName":"q"}`)})
-	_, err := Resolve(Request{Package: "p"}, []Catalog{{Name: "c", Config: config}})
-	want := `validating bundle "1.1.0": bundle "1.1.0" has a dependency declared via property "olm.package.required" which is currently not supported`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-}
-
 // TestInRange: a range is satisfied by what the resolver would choose.
 func TestInRange(t *testing.T) {
 	for _, tc := range []struct {

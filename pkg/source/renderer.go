@@ -26,6 +26,8 @@ type Rendered struct {
 	KubeVersion string
 	// Notes are for people, as the input words them; empty when it has none.
 	Notes string
+	// Requires is what the input needs and does not bring.
+	Requires []Requirement
 	// Properties that the input declares of itself, in its order.
 	Properties []Property
 	// Warnings tell what was changed, left out or may be refused.

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/resolve"
 	"github.com/penstock-project/penstock/pkg/source"
-	"github.com/penstock-project/penstock/pkg/source/bundle"
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
@@ -227,11 +226,11 @@ func (w wantedImage) notes(rendered source.Rendered, reference string, format pa
 
 // providers names the packages of the catalogs that have what a bundle requires, or is nil
 // without catalogs.
-func (w wantedImage) providers() func(bundle.Requirement) []string {
+func (w wantedImage) providers() func(source.Requirement) []string {
 	if w.chosen == nil {
 		return nil
 	}
-	return func(required bundle.Requirement) []string {
+	return func(required source.Requirement) []string {
 		var names []string
 		for _, catalog := range w.whole {
 			for i := range catalog.Bundles {

@@ -27,6 +27,7 @@ func loopScenarios() map[string]scenario {
 		"Upgradeable": upgradeable,
 		"Reviewed":    reviewed,
 		"Ordered":     ordered,
+		"Dependent":   dependent,
 	}
 }
 

@@ -50,3 +50,27 @@ func ordered(w shared) {
 	w.MustKubectl("delete", "clusterextension", base)
 	w.MustKubectl("delete", "clusterextension", w.name)
 }
+
+// Dependent: a bundle that requires a package waits, and names the command that installs it. It is installed
+// once the package is, or when a person accepts that it is there by other means.
+func dependent(w shared) {
+	base, other := w.name+"-base", w.name+"-other"
+	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0", Requires: base + " >=1.0.0 <2.0.0"},
+		bundle{Package: other, Version: "1.0.0", Requires: base + " >=2.0.0"}, bundle{Package: base, Version: "1.0.0"})
+	alice := w.author("alice")
+	w.apply(alice, w.name, w.extend(w.name, w.name))
+	w.awaitExtension(w.name, "it waits", is("Ready=False/RequirementsUnmet: the bundle requires package "+base+" >=1.0.0 <2.0.0, which no ClusterExtension has installed: kubectl penstock install "+base+" -n NAMESPACE --version '>=1.0.0 <2.0.0'", "Stalled=False/NotStalled"))
+	w.apply(alice, base, w.extend(base, base))
+	w.awaitExtension(base, "it is installed", installed("1.0.0"))
+	w.awaitExtension(w.name, "it follows", installed("1.0.0"))
+
+	w.apply(alice, other, w.extend(other, other))
+	w.awaitExtension(other, "another version does not do", is("Ready=False/RequirementsUnmet"))
+	message := w.MustKubectl("get", "clusterextension", other, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
+	_, command, _ := strings.Cut(message, "by other means: kubectl ")
+	alice.MustKubectl(strings.Fields(command)...)
+	w.awaitExtension(other, "it is accepted", installed("1.0.0"))
+	for _, one := range []string{w.name, other, base} {
+		w.MustKubectl("delete", "clusterextension", one)
+	}
+}

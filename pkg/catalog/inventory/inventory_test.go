@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/index"
 	"github.com/penstock-project/penstock/pkg/resolve"
+	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
@@ -284,15 +285,15 @@ func TestProviders(t *testing.T) {
 		t.Errorf("another version is provided by %v", got)
 	}
 	// A refusal for want of a kind or of a package names the packages that have it.
-	options := bundle.Options{Providers: func(one bundle.Requirement) []string {
+	options := bundle.Options{Providers: func(one source.Requirement) []string {
 		return w.Snapshot().ProviderNames(one.Package, one.Kind)
 	}}
 	for required, want := range map[string][]string{"axe": {"axe"}, "none": nil} {
-		if diff := cmp.Diff(want, options.Providers(bundle.Requirement{Package: required})); diff != "" {
+		if diff := cmp.Diff(want, options.Providers(source.Requirement{Package: required})); diff != "" {
 			t.Errorf("package %s: %s", required, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"lamp"}, options.Providers(bundle.Requirement{Kind: schema.GroupVersionKind{Group: "lamp.io", Version: "v1", Kind: "Thing"}})); diff != "" {
+	if diff := cmp.Diff([]string{"lamp"}, options.Providers(source.Requirement{Kind: schema.GroupVersionKind{Group: "lamp.io", Version: "v1", Kind: "Thing"}})); diff != "" {
 		t.Error(diff)
 	}
 }

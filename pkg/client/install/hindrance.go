@@ -60,9 +60,7 @@ func (r Request) Lacks(offered *catalogv1alpha1.CatalogPackage, version string) 
 					return fmt.Sprintf("%s needs the namespace that its operator watches, since it %s: kubectl penstock install %s -n %s --watch-namespace %s", version, reason, r.Package, r.Namespace, r.watches(reason))
 				}
 			case strings.HasPrefix(reason, hasDependency):
-				if !r.AcceptRequirements {
-					return fmt.Sprintf("%s %s; Penstock does not install dependencies: install what it requires first, and accept its requirements: kubectl penstock install %s -n %s --accept-requirements", version, reason, r.Package, r.Namespace)
-				}
+				// The ClusterExtension waits, and names the commands that install it.
 			default:
 				return fmt.Sprintf("%s cannot be installed: %s", version, one.Unsupported)
 			}

@@ -63,7 +63,6 @@ func TestHindered(t *testing.T) {
 		want   string
 		answer func()
 	}{
-		{"kubectl penstock install buoy -n sea --accept-requirements", func() { request.AcceptRequirements = true }},
 		{"kubectl penstock install buoy -n sea --watch-namespace sea", func() { request.WatchNamespace = "sea" }},
 		{"", func() {}},
 	} {

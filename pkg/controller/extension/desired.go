@@ -170,7 +170,7 @@ func (s *scope) request() resolve.Request {
 	if name, version := s.installedBundle(); name != "" {
 		installed = &resolve.Installed{Name: name, Version: version}
 	}
-	asked := upgrades.Request(*s.extension.Spec.Source.Catalog, s.extension.Annotations, installed)
+	asked := upgrades.Request(*s.extension.Spec.Source.Catalog, installed)
 	asked.Cluster = s.cluster.version
 	return asked
 }
@@ -210,9 +210,6 @@ func (s *scope) unresolved(err error, catalogs []resolve.Catalog) *maker.Outcome
 			return stop(status.NoCatalog, none.Message, none.Reason)
 		}
 		return stop(status.Unresolved, none.Message, none.Reason)
-	}
-	if errors.As(err, new(*resolve.RequirementError)) {
-		return stop(status.Unresolved, err.Error(), "Penstock does not install dependencies: install what the bundle requires first, and accept its requirements: "+accepting(s.extension.Name))
 	}
 	return stop(status.Unresolved, err.Error(), "")
 }

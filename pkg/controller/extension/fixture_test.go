@@ -100,6 +100,8 @@ type plane struct {
 	windows              *windows
 	// kubernetes is the version of the cluster, to charts.
 	kubernetes string
+	// served are kinds of the cluster besides those of every cluster.
+	served []string
 	// choice is what a stamp says of it, and notes are those of every diff.
 	choice *author.Choice
 	notes  []olmv1alpha1.DiffNote
@@ -499,5 +501,5 @@ func (p *plane) condition(kind string) string {
 func (p *plane) Capabilities(context.Context, string) (*template.Capabilities, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &template.Capabilities{Version: p.kubernetes, Major: "1", Minor: "36", APIVersions: []string{"v1"}}, nil
+	return &template.Capabilities{Version: p.kubernetes, Major: "1", Minor: "36", APIVersions: append([]string{"v1"}, p.served...)}, nil
 }

@@ -1,9 +1,12 @@
 package extension
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -13,6 +16,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/order"
 	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/source"
+	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
 // inOrder says why a version must not be installed now: the extension requires others, or others
@@ -25,35 +30,88 @@ func (s *scope) inOrder(ctx context.Context, author user.Info, version string) *
 			return stop(status.Invalid, fmt.Sprintf("annotation %s: %s", extension.RequiresAnnotation, err), "")
 		}
 	}
-	var failed error
-	shown := func(name string) bool {
-		may, err := s.RecentRights.May(ctx, author, authz.On(extension.Resource, "get", "", name))
-		if err != nil {
-			failed = err
-		}
-		return err == nil && may
-	}
+	shown, failed := s.shownTo(ctx, author)
 	this := order.Of(s.object)
-	why, result := order.Unmet(this, s.inOrderAs, shown), status.RequirementsUnmet
+	why, result := order.Unmet(this, s.inOrderAs, s.requiredBy, shown), status.RequirementsUnmet
 	if why == "" && version != "" && version != this.Version {
 		why, result = s.breaks(this, version, shown), status.RequiredByOthers
 	}
 	switch {
 	case why == "":
 		return nil
-	case failed != nil:
-		return retry(status.Failed, fmt.Errorf("finding out which extensions %s may get: %w", author.GetName(), failed))
+	case *failed != nil:
+		return retry(status.Failed, *failed)
 	}
 	return stop(result, why, "")
+}
+
+// shownTo is whether somebody may get an extension. The error is the last one of finding that out.
+func (s *scope) shownTo(ctx context.Context, who user.Info) (shown order.Shown, failed *error) {
+	failed = new(error)
+	return func(name string) bool {
+		may, err := s.RecentRights.May(ctx, who, authz.On(extension.Resource, "get", "", name))
+		if err != nil {
+			*failed = fmt.Errorf("finding out which extensions %s may get: %w", who.GetName(), err)
+		}
+		return err == nil && may
+	}, failed
+}
+
+// lacks says why content must not be installed before the packages and kinds that it requires are there.
+func (m making) lacks(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
+	if m.desired.Accept || len(made.Requires) == 0 {
+		m.Controller.note(m.requiring, m.Name, false)
+		return nil
+	}
+	// A change of another extension from here on brings another pass.
+	m.Controller.note(m.requiring, m.Name, true)
+	shown, failed := m.shownTo(ctx, identity.Author)
+	cluster := order.Cluster{Shown: shown, Providers: m.providersOf, Serves: m.serves(ctx, identity)}
+	for _, object := range m.all() {
+		cluster.All = append(cluster.All, order.Of(object))
+	}
+	lacks, kinds, err := cluster.Lacks(order.Of(m.object), made.Requires)
+	switch err = cmp.Or(err, *failed); {
+	case err != nil:
+		return retry(status.Failed, fmt.Errorf("looking for what the bundle requires: %w", err))
+	case lacks == "":
+		m.Controller.note(m.requiring, m.Name, false)
+		return nil
+	}
+	stopped := stop(status.RequirementsUnmet, "the bundle requires "+lacks, "when it is there by other means: "+accepting(m.Name))
+	if kinds {
+		return stopped.Later()
+	}
+	return stopped
+}
+
+// serves is whether the cluster of the extension serves a kind, as far as somebody may ask.
+func (s *scope) serves(ctx context.Context, identity maker.Identity) func(kind string) (bool, error) {
+	var cluster *template.Capabilities
+	return func(kind string) (bool, error) {
+		if cluster == nil {
+			if stopped := s.mayUse(ctx, identity.Who()); stopped != nil {
+				return false, errors.New(stopped.Message)
+			}
+			var err error
+			if cluster, err = s.Capabilities.Capabilities(ctx, s.extension.Annotations[extension.TargetAnnotation]); err != nil {
+				return false, err
+			}
+		}
+		return slices.Contains(cluster.APIVersions, kind), nil
+	}
+}
+
+// providersOf names the packages of the catalogs that have what is required.
+func (s *scope) providersOf(required source.Requirement) []string {
+	return s.catalogs.ProviderNames(required.Package, required.Kind)
 }
 
 // breaks says which installed extensions require another version.
 func (s *scope) breaks(this order.Extension, version string, shown order.Shown) string {
 	var all []order.Extension
-	for _, object := range s.all() {
-		if len(order.RequiredBy(object)) > 0 {
-			all = append(all, order.Of(object))
-		}
+	for _, object := range s.dependents(this.Name) {
+		all = append(all, order.Of(object))
 	}
 	return order.Breaks(this, version, all, s.extension.Annotations[extension.AcknowledgeDependentsAnnotation], shown)
 }
@@ -68,8 +126,49 @@ func (c *Controller) inOrderAs(name string) *order.Extension {
 	return &found
 }
 
-// addRelated asks for a pass over the extensions that one requires, and over those that require it, when
-// what they ask of it is another one. Nil is an extension that is not there.
+// requiredBy is what another extension requires.
+func (c *Controller) requiredBy(name string) []extension.Requirement {
+	object, _ := c.find(name)
+	if object == nil {
+		return nil
+	}
+	return order.RequiredBy(object)
+}
+
+// byRequirement is the index of extensions by the names of those that they require.
+const byRequirement = "requires"
+
+func requiredNames(object any) ([]string, error) {
+	of, is := object.(*unstructured.Unstructured)
+	if !is {
+		return nil, nil
+	}
+	var names []string
+	for _, one := range order.RequiredBy(of) {
+		names = append(names, one.Name)
+	}
+	return names, nil
+}
+
+// dependents are the extensions that require one.
+func (c *Controller) dependents(name string) []*unstructured.Unstructured {
+	informer := c.informer()
+	if informer == nil {
+		return nil
+	}
+	found, _ := informer.GetIndexer().ByIndex(byRequirement, name) // the informer has the index
+	var all []*unstructured.Unstructured
+	for _, one := range found {
+		if object, is := one.(*unstructured.Unstructured); is {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// addRelated asks for a pass over the extensions that one requires, over those that require it, and over
+// those whose bundle lacks something, when what they ask of it is another one. Nil is an extension that is
+// not there.
 func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 	var was, is order.Extension
 	if before != nil {
@@ -84,12 +183,13 @@ func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 	for _, one := range append(was.Requires, is.Requires...) {
 		c.queue.Add(one.Name)
 	}
-	for _, object := range c.all() {
-		for _, one := range order.RequiredBy(object) {
-			if one.Name == was.Name || one.Name == is.Name {
-				c.queue.Add(object.GetName())
-			}
-		}
+	for _, object := range c.dependents(cmp.Or(was.Name, is.Name)) {
+		c.queue.Add(object.GetName())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.requiring {
+		c.queue.Add(name)
 	}
 }
 

@@ -3,6 +3,8 @@ package extension
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,5 +130,61 @@ func TestRequiredByOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.awaitRevisions(done)
+	})
+}
+
+// TestBundleRequires: a bundle that requires a package waits, with the command that installs it, until an
+// extension has it, or a person accepts that it is there by other means.
+func TestBundleRequires(t *testing.T) {
+	waiting := func(t *testing.T, requires string) *plane {
+		t.Helper()
+		p := newPlane(t)
+		p.publish("1.0.0")
+		p.mu.Lock()
+		p.images["r.example/lamp:v1.0.0"].(fstest.MapFS)["metadata/dependencies.yaml"] = &fstest.MapFile{Data: []byte("dependencies: [" + requires + "]\n")}
+		p.mu.Unlock()
+		p.apply(nil)
+		p.process()
+		p.await("it waits", func() bool {
+			return p.condition("Ready") == "False/RequirementsUnmet" && strings.Contains(p.message("Ready"), extension.AcceptRequirementsAnnotation+"=true")
+		})
+		return p
+	}
+	const done = "1 Active 1.0.0 alice"
+	const power = "{type: olm.package, value: {packageName: power, version: '>=2.0.0'}}"
+	t.Run("Installed", func(t *testing.T) {
+		p := waiting(t, power)
+		p.other("power", "1.0.0", "")
+		p.await("another version does not do", func() bool { return strings.Contains(p.message("Ready"), "ClusterExtension power has 1.0.0") })
+		p.other("power", "2.1.0", "")
+		p.awaitRevisions(done)
+	})
+	t.Run("Accepted", func(t *testing.T) {
+		p := waiting(t, power)
+		p.apply(func(object *unstructured.Unstructured) {
+			annotate(object, extension.AcceptRequirementsAnnotation, "true")
+		})
+		p.awaitRevisions(done)
+	})
+	t.Run("Kind", func(t *testing.T) {
+		p := waiting(t, "{type: olm.gvk, value: {group: p.io, version: v1, kind: Plug}}")
+		p.mu.Lock()
+		p.served = []string{"p.io/v1/Plug"}
+		p.mu.Unlock()
+		p.clock.Step(10 * time.Minute)
+		p.awaitRevisions(done)
+	})
+	t.Run("Kept", func(t *testing.T) {
+		p := waiting(t, power)
+		p.other("power", "2.1.0", "")
+		p.awaitRevisions(done)
+		p.succeed("lamp-1")
+		p.await("it is installed", func() bool { return p.condition("Ready") == "True/Succeeded" })
+		p.other("power", "1.0.0", "")
+		before := p.annotation("lamp-1", extension.MadeOfAnnotation)
+		p.set(extension.CollisionProtectionAnnotation, "IfNoController")
+		p.await("what is installed stays", func() bool {
+			return p.condition("Ready") == "True/Succeeded" && p.revisions["lamp-1"].Annotations[extension.MadeOfAnnotation] != before
+		})
 	})
 }

@@ -193,6 +193,9 @@ func (m making) Render(ctx context.Context, identity maker.Identity) (made *cont
 	may, stopped := m.mayCompare(ctx, identity, made)
 	newest := m.Newest()
 	same = stopped == nil && newest != nil && may && made.isIn(newest) && !takesOver(newest, m.desired) && (m.byHelm || yieldsAs(newest, m.desired))
+	if stopped == nil && !same {
+		stopped = m.lacks(ctx, identity, made)
+	}
 	return made, same, stopped
 }
 

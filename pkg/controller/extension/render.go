@@ -145,10 +145,7 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	case packed.Bundle:
 		renderer.Bundle = bundle.Options{
 			InstallNamespace: desired.Namespace, Config: desired.Config, Certificates: desired.Certificates,
-			AcceptRequirements: desired.Accept, AcceptBy: accepting(desired.Name),
-			Providers: func(required bundle.Requirement) []string {
-				return s.catalogs.ProviderNames(required.Package, required.Kind)
-			},
+			AcceptRequirements: true, Providers: s.providersOf,
 		}
 		// Without the version, a warning says which version is needed.
 		if stopped := s.mayUse(ctx, identity.Who()); stopped == nil {

@@ -32,7 +32,7 @@ func (c *Controller) setExtensions(informer cache.SharedIndexInformer) {
 // watchExtensions asks for a pass over each extension that comes, changes or goes.
 func (c *Controller) watchExtensions(ctx context.Context) {
 	informer := objectwatch.NewInformer(c.Extensions, c.Extensions.Resource(extension.Resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{
-		Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet,
+		Keep: ctrlcache.TransformStripManagedFields(), Failed: objectwatch.NotServedYet, Indexers: cache.Indexers{byRequirement: requiredNames},
 	})
 	add := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && ctx.Err() == nil {
@@ -158,6 +158,7 @@ func packageOf(object *unstructured.Unstructured) string {
 func (c *Controller) forget(name string) {
 	c.wait(name, false)
 	c.noteWindowed(name, false)
+	c.note(c.requiring, name, false)
 	c.rendered.forget(name)
 	c.jobs.Forget(name)
 	c.jobs.Forget(reviewOf(name))

@@ -26,6 +26,8 @@ type Extension struct {
 	Version   string
 	// Available is whether the installed version works.
 	Available bool
+	// Package is that of the bundle, empty when the ClusterExtension does not say.
+	Package string
 	// Requires is empty when the annotation cannot be read.
 	Requires []extension.Requirement
 }
@@ -41,10 +43,9 @@ func RequiredBy(object *unstructured.Unstructured) []extension.Requirement {
 	return requires
 }
 
-// Of reads a ClusterExtension; one that is being deleted is not installed.
+// Of reads a ClusterExtension; an extension that is being deleted is not installed.
 func Of(object *unstructured.Unstructured) Extension {
-	annotations := object.GetAnnotations()
-	one := Extension{Name: object.GetName(), Target: annotations[extension.TargetAnnotation]}
+	one := Extension{Name: object.GetName(), Target: object.GetAnnotations()[extension.TargetAnnotation]}
 	one.Requires = RequiredBy(object)
 	read, err := extension.From(object)
 	if err != nil || read.DeletionTimestamp != nil {
@@ -54,6 +55,11 @@ func Of(object *unstructured.Unstructured) Extension {
 	one.Available = meta.IsStatusConditionTrue(read.Status.Conditions, status.Available)
 	if read.Status.Install != nil {
 		one.Version = read.Status.Install.Bundle.Version
+		// The bundle of an image has the name of its package: no catalog names it.
+		one.Package = read.Status.Install.Bundle.Name
+	}
+	if read.Spec.Source.Catalog != nil {
+		one.Package = read.Spec.Source.Catalog.PackageName
 	}
 	return one
 }
@@ -61,12 +67,15 @@ func Of(object *unstructured.Unstructured) Extension {
 // Find returns the extension with a name, nil when there is none.
 type Find func(name string) *Extension
 
+// Requires returns what the extension with a name requires.
+type Requires func(name string) []extension.Requirement
+
 // Shown is whether the reader of a message may know of the extension with a name.
 type Shown func(name string) bool
 
 // Unmet says what has to happen before an extension begins, nothing when it may begin. Of extensions
 // that are not shown it says only that they are not as required.
-func Unmet(of Extension, find Find, shown Shown) string {
+func Unmet(of Extension, find Find, requires Requires, shown Shown) string {
 	var missing []string
 	hidden := false
 	for _, one := range of.Requires {
@@ -83,7 +92,7 @@ func Unmet(of Extension, find Find, shown Shown) string {
 		return ""
 	}
 	said := "it requires " + strings.Join(missing, "; ")
-	if cycle := Cycle(of.Name, of.Requires, find); cycle != nil && !hidden && !slices.ContainsFunc(cycle[1:], func(name string) bool { return !shown(name) }) {
+	if cycle := Cycle(of.Name, of.Requires, requires, maxLooked); cycle != nil && !hidden && !slices.ContainsFunc(cycle[1:], func(name string) bool { return !shown(name) }) {
 		said += fmt.Sprintf("; %s require each other, so that none begins: change annotation %s of one", strings.Join(cycle, ", "), extension.RequiresAnnotation)
 	}
 	return said
@@ -107,28 +116,37 @@ func unmet(of Extension, one extension.Requirement, found *Extension) string {
 	return ""
 }
 
-// Cycle returns the names of extensions that require each other, beginning with one of them, and nil
-// when it is in no such ring.
-func Cycle(name string, requires []extension.Requirement, find Find) []string {
-	seen := map[string]bool{}
-	var along func(path []string, requires []extension.Requirement) []string
-	along = func(path []string, requires []extension.Requirement) []string {
+// maxLooked bounds the search for a cycle in a pass, so that the passes of a chain of extensions that wait for
+// each other cost a constant each. Writes are searched without a bound.
+const maxLooked = 100
+
+// Cycle returns the names of extensions that require each other, beginning with name, and nil when it is in
+// no cycle among the first most extensions that it requires, the nearest first. Most is 0 for no bound.
+func Cycle(name string, requires []extension.Requirement, of Requires, most int) []string {
+	// from has by which extension another one was found.
+	from := map[string]string{name: ""}
+	found := []string{name}
+	for i := 0; i < len(found) && (most == 0 || i <= most); i++ {
+		at := found[i]
+		if i > 0 {
+			requires = of(at)
+		}
 		for _, next := range requires {
 			if next.Name == name {
-				return path
-			}
-			found := find(next.Name)
-			if seen[next.Name] || found == nil {
-				continue
-			}
-			seen[next.Name] = true
-			if cycle := along(append(slices.Clone(path), next.Name), found.Requires); cycle != nil {
+				var cycle []string
+				for ; at != ""; at = from[at] {
+					cycle = append(cycle, at)
+				}
+				slices.Reverse(cycle)
 				return cycle
 			}
+			if _, seen := from[next.Name]; !seen {
+				from[next.Name] = at
+				found = append(found, next.Name)
+			}
 		}
-		return nil
 	}
-	return along([]string{name}, requires)
+	return nil
 }
 
 // Breaks says which extensions that are installed would not have what they require any more, when

@@ -9,7 +9,7 @@ import (
 )
 
 // extensions are installed and available, but for what a test says: name to what it requires.
-func extensions(t *testing.T, requires map[string]string) (map[string]*Extension, Find) {
+func extensions(t *testing.T, requires map[string]string) (map[string]*Extension, Find, Requires) {
 	t.Helper()
 	all := map[string]*Extension{}
 	for name, value := range requires {
@@ -22,7 +22,13 @@ func extensions(t *testing.T, requires map[string]string) (map[string]*Extension
 			all[name].Requires = parsed
 		}
 	}
-	return all, func(name string) *Extension { return all[name] }
+	find := func(name string) *Extension { return all[name] }
+	return all, find, func(name string) []extension.Requirement {
+		if found := find(name); found != nil {
+			return found.Requires
+		}
+		return nil
+	}
 }
 
 // everything is shown.
@@ -30,12 +36,12 @@ func everything(string) bool { return true }
 
 // TestHidden: nothing is said of an extension that is not shown, but that it is not as required.
 func TestHidden(t *testing.T) {
-	all, find := extensions(t, map[string]string{"a": "b>=2, c, d", "b": "", "c": "a", "other": "a<1"})
+	all, find, requires := extensions(t, map[string]string{"a": "b>=2, c, d", "b": "", "c": "a", "other": "a<1"})
 	all["c"].Installed = false
 	nothing := func(string) bool { return false }
 	said := map[string]bool{}
 	for range 2 {
-		said[Unmet(*all["a"], find, nothing)] = true
+		said[Unmet(*all["a"], find, requires, nothing)] = true
 		all["b"].Version, all["b"].Available, all["c"] = "1.0.0", false, nil
 	}
 	if len(said) != 1 {
@@ -71,11 +77,11 @@ func TestUnmet(t *testing.T) {
 		"UnavailableRange": {"b<1", func(all map[string]*Extension) { all["b"].Available = false }, "it requires b<1, and ClusterExtension b has 1.5.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, find := extensions(t, map[string]string{"a": tc.requires, "b": "", "c": "", "back": "c, a", "ring": "gnir", "gnir": "ring"})
+			all, find, requires := extensions(t, map[string]string{"a": tc.requires, "b": "", "c": "", "back": "c, a", "ring": "gnir", "gnir": "ring"})
 			if tc.change != nil {
 				tc.change(all)
 			}
-			if got := Unmet(*all["a"], find, everything); got != tc.want {
+			if got := Unmet(*all["a"], find, requires, everything); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -90,15 +96,20 @@ func TestCycle(t *testing.T) {
 		ring[fmt.Sprint("in-", i)] = fmt.Sprint("in-", (i+1)%length)
 		ring[fmt.Sprint("chain-", i)] = fmt.Sprint("chain-", i+1)
 	}
-	all, find := extensions(t, ring)
+	all, _, requires := extensions(t, ring)
 	for name, want := range map[string]int{"in-0": length, "in-7": length, "chain-0": 0, "diamond": 0, "end": 0} {
-		cycle := Cycle(name, all[name].Requires, find)
+		cycle := Cycle(name, all[name].Requires, requires, 0)
 		if len(cycle) != want || want > 0 && cycle[0] != name {
 			t.Errorf("%s: a cycle of %d, want %d", name, len(cycle), want)
 		}
 	}
+	asked := 0
+	Unmet(*all["chain-0"], func(string) *Extension { return nil }, func(name string) []extension.Requirement { asked++; return requires(name) }, everything)
+	if asked > maxLooked {
+		t.Errorf("the pass of an extension that waits looks at %d others of a chain, want at most %d", asked, maxLooked)
+	}
 	itself, _ := extension.ParseRequires("itself")
-	if cycle := Cycle("itself", itself, find); len(cycle) != 1 {
+	if cycle := Cycle("itself", itself, requires, 0); len(cycle) != 1 {
 		t.Errorf("an extension that requires itself: %v", cycle)
 	}
 }
@@ -106,7 +117,7 @@ func TestCycle(t *testing.T) {
 // TestBreaks: those count that are installed in the same cluster and do not allow the version. An
 // acknowledgement is of these and of this version.
 func TestBreaks(t *testing.T) {
-	all, _ := extensions(t, map[string]string{"a": "", "low": "a<2", "any": "a", "other": "b"})
+	all, _, _ := extensions(t, map[string]string{"a": "", "low": "a<2", "any": "a", "other": "b"})
 	far := Extension{Name: "far", Target: "far", Installed: true, Requires: all["low"].Requires}
 	coming := Extension{Name: "coming", Requires: all["low"].Requires}
 	breaks := func(version, acknowledged string, more ...Extension) string {

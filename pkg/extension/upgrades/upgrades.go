@@ -102,13 +102,10 @@ func (u *Upgrades) Available() bool { return u.Comes() || len(u.Blocked) > 0 }
 // Comes is whether the spec leads to another version than the installed one.
 func (u *Upgrades) Comes() bool { return u.Allowed != "" && u.Allowed != u.Installed }
 
-// Request is what an extension asks the catalogs for, with its annotations; installed is nil when
-// nothing is.
-func Request(source extension.Catalog, annotations map[string]string, installed *resolve.Installed) resolve.Request {
-	policy, _ := extension.ParsePolicy(annotations)
+// Request is what an extension asks the catalogs for; installed is nil when nothing is.
+func Request(source extension.Catalog, installed *resolve.Installed) resolve.Request {
 	return resolve.Request{
-		AcceptRequirements: policy.AcceptRequirements,
-		Package:            source.PackageName, Version: source.Version, Channels: source.Channels, Selector: source.Selector,
+		Package: source.PackageName, Version: source.Version, Channels: source.Channels, Selector: source.Selector,
 		SelfCertified: source.UpgradeConstraintPolicy == extension.SelfCertified, Installed: installed,
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
 
-// catalog has versions of package p, as "channel: version > replaced", "!version" for a
-// deprecation, and "?version" for a dependency.
+// catalog has versions of package p, as "channel: version > replaced", and "!version" for a
+// deprecation.
 func catalog(name string, priority int32, lines ...string) resolve.Catalog {
 	config := &fbc.Config{Packages: []fbc.Package{{Name: "p", DefaultChannel: "stable"}}}
 	bundles, channels := map[string]int{}, map[string]int{}
@@ -21,11 +21,6 @@ func catalog(name string, priority int32, lines ...string) resolve.Catalog {
 		if version, ok := strings.CutPrefix(line, "!"); ok {
 			config.Deprecations = append(config.Deprecations, fbc.Deprecations{Package: "p", Entries: []fbc.Deprecation{
 				{Reference: fbc.Reference{Schema: fbc.SchemaBundle, Name: "p.v" + version}, Message: "it was withdrawn"}}})
-			continue
-		}
-		if version, ok := strings.CutPrefix(line, "?"); ok {
-			bundle := &config.Bundles[bundles[version]]
-			bundle.Properties = append(bundle.Properties, fbc.Property{Type: fbc.PropertyPackageRequired, Value: []byte(`{}`)})
 			continue
 		}
 		channel, rest, _ := strings.Cut(line, ": ")
@@ -123,13 +118,10 @@ func TestOf(t *testing.T) {
 				{"1.5.0", "b", OtherCatalog, "only catalog b has it, and selector does not choose that catalog"},
 			}},
 		},
-		"a dependency": {
+		"unreadable": {
 			"what was chosen cannot be installed, and the next best is never taken",
-			resolve.Request{Installed: has("1.0.0")}, []resolve.Catalog{catalog("a", 0, "stable: 1.0.0", "stable: 1.1.0 > 1.0.0", "?1.1.0")},
-			Upgrades{Installed: "1.0.0", Newest: "1.1.0",
-				None: `validating bundle "p.v1.1.0": bundle "p.v1.1.0" has a dependency declared via property "olm.package.required" which is currently not supported`,
-				Blocked: []Blocked{{"1.1.0", "a", Unsupported,
-					`validating bundle "p.v1.1.0": bundle "p.v1.1.0" has a dependency declared via property "olm.package.required" which is currently not supported`}}},
+			resolve.Request{}, []resolve.Catalog{catalog("a", 0, "stable: one")},
+			Upgrades{None: `error getting resolved bundle version for bundle "p.vone": No Major.Minor.Patch elements found`},
 		},
 		"nothing is installed": {
 			"above what would be installed there may be more",

@@ -46,12 +46,9 @@ type Options struct {
 	// AcceptRequirements renders a bundle that requires what others provide: a warning
 	// names it. Without it the bundle is refused.
 	AcceptRequirements bool
-	// AcceptBy is how the reader of an error accepts requirements; empty for the flag of
-	// penstock render.
-	AcceptBy string
 	// Providers names the packages that would provide what is required, for the error.
 	// Nil names none.
-	Providers func(Requirement) []string
+	Providers func(source.Requirement) []string
 }
 
 // Render makes the objects of a bundle. Errors of the bundle are a

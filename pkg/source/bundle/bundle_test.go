@@ -258,7 +258,7 @@ func TestRequirements(t *testing.T) {
 	files := with(bundle(t, "    owned:\n", "    required: [{name: certs.other.example.com, version: v1, kind: Cert}, {name: lamps.example.com, version: v1, kind: Lamp}]\n    owned:\n"),
 		dependenciesFile, "dependencies:\n- {type: olm.package, value: {packageName: wires, version: '>=1.0.0'}}\n")
 	files = with(files, propertiesFile, "properties:\n- {type: olm.gvk.required, value: {group: g.example.com, version: v1, kind: Bulb}}\n- {type: olm.package.required, value: {packageName: wires, versionRange: '>=1.0.0'}}\n")
-	_, err := render(t, files, Options{Providers: func(one Requirement) []string {
+	_, err := render(t, files, Options{Providers: func(one source.Requirement) []string {
 		if one.Package == "wires" {
 			return []string{"wires"}
 		}

@@ -48,7 +48,7 @@ type contents struct {
 	properties []source.Property
 	// annotated is how many of them are those of the ClusterServiceVersion.
 	annotated    int
-	requirements []Requirement
+	requirements []source.Requirement
 	// warnings are in the order in which they were found.
 	warnings []source.Warning
 }

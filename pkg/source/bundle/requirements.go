@@ -13,49 +13,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/source/directory"
 )
 
-// Requirement is something that a bundle needs and does not bring. Exactly one of Package,
-// Kind and Constraint is set.
-type Requirement struct {
-	// Package is the name of another package, and VersionRange what it has to be; empty
-	// is any.
-	Package, VersionRange string
-	// Kind is served by what somebody else installs.
-	Kind schema.GroupVersionKind
-	// Constraint is a combination of others, as JSON.
-	Constraint string
-
-	// file, line and field say where it stands.
-	file  string
-	line  int
-	field string
-}
-
-// String is for people: "package cert-manager >=1.0.0".
-func (r Requirement) String() string {
-	switch {
-	case r.Package != "":
-		return strings.TrimSpace("package " + r.Package + " " + r.VersionRange)
-	case r.Constraint != "":
-		return "constraint " + r.Constraint
-	default:
-		return fmt.Sprintf("kind %s of %s", r.Kind.Kind, r.Kind.GroupVersion())
-	}
-}
-
-// MetBy tells whether a package, by what one of its bundles declares of itself, has what
-// is required. Whether its version fits is not looked at.
-func (r Requirement) MetBy(name string, properties []source.Property) bool {
-	if r.Package != "" {
-		return r.Package == name
-	}
-	return slices.ContainsFunc(properties, func(one source.Property) bool {
-		var kind schema.GroupVersionKind
-		return r.Kind.Kind != "" && one.Type == "olm.gvk" && json.Unmarshal(one.Value, &kind) == nil && kind == r.Kind
-	})
-}
-
 // requirement reads a property, whatever of the two spellings of its type it has.
-func requirement(property source.Property, file string, line int) (r Requirement, isOne bool, err error) {
+func requirement(property source.Property, file string, line int) (r source.Requirement, isOne bool, err error) {
 	refuse := func(format string, args ...any) error {
 		return fail(directory.Located{File: file}, line, "%s: %s", property.Type, fmt.Sprintf(format, args...))
 	}
@@ -63,7 +22,7 @@ func requirement(property source.Property, file string, line int) (r Requirement
 		Group, Version, Kind      string
 		PackageName, VersionRange string
 	}
-	r = Requirement{file: file, line: line, field: property.Type}
+	r = source.Requirement{File: file, Line: line, Field: property.Type}
 	switch property.Type {
 	case "olm.constraint":
 		if r.Constraint = string(property.Value); r.Constraint == "" {
@@ -95,14 +54,14 @@ func requirement(property source.Property, file string, line int) (r Requirement
 }
 
 // readDependencies reads dependencies.yaml, where types have no ".required" at their end.
-func readDependencies(fsys fs.FS) ([]Requirement, error) {
+func readDependencies(fsys fs.FS) ([]source.Requirement, error) {
 	var file struct {
 		Dependencies []source.Property `json:"dependencies"`
 	}
 	if _, err := readMetadata(fsys, dependenciesFile, &file); err != nil {
 		return nil, err
 	}
-	var all []Requirement
+	var all []source.Requirement
 	for _, one := range file.Dependencies {
 		required, isOne, err := requirement(one, dependenciesFile, 0)
 		if err != nil {
@@ -118,7 +77,7 @@ func readDependencies(fsys fs.FS) ([]Requirement, error) {
 
 // readRequirements gathers what the bundle needs from others, from all places where it may
 // say so, without what it brings itself.
-func (c *contents) readRequirements(dependencies []Requirement) ([]Requirement, error) {
+func (c *contents) readRequirements(dependencies []source.Requirement) ([]source.Requirement, error) {
 	all := dependencies
 	for i, one := range c.properties {
 		if !strings.HasSuffix(one.Type, ".required") && one.Type != "olm.constraint" {
@@ -143,18 +102,18 @@ func (c *contents) readRequirements(dependencies []Requirement) ([]Requirement, 
 	for i, one := range c.csv.Spec.APIServices.Required {
 		all = append(all, c.required(schema.GroupVersionKind(one), "apiservicedefinitions", i))
 	}
-	var kept []Requirement
+	var kept []source.Requirement
 	for _, one := range all {
-		if !c.brings(one.Kind) && !slices.ContainsFunc(kept, func(other Requirement) bool { return other.String() == one.String() }) {
+		if !c.brings(one.Kind) && !slices.ContainsFunc(kept, func(other source.Requirement) bool { return other.String() == one.String() }) {
 			kept = append(kept, one)
 		}
 	}
 	return kept, nil
 }
 
-func (c *contents) required(kind schema.GroupVersionKind, list string, i int) Requirement {
+func (c *contents) required(kind schema.GroupVersionKind, list string, i int) source.Requirement {
 	path := []any{"spec", list, "required", i}
-	return Requirement{Kind: kind, file: c.csvFile.File, line: c.csvFile.LineAt(path...), field: fieldName(path)}
+	return source.Requirement{Kind: kind, File: c.csvFile.File, Line: c.csvFile.LineAt(path...), Field: fieldName(path)}
 }
 
 // brings tells whether a definition of the bundle makes the kind.

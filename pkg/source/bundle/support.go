@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,14 +24,15 @@ func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 		found.add([]any{"spec", "webhookdefinitions"},
 			"webhooks need certificates, and nothing says who makes them: want one of %s", strings.Join(CertificateProviders(), ", "))
 	}
+	out.Requires = c.requirements
 	for _, one := range c.requirements {
-		text := fmt.Sprintf("%s: requires %s%s", one.field, one, r.providersOf(one))
+		text := fmt.Sprintf("%s: requires %s%s", one.Field, one, r.providersOf(one))
 		if r.Options.AcceptRequirements {
-			out.Warnings = append(out.Warnings, source.Warning{File: one.file, Line: one.line, Message: text})
+			out.Warnings = append(out.Warnings, source.Warning{File: one.File, Line: one.Line, Message: text})
 			continue
 		}
-		found.errs.List = append(found.errs.List, &directory.Error{File: one.file, Line: one.line,
-			Message: text + "; " + installFirst + cmp.Or(r.Options.AcceptBy, "--accept-requirements")})
+		found.errs.List = append(found.errs.List, &directory.Error{File: one.File, Line: one.Line,
+			Message: text + "; " + installFirst + "--accept-requirements"})
 	}
 	if c.csv.Spec.MinKubeVersion != "" {
 		if warning, needed := c.kubernetesWarning(r.Options.KubeVersion); needed {
@@ -46,7 +46,7 @@ func (r Renderer) checkSupport(c *contents, out *source.Rendered) error {
 }
 
 // providersOf names the packages that have what is required.
-func (r Renderer) providersOf(one Requirement) string {
+func (r Renderer) providersOf(one source.Requirement) string {
 	if r.Options.Providers == nil {
 		return ""
 	}

@@ -34,6 +34,8 @@ type Bundle struct {
 	Modes []string
 	// Deprecated is a message of the catalog.
 	Deprecated string
+	// Requires is a package that the bundle requires, and the range of its versions: "certs >=1.0.0".
+	Requires string
 	// CSVName is another name of the ClusterServiceVersion than that of the bundle.
 	CSVName string
 	// Ref is set when the bundle was pushed.
@@ -56,6 +58,9 @@ func (b Bundle) Push(t testing.TB, images *registry.Registry) Bundle {
 		"manifests/csv.yaml": b.csv(),
 		"manifests/config.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-config}\ndata: {text: %q}\n",
 			b.Package, cmp.Or(b.Text, b.Version)),
+	}
+	if name, versions, found := strings.Cut(b.Requires, " "); found {
+		files["metadata/dependencies.yaml"] = fmt.Sprintf("dependencies: [{type: olm.package, value: {packageName: %s, version: %q}}]\n", name, versions)
 	}
 	for i, manifest := range b.More {
 		files[fmt.Sprintf("manifests/more-%d.yaml", i)] = manifest
@@ -139,8 +144,12 @@ func Catalog(bundles ...Bundle) string {
 		if one.Deprecated != "" {
 			deprecations[one.Package] = append(deprecations[one.Package], fmt.Sprintf("{reference: {schema: olm.bundle, name: %s}, message: %q}", one.Name(), one.Deprecated))
 		}
-		fmt.Fprintf(&b, "---\n{schema: olm.bundle, package: %[1]s, name: %[2]s, image: %[3]q, properties: [{type: olm.package, value: {packageName: %[1]s, version: %[4]s}}]}\n",
-			one.Package, one.Name(), one.Ref, one.Version)
+		required := ""
+		if name, versions, found := strings.Cut(one.Requires, " "); found {
+			required = fmt.Sprintf(", {type: olm.package.required, value: {packageName: %s, versionRange: %q}}", name, versions)
+		}
+		fmt.Fprintf(&b, "---\n{schema: olm.bundle, package: %[1]s, name: %[2]s, image: %[3]q, properties: [{type: olm.package, value: {packageName: %[1]s, version: %[4]s}}%[5]s]}\n",
+			one.Package, one.Name(), one.Ref, one.Version, required)
 	}
 	for _, key := range order {
 		fmt.Fprintf(&b, "---\n{schema: olm.channel, package: %s, name: %s, entries: [%s]}\n", key[0], key[1], strings.Join(channels[key], ", "))

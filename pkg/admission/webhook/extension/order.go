@@ -31,14 +31,11 @@ func (e Extensions) cycle(ctx context.Context, w *authored.Write) field.ErrorLis
 	if err != nil {
 		return nil
 	}
-	cycle := order.Cycle(w.Object.GetName(), requires, func(name string) *order.Extension {
-		for i := range all {
-			if all[i].Name == name {
-				return &all[i]
-			}
-		}
-		return nil
-	})
+	of := make(map[string][]extension.Requirement, len(all))
+	for _, one := range all {
+		of[one.Name] = one.Requires
+	}
+	cycle := order.Cycle(w.Object.GetName(), requires, func(name string) []extension.Requirement { return of[name] }, 0)
 	if cycle == nil {
 		return nil
 	}

@@ -108,7 +108,7 @@ func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) v1
 	if asked.Installed != nil {
 		row.Installed = word(asked.Installed.Version)
 	}
-	request := upgrades.Request(source, asked.Extension.Annotations, asked.Installed)
+	request := upgrades.Request(source, asked.Installed)
 	request.Cluster = asked.Cluster
 	found, err := upgrades.Of(request, catalogs)
 	if err != nil {

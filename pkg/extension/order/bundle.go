@@ -1,0 +1,105 @@
+package order
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/penstock-project/penstock/pkg/source"
+)
+
+// Cluster is what can be known of the cluster of a bundle that requires what other packages bring.
+type Cluster struct {
+	// All are the ClusterExtensions that there are, and Shown is about those that a message may name.
+	All   []Extension
+	Shown Shown
+	// Serves is whether the cluster serves a kind, such as cert-manager.io/v1/Certificate.
+	Serves func(kind string) (bool, error)
+	// Providers names the packages of the catalogs that have what is required.
+	Providers func(source.Requirement) []string
+}
+
+// Lacks says which requirements of a bundle are not met in its cluster, each with the command that installs a
+// package which has it, and nothing when all are met. A package must be installed by a ClusterExtension, and
+// a kind must be served. Combinations of requirements are for a person. Kinds is whether a kind lacks: nobody
+// says when it is served.
+func (c Cluster) Lacks(of Extension, requires []source.Requirement) (lacks string, kinds bool, err error) {
+	var all []string
+	for _, one := range requires {
+		why := ""
+		switch {
+		case one.Package != "":
+			why = c.lacksPackage(of, one)
+		case one.Constraint != "":
+			why = ", which is not evaluated"
+		default:
+			served, failed := c.Serves(one.Kind.GroupVersion().String() + "/" + one.Kind.Kind)
+			if failed != nil {
+				return "", false, failed
+			}
+			if !served {
+				why, kinds = ", which the cluster does not serve"+c.installed(one), true
+			}
+		}
+		if why != "" {
+			all = append(all, one.String()+why)
+		}
+	}
+	return strings.Join(all, "; "), kinds, nil
+}
+
+func (c Cluster) lacksPackage(of Extension, required source.Requirement) string {
+	why := ""
+	for _, other := range c.All {
+		if !other.Installed || other.Package != required.Package || other.Target != of.Target || other.Name == of.Name {
+			continue
+		}
+		fits := fits(other.Version, required.VersionRange)
+		if fits && other.Available {
+			return ""
+		}
+		switch {
+		case !c.Shown(other.Name):
+		case fits:
+			why = fmt.Sprintf(", and ClusterExtension %s, which has it, is not available now", other.Name)
+		default:
+			why = fmt.Sprintf(", and ClusterExtension %s has %s", other.Name, other.Version)
+		}
+	}
+	if why != "" {
+		return why
+	}
+	return ", which no ClusterExtension has installed" + c.installed(required)
+}
+
+// fits is whether a version is in a range of a bundle, whose grammar is that of OLM and not that of
+// ClusterExtensions.
+func fits(version, wanted string) bool {
+	if wanted == "" {
+		return true
+	}
+	has, err := semver.Parse(version)
+	if err != nil {
+		return false
+	}
+	allowed, err := semver.ParseRange(wanted)
+	return err == nil && allowed(has)
+}
+
+// installed is the command that installs what is required.
+func (c Cluster) installed(required source.Requirement) string {
+	names := c.Providers(required)
+	if len(names) == 0 {
+		return ", and no package of the catalogs has it"
+	}
+	command := "kubectl penstock install " + names[0] + " -n NAMESPACE"
+	if required.VersionRange != "" {
+		command += " --version '" + strings.ReplaceAll(required.VersionRange, "'", "") + "'"
+	}
+	if others := slices.Clone(names[1:]); len(others) > 0 {
+		command += ", or one of " + strings.Join(others, ", ")
+	}
+	return ": " + command
+}

@@ -1,0 +1,51 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Requirement is something that a bundle needs and does not bring. Exactly one of Package,
+// Kind and Constraint is set.
+type Requirement struct {
+	// Package is the name of another package, and VersionRange what it has to be; empty
+	// is any.
+	Package, VersionRange string
+	// Kind is served by another package.
+	Kind schema.GroupVersionKind
+	// Constraint is a combination of others, as JSON.
+	Constraint string
+
+	// File, Line and Field say where it stands.
+	File  string
+	Line  int
+	Field string
+}
+
+// String is for people: "package cert-manager >=1.0.0".
+func (r Requirement) String() string {
+	switch {
+	case r.Package != "":
+		return strings.TrimSpace("package " + r.Package + " " + r.VersionRange)
+	case r.Constraint != "":
+		return "constraint " + r.Constraint
+	default:
+		return fmt.Sprintf("kind %s of %s", r.Kind.Kind, r.Kind.GroupVersion())
+	}
+}
+
+// MetBy tells whether a package, by what one of its bundles declares of itself, has what
+// is required. Whether its version fits is not looked at.
+func (r Requirement) MetBy(name string, properties []Property) bool {
+	if r.Package != "" {
+		return r.Package == name
+	}
+	return slices.ContainsFunc(properties, func(one Property) bool {
+		var kind schema.GroupVersionKind
+		return r.Kind.Kind != "" && one.Type == "olm.gvk" && json.Unmarshal(one.Value, &kind) == nil && kind == r.Kind
+	})
+}
