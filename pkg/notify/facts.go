@@ -9,6 +9,7 @@ import (
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -109,7 +110,13 @@ func OfRevision(r *olmv1alpha1.ClusterExtensionRevision) (Subject, []Fact) {
 		return subject, f.all
 	}
 	if r.Annotations[olmv1alpha1.ProposedAnnotation] == "true" && r.Spec.LifecycleState == olmv1alpha1.LifecycleStatePaused {
-		f.add(WaitingForApproval, cmp.Or(r.Annotations[olmv1alpha1.HeldByAnnotation], "Proposed"), r.CreationTimestamp, r.CreationTimestamp)
+		since := r.CreationTimestamp
+		if ended := approval.Ended(r.Annotations); ended != nil {
+			since = metav1.NewTime(ended.Ended)
+		}
+		if approval.Pending(r.Annotations) == nil {
+			f.add(WaitingForApproval, cmp.Or(r.Annotations[olmv1alpha1.HeldByAnnotation], "Proposed"), since, since)
+		}
 	}
 	if c := is(olmv1alpha1.ConditionHeld); c != nil {
 		f.condition(Held, c)
@@ -173,6 +180,9 @@ func OfExtension(e *extension.Extension) (Subject, []Fact) {
 	}
 	for _, c := range e.Status.Conditions {
 		switch {
+		case c.Type == status.UpgradeAvailable && c.Status == metav1.ConditionTrue && c.Reason == string(status.NotUpgradeable):
+			// It may end by itself, and it may not: an operator that never says so is never upgraded.
+			f.condition(Held, &c)
 		case !status.NeedsPerson(c.Reason) || c.Reason == string(status.Held): // revisions tell rollbacks
 		case c.Type == status.Ready && c.Status != metav1.ConditionTrue && c.Reason == string(status.Frozen):
 			f.condition(Held, &c)

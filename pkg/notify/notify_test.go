@@ -48,6 +48,12 @@ func TestOfRevision(t *testing.T) {
 	const active, paused, archived = olmv1alpha1.LifecycleStateActive, olmv1alpha1.LifecycleStatePaused, olmv1alpha1.LifecycleStateArchived
 	proposed := revisionOf(paused)
 	proposed.Annotations = map[string]string{olmv1alpha1.ProposedAnnotation: "true"}
+	later, again := proposed.DeepCopy(), proposed.DeepCopy()
+	later.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] = `{"user":"alice","notBefore":"2026-11-28T21:00:00Z"}`
+	again.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] = `{"user":"alice","notBefore":"2026-11-28T21:00:00Z","ended":"2026-11-28T21:00:01Z","why":"alice may not"}`
+	if _, facts := OfRevision(again); !facts[0].Since.Equal(time.Date(2026, 11, 28, 21, 0, 1, 0, time.UTC)) {
+		t.Errorf("what waits again waits since %s: it would be taken for a duplicate", facts[0].Since)
+	}
 	approved := revisionOf(active)
 	approved.Annotations = proposed.Annotations
 	for name, tc := range map[string]struct {
@@ -57,6 +63,8 @@ func TestOfRevision(t *testing.T) {
 	}{
 		"new":         {"nothing is known of it", revisionOf(active), nil},
 		"proposed":    {"somebody has to approve it", proposed, []string{"WaitingForApproval/Proposed"}},
+		"later":       {"a person has approved it", later, nil},
+		"again":       {"the approval had no effect", again, []string{"WaitingForApproval/Proposed"}},
 		"approved":    {"nobody has to any more", approved, nil},
 		"complete":    {"it succeeded", revisionOf(active, condition("Succeeded", "True", "RolledOut")), []string{"Completed/RolledOut"}},
 		"deadline":    {"it took too long", revisionOf(active, condition("Stalled", "True", "ProgressDeadlineExceeded")), []string{"Failed/ProgressDeadlineExceeded"}},
@@ -106,6 +114,8 @@ func TestOfExtension(t *testing.T) {
 		condition metav1.Condition
 		want      []string
 	}{
+		"not upgradeable":   {condition("UpgradeAvailable", "True", "NotUpgradeable"), []string{"Held/NotUpgradeable"}},
+		"window":            {condition("UpgradeAvailable", "True", "WaitingForWindow"), nil},
 		"denied":            {condition("Ready", "False", "Denied"), []string{"Failed/Denied"}},
 		"pull failed":       {condition("Ready", "False", "PullFailed"), nil},
 		"rolling out":       {condition("Ready", "False", "RollingOut"), nil},

@@ -101,7 +101,7 @@ func yields(w shared) {
 func maintenanceWindows(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.grant("installer", "ServiceAccount", mayInstall)
-	alice := w.person("alice", mayWrite+mayInstall+mayFollow+"- {apiGroups: [\"\"], resources: [serviceaccounts], resourceNames: [installer], verbs: [impersonate]}\n")
+	alice := w.person("alice", mayWrite+mayInstall+mayFollow+"- {apiGroups: [\"\"], resources: [serviceaccounts], resourceNames: [installer], verbs: [impersonate]}\n- {apiGroups: [penstock.dev], resources: [maintenancewindows], verbs: [list]}\n")
 	w.apply(alice, w.name, w.extend(w.name, w.name, "serviceAccount: {name: installer}"))
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 	w.MustKubectl("label", "clusterextension", w.name, "windows="+w.name)
@@ -134,13 +134,35 @@ func maintenanceWindows(w shared) {
 
 	w.MustKubectlInput(between(-2*time.Hour, -time.Hour), "apply", "-f", "-")
 	w.await(maintenancewindow.Resource, w.name, "it is over", isOpen(metav1.ConditionFalse))
-	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.1.0"})...)
+	bundles = w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.2.0", Replaces: "1.1.0"})...)
 	w.awaitExtension(w.name, "the next upgrade waits", is("UpgradeAvailable=True/WaitingForWindow"))
 	w.says(w.answers(alice, w.name, "WaitingForWindow"), "MaintenanceWindow "+w.name+", of type Allow, is closed", "1.2.0")
 	w.awaitExtension(w.name, "alice had it begin", installed("1.2.0"))
 	r := w.awaitRevision(w.name+"-3", "it was rolled out", succeeded)
 	if who := r.Status.RequestedBy; who == nil || who.Username != alice.name {
 		w.t.Errorf("the revision was made by %v, want %s", who, alice.name)
+	}
+
+	// A proposal is approved for when the window opens, and begins in the name of the approver.
+	w.MustKubectlInput(between(time.Hour, 2*time.Hour), "apply", "-f", "-")
+	w.await(maintenancewindow.Resource, w.name, "it is closed", isOpen(metav1.ConditionFalse))
+	alice.MustKubectl("annotate", "clusterextension", w.name, extension.ApprovalAnnotation+"=Manual")
+	w.publish(w.name, append(bundles, bundle{Package: w.name, Version: "1.3.0", Replaces: "1.2.0"})...)
+	w.awaitRevision(w.name+"-4", "it waits for approval", waitsForApproval)
+	w.says(w.types(alice, 0, `kubectl penstock upgrade lighthouse --when=window --yes`).Stderr, "is approved, and begins when a maintenance window lets it, not before")
+	w.awaitExtension(w.name, "it waits for the window", is("UpgradeAvailable=True/WaitingForWindow"))
+	forged := w.Kubectl("annotate", "--overwrite", "cer", w.name+"-4", olmv1alpha1.ScheduledApprovalAnnotation+"={}", olmv1alpha1.ApproveNotBeforeAnnotation+"=2026-01-01T00:00:00Z")
+	if forged.ExitCode == 0 || !strings.Contains(forged.Stderr, "must be between now") {
+		w.t.Errorf("a time in the past: %s", forged)
+	}
+	alice.MustKubectl("annotate", "--overwrite", "cer", w.name+"-4", olmv1alpha1.ApproveNotBeforeAnnotation+"="+time.Now().UTC().Format(time.RFC3339))
+	w.awaitExtension(w.name, "its time has come, and the window is closed", func(e *extension.Extension) bool {
+		return strings.Contains(fmt.Sprint(e.Status), "MaintenanceWindow "+w.name+", of type Allow, is closed")
+	})
+	w.MustKubectlInput(between(-time.Hour, time.Hour), "apply", "-f", "-")
+	w.awaitExtension(w.name, "the window is open", installed("1.3.0"))
+	if r = w.awaitRevision(w.name+"-4", "it was rolled out", succeeded); r.Annotations[olmv1alpha1.ApprovedByAnnotation] != alice.name || r.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] != "" {
+		w.t.Errorf("it is approved by %v", r.Annotations)
 	}
 }
 

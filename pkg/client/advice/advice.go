@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/overview"
 )
@@ -155,7 +157,7 @@ func ofRevision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	case is(find(v1alpha1.ConditionStalled), metav1.ConditionTrue):
 		return with(r, "does not go on", find(v1alpha1.ConditionStalled), find(v1alpha1.ConditionRolledBack))
 	case progressing == nil && overview.Untried(r):
-		return fromRevision(r, "is proposed, and waits for approval", "Proposed", r.Annotations[overview.ReasonAnnotation])
+		return proposed(r)
 	case progressing == nil:
 		return fromRevision(r, "has not been looked at yet", objectmeta.ReasonPending, "")
 	case r.Status.ObservedGeneration < r.Generation:
@@ -173,7 +175,7 @@ func ofRevision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	case deleted:
 		return fromRevision(r, "is being deleted", "TearingDown", "")
 	case progressing.Reason == "Paused" && overview.Untried(r):
-		return since(fromRevision(r, "is proposed, and waits for approval", "Proposed", r.Annotations[overview.ReasonAnnotation]), progressing)
+		return since(proposed(r), progressing)
 	case progressing.Reason == "Paused":
 		return since(fromRevision(r, "is paused", "Paused", whyPaused(r, progressing.Message)), progressing)
 	case progressing.Reason == "Superseded":
@@ -189,6 +191,20 @@ func ofRevision(r *v1alpha1.ClusterExtensionRevision) Advice {
 	default:
 		return with(r, "is not ready", cmp.Or(ready, progressing), nil)
 	}
+}
+
+// proposed is about a revision that was never rolled out: it waits for a person, or for the time for
+// which a person approved it.
+func proposed(r *v1alpha1.ClusterExtensionRevision) Advice {
+	why := r.Annotations[overview.ReasonAnnotation]
+	if given := approval.Pending(r.Annotations); given != nil {
+		return fromRevision(r, "is approved, and begins later", "WaitingForWindow",
+			fmt.Sprintf("%s approved it; it begins when a maintenance window lets it, not before %s", given.User, given.NotBefore.UTC().Format(time.RFC3339)))
+	}
+	if given := approval.Ended(r.Annotations); given != nil {
+		why = strings.TrimSuffix(fmt.Sprintf("the approval by %s had no effect: %s; %s", given.User, given.Why, why), "; ")
+	}
+	return fromRevision(r, "is proposed, and waits for approval", "Proposed", why)
 }
 
 // whyPaused is what somebody has said who paused a revision, and otherwise what the server

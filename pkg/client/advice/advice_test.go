@@ -254,8 +254,8 @@ func TestPlan(t *testing.T) {
 // Each reason that the program writes has an entry, and each entry a reason: what a person
 // should do about a new one is said in the same change.
 func TestEveryReasonHasAdvice(t *testing.T) {
-	// Held is a condition, not a reason: it has one reason only. Proposed is a revision that is paused.
-	own := []string{"Held", "Proposed"}
+	// Held is a condition, not a reason: it has one reason only. Proposed and WaitingForWindow are revisions that are paused.
+	own := []string{"Held", "Proposed", "WaitingForWindow"}
 	for name, tc := range map[string]struct {
 		folders []string
 		steps   map[string]step

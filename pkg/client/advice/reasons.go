@@ -72,6 +72,8 @@ func revisionSteps() map[string]step {
 		"Unknown":         {signal: InProgress, who: Nobody, do: "It is known when the cluster answers"},
 		"Pending":         {signal: InProgress, who: Operator, do: "make sure that a replica leads, if this lasts", command: "kubectl penstock check"},
 
+		"WaitingForWindow": {signal: InProgress, who: Nobody, do: "It begins by itself when the window opens"},
+
 		// It waits for a person.
 		"Proposed": {signal: Review, who: Reviewer, do: "review it, and approve it", command: "kubectl penstock resume {revision}",
 			catalog: &answer{do: "review it, and approve it", command: "kubectl penstock upgrade {extension}"}},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/advice"
 	"github.com/penstock-project/penstock/pkg/client/follow"
@@ -193,7 +194,7 @@ func extensionOf(e overview.Extension) *Extension {
 	proposed := e.Proposed()
 	for _, revision := range e.Revisions {
 		one := revisionOf(e, revision)
-		one.Proposed = revision == proposed
+		one.Proposed = revision == proposed && approval.Pending(revision.Annotations) == nil
 		out.Revisions = append(out.Revisions, one)
 	}
 	return out

@@ -164,13 +164,24 @@ func (w writer) Patch(_ context.Context, name string, _ types.PatchType, patch [
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Spec     *settings         `json:"spec"`
 	}
-	if err := json.Unmarshal(patch, &change); err != nil {
-		return nil, err
+	var state struct {
+		Spec struct {
+			LifecycleState olmv1alpha1.LifecycleState `json:"lifecycleState"`
+		} `json:"spec"`
+	}
+	for _, into := range []any{&change, &state} {
+		if err := json.Unmarshal(patch, into); err != nil {
+			return nil, err
+		}
+	}
+	if state.Spec.LifecycleState != "" {
+		return w.goOn(name, state.Spec.LifecycleState, change.Metadata.ResourceVersion)
 	}
 	w.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
 		for key, value := range change.Metadata.Annotations {
 			metav1.SetMetaDataAnnotation(&r.ObjectMeta, key, value)
 		}
+		maps.DeleteFunc(r.Annotations, func(_, value string) bool { return value == "" })
 		if change.Metadata.OwnerReferences != nil {
 			r.OwnerReferences = change.Metadata.OwnerReferences
 		}
@@ -182,6 +193,28 @@ func (w writer) Patch(_ context.Context, name string, _ types.PatchType, patch [
 			// The engine gives the objects up, and says so.
 			meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{Type: olmv1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: status.ReasonHandedToHelm})
 		}
+	})
+	return nil, nil
+}
+
+// goOn is an approval, as our API does it.
+func (w writer) goOn(name string, state olmv1alpha1.LifecycleState, version string) (*olmv1alpha1.ClusterExtensionRevision, error) {
+	resource := olmv1alpha1.Resource("clusterextensionrevisions")
+	w.mu.Lock()
+	now, denied := w.revisions[name].ResourceVersion, w.denied[w.who]
+	w.mu.Unlock()
+	if now != version {
+		return nil, apierrors.NewConflict(resource, name, errors.New("it is another version"))
+	}
+	if denied {
+		return nil, apierrors.NewForbidden(resource, name, errors.New("a revision may only do what its requester may do: "+w.who+" may not patch configmaps lamp"))
+	}
+	w.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
+		r.Spec.LifecycleState = state
+		r.Generation++
+		delete(r.Annotations, extension.ProposedAnnotation)
+		delete(r.Annotations, olmv1alpha1.ScheduledApprovalAnnotation)
+		w.made[name] = w.who
 	})
 	return nil, nil
 }

@@ -37,6 +37,8 @@ type scope struct {
 	resolved *status.Bundle
 	// unasked is true for a revision that nobody asked for just now, and that needs no approval.
 	unasked bool
+	// later says which window an approval for later waits for, empty for none.
+	later string
 	// byHelm is true when the extension is applied by Helm.
 	byHelm bool
 	// release are the revisions of the Helm release, newest first, when they were read.
@@ -145,6 +147,7 @@ func (s *scope) leave(ctx context.Context) error {
 //  3. Which bundle, or other image.
 //  4. Nothing keeps it from making a revision: no rollback, no rollout that is on its way.
 //  5. The next revision, or a proposal: package maker has the steps.
+//  6. The approval of a proposal for later.
 func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	if stopped := s.findRevisions(ctx); stopped != nil {
 		return stopped
@@ -161,6 +164,11 @@ func (s *scope) advance(ctx context.Context) *maker.Outcome {
 		return stopped
 	}
 	outcome := maker.Make(ctx, &s.Chain, desired.digest(), s.changesTeardown(), making{s, desired}, s.writer(desired))
+	if outcome.Reason == maker.Proposed {
+		if later := s.approvedForLater(ctx, desired.digest()); later != nil {
+			outcome = later
+		}
+	}
 	if unresolved != nil && resultOf(outcome) == status.Settled {
 		s.resolved = nil
 		return unresolved

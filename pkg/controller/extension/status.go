@@ -50,7 +50,7 @@ func (s *scope) facts(outcome *maker.Outcome) status.Facts {
 	facts := status.Facts{Extension: s.extension, Now: s.Clock.Now()}
 	facts.Outcome = status.Outcome{Result: resultOf(outcome), Message: outcome.Message, Why: outcome.Why, Bundle: s.resolved}
 	if facts.Outcome.Result == status.Settled {
-		facts.Outcome.Message = ""
+		facts.Outcome.Message, facts.Outcome.Later = "", s.later
 	}
 	for i := range s.Revisions {
 		facts.Revisions = append(facts.Revisions, &s.Revisions[i])

@@ -66,7 +66,9 @@ func upgrade(facts Facts, v view) said {
 	case v.installed == nil:
 		return said{metav1.ConditionUnknown, ReasonAbsent, "no bundle installed yet"}
 	case v.proposal != nil:
-		return said{metav1.ConditionTrue, reasonProposed, proposal(v)}
+		told := proposal(v, facts.Outcome)
+		told.status = metav1.ConditionTrue
+		return told
 	case facts.Outcome.waits():
 		return said{metav1.ConditionTrue, string(facts.Outcome.Result), waiting(facts.Outcome)}
 	case facts.Extension.Spec.Source.SourceType != extension.SourceCatalog:

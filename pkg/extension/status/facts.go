@@ -37,6 +37,9 @@ type Outcome struct {
 	// Why says what is known beyond Message: what is nearest, what is missing, what helps. It
 	// ends with a command when one helps. It may be empty, and is told in Ready.
 	Why string
+	// Later says which maintenance window an approval for later waits for, empty before its time has
+	// come.
+	Later string
 	// Bundle is what was resolved, nil when nothing was.
 	Bundle *Bundle
 }

@@ -77,7 +77,7 @@ func settled(facts Facts, v view) bool {
 // tellsInstalled is whether a reason of Ready is about what is installed.
 func tellsInstalled(reason string) bool {
 	switch reason {
-	case string(Pending), ReasonRollingOut, reasonProposed, reasonRevisionsUnknown, reasonDeleting:
+	case string(Pending), string(WaitingForWindow), ReasonRollingOut, reasonProposed, reasonRevisionsUnknown, reasonDeleting:
 		return false
 	}
 	_, failed := verdicts()[Result(reason)]

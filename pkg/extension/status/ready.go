@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -44,7 +46,9 @@ func readiness(facts Facts, v view) (said, bool) {
 	case v.latest() != nil:
 		return v.latest().readiness()
 	case v.proposal != nil && !settled(facts, v):
-		return said{metav1.ConditionFalse, reasonProposed, proposal(v)}, false
+		told := proposal(v, outcome)
+		told.status = metav1.ConditionFalse
+		return told, false
 	case v.installed == nil:
 		return said{metav1.ConditionFalse, string(Pending), cmp.Or(joined(outcome), "it is not known yet what to install")}, false
 	}
@@ -55,7 +59,7 @@ func readiness(facts Facts, v view) (said, bool) {
 	case failed:
 		said.message += fmt.Sprintf("; no other version can be installed (%s): %s", outcome.Result, joined(outcome))
 	case v.proposal != nil:
-		said.message += "; " + proposal(v)
+		said.message += "; " + proposal(v, outcome).message
 	}
 	return said, person
 }
@@ -169,7 +173,7 @@ func reasonOf(condition *metav1.Condition) string {
 }
 
 // proposal says what waits for approval, and how to review and approve it.
-func proposal(v view) string {
+func proposal(v view, outcome Outcome) said {
 	r := v.proposal
 	what := "an installation"
 	if v.installed != nil {
@@ -179,12 +183,22 @@ func proposal(v view) string {
 	if channel := r.Annotations[extension.ChannelAnnotation]; channel != "" {
 		where = ", from channel " + channel
 	}
+	if given := approval.Pending(r.Annotations); given != nil {
+		message := fmt.Sprintf("%s%s is approved by %s and begins when a maintenance window lets it, not before %s", r.title(), where, given.User, given.NotBefore.UTC().Format(time.RFC3339))
+		if outcome.Later != "" {
+			message += ": " + outcome.Later
+		}
+		return said{reason: string(WaitingForWindow), message: message}
+	}
 	message := fmt.Sprintf("%s%s is proposed as %s and waits for approval", r.title(), where, what)
+	if given := approval.Ended(r.Annotations); given != nil {
+		message += fmt.Sprintf(" again: the approval by %s had no effect: %s", given.User, given.Why)
+	}
 	if why := r.Annotations[olmv1alpha1.LifecycleReasonAnnotation]; why != "" {
 		message += ": " + why
 	}
 	name, _, _ := olm.ChainOf(r.Name)
-	return message + r.warnings() + "; review and approve it with: kubectl penstock upgrade " + name
+	return said{reason: reasonProposed, message: message + r.warnings() + "; review and approve it with: kubectl penstock upgrade " + name}
 }
 
 // deleting is the status of an extension that is being deleted: what is left. Conditions of

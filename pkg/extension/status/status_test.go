@@ -224,6 +224,26 @@ func TestOf(t *testing.T) {
 				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval: alice may not; review and approve it with: kubectl penstock upgrade argocd",
 			},
 		},
+		"ApprovedForLater": {
+			reason: "nobody has to do anything", bundle: "argocd.v1.0.0 1.0.0", active: "argocd-1 argocd-2[Available=False/RollingOut Progressing=False/Blocked]",
+			facts: facts(with(rev(1, well), rev(2, proposedFor("1"), annotated(olmv1alpha1.ScheduledApprovalAnnotation, `{"user":"alice","notBefore":"2026-11-28T21:00:00Z"}`))), func(f *Facts) { f.Outcome.Later = "MaintenanceWindow nights is closed" }),
+			want: map[string]string{
+				Ready:            "True/Succeeded: argocd-1 (1.0.0) is installed and available; argocd-2 (1.1.0), from channel stable is approved by alice and begins when a maintenance window lets it, not before 2026-11-28T21:00:00Z: MaintenanceWindow nights is closed",
+				UpgradeAvailable: "True/WaitingForWindow: argocd-2 (1.1.0), from channel stable is approved by alice and begins when a maintenance window lets it, not before 2026-11-28T21:00:00Z: MaintenanceWindow nights is closed",
+			},
+		},
+		"ApprovalEnded": {
+			reason: "it waits again, and that is said", bundle: "argocd.v1.0.0 1.0.0", active: "argocd-1 argocd-2[Available=False/RollingOut Progressing=False/Blocked]",
+			facts: facts(with(rev(1, well), rev(2, proposedFor("1"), annotated(olmv1alpha1.ScheduledApprovalAnnotation, `{"user":"alice","notBefore":"2026-11-28T21:00:00Z","ended":"2026-11-28T21:00:01Z","why":"alice may not"}`)))),
+			want: map[string]string{
+				UpgradeAvailable: "True/Proposed: argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval again: the approval by alice had no effect: alice may not; review and approve it with: kubectl penstock upgrade argocd",
+			},
+		},
+		"InstallationApprovedForLater": {
+			reason: "an installation can wait, too", active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
+			facts: facts(with(rev(1, proposedFor("1"), annotated(olmv1alpha1.ScheduledApprovalAnnotation, `{"user":"alice","notBefore":"2026-11-28T21:00:00Z"}`)))),
+			want:  map[string]string{Ready: "False/WaitingForWindow: argocd-1 (1.0.0), from channel stable is approved by alice and begins when a maintenance window lets it, not before 2026-11-28T21:00:00Z", Stalled: nothing},
+		},
 		"Held": {
 			reason: "a rollback stays until a person acts", active: "argocd-3", bundle: "argocd.v1.0.0 1.0.0",
 			facts: facts(generation(2), with(rev(2, rolling, lifecycle(olmv1alpha1.LifecycleStateArchived)), rev(3, well, "Held=True/IsRollback: argocd-3 is a rollback: it is released", annotated(olmv1alpha1.VersionAnnotation, "1.0.0"), annotated(olmv1alpha1.BundleAnnotation, "argocd.v1.0.0")))),

@@ -102,6 +102,9 @@ func resumption(ctx context.Context, s *session.Session, cluster *session.Cluste
 		return "", nil, err
 	}
 	changes.Print(s.Err, diff, changes.View{Lines: true})
+	if decision := review.Window(ctx, cluster, found.Name); decision != nil && !decision.Open && overview.OfClusterExtension(revision) {
+		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s: resuming begins it now; kubectl penstock upgrade %s --when=window begins it when upgrades may begin", decision.String(), found.Name))
+	}
 	return review.Question("Roll out "+revision.Name, diff), review.Answers(diff), nil
 }
 

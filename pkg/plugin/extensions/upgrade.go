@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
-	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/review"
@@ -31,9 +31,11 @@ type upgrading struct {
 	version string
 	// yes approves unasked, and unasked asks nothing and approves nothing.
 	yes, unasked, dryRun, stat bool
-	acceptance                 review.Acceptance
-	timeout                    time.Duration
-	output                     session.Format
+	// when is now or window; empty asks outside of a window.
+	when       string
+	acceptance review.Acceptance
+	timeout    time.Duration
+	output     session.Format
 }
 
 // NewUpgrade approves what is proposed, or asks for another version.
@@ -44,7 +46,8 @@ func NewUpgrade(s *session.Session) *cobra.Command {
 		Short: "Approve a proposed version, or ask for another one",
 		Long: "Show what the proposed revision of a ClusterExtension changes, ask, and approve it in your name: you need the\n" +
 			"rights for all that it does. Only what was shown is approved; when something else is rolled out meanwhile,\n" +
-			"nothing happens (exit code 3). With --version the command first changes the range of versions in the spec, in your name,\n" +
+			"nothing happens (exit code 3). Outside of a maintenance window the command asks whether it begins now, or when the\n" +
+			"window opens: until then the approval can be withdrawn, and it ends when the proposal changes. With --version the command first changes the range of versions in the spec, in your name,\n" +
 			"and follows the result; when that waits for approval, it is shown and approved. kubectl penstock upgrades lists the\n" +
 			"versions.",
 		Example: "  kubectl penstock upgrade lighthouse\n" +
@@ -56,6 +59,9 @@ func NewUpgrade(s *session.Session) *cobra.Command {
 			u.name = args[0]
 			if err := u.acceptance.Check(u.yes, u.dryRun); err != nil {
 				return err
+			}
+			if u.when != "" && u.when != whenNow && u.when != whenWindow {
+				return outcome.Errorf(outcome.Unknown, "--when %q: want %s or %s", u.when, whenNow, whenWindow)
 			}
 			if !u.yes && !u.dryRun && !s.Person() {
 				return outcome.Errorf(outcome.Unknown, "there is no terminal to ask on: --yes upgrades without asking, --dry-run only shows what changes")
@@ -70,6 +76,7 @@ func NewUpgrade(s *session.Session) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&u.version, "version", "", "Range of versions to ask for, such as 1.4.2 or >=1.4 <2.")
 	flags.BoolVar(&u.yes, "yes", false, "Do not ask.")
+	flags.StringVar(&u.when, "when", "", "Outside of a maintenance window: now, or window to begin when upgrades may begin. Without it the command asks; with --yes it is now.")
 	flags.BoolVar(&u.dryRun, "dry-run", false, "Only show what changes. Exit code as for diff.")
 	u.acceptance.AddFlags(flags, true)
 	flags.BoolVar(&u.stat, "stat", false, "Show the diff without the lines.")
@@ -143,20 +150,63 @@ func (u *upgrading) beginNow(ctx context.Context, read *extension.Extension, wai
 	return u.follow(ctx)
 }
 
-// sayWindow says that no upgrade would begin now by itself. Without the right to read windows
-// nothing is said: a person's own write waits for none.
-func (u *upgrading) sayWindow(ctx context.Context) {
-	found, err := u.cluster.Host.Resource(maintenancewindow.Resource).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return
+// Values of --when.
+const (
+	whenNow    = "now"
+	whenWindow = "window"
+)
+
+// begins asks when an approved proposal begins: zero is now. Without the right to read windows it is now,
+// and nothing is said: a person's own write waits for none.
+func (u *upgrading) begins(ctx context.Context, question string) (notBefore time.Time, agreed bool, err error) {
+	decision := review.Window(ctx, u.cluster, u.name)
+	if decision == nil && u.when == whenWindow {
+		return notBefore, false, outcome.Errorf(outcome.Unknown, "--when=%s needs the right to list MaintenanceWindows and to get ClusterExtension %s", whenWindow, u.name)
 	}
-	asked, err := u.cluster.Host.Resource(extension.Resource).Get(ctx, u.name, getOptions())
-	if err != nil {
-		return
+	if decision == nil || decision.Open {
+		if u.yes {
+			return notBefore, true, nil
+		}
+		agreed, err = u.Confirm(ctx, question)
+		return notBefore, agreed, err
 	}
-	if decision := maintenancewindow.Decide(maintenancewindow.NewAll(found.Items), asked.GetLabels(), time.Now()); !decision.Open {
-		u.Err.Para(screen.Yellow, screen.Notice, decision.String()+": approving begins it now")
+	u.Err.Para(screen.Yellow, screen.Notice, decision.String())
+	if u.when == whenWindow && decision.Opens.IsZero() {
+		return notBefore, false, outcome.Errorf(outcome.No, "it is not known when an upgrade of %s may begin: --when=%s begins it now", u.name, whenNow)
 	}
+	when := strings.TrimSuffix(question, "?") + ", when upgrades may begin, not before " + decision.Opens.UTC().Format(time.RFC3339) + "?"
+	switch {
+	case u.yes && u.when == whenWindow:
+		return decision.Opens, true, nil
+	case u.yes:
+		return notBefore, true, nil
+	case u.when != whenWindow:
+		if agreed, err = u.Confirm(ctx, strings.TrimSuffix(question, "?")+", now, outside of the window?"); err != nil || agreed || u.when == whenNow || decision.Opens.IsZero() {
+			return notBefore, agreed, err
+		}
+	}
+	agreed, err = u.Confirm(ctx, when)
+	return decision.Opens, agreed, err
+}
+
+// approveLater approves a proposal for when upgrades may begin.
+func (u *upgrading) approveLater(ctx context.Context, waiting *v1alpha1.ClusterExtensionRevision, answers map[string]any, notBefore time.Time) error {
+	delete(answers, v1alpha1.LifecycleReasonAnnotation) // it still waits for this
+	answers[v1alpha1.ApproveNotBeforeAnnotation] = notBefore.UTC().Format(time.RFC3339)
+	if _, err := review.SetState(ctx, u.cluster, waiting, v1alpha1.LifecycleStatePaused, answers); err != nil {
+		return refusedApproval(err)
+	}
+	u.Err.Para(screen.Green, screen.Good, fmt.Sprintf("%s is approved, and begins when a maintenance window lets it, not before %s; kubectl annotate cer %[1]s %[3]s- withdraws that",
+		waiting.Name, notBefore.UTC().Format(time.RFC3339), v1alpha1.ApproveNotBeforeAnnotation))
+	return u.done(ctx)
+}
+
+// refusedApproval is why an approval was refused.
+func refusedApproval(err error) error {
+	if stale(err) {
+		return outcome.Errorf(outcome.Conflict, "%w\nrun the command again", err)
+	}
+	return err
 }
 
 // askFor changes the range of versions, and follows what becomes of it.
@@ -247,23 +297,24 @@ func (u *upgrading) approve(ctx context.Context, waiting *v1alpha1.ClusterExtens
 	}
 	answers := review.Answers(diff)
 	answers[v1alpha1.LifecycleReasonAnnotation] = nil // it has waited for this
-	u.sayWindow(ctx)
-	if !u.yes {
-		agreed, err := u.Confirm(ctx, review.Question("Roll out "+waiting.Name, diff))
-		if err != nil || !agreed {
-			return u.declined(err, waiting.Name+" stays proposed")
-		}
-	} else {
+	if given := approval.Pending(waiting.Annotations); given != nil {
+		u.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s approved it already: it begins when a maintenance window lets it, not before %s", given.User, given.NotBefore.UTC().Format(time.RFC3339)))
+	}
+	if u.yes {
 		if err := u.acceptance.Unread(diff); err != nil {
 			return u.declined(err, waiting.Name+" stays proposed")
 		}
 		delete(answers, v1alpha1.AcknowledgeDeletionAnnotation) // nobody has read it
 	}
+	notBefore, agreed, err := u.begins(ctx, review.Question("Roll out "+waiting.Name, diff))
+	if err != nil || !agreed {
+		return u.declined(err, waiting.Name+" stays proposed")
+	}
+	if !notBefore.IsZero() {
+		return u.approveLater(ctx, waiting, answers, notBefore)
+	}
 	if _, err := review.SetState(ctx, u.cluster, waiting, v1alpha1.LifecycleStateActive, answers); err != nil {
-		if stale(err) {
-			return outcome.Errorf(outcome.Conflict, "%w\nrun the command again", err)
-		}
-		return err
+		return refusedApproval(err)
 	}
 	following, cancel := session.Within(ctx, u.timeout)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -101,4 +102,92 @@ func TestApprovalOfTheFirst(t *testing.T) {
 	s.patch("f-1", "application/merge-patch+json", object{
 		"spec": object{"lifecycleState": "Active"}, "metadata": object{"annotations": object{"penstock.dev/approve": digest}},
 	}).want(t, http.StatusOK)
+}
+
+// TestApprovalForLater: a proposal of a ClusterExtension is approved for a time to come by a user who names
+// its diff. The server keeps who that is; whoever writes it becomes the approver, and nobody forges one.
+func TestApprovalForLater(t *testing.T) {
+	const proposed, approve, notBefore, scheduled = "penstock.dev/proposed", "penstock.dev/approve", "penstock.dev/approve-not-before", "penstock.dev/scheduled-approval"
+	s := newServer(t, settings{})
+	own := s.asPenstock()
+	propose := func(name, kind, content string) {
+		t.Helper()
+		revision := with(with(file(name, inline(configMap("a", content))), "Paused", "spec", "lifecycleState"), object{proposed: "true"}, "metadata", "annotations")
+		own.create(with(revision, []any{object{"apiVersion": "olm.operatorframework.io/v1", "kind": kind, "name": "l", "uid": "u", "controller": true}}, "metadata", "ownerReferences")).want(t, http.StatusCreated)
+	}
+	s.create(file("l-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
+	propose("l-2", "ClusterExtension", "2")
+	digest, _ := at(s.do(call{path: diffs + "/l-1..l-2"}).want(t, http.StatusOK).body, "summary", "approvalDigest").(string)
+	annotate := func(on *server, name string, annotations object) response {
+		return on.patch(name, "application/merge-patch+json", object{"metadata": object{"annotations": annotations}})
+	}
+	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+	kept := func(name string) object {
+		t.Helper()
+		found, _ := at(s.get(name), "metadata", "annotations").(object)
+		return found
+	}
+	for reason, refused := range map[string]struct {
+		answer response
+		says   string
+	}{
+		"no digest":          {annotate(s, "l-2", object{notBefore: in(time.Hour)}), "l-2 is a proposal"},
+		"another digest":     {annotate(s, "l-2", object{notBefore: in(time.Hour), approve: "0123456789abcdef"}), "must be summary.approvalDigest"},
+		"no time":            {annotate(s, "l-2", object{notBefore: "later", approve: digest}), "must be a time such as"},
+		"too far":            {annotate(s, "l-2", object{notBefore: in(32 * 24 * time.Hour), approve: digest}), "must be between now"},
+		"no proposal":        {annotate(s, "l-1", object{notBefore: in(time.Hour), approve: digest}), "l-1 is no proposal that stays Paused"},
+		"now and later":      {s.patch("l-2", "application/merge-patch+json", object{"spec": object{"lifecycleState": "Active"}, "metadata": object{"annotations": object{notBefore: in(time.Hour), approve: digest}}}), "is no proposal that stays Paused"},
+		"when it is created": {s.create(with(file("m-1", inline(configMap("a", "1"))), object{notBefore: in(time.Hour)}, "metadata", "annotations")), "m-1 is no proposal that stays Paused"},
+		"in the past":        {annotate(s, "l-2", object{notBefore: in(-time.Hour), approve: digest}), "must be between now"},
+	} {
+		if refused.answer.code != http.StatusUnprocessableEntity || !strings.Contains(refused.answer.raw, refused.says) {
+			t.Errorf("%s: answered %d %s", reason, refused.answer.code, refused.answer.raw)
+		}
+	}
+	annotate(s, "l-2", object{scheduled: `{"user":"admin","digest":"` + digest + `","notBefore":"2026-01-01T00:00:00Z"}`}).want(t, http.StatusOK)
+	if found := kept("l-2"); found[scheduled] != nil || found[notBefore] != nil {
+		t.Fatalf("a forged approval is kept: %v", found)
+	}
+	time1 := in(2 * time.Hour)
+	annotate(s, "l-2", object{notBefore: time1, approve: digest}).want(t, http.StatusOK)
+	if found, _ := kept("l-2")[scheduled].(string); !strings.Contains(found, `"user":"alice"`) || !strings.Contains(found, `"notBefore":"`+time1+`"`) || !strings.Contains(found, `"digest":"`+digest+`"`) {
+		t.Errorf("it is approved by %s", found)
+	}
+	if state := at(s.get("l-2"), "spec", "lifecycleState"); state != "Paused" || kept("l-2")[proposed] != "true" {
+		t.Errorf("it is %v already", state)
+	}
+	// A write of something else approves nothing, and forges nothing.
+	annotate(s, "l-2", object{"note": "x", scheduled: "{}"}).want(t, http.StatusOK)
+	if found, _ := kept("l-2")[scheduled].(string); !strings.Contains(found, `"user":"alice"`) {
+		t.Errorf("after a write of something else it is %s", found)
+	}
+	annotate(s, "l-2", object{notBefore: nil}).want(t, http.StatusOK)
+	if found := kept("l-2"); found[scheduled] != nil || found[proposed] != "true" {
+		t.Errorf("withdrawn, it is %v", found)
+	}
+	// The record of one that ended stays until the next one, or until it is rolled out.
+	annotate(s, "l-2", object{notBefore: time1}).want(t, http.StatusOK)
+	annotate(own, "l-2", object{notBefore: nil, approve: nil, scheduled: `{"user":"alice","ended":"2026-01-01T00:00:00Z","why":"x"}`}).want(t, http.StatusOK)
+	annotate(s, "l-2", object{"note": nil}).want(t, http.StatusOK)
+	if found, _ := kept("l-2")[scheduled].(string); !strings.Contains(found, `"why":"x"`) {
+		t.Errorf("the record of what ended is %s", found)
+	}
+	annotate(s, "l-2", object{notBefore: time1, approve: digest}).want(t, http.StatusOK)
+	s.patch("l-2", "application/merge-patch+json", object{"spec": object{"lifecycleState": "Active"}}).want(t, http.StatusOK)
+	if found := kept("l-2"); found[scheduled] != nil || found[notBefore] != nil || found[proposed] != nil || found["penstock.dev/approved-by"] != "alice" {
+		t.Errorf("approved now, it is %v", found)
+	}
+	// Windows are for ClusterExtensions, and what is declined is approved no more.
+	propose("l-3", "Lamp", "3")
+	digest, _ = at(s.do(call{path: diffs + "/l-2..l-3"}).want(t, http.StatusOK).body, "summary", "approvalDigest").(string)
+	if refused := annotate(s, "l-3", object{notBefore: time1, approve: digest}); refused.code != http.StatusUnprocessableEntity || !strings.Contains(refused.raw, "no proposal of a ClusterExtension") {
+		t.Errorf("one of a chart: answered %d %s", refused.code, refused.raw)
+	}
+	propose("l-4", "ClusterExtension", "4")
+	digest, _ = at(s.do(call{path: diffs + "/l-2..l-4"}).want(t, http.StatusOK).body, "summary", "approvalDigest").(string)
+	annotate(s, "l-4", object{notBefore: time1, approve: digest}).want(t, http.StatusOK)
+	s.patch("l-4", "application/merge-patch+json", object{"spec": object{"lifecycleState": "Archived"}}).want(t, http.StatusOK)
+	if found := kept("l-4"); found[scheduled] != nil {
+		t.Errorf("declined, it is %v", found)
+	}
 }

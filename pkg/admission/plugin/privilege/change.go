@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/helmrelease"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	olmvalidation "github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
@@ -166,6 +167,11 @@ func changeOfUpdate(updated, old *olm.ClusterExtensionRevision) change {
 			// Nobody was asked about the owner when Penstock proposed it.
 			c.owners = updated.OwnerReferences
 		}
+	case olmvalidation.ApprovesLater(updated, old):
+		// The approver is asked now, and again when it takes effect.
+		active := updated.DeepCopy()
+		active.Spec.LifecycleState = olm.LifecycleStateActive
+		c.kind, c.revision, c.armed, c.owners = unpause, active, rollsBack(active), active.OwnerReferences
 	case rollsBack(updated) && (!rollsBack(old) || sooner(&updated.Spec, &old.Spec)):
 		c.kind, c.armed = arm, true
 	}

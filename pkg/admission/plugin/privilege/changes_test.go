@@ -69,6 +69,16 @@ func TestChanges(t *testing.T) {
 			situation: func(w *situation) { w.may("lighthouse", all) },
 			act:       func(w *situation) error { r := rev(1, web); w.holds(r); return w.updates(r.as("Paused"), r) },
 		},
+		"ApprovedForLater": {
+			reason:    "the approver is asked when they approve, whenever it begins",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
+				r := rev(1, web).ownedBy("lighthouse").annotated(v1alpha1.ProposedAnnotation, "true").as("Paused")
+				w.holds(r)
+				return w.updates(r, r.annotated(v1alpha1.ApproveNotBeforeAnnotation, "2026-11-28T21:00:00Z"))
+			},
+			code: forbidden, says: []string{"create,patch,delete deployments.apps lighthouse/web"},
+		},
 		"ProposalApproved": {
 			reason:    "nobody was asked about its owner when it was proposed: garbage collection deletes it with that",
 			situation: func(w *situation) { w.may("lighthouse", rule("create,patch", "apps", "deployments")) },

@@ -127,6 +127,13 @@ const (
 	// to Active, approves it. Its value is summary.approvalDigest of the diff with what is
 	// rolled out.
 	ApproveAnnotation = "penstock.dev/approve"
+	// ApproveNotBeforeAnnotation, set on a proposed revision together with ApproveAnnotation while it
+	// stays Paused, approves it for later (RFC 3339): when upgrades of its ClusterExtension may begin by the maintenance
+	// windows, and not before that time. To remove it withdraws the approval.
+	ApproveNotBeforeAnnotation = "penstock.dev/approve-not-before"
+	// ScheduledApprovalAnnotation, on a proposal, is who approved it for later, and, when that had no
+	// effect, why. The server writes it; no client can.
+	ScheduledApprovalAnnotation = "penstock.dev/scheduled-approval"
 	// ApprovedByAnnotation and ApprovedAtAnnotation, on a revision that was proposed, tell
 	// who approved it, and when (RFC 3339). The server sets them; no client can.
 	ApprovedByAnnotation = "penstock.dev/approved-by"

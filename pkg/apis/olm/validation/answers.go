@@ -35,14 +35,14 @@ func questions() []question {
 
 // validateAnswers refuses answers that are new and that status of the revision, as it is
 // stored, does not ask for; old is empty for a new revision, which asks for none. A user who
-// lets a paused revision go on may acknowledge what a diff with an earlier one showed as
+// lets a paused revision go on, or approves it for later, may acknowledge what a diff with an earlier one showed as
 // removed, by its digest.
 func validateAnswers(updated, old *olm.ClusterExtensionRevision, removed []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, q := range questions() {
 		path := field.NewPath("metadata", "annotations").Key(q.annotation)
 		known := map[string]bool{q.asks(old): true}
-		if q.annotation == v1alpha1.AcknowledgeDeletionAnnotation && Unpauses(updated, old) {
+		if q.annotation == v1alpha1.AcknowledgeDeletionAnnotation && (Unpauses(updated, old) || ApprovesLater(updated, old)) {
 			for _, digest := range removed {
 				known[digest] = true
 			}
@@ -63,6 +63,14 @@ func validateAnswers(updated, old *olm.ClusterExtensionRevision, removed []strin
 // Unpauses tells whether an update lets a paused revision go on.
 func Unpauses(updated, old *olm.ClusterExtensionRevision) bool {
 	return old.Spec.LifecycleState == olm.LifecycleStatePaused && updated.Spec.LifecycleState == olm.LifecycleStateActive
+}
+
+// ApprovesLater tells whether an update approves a proposal for a later time: it names the time, or the
+// diff, that was not named before.
+func ApprovesLater(updated, old *olm.ClusterExtensionRevision) bool {
+	differs := func(key string) bool { return updated.Annotations[key] != old.Annotations[key] }
+	return WaitsForApproval(old) && updated.Spec.LifecycleState == olm.LifecycleStatePaused && updated.Annotations[v1alpha1.ApproveNotBeforeAnnotation] != "" &&
+		(differs(v1alpha1.ApproveNotBeforeAnnotation) || differs(v1alpha1.ApproveAnnotation))
 }
 
 // WaitsForApproval tells whether Penstock has made a revision that somebody has to approve, and

@@ -21,13 +21,13 @@ import (
 // ServerAnnotations belong to the server: clients read them and cannot set them.
 func ServerAnnotations() []string {
 	return []string{v1alpha1.SummaryAnnotation, v1alpha1.RollbackOfAnnotation, v1alpha1.RequestedByAnnotation, v1alpha1.DeletedByAnnotation,
-		v1alpha1.ProposedAnnotation, v1alpha1.ApprovedByAnnotation, v1alpha1.ApprovedAtAnnotation,
+		v1alpha1.ProposedAnnotation, v1alpha1.ApprovedByAnnotation, v1alpha1.ApprovedAtAnnotation, v1alpha1.ScheduledApprovalAnnotation,
 		v1alpha1.HandedToHelmAnnotation, v1alpha1.AdoptedReleaseAnnotation, v1alpha1.ReleaseSecretsAnnotation}
 }
 
 // controllerAnnotations are those of the server that its controllers write by its own API.
 func controllerAnnotations() []string {
-	return []string{v1alpha1.HandedToHelmAnnotation, v1alpha1.AdoptedReleaseAnnotation, v1alpha1.ReleaseSecretsAnnotation}
+	return []string{v1alpha1.HandedToHelmAnnotation, v1alpha1.AdoptedReleaseAnnotation, v1alpha1.ReleaseSecretsAnnotation, v1alpha1.ScheduledApprovalAnnotation}
 }
 
 func serverAnnotationPaths() []fieldpath.Path {

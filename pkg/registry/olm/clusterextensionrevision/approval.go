@@ -6,13 +6,16 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	admissionrequest "github.com/penstock-project/penstock/pkg/admission/request"
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
+	"github.com/penstock-project/penstock/pkg/extension"
 	rev "github.com/penstock-project/penstock/pkg/revision"
 )
 
@@ -29,15 +32,77 @@ func approves(revision, stored *olm.ClusterExtensionRevision) bool {
 	return stored.Annotations[v1alpha1.ProposedAnnotation] == "true" && validation.Unpauses(revision, stored)
 }
 
-// noteApproval records who approves a proposal, which is none from then on.
+// noteApproval records who approves a proposal, which is none from then on; or who approves it for
+// later. An approval for later ends when the proposal does, and when its time is removed.
 func (s *strategy) noteApproval(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
 	requester := requesterFrom(ctx)
-	if !approves(revision, stored) || requester == nil {
+	if requester == nil {
 		return
 	}
-	setAnnotation(revision, v1alpha1.ProposedAnnotation, "")
-	setAnnotation(revision, v1alpha1.ApprovedByAnnotation, requester.Username)
-	setAnnotation(revision, v1alpha1.ApprovedAtAnnotation, s.clock.Now().UTC().Format(time.RFC3339))
+	pending := approval.Pending(stored.Annotations)
+	switch {
+	case approves(revision, stored):
+		at := s.clock.Now()
+		if pending != nil && pending.User == requester.Username && admissionrequest.IsSentByPenstock(ctx) {
+			at = pending.At
+		}
+		setAnnotation(revision, v1alpha1.ProposedAnnotation, "")
+		setAnnotation(revision, v1alpha1.ApprovedByAnnotation, requester.Username)
+		setAnnotation(revision, v1alpha1.ApprovedAtAnnotation, at.UTC().Format(time.RFC3339))
+		if revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation] == stored.Annotations[v1alpha1.ApproveNotBeforeAnnotation] {
+			setAnnotation(revision, v1alpha1.ApproveNotBeforeAnnotation, "")
+		}
+		setAnnotation(revision, v1alpha1.ScheduledApprovalAnnotation, "")
+	case validation.ApprovesLater(revision, stored):
+		// ValidateUpdate says what is wrong with it.
+		if value, err := s.scheduled(requester, revision).Encode(); err == nil {
+			setAnnotation(revision, v1alpha1.ScheduledApprovalAnnotation, value)
+		}
+	case pending != nil && (!validation.WaitsForApproval(revision) || revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation] == "" && stored.Annotations[v1alpha1.ApproveNotBeforeAnnotation] != ""):
+		if requester, ok := request.UserFrom(ctx); !ok || !admissionrequest.IsInternal(ctx, requester) {
+			setAnnotation(revision, v1alpha1.ScheduledApprovalAnnotation, "")
+		}
+	}
+}
+
+// scheduled is the approval that an update gives for later.
+func (s *strategy) scheduled(requester *olm.Requester, revision *olm.ClusterExtensionRevision) *approval.Scheduled {
+	given := &approval.Scheduled{User: requester.Username, UID: requester.UID, Groups: requester.Groups, At: s.clock.Now().UTC().Truncate(time.Second), Digest: revision.Annotations[v1alpha1.ApproveAnnotation]}
+	for key, values := range requester.Extra {
+		if given.Extra == nil {
+			given.Extra = map[string][]string{}
+		}
+		given.Extra[key] = values
+	}
+	given.NotBefore, _ = approval.NotBefore(revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation], s.clock.Now())
+	return given
+}
+
+// invalidTime says what is wrong with the time from which an approval is to take effect.
+func (s *strategy) invalidTime(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) field.ErrorList {
+	value := revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation]
+	if value == "" || value == stored.Annotations[v1alpha1.ApproveNotBeforeAnnotation] && !validation.ApprovesLater(revision, stored) {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations").Key(v1alpha1.ApproveNotBeforeAnnotation)
+	owner := metav1.GetControllerOf(stored)
+	switch {
+	case !validation.ApprovesLater(revision, stored):
+		return field.ErrorList{field.Forbidden(path, stored.Name+" is no proposal that stays Paused: only a proposal can be approved for later, by an update that leaves spec.lifecycleState as it is")}
+	case owner == nil || owner.Kind != extension.Kind.Kind:
+		return field.ErrorList{field.Forbidden(path, stored.Name+" is no proposal of a ClusterExtension, and maintenance windows are for those: approve it when it may begin")}
+	}
+	if _, err := approval.NotBefore(value, s.clock.Now()); err != nil {
+		return field.ErrorList{field.Invalid(path, value, err.Error())}
+	}
+	requester := requesterFrom(ctx)
+	if requester == nil {
+		return field.ErrorList{field.Forbidden(path, "nobody is authenticated")}
+	}
+	if _, err := s.scheduled(requester, revision).Encode(); err != nil {
+		return field.ErrorList{field.Forbidden(path, err.Error())}
+	}
+	return nil
 }
 
 func approvalPath() *field.Path {
@@ -48,7 +113,10 @@ func approvalPath() *field.Path {
 // rolled out now, and with what they have compared it.
 func (s *strategy) invalidApproval(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) (field.ErrorList, error) {
 	chain, _, ok := olm.ChainOf(revision.Name)
-	if !ok || !approves(revision, stored) {
+	if errs := s.invalidTime(ctx, revision, stored); len(errs) > 0 {
+		return errs, nil
+	}
+	if !ok || !approves(revision, stored) && !validation.ApprovesLater(revision, stored) {
 		return nil, nil
 	}
 	revisions, err := s.chain(ctx, chain)

@@ -164,7 +164,7 @@ func (s *strategy) validate(ctx context.Context, revision *olm.ClusterExtensionR
 	if errs := s.inliner.invalidManifests(revision, stagedFrom(ctx)); len(errs) > 0 {
 		return errs
 	}
-	errs := validation.ValidateRevision(revision)
+	errs := append(validation.ValidateRevision(revision), s.invalidTime(ctx, revision, &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: revision.Name}})...)
 	errs = append(errs, validation.ValidateTargetOfChain(revision, besides(ctx))...)
 	// Expressions are immutable, so updates need not compile them: a revision
 	// stays valid when a newer release knows more or fewer functions.
@@ -206,7 +206,7 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 // one, as their diffs tell them, when the update may name one of them.
 func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) ([]string, error) {
 	chain, _, ok := olm.ChainOf(revision.Name)
-	if !ok || !validation.Unpauses(revision, stored) ||
+	if !ok || !validation.Unpauses(revision, stored) && !validation.ApprovesLater(revision, stored) ||
 		revision.Annotations[v1alpha1.AcknowledgeDeletionAnnotation] == stored.Annotations[v1alpha1.AcknowledgeDeletionAnnotation] {
 		return nil, nil
 	}

@@ -36,7 +36,7 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 		Name: name, Labels: item.Revision.Labels, Annotations: maps.Clone(item.Revision.Annotations),
 	}}
 	// They were given for the past; and what has only been imported deletes nothing.
-	for _, key := range []string{v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.TakeOverFromAnnotation, v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ApproveAnnotation, v1alpha1.ReleaseHoldAnnotation} {
+	for _, key := range []string{v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.TakeOverFromAnnotation, v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ApproveAnnotation, v1alpha1.ApproveNotBeforeAnnotation, v1alpha1.ReleaseHoldAnnotation} {
 		delete(versioned.Annotations, key)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(item.Revision.Spec))

@@ -1,0 +1,114 @@
+// Package approval has the approval of a proposal that takes effect later: when upgrades of its
+// extension may begin, and not before a time. The server keeps it on the revision; the controller of
+// ClusterExtensions has it take effect in the name of the approver. The package is pure.
+package approval
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+const (
+	// MaxAhead is how far ahead an approval may take effect, and Lifetime how long after that it
+	// still can: groups change, and people leave.
+	MaxAhead = 31 * 24 * time.Hour
+	Lifetime = 7 * 24 * time.Hour
+	// Skew is how far the clocks of the processes may differ.
+	Skew = 5 * time.Minute
+	// maxBytes bounds an encoded approval: claims of a token may be long.
+	maxBytes = 32 << 10
+)
+
+// Scheduled is an approval for a later time.
+type Scheduled struct {
+	User   string              `json:"user"`
+	UID    string              `json:"uid,omitempty"`
+	Groups []string            `json:"groups,omitempty"`
+	Extra  map[string][]string `json:"extra,omitempty"`
+	// At is when the user approved, and NotBefore is the earliest time at which that takes effect.
+	At        time.Time `json:"at"`
+	NotBefore time.Time `json:"notBefore"`
+	// Digest names the diff that the user approved.
+	Digest string `json:"digest"`
+	// Ended is when the approval ended without effect, and Why is the cause.
+	Ended time.Time `json:"ended,omitzero"`
+	Why   string    `json:"why,omitempty"`
+}
+
+// Of returns the approval of a revision, nil without one. An error is of an annotation that cannot
+// be read.
+func Of(annotations map[string]string) (*Scheduled, error) {
+	value := annotations[v1alpha1.ScheduledApprovalAnnotation]
+	if value == "" {
+		return nil, nil
+	}
+	found := &Scheduled{}
+	if err := json.Unmarshal([]byte(value), found); err != nil {
+		return nil, fmt.Errorf("reading annotation %s: %w", v1alpha1.ScheduledApprovalAnnotation, err)
+	}
+	return found, nil
+}
+
+// Pending returns the approval of a revision that can still take effect, nil without one.
+func Pending(annotations map[string]string) *Scheduled {
+	found, err := Of(annotations)
+	if err != nil || found == nil || !found.Ended.IsZero() {
+		return nil
+	}
+	return found
+}
+
+// Ended returns the approval of a revision that ended without effect, nil without one.
+func Ended(annotations map[string]string) *Scheduled {
+	found, err := Of(annotations)
+	if err != nil || found == nil || found.Ended.IsZero() {
+		return nil
+	}
+	return found
+}
+
+// Encode returns the value of the annotation.
+func (s *Scheduled) Encode() (string, error) {
+	value, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("encoding the approval by %s: %w", s.User, err)
+	}
+	if len(value) > maxBytes {
+		return "", fmt.Errorf("the approval by %s has %d bytes with its groups and extra values, at most %d are kept: approve it when the window is open", s.User, len(value), maxBytes)
+	}
+	return string(value), nil
+}
+
+// Info is the user who approved.
+func (s *Scheduled) Info() user.Info {
+	return &user.DefaultInfo{Name: s.User, UID: s.UID, Groups: s.Groups, Extra: s.Extra}
+}
+
+// Over says why an approval can take no effect any more, empty while it can.
+func (s *Scheduled) Over(now time.Time) string {
+	switch {
+	case now.Before(s.At.Add(-Skew)):
+		return fmt.Sprintf("it is from %s, and the clock of Penstock is behind that", s.At.UTC().Format(time.RFC3339))
+	case now.After(s.NotBefore.Add(Lifetime)):
+		return fmt.Sprintf("no window was open in the %d days after %s", int(Lifetime.Hours()/24), s.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+// NotBefore reads the time at which an approval takes effect at the earliest. The error says what is
+// wrong with it, and is to stand behind the value.
+func NotBefore(value string, now time.Time) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("must be a time such as %s", now.UTC().Format(time.RFC3339))
+	}
+	if at.Before(now.Add(-Skew)) || at.After(now.Add(MaxAhead)) {
+		return time.Time{}, fmt.Errorf("must be between now, %s, and %s", now.UTC().Format(time.RFC3339), now.Add(MaxAhead).UTC().Format(time.RFC3339))
+	}
+	return at, nil
+}

@@ -1,0 +1,99 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// eventApprovalEnded is the reason of an event about an approval for later that had no effect.
+const eventApprovalEnded = "ApprovalEnded"
+
+const (
+	// approvalLook bounds the time until an approval for later is looked at again: clocks are set, and
+	// machines sleep.
+	approvalLook = 10 * time.Minute
+	// longestEnd bounds why an approval ended, in bytes.
+	longestEnd = 512
+)
+
+// approvedForLater has the approval of a proposal take effect that a person gave for later. It returns
+// nil when the proposal waits for a person:
+//
+//  1. An approval that is over, or that cannot be read, ends.
+//  2. Its time has come, and upgrades of the extension may begin.
+//  3. The approver lets the proposal go on, with the rights that they have now, and for the diff that
+//     they approved.
+//  4. What the API refuses for good ends the approval: nothing happens by itself any more.
+func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outcome {
+	for _, proposal := range s.Proposals() {
+		if proposal.Annotations[extension.MadeOfAnnotation] != digest {
+			continue
+		}
+		given, err := approval.Of(proposal.Annotations)
+		now := s.Clock.Now()
+		switch {
+		case err == nil && given == nil:
+			return nil
+		case err != nil:
+			return s.endApproval(ctx, proposal, &approval.Scheduled{}, err.Error())
+		case !given.Ended.IsZero():
+			return nil
+		case given.Over(now) != "":
+			return s.endApproval(ctx, proposal, given, given.Over(now))
+		case now.Before(given.NotBefore):
+			s.queue.AddAfter(s.Name, min(given.NotBefore.Sub(now), approvalLook))
+			return maker.Stop(maker.Proposed, "", "")
+		}
+		if stopped := s.waitsForWindow(); stopped != nil {
+			// An approval ends while its windows stay closed.
+			s.queue.AddAfter(s.Name, approvalLook)
+			s.later = stopped.Message
+			return maker.Stop(maker.Proposed, "", "")
+		}
+		stopped := s.Patch(ctx, given.Info(), proposal, map[string]any{
+			"metadata": map[string]any{"resourceVersion": proposal.ResourceVersion, "annotations": map[string]any{
+				olmv1alpha1.ApproveAnnotation: given.Digest, olmv1alpha1.ApproveNotBeforeAnnotation: nil, olmv1alpha1.LifecycleReasonAnnotation: nil,
+			}},
+			"spec": map[string]any{"lifecycleState": olmv1alpha1.LifecycleStateActive},
+		})
+		switch {
+		case stopped == nil:
+			return awaited()
+		case stopped.Reason == maker.Denied || stopped.Reason == maker.Refused || stopped.Reason == maker.Invalid:
+			return s.endApproval(ctx, proposal, given, stopped.Message)
+		}
+		return stopped
+	}
+	return nil
+}
+
+// endApproval records that an approval for later had no effect, and why: the proposal waits for a person
+// again.
+func (s *scope) endApproval(ctx context.Context, proposal *olmv1alpha1.ClusterExtensionRevision, given *approval.Scheduled, why string) *maker.Outcome {
+	ended := *given
+	ended.Groups, ended.Extra = nil, nil
+	ended.Ended, ended.Why = s.Clock.Now().UTC().Truncate(time.Second), text.Line(why, longestEnd)
+	value, err := ended.Encode()
+	if err != nil {
+		return retry(status.Failed, err)
+	}
+	if stopped := s.Patch(ctx, nil, proposal, map[string]any{"metadata": map[string]any{
+		"resourceVersion": proposal.ResourceVersion, "annotations": map[string]any{
+			olmv1alpha1.ScheduledApprovalAnnotation: value, olmv1alpha1.ApproveAnnotation: nil, olmv1alpha1.ApproveNotBeforeAnnotation: nil, olmv1alpha1.AcknowledgeDeletionAnnotation: nil,
+		},
+	}}); stopped != nil {
+		return stopped
+	}
+	s.Events.Event(s.object, corev1.EventTypeWarning, eventApprovalEnded, text.Clip(fmt.Sprintf("%s waits for approval again: the approval by %s had no effect: %s", proposal.Name, given.User, ended.Why), longestNote))
+	return awaited()
+}

@@ -1,0 +1,163 @@
+package extension
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+const (
+	waitsForBob   = "1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock"
+	approvedByBob = "1 Active 1.0.0 alice, 2 Active 1.1.0 bob"
+)
+
+// manual is lamp-1, installed, and lamp-2, which waits for approval.
+func manual(t *testing.T) *plane {
+	p := automatic(t)
+	p.set(extension.ApprovalAnnotation, extension.ApprovalManual)
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions(waitsForBob)
+	return p
+}
+
+// approve has bob approve lamp-2 for later, as the API records it.
+func (p *plane) approve(change func(*approval.Scheduled)) {
+	p.Helper()
+	given := &approval.Scheduled{User: "bob", Groups: []string{"ops"}, At: p.clock.Now(), NotBefore: p.clock.Now().Add(time.Hour), Digest: "d"}
+	if change != nil {
+		change(given)
+	}
+	value, err := given.Encode()
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.change("lamp-2", func(r *olmv1alpha1.ClusterExtensionRevision) {
+		r.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] = value
+	})
+}
+
+// TestApprovedForLater: an approval takes effect in the approver's name, when its time has come and a
+// window is open.
+func TestApprovedForLater(t *testing.T) {
+	p := manual(t)
+	p.windows.set(always)
+	p.approve(nil)
+	p.await("the status says it", func() bool {
+		return p.condition("UpgradeAvailable") == "True/WaitingForWindow" && strings.Contains(p.message("UpgradeAvailable"), "is approved by bob and begins when a maintenance window lets it, not before")
+	})
+	p.clock.Step(time.Hour)
+	p.settle()
+	p.await("it says which window", func() bool { return strings.Contains(p.message("Ready"), "MaintenanceWindow nights is closed") })
+	if shown := p.shown(); shown != waitsForBob {
+		t.Errorf("there is %s", shown)
+	}
+	p.windows.set(nil)
+	p.awaitRevisions(approvedByBob)
+}
+
+// TestApprovedNotBefore: it waits for its time, also when windows are deleted or let upgrades begin.
+func TestApprovedNotBefore(t *testing.T) {
+	p := manual(t)
+	p.windows.set(always)
+	p.approve(nil)
+	p.settle()
+	p.windows.set(nil)
+	p.settle()
+	if shown := p.shown(); shown != waitsForBob {
+		t.Fatalf("there is %s", shown)
+	}
+	p.clock.Step(time.Hour)
+	p.awaitRevisions(approvedByBob)
+}
+
+// TestApprovalSurvives: a process that dies loses no approval, and one whose approval landed does not
+// approve again.
+func TestApprovalSurvives(t *testing.T) {
+	p := manual(t)
+	p.windows.set(always)
+	p.approve(func(s *approval.Scheduled) { s.NotBefore = p.clock.Now() })
+	p.settle()
+	p.mu.Lock()
+	running := p.running
+	p.mu.Unlock()
+	running.queue.ShutDown()
+	p.windows.set(nil)
+	p.process()
+	p.awaitRevisions(approvedByBob)
+}
+
+// TestApprovalEnds: an approval that cannot take effect ends, and the proposal waits for a person: rights
+// that return later, or a clock that is set, let nothing go on by themselves.
+func TestApprovalEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		given  func(*plane, *approval.Scheduled)
+		before func(*plane)
+		why    string
+	}{
+		"Denied": {"bob lost a right", nil, func(p *plane) { p.deny("bob", true) }, "bob may not patch configmaps lamp"},
+		"Late": {"no window was open for a week", func(p *plane, s *approval.Scheduled) {
+			s.NotBefore = p.clock.Now().Add(-approval.Lifetime - time.Second)
+		}, nil, "no window was open in the 7 days after"},
+		"Future": {"the clock was set back", func(p *plane, s *approval.Scheduled) { s.At = p.clock.Now().Add(time.Hour) }, nil, "the clock of Penstock is behind that"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := manual(t)
+			if tc.before != nil {
+				tc.before(p)
+			}
+			p.approve(func(s *approval.Scheduled) {
+				s.NotBefore = p.clock.Now()
+				if tc.given != nil {
+					tc.given(p, s)
+				}
+			})
+			p.await(tc.reason, func() bool {
+				return p.condition("UpgradeAvailable") == "True/Proposed" && strings.Contains(p.message("UpgradeAvailable"), "waits for approval again: the approval by bob had no effect: ") && strings.Contains(p.message("UpgradeAvailable"), tc.why)
+			})
+			p.deny("bob", false)
+			p.settle()
+			if shown := p.shown(); shown != waitsForBob {
+				t.Errorf("there is %s", shown)
+			}
+		})
+	}
+}
+
+// TestApprovalOfReplaced: an approval goes with its proposal: what takes its place waits for a person.
+func TestApprovalOfReplaced(t *testing.T) {
+	p := manual(t)
+	p.approve(nil)
+	p.settle()
+	p.publish("1.0.0", "1.2.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")
+	p.clock.Step(2 * time.Hour)
+	p.settle()
+	if shown := p.shown(); shown != "1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock" {
+		t.Errorf("there is %s", shown)
+	}
+}
+
+// TestApprovalOfHeld: what a review holds can be approved for later, too, and labels of the extension
+// move nothing forward.
+func TestApprovalOfHeld(t *testing.T) {
+	p := reviewed(t, "RightsGained")
+	p.windows.set(func(labels map[string]string) bool { return labels["tier"] == "" })
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions(waitsForBob)
+	p.approve(nil)
+	p.apply(func(object *unstructured.Unstructured) { object.SetLabels(map[string]string{"tier": "none"}) })
+	p.settle()
+	if shown := p.shown(); shown != waitsForBob {
+		t.Fatalf("there is %s", shown)
+	}
+	p.windows.set(nil)
+	p.clock.Step(time.Hour)
+	p.awaitRevisions(approvedByBob)
+}
