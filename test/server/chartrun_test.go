@@ -68,6 +68,7 @@ func chartsRun(t *testing.T, c *cluster.Cluster) {
 	}
 	i.MustKubectlInput(revision("argocd", 1), "create", "-f", "-")
 	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
+	i.reviewed()
 	i.halt()
 
 	i.secret(newSecret("somebodys", t))
@@ -141,6 +142,40 @@ func (i *installation) begin(deployment appsv1.Deployment) {
 		i.t.Fatal(err)
 	}
 	i.running = append(i.running, server)
+}
+
+// reviewed requires that the webhook denies a request, whichever replica kube-apiserver asks. Since
+// Kubernetes 1.37 it spreads the calls of a webhook over the endpoints of the Service. Before, all
+// calls use one connection, to one replica.
+func (i *installation) reviewed() {
+	i.t.Helper()
+	const gate = `kubernetes_feature_enabled{name="WebhookRoundTripLoadBalancing",stage="BETA"} 1`
+	spreads := strings.Contains(i.MustKubectl("get", "--raw", "/metrics"), gate)
+	// No controller fills the aggregated ClusterRole edit here.
+	i.MustKubectl("create", "clusterrole", "eddie", "--verb=get,delete", "--resource=configmaps")
+	i.MustKubectl("create", "clusterrolebinding", "eddie", "--clusterrole=eddie", "--user=eddie")
+	i.MustKubectl("label", "namespace", "default", "policy.penstock.dev/protect=true")
+	const refused = `admission webhook "governed.penstock.dev" denied the request: deleting ConfigMap default/first is not allowed: extension "argocd"`
+	remove := func() string {
+		return i.Kubectl("delete", "configmap", "first", "--namespace=default", "--dry-run=server", "--as=eddie").Stderr
+	}
+	// The host learns about the label and the role a moment later.
+	eventually(i.t, "the webhook", func() error { return missing(remove(), []string{refused}) })
+	eventually(i.t, "reviews of the replicas", func() error {
+		if found := remove(); !strings.Contains(found, refused) {
+			i.t.Fatalf("one of the replicas answers %s", found)
+		}
+		asked := 0
+		for _, server := range i.running {
+			if strings.Contains(server.Fetch(i.t, i.Config(), "/metrics"), `penstock_webhook_reviews_total{decision="denied",webhook="governed"}`) {
+				asked++
+			}
+		}
+		if asked == len(i.running) || asked > 0 && !spreads {
+			return nil
+		}
+		return fmt.Errorf("%d of %d replicas were asked", asked, len(i.running))
+	})
 }
 
 // halt ends the Pods.
