@@ -174,6 +174,7 @@ func byPlugin(w sharedPlane) {
 	w.says(w.types(1, `kubectl penstock why nothing`).Stderr, `no extension, revision or plan "nothing"`)
 	w.says(w.types(0, `kubectl penstock version`).Stdout, "kubectl-penstock v0.0.0-test", "penstock         devel")
 	w.says(w.types(0, `kubectl penstock version --client -o json`).Stdout, `"client": "v0.0.0-test"`)
+	w.types(0, `kubectl penstock check --timeout 3m`)
 	w.says(w.types(0, `kubectl penstock check`).Stdout, "✓ apiservice v1alpha1.olm.operatorframework.io", "✓ may deploy and pause: yes")
 	w.says(w.types(0, `kubectl penstock check -o json`).Stdout, `"state": "ok"`)
 	w.typesAs(plugin.User{Folder: w.t.TempDir()}, 0, `kubectl penstock completion install`)

@@ -225,9 +225,9 @@ func withChart(t *testing.T, c *cluster.Cluster) *installation {
 func (i *installation) available(version string) {
 	i.t.Helper()
 	i.MustKubectl("rollout", "status", "deployment/penstock", "--namespace="+system, poll.TimeoutFlag)
-	const apiService = "apiservice/v1alpha1.olm.operatorframework.io"
-	i.MustKubectl("wait", "--for=create", apiService, poll.TimeoutFlag)
-	i.MustKubectl("wait", "--for=condition=Available", apiService, poll.TimeoutFlag)
+	if out := (plugin.User{Kubeconfig: i.Kubeconfig()}).Run(i.t, "kubectl penstock check "+poll.TimeoutFlag); out.ExitCode != 0 {
+		i.t.Fatal(out)
+	}
 	i.check(0, "version: Penstock "+version)
 }
 
@@ -243,12 +243,18 @@ func (i *installation) check(code int, texts ...string) {
 // rollOut rolls a workload out.
 func (i *installation) rollOut() {
 	i.t.Helper()
-	i.shop.Stamped(`{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: never},
-spec: {namespace: shop, source: {sourceType: Catalog, catalog: {packageName: never}}, serviceAccount: {name: default}}}`)
+	i.webhooks()
 	i.system.Create(drafts.Revision("shop", 1).Phase("before", drafts.Object(objects.Namespace("shop"))).
 		Phase("work", deployment("shop", "args: [-ready-after=1s]", ""), drafts.Object(objects.ConfigMap("shop", "settings", "x=1"))).String())
 	i.shop.Condition("cer/shop-1", "Succeeded", "True")
 	i.before = i.running()
+}
+
+// webhooks waits until the webhooks answer through the Service.
+func (i *installation) webhooks() {
+	i.t.Helper()
+	i.shop.Stamped(`{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: never},
+spec: {namespace: shop, source: {sourceType: Catalog, catalog: {packageName: never}}, serviceAccount: {name: default}}}`)
 }
 
 // running is the identity of what was rolled out, and of the Pods of that.
@@ -263,6 +269,7 @@ func (i *installation) running() string {
 func (i *installation) intact(version string) {
 	i.t.Helper()
 	i.available(version)
+	i.webhooks()
 	if now := i.running(); now != i.before {
 		i.t.Errorf("what was rolled out is %s, and was %s", now, i.before)
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,19 +14,22 @@ import (
 
 func newCheck(s *session.Session) *cobra.Command {
 	var output session.Format
+	var timeout time.Duration
 	command := &cobra.Command{
 		Use:   "check",
 		Short: "Check that Penstock is installed and healthy, and which rights you have",
 		Long: "Check the installation of Penstock in the cluster: registration, certificates, Pods, store, controllers, versions,\n" +
 			"and your rights. Exit code: 0 nothing is wrong, 1 something is. Facts that you cannot see are unknown, which is not a failure.",
-		Example: "  kubectl penstock check\n  kubectl penstock check -o json",
+		Example: "  kubectl penstock check\n  kubectl penstock check --timeout 3m\n  kubectl penstock check -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := s.Config()
 			if err != nil {
 				return err
 			}
-			results, err := check.Run(command.Context(), check.Options{Config: config, Version: s.Version, Now: s.Now()})
+			results, err := check.Await(command.Context(), check.Options{Config: config, Version: s.Version}, timeout, s.Clock, func(failed check.Result) {
+				s.Err.Printf("waiting: %s: %s\n", failed.Name, failed.Found)
+			})
 			if err != nil {
 				return fmt.Errorf("checking the installation: %w", err)
 			}
@@ -51,6 +55,7 @@ func newCheck(s *session.Session) *cobra.Command {
 		},
 	}
 	output.Add(command.Flags())
+	command.Flags().DurationVar(&timeout, "timeout", 0, "Repeat the checks until nothing is wrong, for at most this time. 0 checks once.")
 	return command
 }
 

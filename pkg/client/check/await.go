@@ -1,0 +1,46 @@
+package check
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// interval is the time between two runs of Await.
+const interval = time.Second
+
+// Await repeats Run until no check fails, for at most timeout, and returns the last results. It
+// calls found with the first failed result of a run, unless the run before had the same.
+func Await(ctx context.Context, o Options, timeout time.Duration, clock clock.Clock, found func(Result)) ([]Result, error) {
+	return await(ctx, timeout, clock, found, func() ([]Result, error) {
+		o.Now = clock.Now()
+		return Run(ctx, o)
+	})
+}
+
+func await(ctx context.Context, timeout time.Duration, clock clock.Clock, found func(Result), run func() ([]Result, error)) ([]Result, error) {
+	end := clock.Now().Add(timeout)
+	var before Result
+	for {
+		results, err := run()
+		if err != nil || !Failing(results) || !clock.Now().Before(end) {
+			return results, err
+		}
+		for _, result := range results {
+			if result.State != Failed {
+				continue
+			}
+			if result != before {
+				found(result)
+			}
+			before = result
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return results, ctx.Err()
+		case <-clock.After(interval):
+		}
+	}
+}
