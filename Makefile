@@ -78,7 +78,7 @@ test-slice: ## What takes longer, N=race and others; without N it lists them
 	@hack/test-slice.sh $(N)
 
 node-test: ## Tests on a real node: kubelet, containerd, kube-proxy; needs Linux and root
-	@hack/test-slice.sh node
+	@hack/test-slice.sh node-causes node-installed node-operator
 
 .PHONY: lint vulncheck
 lint: ## Run golangci-lint, with the rules of .golangci.yml

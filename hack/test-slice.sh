@@ -20,7 +20,9 @@ console   every page of the console in every look
 soak      minutes of trouble for SOAK=3m EXTENSIONS=200 SEED=n; PROFILE=folder for heaps
 faults    faults between three replicas; FAULTS=all or names
 fuzz      properties with RAPID_CHECKS=1000 new cases each, every fuzz target for FUZZTIME=10s
-node      real Pods: a kubelet, containerd and kube-proxy in namespaces; needs root
+node-causes    real Pods: a kubelet, containerd and kube-proxy in namespaces; needs root. Why a Pod is not ready
+node-installed the same: Penstock by kustomize, by the chart, as three replicas; its troubles; uninstalled
+node-operator  the same: cert-manager is upgraded and rolled back
 image     the image, built twice, and its program in namespaces
 release   a release for this machine or RELEASE=folder, installed from its files alone
 upgrade   a control plane goes from 1.34 to 1.37 under a running Penstock, as far as their programs can be had
@@ -78,7 +80,9 @@ run() {
 	soak) SOAK="${SOAK:-1}" PROFILE="${PROFILE:+$(realpath "${PROFILE}")}" suite '^TestSoak$' ./test/soak ;;
 	faults) FAULTS="${FAULTS:-all}" suite '^TestFaults$' ./test/soak ;;
 	fuzz) fuzz ;;
-	node) suite . ./test/node ;;
+	node-causes) suite . -skip '^(TestInstalled|TestOperator)$' ./test/node ;;
+	node-installed) suite '^TestInstalled$' ./test/node ;;
+	node-operator) suite '^TestOperator$' ./test/node ;;
 	image) make build && hack/image-test.sh "$(git describe --tags --always --dirty)" ;;
 	release) hack/release-test.sh "${RELEASE:-}" ;;
 	upgrade) for minor in v1.34 v1.35 v1.36 v1.37; do hack/build-tools.sh "${minor}" >/dev/null || echo "${minor} cannot be had: it is left out" >&2; done; UPGRADE=1 suite '^TestClusterUpgrade$' ./test/e2e ;;

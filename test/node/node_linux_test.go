@@ -4,8 +4,11 @@ package node
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/penstock-project/penstock/test/framework/plane"
@@ -32,7 +35,7 @@ func run(m *testing.M) int {
 	if tools, err = plane.NodeTools(context.Background(), os.Stderr); err != nil {
 		return failed(err)
 	}
-	if os.Getpid() != 1 {
+	if os.Getpid() != 1 && selected("TestOperator") {
 		if err := fetchOperators(context.Background()); err != nil {
 			return failed(err)
 		}
@@ -42,6 +45,17 @@ func run(m *testing.M) int {
 		return failed(err)
 	}
 	return status
+}
+
+// selected tells whether the flags of go test select a test.
+func selected(test string) bool {
+	flag.Parse()
+	matches := func(name string) bool {
+		pattern, _, _ := strings.Cut(flag.Lookup(name).Value.String(), "/")
+		matched, err := regexp.MatchString(pattern, test)
+		return err == nil && matched && flag.Lookup(name).Value.String() != ""
+	}
+	return (matches("test.run") || flag.Lookup("test.run").Value.String() == "") && !matches("test.skip")
 }
 
 func failed(err error) int {
