@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/client"
 	"github.com/penstock-project/penstock/pkg/console"
 	"github.com/penstock-project/penstock/pkg/console/screens"
+	"github.com/penstock-project/penstock/pkg/console/web"
 )
 
 type consoleOptions struct {
@@ -33,6 +35,7 @@ type consoleOptions struct {
 	cluster                   string
 	server, serverCertificate string
 	readOnly                  bool
+	provider                  web.Provider
 }
 
 // newConsoleCommand is the console for who reaches it over the network.
@@ -42,8 +45,9 @@ func newConsoleCommand() *cobra.Command {
 		Use:   "console",
 		Short: "Serve the console in a cluster, to users who bring their own token",
 		Long: "Serve the pages of kubectl penstock console over TLS. It has no credentials, and sends no requests in its own name: each\n" +
-			"request of a page has the token of its user, which the console passes to kube-apiserver unchanged. Users enter the token in the\n" +
-			"page, or an authenticating proxy in front adds it. --host is required: requests for other hosts are refused.",
+			"request of a page has the token of its user, which the console passes to kube-apiserver unchanged. Users sign in at\n" +
+			"an OpenID Connect provider, enter a token, or come through an authenticating proxy that adds it. --host is required: requests\n" +
+			"for other hosts are refused.",
 		Example: "  penstock console --host=console.example.com --tls-cert-file=tls.crt --tls-private-key-file=tls.key",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -58,6 +62,9 @@ func newConsoleCommand() *cobra.Command {
 	flags.StringVar(&options.cluster, "cluster-name", "this cluster", "Name of the cluster in the pages.")
 	flags.StringVar(&options.server, "api-server", "", "URL of kube-apiserver. Default: the cluster that this process runs in.")
 	flags.StringVar(&options.serverCertificate, "api-server-ca-file", "", "Certificate authority of kube-apiserver.")
+	flags.StringVar(&options.provider.Issuer, "oidc-issuer-url", "", "URL of an OpenID Connect provider at which users sign in, as kube-apiserver has it: kube-apiserver must trust the same issuer. Only https.")
+	flags.StringVar(&options.provider.ClientID, "oidc-client-id", "", "Client ID of the console at the provider, of a public client with PKCE and the redirect URI https://HOST/. kube-apiserver must accept it as audience.")
+	flags.StringSliceVar(&options.provider.Scopes, "oidc-extra-scope", nil, "Scope to request beside openid, such as groups or offline_access. May be given several times.")
 	flags.BoolVar(&options.readOnly, "read-only", false, "Only show: no button changes anything.")
 	return command
 }
@@ -77,6 +84,9 @@ func (o *consoleOptions) check() error {
 			return fmt.Errorf("--host %q: want a name in lower case and, unless the port is 443, a port, such as console.example.com or localhost:8443", host)
 		}
 	}
+	if err := checkProvider(o.provider); err != nil {
+		return err
+	}
 	if o.server == "" {
 		host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 		if host == "" || port == "" {
@@ -86,6 +96,28 @@ func (o *consoleOptions) check() error {
 	}
 	if !strings.HasPrefix(o.server, "https://") {
 		return fmt.Errorf("--api-server %q: want a URL that begins with https://", o.server)
+	}
+	return nil
+}
+
+// checkProvider requires an issuer whose origin can stand in the Content-Security-Policy.
+func checkProvider(provider web.Provider) error {
+	switch {
+	case provider.Issuer == "" && provider.ClientID == "" && len(provider.Scopes) == 0:
+		return nil
+	case provider.Issuer == "":
+		return errors.New("--oidc-issuer-url is required beside other flags of OpenID Connect")
+	case provider.ClientID == "":
+		return errors.New("--oidc-client-id is required beside --oidc-issuer-url")
+	}
+	issuer, err := url.Parse(provider.Issuer)
+	if err != nil || issuer.Scheme != "https" || issuer.User != nil || issuer.RawQuery != "" || issuer.Fragment != "" || issuer.Host != strings.ToLower(issuer.Host) || hostname(issuer.Host) == "" {
+		return fmt.Errorf("--oidc-issuer-url %q: want a URL that begins with https://, with a host in lower case, without user, query or fragment", provider.Issuer)
+	}
+	for _, scope := range provider.Scopes {
+		if scope == "" || strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }) {
+			return fmt.Errorf("--oidc-extra-scope %q: want one scope without spaces and quotes", scope)
+		}
 	}
 	return nil
 }
@@ -110,7 +142,7 @@ func (o *consoleOptions) handler() (http.Handler, error) {
 		QPS:       -1, // kube-apiserver shares itself out among users
 	}
 	version := &client.ServerVersion{}
-	return console.NewShared(console.SharedOptions{Hosts: slices.Clone(o.hosts), As: func(token string) (*screens.API, error) {
+	return console.NewShared(console.SharedOptions{Hosts: slices.Clone(o.hosts), Provider: o.provider, As: func(token string) (*screens.API, error) {
 		config := rest.CopyConfig(&base)
 		config.BearerToken = token
 		return screens.New(screens.Options{Config: config, Cluster: o.cluster, Version: programVersion(), ReadOnly: o.readOnly, Server: version})

@@ -25,7 +25,7 @@ type Options struct {
 
 // New is the console of one user as a handler: its files, and its API behind the gate.
 func New(options Options) (http.Handler, error) {
-	files, err := web.New()
+	files, err := web.New(web.Provider{})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func New(options Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&gate{hosts: options.Hosts, scheme: "http", admit: key.admit, sameOrigin: http.NewCrossOriginProtection()}).
+	return (&gate{hosts: options.Hosts, scheme: "http", policy: policyOf(""), admit: key.admit, sameOrigin: http.NewCrossOriginProtection()}).
 		around(bounded(all, ofOneUser(), nobody)), nil
 }
 
@@ -45,12 +45,15 @@ type SharedOptions struct {
 	Hosts []string
 	// As makes the API of whoever has a token.
 	As func(token string) (*screens.API, error)
+	// Provider is the identity provider at which pages sign in; zero for none. Its issuer must be an
+	// origin with an optional path.
+	Provider web.Provider
 }
 
 // NewShared is the console of many users as a handler. It keeps nothing of them: each request
 // has its token, by which the cluster knows them, and no other one is asked with it.
 func NewShared(options SharedOptions) (http.Handler, error) {
-	files, err := web.New()
+	files, err := web.New(options.Provider)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func NewShared(options SharedOptions) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&gate{hosts: options.Hosts, scheme: "https", admit: admitToken, sameOrigin: http.NewCrossOriginProtection()}).
+	return (&gate{hosts: options.Hosts, scheme: "https", policy: policyOf(options.Provider.Issuer), admit: admitToken, sameOrigin: http.NewCrossOriginProtection()}).
 		around(bounded(all, ofManyUsers(), who)), nil
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -28,10 +29,17 @@ const (
 	maxWrongKeys = 5
 )
 
-// policy is the Content-Security-Policy of all pages: everything is from here, nothing is
-// inline, and no string becomes a script or markup.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+// policyOf is the Content-Security-Policy of all pages: everything is from here, nothing is
+// inline, and no string becomes a script or markup. Pages send requests to the origin of the issuer
+// as well, if there is an issuer.
+func policyOf(issuer string) string {
+	connect := "'self'"
+	if at, err := url.Parse(issuer); err == nil && issuer != "" {
+		connect += " " + at.Scheme + "://" + at.Host
+	}
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " + connect + "; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+}
 
 // gate is who may ask. A browser opens pages of strangers as well, and others reach the port, so
 // an address is no proof of anything.
@@ -41,6 +49,8 @@ type gate struct {
 	hosts []string
 	// scheme is that of our own pages: http on loopback, https elsewhere.
 	scheme string
+	// policy is the Content-Security-Policy of pages.
+	policy string
 	// admit looks at what a request shows, and says why that is not enough.
 	admit func(*http.Request) *screens.Refusal
 	// sameOrigin refuses writes from other origins, by what the browser says of them.
@@ -54,7 +64,7 @@ func isAPI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, apiPrefi
 func (g *gate) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api := isAPI(r)
-		headers(w.Header(), api)
+		g.headers(w.Header(), api)
 		if refusal := g.refuse(r, api); refusal != nil {
 			screens.Refuse(w, *refusal)
 			return
@@ -67,7 +77,7 @@ func (g *gate) around(next http.Handler) http.Handler {
 }
 
 // headers are those of all answers. There is none of CORS: no other origin may read anything.
-func headers(h http.Header, api bool) {
+func (g *gate) headers(h http.Header, api bool) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -78,7 +88,7 @@ func headers(h http.Header, api bool) {
 		h.Set("Cache-Control", "no-store")
 		return
 	}
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", g.policy)
 }
 
 // refuse says why a request is not answered, or nil. The order matters: before the key is

@@ -15,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/console/screens"
+	"github.com/penstock-project/penstock/pkg/console/web"
 )
 
 const (
@@ -199,6 +200,21 @@ func TestHeaders(t *testing.T) {
 			} else if !strings.Contains(said, "trusted-types 'none'") || !strings.Contains(said, "require-trusted-types-for 'script'") {
 				t.Errorf("%s: Content-Security-Policy: %s", path, said)
 			}
+		}
+	}
+}
+
+// TestPolicy: pages send requests to the console, and to the origin of the issuer if there is one.
+func TestPolicy(t *testing.T) {
+	for issuer, want := range map[string]string{"": "connect-src 'self'; ", "https://id.example.com:8443/realms/a": "connect-src 'self' https://id.example.com:8443; "} {
+		handler, err := NewShared(SharedOptions{Hosts: []string{sharedHost}, Provider: web.Provider{Issuer: issuer, ClientID: "penstock"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, asSomebody(http.MethodGet, "/", "", nil))
+		if said := answer.Header().Get("Content-Security-Policy"); !strings.Contains(said, want) {
+			t.Errorf("issuer %q: Content-Security-Policy is %s, want %s", issuer, said, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,8 @@ type page struct {
 	t       *testing.T
 	ctx     context.Context
 	console *served
+	// others are the beginnings of addresses that the page may use beside the console.
+	others []string
 
 	mu sync.Mutex
 	// problems are what no page may have: errors of scripts, refusals of the policy of content,
@@ -106,7 +109,8 @@ func (p *page) hear(event any) {
 			said = fmt.Sprintf("%s: %s", event.Entry.Source, event.Entry.Text)
 		}
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(event.Request.URL, p.console.Origin+"/") && event.Request.URL != "about:blank" {
+		ours := slices.ContainsFunc(append(p.others, p.console.Origin+"/"), func(of string) bool { return strings.HasPrefix(event.Request.URL, of) })
+		if !ours && event.Request.URL != "about:blank" {
 			said = "a request to " + event.Request.URL
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // TestConsole drives all screens against one installation. Subtests go from one state of the
 // cluster to the next.
 func TestConsole(t *testing.T) {
-	i := install(t)
+	idp := newProvider(t)
+	i := install(t, idp.trusted(t))
 	i.furnish()
 	anna, bert, carl := users(i)
 	console := serve(t, anna.Kubeconfig(), asTyped)
@@ -33,6 +34,7 @@ func TestConsole(t *testing.T) {
 	t.Run("Timeline", func(t *testing.T) {
 		timeline(i.in(t), tab(t, i.browser, console), tab(t, i.browser, serve(t, carl.Kubeconfig(), asTyped)))
 	})
+	t.Run("Readiness", func(t *testing.T) { readiness(i.in(t), tab(t, i.browser, console)) })
 	t.Run("Links", func(t *testing.T) {
 		links(blank(t, i.browser, console), tab(t, i.browser, serve(t, anna.Kubeconfig(), `kubectl penstock console https://penstock.example.com/#/x/argocd`)))
 	})
@@ -47,6 +49,7 @@ func TestConsole(t *testing.T) {
 	})
 	t.Run("Shared", func(t *testing.T) { shared(t, i.in(t)) })
 	t.Run("Ingress", func(t *testing.T) { behindIngress(t, i.in(t)) })
+	t.Run("SignIn", func(t *testing.T) { signIn(t, i.in(t), idp) })
 	t.Run("SignedOut", func(t *testing.T) { signedOut(t, i.in(t)) })
 	// The last one: it ends Penstock, and the console.
 	t.Run("Troubles", func(t *testing.T) { troubles(i.in(t), tab(t, i.browser, serve(t, anna.Kubeconfig(), asTyped))) })

@@ -28,8 +28,8 @@ type behind struct {
 	process *penstock.Server
 }
 
-// inCluster starts it, on a port that it chooses.
-func inCluster(t *testing.T, i *installation, host string) *behind {
+// inCluster starts it, on a port that it chooses, with more flags.
+func inCluster(t *testing.T, i *installation, host string, flags ...string) *behind {
 	t.Helper()
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
@@ -47,8 +47,8 @@ func inCluster(t *testing.T, i *installation, host string) *behind {
 			t.Fatal(err)
 		}
 	}
-	command := exec.Command(i.program.Path(), "console", "--listen=127.0.0.1:0", "--host="+host, "--tls-cert-file="+filepath.Join(dir, "tls.crt"), "--tls-private-key-file="+filepath.Join(dir, "tls.key"),
-		"--api-server="+i.Config().Host, "--api-server-ca-file="+filepath.Join(dir, "host.crt"), "--cluster-name=the tested cluster")
+	command := exec.Command(i.program.Path(), append([]string{"console", "--listen=127.0.0.1:0", "--host=" + host, "--tls-cert-file=" + filepath.Join(dir, "tls.crt"), "--tls-private-key-file=" + filepath.Join(dir, "tls.key"),
+		"--api-server=" + i.Config().Host, "--api-server-ca-file=" + filepath.Join(dir, "host.crt"), "--cluster-name=the tested cluster"}, flags...)...)
 	command.Env = []string{"PATH=" + os.Getenv("PATH")}
 	process := penstock.Start(t, command)
 	process.Await(t, ", for "+host)
@@ -109,7 +109,7 @@ items:
 	p.types("#token", "nonsense")
 	p.tabTo("#enter")
 	p.presses(kb.Enter)
-	p.sees("The cluster does not take your token", "Unauthorized")
+	p.sees("The cluster does not accept your token", "Unauthorized")
 
 	p.types("#token", token("emil"))
 	p.presses(kb.Enter)

@@ -98,6 +98,7 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, "/api/extensions/{name}/events", answer(a.events)},
 		{http.MethodGet, "/api/timeline", answer(a.timeline)},
 		{http.MethodGet, "/api/search", answer(a.search)},
+		{http.MethodGet, "/api/readiness", answer(a.readiness)},
 		{http.MethodGet, "/api/plans/{name}/diff", answer(a.planDiff)},
 		{http.MethodGet, "/api/plans/{name}/history", answer(a.planHistory)},
 		{http.MethodGet, "/api/plans/{name}/items/{item}", answer(a.target)},

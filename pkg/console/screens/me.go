@@ -82,6 +82,7 @@ func buttons() map[string]right {
 		"readGraphs":     {"get", catalog, "catalogpackages", "graph"},
 		"install":        {"create", extension.Resource.Group, extension.Resource.Resource, ""},
 		"createRevision": {"create", olm, "clusterextensionrevisions", ""},
+		"readReadiness":  {"get", olm, "upgradereadinesses", ""},
 		"patchExtension": {"patch", extension.Resource.Group, extension.Resource.Resource, ""},
 	}
 }

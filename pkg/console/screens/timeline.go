@@ -132,12 +132,13 @@ func choices(entries []Entry, of func(Entry) string) []string {
 // joined sorts entries, the newest first. An event that says what history or a condition says is left out.
 func joined(told, events []Entry) []Entry {
 	kept := []Entry{}
-	known := map[Entry][]time.Time{}
+	known, twice := map[Entry][]time.Time{}, map[Entry]bool{}
 	for n, one := range slices.Concat(told, events) {
 		at, err := time.Parse(time.RFC3339, one.Time)
-		if err != nil || n < len(told) && slices.Contains(told[:n], one) {
+		if err != nil || n < len(told) && twice[one] {
 			continue
 		}
+		twice[one] = true
 		same := Entry{What: one.What, Kind: one.Kind, Name: one.Name}
 		if n < len(told) {
 			known[same] = append(known[same], at)

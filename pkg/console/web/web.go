@@ -9,6 +9,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -32,8 +33,33 @@ type file struct {
 // once and not for one after the other.
 const preloads = "<!-- modules -->"
 
+// signIn is where the page names the identity provider.
+const signIn = "<!-- sign-in -->"
+
+// Provider is an OpenID Connect provider at which pages sign in.
+type Provider struct {
+	// Issuer is the URL of the provider. Without it there is no provider.
+	Issuer string
+	// ClientID is the ID of the console at the provider, as a public client.
+	ClientID string
+	// Scopes are requested beside openid.
+	Scopes []string
+}
+
+// tags tell the page about the provider.
+func (p Provider) tags() string {
+	if p.Issuer == "" {
+		return ""
+	}
+	var tags strings.Builder
+	for _, tag := range [][2]string{{"issuer", p.Issuer}, {"client-id", p.ClientID}, {"scope", strings.Join(append([]string{"openid"}, p.Scopes...), " ")}} {
+		fmt.Fprintf(&tags, "<meta name=\"oidc-%s\" content=\"%s\">\n", tag[0], html.EscapeString(tag[1]))
+	}
+	return tags.String()
+}
+
 // New reads the files.
-func New() (*Files, error) {
+func New(provider Provider) (*Files, error) {
 	f := &Files{all: map[string]file{}}
 	var links strings.Builder
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -57,6 +83,7 @@ func New() (*Files, error) {
 		return nil, fmt.Errorf("reading the files of the console: %w", err)
 	}
 	page := bytes.Replace(f.all["/index.html"].plain, []byte(preloads), []byte(links.String()), 1)
+	page = bytes.Replace(page, []byte(signIn), []byte(provider.tags()), 1)
 	f.all["/"] = newFile("index.html", page)
 	return f, nil
 }
@@ -65,13 +92,10 @@ func New() (*Files, error) {
 // Texts of the modules have neither.
 var comments = regexp.MustCompile(`(?m)^[ \t]*//.*$|/\*(?s:.*?)\*/`)
 
-// indents are for readers; no text of a module goes over several lines, but for markup.
-var indents = regexp.MustCompile(`(?m)^[ \t]+`)
-
 // withoutComments is a module as browsers get it: a third of it is for readers of the source. Lines
 // keep their numbers.
 func withoutComments(module []byte) []byte {
-	return indents.ReplaceAll(comments.ReplaceAllFunc(module, func(found []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(found, []byte("\n"))) }), nil)
+	return comments.ReplaceAllFunc(module, func(found []byte) []byte { return bytes.Repeat([]byte("\n"), bytes.Count(found, []byte("\n"))) })
 }
 
 func newFile(name string, content []byte) file {

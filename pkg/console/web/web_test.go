@@ -10,7 +10,7 @@ import (
 
 // TestFiles: what is served, and how large it is for a browser.
 func TestFiles(t *testing.T) {
-	files, err := New()
+	files, err := New(Provider{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s is for checks, and is shipped", name)
 		}
 	}
-	for kind, most := range map[string]int{"vendor": 14 << 10, ".js": 46 << 10, ".css": 10 << 10} {
+	for kind, most := range map[string]int{"vendor": 14 << 10, ".js": 60 << 10, ".css": 10 << 10} {
 		if sizes[kind] == 0 || sizes[kind] > most {
 			t.Errorf("%s: %d bytes compressed, want at most %d", kind, sizes[kind], most)
 		}
@@ -42,7 +42,7 @@ func TestFiles(t *testing.T) {
 // TestWithoutComments: what is for readers of the source does not go to browsers, and all else does.
 func TestWithoutComments(t *testing.T) {
 	source := "// Head.\nimport { a } from \"./a.js\";\n/** @type {string}\n * more */\nconst at = /** @type {any} */ (a); // ends\n  // alone\n  const to = `http://${at}`;\n"
-	want := "\nimport { a } from \"./a.js\";\n\n\nconst at =  (a); // ends\n\nconst to = `http://${at}`;\n"
+	want := "\nimport { a } from \"./a.js\";\n\n\nconst at =  (a); // ends\n\n  const to = `http://${at}`;\n"
 	if got := string(withoutComments([]byte(source))); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -51,7 +51,7 @@ func TestWithoutComments(t *testing.T) {
 // TestPage: the page names all modules, so that none waits for another, and has nothing that
 // the policy of content refuses.
 func TestPage(t *testing.T) {
-	files, err := New()
+	files, err := New(Provider{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +68,24 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestProvider: the page names the identity provider, whose values are text.
+func TestProvider(t *testing.T) {
+	files, err := New(Provider{Issuer: "https://id.example.com/a", ClientID: `"><script>alert(1)</script>`, Scopes: []string{"groups", "email"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(files.all["/"].plain)
+	for _, want := range []string{`<meta name="oidc-issuer" content="https://id.example.com/a">`, `<meta name="oidc-client-id" content="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;">`, `<meta name="oidc-scope" content="openid groups email">`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s: %s", want, page)
+		}
+	}
+}
+
 // TestServed: a browser that has a file gets it no second time, and one that reads gzip gets
 // less.
 func TestServed(t *testing.T) {
-	files, err := New()
+	files, err := New(Provider{})
 	if err != nil {
 		t.Fatal(err)
 	}

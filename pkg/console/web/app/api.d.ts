@@ -226,6 +226,18 @@ export interface Extension {
   revisions: Array<Revision>;
 }
 
+export interface ExtensionReadiness {
+  name: string;
+  revision?: string;
+  version?: string;
+  severity?: string;
+  findings?: number;
+  statement?: string;
+  notLooked?: string;
+  next?: string;
+  order?: string;
+}
+
 export interface ExtensionRow {
   name: string;
   signal: string;
@@ -734,6 +746,11 @@ export interface Profiles {
   hidden?: Refusal;
 }
 
+export interface Readiness {
+  asked: string;
+  answer: UpgradeReadiness;
+}
+
 export interface Refusal {
   status: number;
   reason: string;
@@ -917,6 +934,47 @@ export interface UnhealthyCondition {
   type: string;
   status: string;
   duration: string;
+}
+
+export interface UpgradeFinding {
+  severity: string;
+  certainty: string;
+  extension?: string;
+  plan?: string;
+  chartKind?: string;
+  revision?: string;
+  apiVersion?: string;
+  kind?: string;
+  namespace?: string;
+  name?: string;
+  field?: string;
+  removedIn?: string;
+  replacement?: string;
+  evidence: string;
+  fix?: string;
+}
+
+export interface UpgradeReadiness {
+  metadata?: { name?: string };
+  current?: string;
+  target: string;
+  lifecycle: string;
+  verdict: string;
+  message: string;
+  findings?: Array<UpgradeFinding>;
+  omitted?: number;
+  extensions?: Array<ExtensionReadiness>;
+  steps?: Array<UpgradeStep>;
+  pending?: number;
+}
+
+export interface UpgradeStep {
+  order?: string;
+  extension: string;
+  version?: string;
+  next?: string;
+  passed?: string;
+  command?: string;
 }
 
 export interface VersionChange {

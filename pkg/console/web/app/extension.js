@@ -56,7 +56,7 @@ export function ExtensionScreen({ name }) {
     ${older.length > 0 && html`<details class="older"><summary>${count(older.length, "older revision")} that others have replaced</summary>
       ${older.map((revision) => html`<${Rollout} key=${revision.name} revision=${revision}/>`)}</details>`}
     ${newest && html`<${Objects} key=${newest.name} revisions=${shown}/><${Noted} name=${name}/>`}
-    <section aria-labelledby="history"><div class="head"><h2 id="history">History</h2><a href=${`#/timeline?extension=${name}`}>Timeline</a></div>
+    <section aria-labelledby="history"><div class="head"><h2 id="history">History</h2><a href=${`#/timeline?extension=${name}`}>Timeline</a> <a href=${`#/ready?extension=${name}`}>Upgrade readiness</a></div>
       ${failed.value?.status === 404 ? html`<p class="quiet" id="no-history">There is no history yet: it begins with the first revision.</p>` : html`<${Problem} refused=${failed.value} doing="The history cannot be shown"/>`}
       ${history.value?.hold && html`<p class="note review">The rollback ${history.value.hold.revision} holds the owner of the extension: the owner creates no revision until it is changed.</p>`}
       ${rows.length > 0 && html`<table class="rows history"><thead><tr><th scope="col">Revision</th><th scope="col" class="sign">Result</th><th scope="col" class="wide number few">Changes</th><th scope="col" class="wide ver">By</th><th scope="col" class="number age">Age</th><th scope="col" class="acts"><span class="unseen">Actions</span></th></tr></thead>

@@ -2,6 +2,7 @@
 // connection.
 import { computed, effect, html, render, signal, useEffect, useSignal } from "./lib.js";
 import { Refused, forget, get, hasKey, keep, link, still, takeKey } from "./net.js";
+import { answered, authorize, clientID, leave, provider, unexpired } from "./oidc.js";
 import { Ago, Button, Problem, announce } from "./parts.js";
 import { Overview, SearchScreen, TimelineScreen } from "./overview.js";
 import { Review } from "./review.js";
@@ -11,6 +12,7 @@ import { MeScreen } from "./me.js";
 import { ProfilesScreen } from "./profiles.js";
 import { ObjectScreen, PodScreen, TargetScreen } from "./object.js";
 import { PackageScreen, PackagesScreen } from "./catalog.js";
+import { ReadinessScreen } from "./readiness.js";
 import { frozen, into, me } from "./shared.js";
 
 const name = "[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?";
@@ -24,6 +26,7 @@ const screens = [
   [new RegExp(`^#/pod/(${name})/(${name})/(${name})$`), (revision, namespace, pod) => html`<${PodScreen} key=${location.hash} revision=${revision} namespace=${namespace} name=${pod}/>`, (_, __, pod) => `Pod ${pod}`],
   [/^#\/timeline(?:\?(.*))?$/, (query = "") => html`<${TimelineScreen} query=${query}/>`, (query = "") => ["Timeline", new URLSearchParams(query).get("extension")].filter(Boolean).join(" of ")],
   [/^#\/search(?:\?(.*))?$/, (query = "") => html`<${SearchScreen} query=${query}/>`, () => "Search"],
+  [/^#\/ready(?:\?(.*))?$/, (query = "") => html`<${ReadinessScreen} key=${query} query=${query}/>`, (query = "") => ["Readiness", new URLSearchParams(query).get("extension")].filter(Boolean).join(" of ")],
   [/^#\/packages$/, () => html`<${PackagesScreen}/>`, () => "Catalog"],
   [new RegExp(`^#/package/(${name})$`), (of) => html`<${PackageScreen} key=${of} name=${of}/>`, (of) => `Package ${of}`],
   [new RegExp(`^#/x/(${name})$`), (of) => html`<${ExtensionScreen} key=${of} name=${of}/>`, (of) => of],
@@ -43,6 +46,8 @@ function plain(part) {
 
 /** On loopback, over HTTP, a console is of one user, whose key it knows; elsewhere many share it. */
 const shared = location.protocol === "https:";
+// The answer of an identity provider, if this page is opened with one.
+const unanswered = shared ? await answered() : "";
 // A link could bring the token of somebody else, so none is taken out of an address there.
 const keyed = shared ? hasKey() : takeKey();
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));
@@ -78,8 +83,9 @@ async function who() {
   } catch (failure) {
     refused.value = /** @type {Refused} */ (failure);
     if (shared && refused.value.status === 401) {
+      const untrusted = unexpired();
       forget();
-      render(html`<${SignIn} refused=${refused.value}/>`, root);
+      render(html`<${SignIn} refused=${refused.value} untrusted=${untrusted}/>`, root);
     }
   }
 }
@@ -91,6 +97,10 @@ const sentence = (text) => (/[.?!]$/.test(text) ? text : `${text}.`);
 function signIn() {
   if (shared) forget();
   location.reload();
+}
+
+async function signOut() {
+  if (!(await leave())) location.reload();
 }
 
 function Connection() {
@@ -124,12 +134,14 @@ function Frame() {
       <nav aria-label="Screens"><a href="#/" aria-current=${mark("Overview", /^#\/(x|diff|plan|object|pod)\//)}>Overview</a>
         <a href="#/timeline" aria-current=${mark("Timeline", /^#\/timeline/)}>Timeline</a>
         <a href="#/profiles" aria-current=${mark("Profiles", /^#\/profiles/)}>Profiles</a>
+        <a href="#/ready" aria-current=${mark("Readiness", /^#\/ready/)}>Readiness</a>
         <a href="#/packages" aria-current=${mark("Catalog", /^#\/package/)}>Catalog</a>
         <a href="#/search" aria-current=${mark("Search", /^#\/search/)}>Search</a></nav>
       ${me.value && html`<p class="who"><span class="cluster" title="cluster">${me.value.cluster}</span> <span class="quiet">as</span> <a class="user" href="#/me">${me.value.username}</a>${me.value.readOnly && html` <span class="chip">read-only</span>`}
-        ${shared && keyed && html` <button type="button" id="sign-out" onClick=${signIn}>Sign out</button>`}</p>`}
+        ${shared && keyed && html` <button type="button" id="sign-out" onClick=${signOut}>Sign out</button>`}</p>`}
     </header>
     ${frozen.value && html`<div class="banner review" id="frozen"><strong>‖ Frozen.</strong> Nothing is written until the freeze ends: ${frozen.value}</div>`}
+    ${unanswered && html`<div class="banner review" role="alert" id="unanswered"><strong>◆ The sign-in has failed.</strong> ${sentence(unanswered)}</div>`}
     ${refused.value && refused.value.status !== 401 && html`<div class="banner needs" role="alert">${refused.value.message}</div>`}
     <${Connection}/>
     <main class="page" id="content">${show}</main>
@@ -189,24 +201,36 @@ effect(() => {
   if (link.value.state === "lost" || link.value.state === "troubled") announce(link.value.message);
 });
 
-/** Where many users share a console, each shows a token of their own. @param {{ refused: Refused | null }} props */
-function SignIn({ refused }) {
-  const token = useSignal("");
+/** Where many users share a console, each shows a token of their own, or signs in at the identity provider.
+ * @param {{ refused: Refused | null, untrusted?: boolean }} props untrusted: the provider has issued the refused token just now */
+function SignIn({ refused, untrusted }) {
+  const typed = useSignal(""), failed = useSignal(unanswered), leaving = useSignal(false);
   const enter = () => {
-    if (!token.value.trim()) return;
-    keep(token.value.trim());
+    if (!typed.value.trim()) return;
+    keep(typed.value.trim());
     location.reload();
+  };
+  const leaveForProvider = async () => {
+    leaving.value = true;
+    failed.value = await authorize().then(() => "", (failure) => failure.message);
+    leaving.value = !failed.value;
   };
   return html`<header class="top"><span class="brand"><img src="/icon.svg" alt="" width="22" height="22"/> Penstock</span></header>
   <main class="page" id="content"><h1 tabindex="-1">Sign in</h1>
-    <p>This console acts as you, with your token, and has no rights of its own. A token is what <code>kubectl create token</code> prints, or what your identity provider gives you.</p>
-    <${Problem} refused=${refused} doing="The cluster does not take your token"/>
-    <label class="field">Token <input id="token" type="password" autocomplete="off" spellcheck=${false} onInput=${into(token)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") enter(); }}/></label>
-    <p class="quiet">It is kept for this tab alone, until you sign out or close it, and sent to this console with each request.</p>
-    <div class="actions"><${Button} id="enter" kind="main" onClick=${enter}>Sign in<//></div></main>`;
+    <p>This console acts as you, with your token, and has no rights of its own.</p>
+    ${untrusted
+      ? html`<div class="note needs" role="alert" id="untrusted"><p><strong>✗ kube-apiserver does not accept the token of ${provider}.</strong> The sign-in at ${provider} has worked. Ask your administrator: kube-apiserver must trust this issuer with the client ID <code>${clientID}</code>, and the token must have the claim of the user name.</p></div>`
+      : html`<${Problem} refused=${refused} doing="The cluster does not accept your token"/>`}
+    ${failed.value && html`<div class="note needs" role="alert" id="failed"><p><strong>✗ The sign-in has failed.</strong> ${sentence(failed.value)}</p></div>`}
+    ${provider && html`<div class="actions"><${Button} id="provider" kind="main" busy=${leaving.value} onClick=${leaveForProvider}>Sign in at ${provider}<//></div>
+      <h2>Or enter a token</h2>`}
+    <p>A token is what <code>kubectl create token</code> prints, or what your identity provider gives you.</p>
+    <label class="field">Token <input id="token" type="password" autocomplete="off" spellcheck=${false} onInput=${into(typed)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") enter(); }}/></label>
+    <p class="quiet">This tab alone keeps the token, until you sign out or close the tab, and sends it to this console with each request.</p>
+    <div class="actions"><${Button} id="enter" kind=${provider ? "" : "main"} onClick=${enter}>Sign in with this token<//></div></main>`;
 }
 
-/** Whoever has shown nothing is asked, unless a proxy in front has shown it for them. */
+/** Shows the overview, or asks for a token unless a proxy in front adds one. */
 async function begin() {
   root.replaceChildren();
   if (shared && /^#key=/.test(location.hash)) history.replaceState(null, "", "/#/");

@@ -1,6 +1,7 @@
 // Requests to the console, and its streams. The key comes in the fragment of the address, which
 // no server sees, and is kept for this tab alone.
 import { signal } from "./lib.js";
+import { token } from "./oidc.js";
 
 const slot = "penstock.key";
 
@@ -47,7 +48,7 @@ export const still = () => { link.value = { state: "live", message: "", since: D
 
 /** @param {string} path @param {RequestInit} [options] */
 async function ask(path, options = {}) {
-  const shown = sessionStorage.getItem(slot);
+  const shown = await token();
   // Without one, a proxy in front may add its own.
   const headers = { ...(shown ? { Authorization: `Bearer ${shown}` } : {}), ...(options.body ? { "Content-Type": "application/json" } : {}) };
   let response;

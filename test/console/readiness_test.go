@@ -1,0 +1,41 @@
+package console
+
+import (
+	"github.com/penstock-project/penstock/test/framework/poll"
+)
+
+// readiness: from an extension to what an upgrade of the cluster meets, by severity, and to the object
+// that it is about; the steps of the upgrade are read when somebody asks for them.
+func readiness(i *installation, p *page) {
+	i.roll("Succeeded", revision{extension: "guarded", number: 1, version: "1.0.0", phases: []phase{{"all", []object{
+		configMap("shop", "guarded", "a", "b"),
+		{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": object{"namespace": "shop", "name": "guarded"},
+			"spec": object{"maxUnavailable": 0, "selector": object{"matchLabels": object{"app": "guarded"}}}},
+	}}}})
+	p.goTo("#/x/guarded")
+	p.has(`a[href="#/ready?extension=guarded"]`)
+	p.goTo("#/ready?extension=guarded")
+	p.sees("Upgrade readiness of guarded", "Nothing found that blocks", "Act before the upgrade", "PodDisruptionBudget.policy shop/guarded", "of guarded-1")
+	p.checks("readiness")
+
+	// A link has the version, and a wrong one is refused in words.
+	p.run(clear("#version"))
+	p.types("#version", "1.x")
+	p.click("#show")
+	p.sees("The readiness cannot be shown", "is no version", "such as 1.38 or 4.22")
+	p.goTo("#/ready?version=99.1&extension=guarded")
+	p.sees("Unknown", "99.1")
+
+	p.goTo("#/ready?extension=guarded")
+	p.click("#steps")
+	p.sees("Steps of the upgrade", "The cluster, to Kubernetes")
+	p.checks("readiness-steps")
+	p.goTo("#/ready?extension=nothing-of-it")
+	p.sees("Upgrade readiness of nothing-of-it")
+
+	p.goTo("#/ready")
+	p.sees("Upgrade readiness", "billing", "guarded")
+	p.click(`a[href="#/object/guarded-1/PodDisruptionBudget.policy/shop/guarded"]`)
+	p.sees("PodDisruptionBudget.policy shop/guarded", "maxUnavailable: 0")
+	i.MustKubectl("delete", "cer", "guarded-1", poll.TimeoutFlag)
+}
