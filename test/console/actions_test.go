@@ -87,13 +87,13 @@ func plan(i *installation, first, second *page) {
 	first.until("what changes is before the approval", `document.querySelector("#items").compareDocumentPosition(document.querySelector("#approval")) & Node.DOCUMENT_POSITION_FOLLOWING`)
 	first.until("impact is before what changes", `document.querySelector("#impact").compareDocumentPosition(document.querySelector("#items")) & Node.DOCUMENT_POSITION_FOLLOWING`)
 	first.refuses("#stop", "nothing is running")
-	first.sees("What changes", "size: 4")
+	first.sees("Changes", "size: 4")
 	first.checks("plan")
 
 	// The object of its item, as it is now, and who has set its fields.
 	first.tabTo(".items a")
 	first.presses(kb.Enter)
-	first.sees("Widget widgets/one", "Who has set its fields", "kubectl-create", "color: red")
+	first.sees("Widget widgets/one", "Field managers", "kubectl-create", "color: red")
 	first.checks("target")
 	first.run(chromedp.NavigateBack())
 	first.sees("Items 0 of 1 done")
@@ -123,7 +123,7 @@ func plan(i *installation, first, second *page) {
 	first.unsees("no such key")
 	first.checks("plan-run")
 	i.MustKubectl("patch", "widget", "one", "-n", "widgets", "--subresource=status", "--type=merge", "-p", `{"status":{"ready":5}}`)
-	first.sees("Completed", "1 of 1 done", "anna, bert", "What it changed", "size: 1", "size: 5")
+	first.sees("Completed", "1 of 1 done", "anna, bert", "Changed", "size: 1", "size: 5")
 	first.unsees("*** is a value that was replaced")
 	second.click("#undo-1")
 	second.sees("Undo run 1 of larger?")
@@ -140,17 +140,17 @@ func rights(i *installation, p *page) {
 	p.sees("History")
 	p.refuses("#back-shop-1", "you lack the right: create clusterextensionrevisions/rollback.olm.operatorframework.io")
 	p.goTo("#/diff/..shop-2")
-	p.sees("What changes cannot be shown", "cannot get resource")
+	p.sees("The changes cannot be shown", "cannot get resource")
 	p.goTo("#/profiles")
 	p.sees("Profiles cannot be shown", `User "carl" cannot list resource "configurationprofiles"`)
 	p.goTo("#/object/shop-1/ConfigMap/shop/shop-config")
-	p.sees("The manifest cannot be shown", "Its state cannot be shown", "What is different cannot be shown")
+	p.sees("The manifest cannot be shown", "Its state cannot be shown", "The difference cannot be shown")
 	p.goTo("#/packages")
 	p.sees("Packages cannot be shown", `User "carl" cannot list resource "catalogpackages"`)
 	p.goTo("#/package/lighthouse")
 	p.sees("The package cannot be shown", `User "carl" cannot get resource "catalogpackages"`)
 	p.goTo("#/me")
-	p.sees("Missing: ", "of 21 actions", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
+	p.sees("Missing: ", "of 22 actions", "you lack the right: get clusterextensionrevisions/diff.olm.operatorframework.io")
 	p.until("what is missing is first", `document.querySelector("#may tbody tr td").innerText.includes("no")`)
 
 	// A right that is lost while the page is open.
@@ -170,7 +170,7 @@ func me(p *page) {
 	p.click(".user")
 	p.unsees("version not known yet")
 	p.sees("You", "anna", "system:masters", "Nothing is missing.", "roll out, pause", "yes")
-	p.until("all rights", `document.querySelectorAll("#may .well").length === 21`)
+	p.until("all rights", `document.querySelectorAll("#may .well").length === 22`)
 	p.checks("me")
 }
 
@@ -185,7 +185,7 @@ func readOnly(p *page) {
 func troubles(i *installation, p *page) {
 	p.sees("Extensions", "shop")
 	i.server.Kill(i.t)
-	p.sees("The cluster does not answer", "What is shown is from", "shop")
+	p.sees("The cluster does not answer", "The page shows data from", "shop")
 	p.checks("unreachable")
 	i.serve(i.t)
 	p.unsees("The cluster does not answer")

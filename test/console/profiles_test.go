@@ -58,7 +58,9 @@ func objects(i *installation, p *page) {
 	i.MustKubectl("wait", "--for=jsonpath={.status.observedGeneration}=2", poll.TimeoutFlag, "cer/vault-1")
 	i.MustKubectl("patch", "configmap", "-n", "shop", "vault-config", "--type=merge", "-p", `{"data":{"color":"blue"}}`)
 	p.goTo("#/object/vault-1/ConfigMap/shop/vault-config")
-	p.sees("What a rollout of vault-1 would change now", "color: blue", "color: red")
+	p.sees("Changes that a rollout of vault-1 would make now", "color: blue", "color: red")
+	p.sees("Field managers", "kubectl-patch", "penstock/vault")
+	p.until("the field is named beside the manager that has changed it", `[...document.querySelectorAll("#managers tr")].some((one) => one.innerText.includes("kubectl-patch") && one.querySelector("details")?.textContent.includes(".data.color"))`)
 	// Penstock may see it later than the page was read.
 	p.until("it is seen to differ", `(() => { const text = document.querySelector("main").innerText; if (!/Comparing|Asking/.test(text) && !text.includes("Differs")) document.querySelector("#ask")?.click(); return text.includes("Differs It differs from the manifest, and is not repaired while the revision is paused.") })()`)
 	p.checks("object")

@@ -24,7 +24,7 @@ func readiness(i *installation, p *page) {
 	p.click("#show")
 	p.sees("The readiness cannot be shown", "is no version", "such as 1.38 or 4.22")
 	p.goTo("#/ready?version=99.1&extension=guarded")
-	p.sees("Unknown", "99.1")
+	p.sees("is no version to upgrade to")
 
 	p.goTo("#/ready?extension=guarded")
 	p.click("#steps")

@@ -69,7 +69,7 @@ func (i *installation) reviewOf(p *page, objects int, budget float64) {
 	var took times
 	for range 5 {
 		p.goTo("#/me")
-		p.sees("What you may do")
+		p.sees("Your rights")
 		ms := 0.0
 		p.run(evaluate(open, &ms))
 		took = append(took, ms)

@@ -249,7 +249,7 @@ func (i *installation) opens(p *page, place, there string) {
 	var runs times
 	for range 5 {
 		p.goTo("#/me")
-		p.sees("What you may do")
+		p.sees("Your rights")
 		took := 0.0
 		p.run(evaluate(fmt.Sprintf(`new Promise((done) => { const began = performance.now(); location.hash = %s;
 			const look = () => document.querySelector(%s) ? done(performance.now() - began) : requestAnimationFrame(look); look() })`, quoted(place), quoted(there)), &took))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,14 @@ func asConsole(t *testing.T, c *cluster.Cluster) {
 	}
 	if diff := cmp.Diff(comparable(t, c.MustKubectl("kustomize", deployFolder+"console")), with); diff != "" {
 		t.Errorf("the chart differs from artifacts/deploy/console (-kustomize +chart):\n%s", diff)
+	}
+	// Without an issuer there is no flag of OpenID Connect; with an issuer there are all.
+	signIn := values{}.set("console.enabled", true).set("console.oidc.clientID", "penstock").set("console.oidc.extraScopes", []any{"groups", "offline_access"})
+	for issuer, want := range map[string][]string{"": nil, "https://id.example.com": {"--oidc-issuer-url=https://id.example.com", "--oidc-client-id=penstock", "--oidc-extra-scope=groups", "--oidc-extra-scope=offline_access"}} {
+		said := regexp.MustCompile(`--oidc-[^"\n]+`).FindAllString(rendered(t, "v1.0.0", signIn.set("console.oidc.issuerURL", issuer)), -1)
+		if !slices.Equal(said, want) {
+			t.Errorf("issuer %q: the arguments of the console are %q, want %q", issuer, said, want)
+		}
 	}
 }
 

@@ -103,6 +103,7 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, "/api/plans/{name}/history", answer(a.planHistory)},
 		{http.MethodGet, "/api/plans/{name}/items/{item}", answer(a.target)},
 		{http.MethodGet, "/api/revisions/{name}/object", answer(a.object)},
+		{http.MethodGet, "/api/revisions/{name}/owners", answer(a.owners)},
 		{http.MethodGet, "/api/profiles", answer(a.profiles)},
 		{http.MethodPost, "/api/profiles/{profile}/plan", a.write(a.makePlan)},
 		{http.MethodGet, "/api/packages", answer(a.packages)},

@@ -71,8 +71,8 @@ type ManifestObject struct {
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// object reads the manifest of one object.
-func (a *API) object(ctx context.Context, r *http.Request) (any, error) {
+// manifestOf gets the manifest of the object of a revision that a request names.
+func (a *API) manifestOf(ctx context.Context, r *http.Request) (*v1alpha1.RevisionManifest, error) {
 	given := r.URL.Query()
 	if given.Get("kind") == "" || given.Get("objectName") == "" {
 		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: "kind and objectName are required: they say which object"}
@@ -81,10 +81,16 @@ func (a *API) object(ctx context.Context, r *http.Request) (any, error) {
 	if wrong := content.IsPathSegmentName(name); len(wrong) > 0 {
 		return nil, &Refusal{Status: http.StatusBadRequest, Reason: "Name", Message: fmt.Sprintf("%q is not the name of an object: %s", name, wrong[0])}
 	}
-	found, err := a.penstock.OlmV1alpha1().RevisionManifests().Get(ctx, name, metav1.GetOptions{})
+	return a.penstock.OlmV1alpha1().RevisionManifests().Get(ctx, name, metav1.GetOptions{})
+}
+
+// object reads the manifest of one object.
+func (a *API) object(ctx context.Context, r *http.Request) (any, error) {
+	found, err := a.manifestOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	name := found.Name
 	out := ManifestObject{Revision: found.Revision, Phase: found.Phase, Digest: found.Digest, Size: found.Size}
 	fields := map[string]any{}
 	if err := json.Unmarshal(found.Object.Raw, &fields); err != nil {

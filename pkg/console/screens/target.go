@@ -27,16 +27,6 @@ type Target struct {
 	Managers []Manager `json:"managers,omitempty"`
 }
 
-// Manager is who has set fields of an object.
-type Manager struct {
-	Name string `json:"name"`
-	// Operation is Apply or Update, Subresource the part of the object that it was of.
-	Operation   string `json:"operation"`
-	Subresource string `json:"subresource,omitempty"`
-	// Time is in RFC 3339; empty when it is not known.
-	Time string `json:"time,omitempty"`
-}
-
 // target reads the object of an item of a plan: no other one can be asked for.
 func (a *API) target(ctx context.Context, r *http.Request) (any, error) {
 	plan, err := a.penstock.HcoV1alpha1().ConfigurationPlans().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
@@ -69,9 +59,7 @@ func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range object.GetManagedFields() {
-		out.Managers = append(out.Managers, Manager{Name: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Time: when(entry.Time)})
-	}
+	out.Managers = managersOf(object.GetManagedFields())
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 	out.Hidden = withoutSecrets(object.Object)
 	manifest, err := yaml.Marshal(object.Object)

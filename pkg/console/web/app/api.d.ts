@@ -374,6 +374,8 @@ export interface Manager {
   operation: string;
   subresource?: string;
   time?: string;
+  fields?: Array<string>;
+  omitted?: number;
 }
 
 export interface ManifestObject {
@@ -451,6 +453,12 @@ export interface ObjectName {
 export interface ObjectRepair {
   time: string;
   message: string;
+}
+
+export interface Owners {
+  asked: string;
+  target?: string;
+  managers: Array<Manager>;
 }
 
 export interface Package {

@@ -143,13 +143,13 @@ function Install({ name, of: { taken, upgrades, channel }, offered, rights, onAg
     ${refused.value?.reason === "Changed" && html`<p><button type="button" id="look" onClick=${onAgain}>Look again</button></p>`}
     <div class="actions"><${Button} id="preview" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would do<//>
       <${Button} id="do-install" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Install ${name}<//></div>
-    ${said && html`<div class="would"><h3 id="written" tabindex="-1">What it would do</h3>
+    ${said && html`<div class="would"><h3 id="written" tabindex="-1">Effects</h3>
       <p>${said.version ? html`It leads to version <strong>${said.version}</strong>, according to the catalog.` : html`Penstock chooses a version from the range.`}
         ${would.value && JSON.parse(would.value.asked).atOnce ? " Penstock rolls it out in your name at once: it does nothing that you may not do." : " Penstock makes a revision of it, which changes nothing until somebody has read it, object by object, and rolls it out."}</p>
       ${[...(said.notes ?? []), ...(said.warnings ?? [])].map((note) => html`<p class="note review" key=${note}>${note}</p>`)}
       ${said.refused && html`<p class="note needs" id="refused"><strong>✗ It would install nothing.</strong> ${said.refused}.${said.free && html` <button type="button" id="use-free" onClick=${() => (fields.name.value = said.free ?? "")}>Use ${said.free}</button>`}</p>`}
       <p class="quiet">${said.refused ? "This is what would be written:" : "The cluster has checked it and would take it. This is all that is written:"}</p>
-      <${Manifest} text=${said.written} label="What is written"/></div>`}
+      <${Manifest} text=${said.written} label="The ClusterExtension to be written"/></div>`}
     ${asking.value && said && html`<${Confirm} title=${`Install ${name} as ${body.name}?`} verb="Install" why=${why} busy=${busy.value} onYes=${() => send(false)} onNo=${() => (asking.value = "")}>
       <p>In cluster <strong>${me.value?.cluster}</strong>, into namespace <strong>${body.namespace}</strong>${said.version && html`, version <strong>${said.version}</strong>`}.</p>
       <p>${body.atOnce ? html`<${State} signal="review" word="It is rolled out at once."/>` : "Nothing is rolled out before somebody has read what it changes."}</p><//>`}
@@ -166,7 +166,7 @@ const row = 26, dot = 5, widest = 240, top = 14;
 /** @type {Record<string, string>} */
 const words = { replaces: "replaces", skips: "skips", skipRange: "skips a range" };
 
-/** What is drawn: the highest versions of a channel, and upgrades between them.
+/** The drawn part: the highest versions of a channel, and upgrades between them.
  * @param {Graph} graph @param {string} channel */
 function layout(graph, channel) {
   const entries = graph.entries.filter((entry) => entry.channel === channel);

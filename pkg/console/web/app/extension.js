@@ -65,7 +65,7 @@ export function ExtensionScreen({ name }) {
     ${target.value && newest && html`<${Rollback} key=${target.value} target=${target.value} newest=${newest.name} name=${name} onEnd=${end}/>`}`;
 }
 
-/** What a ClusterExtension asks for; what has become of it where there is no revision that says so.
+/** The wishes of a ClusterExtension, and their result where no revision says so.
  * @param {{ name: string, wanted: import("./api").Wanted, alone: boolean }} props */
 function Wish({ name, wanted, alone }) {
   const { row } = wanted;
@@ -82,7 +82,7 @@ function Wish({ name, wanted, alone }) {
     ${!wanted.installed && (alone || row.state === "NameTaken") && html`<p class="quiet" id="take-back">It has installed nothing. To remove it: <code>kubectl delete clusterextension ${name}</code></p>`}</div>`;
 }
 
-/** How the extension is, as every other answer says it. What the advice names has a button that leads to its review.
+/** How the extension is, as every other answer says it. An action that the advice names has a button that leads to its review.
  * @param {{ extension: Extension, earlier: string, onBack: () => void }} props */
 function Head({ extension, earlier, onBack }) {
   const { row, advice, revisions } = extension, first = advice[0], verb = first?.command?.split(" ")[2];
@@ -210,7 +210,7 @@ function Past({ row, newest, rights, open, onOpen }) {
     <td class="acts"><${Button} id=${`back-${row.name}`} why=${why} onClick=${onOpen}>${open ? "Cancel" : html`Go back<span class="unseen"> to ${row.name}</span>`}<//></td></tr>`;
 }
 
-/** What it would change to go back, and the button that does it: for the newest revision that was
+/** The changes of a rollback, and the button that does it: for the newest revision that was
  * asked about, and no other. @param {{ target: string, newest: string, name: string, onEnd: (done: boolean) => void }} props */
 function Rollback({ target, newest, name, onEnd }) {
   const would = useSignal(/** @type {import("./api").RevisionRollback | null} */ (null));
@@ -250,9 +250,9 @@ function Rollback({ target, newest, name, onEnd }) {
   return html`<section class="decision" aria-labelledby="preview"><h2 id="preview" tabindex="-1" ref=${heading}>Go back to ${target}</h2>
     <${Problem} refused=${refused.value} doing="You cannot go back to it"/>
     <${Problem} refused=${failed.value} doing="Nothing was rolled back"/>
-    ${changed && html`<${Outdated} onLook=${() => round.value++}>${newest} was created since. What you have read stays below.<//>`}
+    ${changed && html`<${Outdated} onLook=${() => round.value++}>${newest} was created since. The preview that you have read stays below.<//>`}
     ${!would.value && !refused.value && html`<p class="quiet">Asking what it would change…</p>`}
-    ${would.value && !diff && html`<p class="note review">What changes from ${from} to ${target} is not shown: you may not read the diffs of both.</p>`}
+    ${would.value && !diff && html`<p class="note review">Changes from ${from} to ${target} are not shown: you may not read the diffs of both.</p>`}
     ${diff && html`<p class="sum">Makes <strong>${would.value?.status?.revision}</strong>, with the content of ${target}. Against ${from}: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
     <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${into(cause)}/></label>
     <div class="actions"><${Button} id="rollback" kind="main" why=${why} busy=${busy.value} onClick=${() => { ticked.value = new Set(); asking.value = true; }}>Roll ${name} back to ${target}<//>

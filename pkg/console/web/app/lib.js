@@ -1,4 +1,4 @@
-// What screens need of the libraries, and nothing else of them.
+// The parts of the libraries that screens use.
 import { h, render } from "../vendor/preact.js";
 import { useEffect, useRef } from "../vendor/hooks.js";
 import { computed, effect, signal, useSignal } from "../vendor/signals.js";

@@ -106,7 +106,7 @@ async function signOut() {
 function Connection() {
   const { state, message, since } = link.value;
   if (state === "live" || (state === "connecting" && !message)) return null;
-  const age = html`What is shown is from <${Ago} at=${new Date(since).toISOString()} ago/>.`;
+  const age = html`The page shows data from <${Ago} at=${new Date(since).toISOString()} ago/>.`;
   /** @type {Record<string, any>} */
   const said = {
     troubled: html`<strong>The cluster does not answer.</strong> ${sentence(message)} ${age} It is tried again.`,

@@ -1,10 +1,10 @@
-// Who one is here, and what one may do.
+// The user and the rights of the user.
 import { html, useEffect } from "./lib.js";
 import { get } from "./net.js";
 import { Asked, State, count } from "./parts.js";
 import { me, useAsk } from "./shared.js";
 
-/** What each right is for. @type {[string, string][]} */
+/** The use of each right. @type {[string, string][]} */
 const uses = [
   ["listRevisions", "see extensions and follow them"], ["readDiffs", "read what a revision changes"], ["compare", "compare two revisions, or one with the cluster"],
   ["readObjects", "see how each object is"], ["readHistory", "read the history"], ["patchRevision", "roll out, pause"], ["rollback", "go back"],
@@ -18,12 +18,12 @@ export function MeScreen() {
   const asked = useAsk(`/api/rights?${uses.map(([button]) => `button=${button}`).join("&")}`), rights = asked.found;
   useEffect(() => { get("/api/me").then((found) => (me.value = found), () => {}); }, []);
   const who = me.value, may = (/** @type {[string, string]} */ [button]) => Number(!!rights.value?.[button]?.allowed);
-  // What is missing is first.
+  // Missing rights are first.
   const sorted = [...uses].sort((a, b) => may(a) - may(b)), lacking = uses.filter((one) => !may(one)).length;
   return html`<h1 tabindex="-1">You</h1>
     ${who && html`<dl class="facts"><dt>User</dt><dd>${who.username}</dd><dt>Groups</dt><dd>${(who.groups ?? []).join(", ") || "none"}</dd><dt>Cluster</dt><dd>${who.cluster}</dd>
       <dt>Console</dt><dd>${who.version}${who.readOnly ? ", read-only" : ""}</dd><dt>Penstock</dt><dd>${who.server || "version not known yet"}</dd></dl>`}
-    <section aria-labelledby="rights"><h2 id="rights">What you may do</h2>
+    <section aria-labelledby="rights"><h2 id="rights">Your rights</h2>
       <p class="quiet">This is what your roles allow. A rollout also needs the rights on the objects that it writes: Penstock checks those when you start one.</p>
       <${Asked} of=${asked} doing="Your rights could not be found out"/>
       ${rights.value && html`<p id="missing"><strong>${lacking ? `Missing: ${lacking} of ${count(uses.length, "action")}.` : "Nothing is missing."}</strong></p><table class="rows" id="may"><thead><tr><th scope="col">Action</th><th scope="col" class="sign">Allowed</th></tr></thead>

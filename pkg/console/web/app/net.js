@@ -28,7 +28,7 @@ export const keep = (token) => sessionStorage.setItem(slot, token);
 /** Forgets what this tab shows. */
 export const forget = () => sessionStorage.clear();
 
-/** Why something was not done: in the words of whoever refused. */
+/** The reason of a refusal, in the words of the server that refused. */
 export class Refused extends Error {
   /** @param {import("./api").Refusal} refusal */
   constructor(refusal) {

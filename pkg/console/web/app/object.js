@@ -12,6 +12,8 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
   const compared = useAsk(`/api/diffs/${revision}..live?${new URLSearchParams({ objectKind: kind, objectName: name, ...(namespace && { objectNamespace: namespace }) })}`);
   const asked = useAsk(`/api/revisions/${revision}/object?${new URLSearchParams({ kind, namespace, objectName: name })}`, undefined, compared.round);
   const states = useAsk(`/api/revisions/${revision}/objects`, undefined, compared.round);
+  const owners = useAsk(`/api/revisions/${revision}/owners?${new URLSearchParams({ kind, namespace, objectName: name })}`, undefined, compared.round);
+  const owned = /** @type {import("./api").Owners | null} */ (owners.found.value);
   const found = /** @type {import("./api").ManifestObject | null} */ (asked.found.value);
   const now = /** @type {import("./api").RevisionObjects | null} */ (states.found.value);
   const live = /** @type {import("./api").Diff | null} */ (compared.found.value);
@@ -30,11 +32,17 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
         ${change && html`<fieldset class="choice"><legend class="unseen">Show changes as</legend>
           <label><input type="radio" name="as" checked=${!fields.value} onChange=${() => (fields.value = false)}/> lines</label>
           <label><input type="radio" name="as" checked=${fields.value} onChange=${() => (fields.value = true)}/> fields</label></fieldset>`}</div>
-      <${Problem} refused=${compared.refused.value} doing="What is different cannot be shown"/>
+      <${Problem} refused=${compared.refused.value} doing="The difference cannot be shown"/>
       ${!live && !compared.refused.value && html`<p class="quiet">Comparing…</p>`}
       ${live && !change && html`<p>${live.diff?.summary.withheld ? "It is not shown: you may not read it." : `Nothing: a rollout of ${revision} would not change it.`}</p>`}
-      ${change && html`<p class="quiet">What a rollout of ${revision} would change now.</p><${Notes} notes=${live?.diff?.notes}/>
+      ${change && html`<p class="quiet">Changes that a rollout of ${revision} would make now.</p><${Notes} notes=${live?.diff?.notes}/>
         ${change.notCompared ? html`<p class="note review">${change.notCompared}</p>` : fields.value ? html`<${Fields} change=${change}/>` : html`<${Unified} text=${change.unified ?? ""}/>`}`}
+    </section>
+    <section aria-labelledby="set"><h2 id="set">Field managers</h2>
+      <${Problem} refused=${owners.refused.value} doing="The field managers cannot be shown"/>
+      ${owned && (owned.target ? html`<p class="note review">The object is in the cluster of ${owned.target}, where you have no credentials here.</p>`
+        : owned.managers.length ? html`<${Managers} managers=${owned.managers}/><p class="quiet">The object keeps the last write of each manager that still owns a field. A change that Penstock has repaired is in the <a href=${`#/timeline?extension=${extensionOf(revision)}&what=Repaired`}>timeline</a> as long as the cluster keeps events, and then only in the audit log of kube-apiserver.</p>`
+        : html`<p>There is no such object.</p>`)}
     </section>
     <section aria-labelledby="manifest"><h2 id="manifest">Manifest</h2>
       <${Asked} of=${asked} doing="The manifest cannot be shown"/>
@@ -47,6 +55,15 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
 /** @param {{ revision: string }} props */
 const Crumbs = ({ revision }) => html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extensionOf(revision)}`}>${extensionOf(revision)}</a> · ${revision}</p>`;
 
+/** The field managers of an object, the last write first, each with its fields.
+ * @param {{ managers: import("./api").Manager[] }} props */
+function Managers({ managers }) {
+  return html`<table class="rows" id="managers"><thead><tr><th scope="col">Field manager</th><th scope="col" class="sign">Operation</th><th scope="col" class="number age">Last write</th></tr></thead>
+    <tbody>${managers.map((one, i) => html`<tr key=${i}><th scope="row">${one.name}
+        ${one.fields?.length ? html`<details><summary>${count(one.fields.length + (one.omitted ?? 0), "field")}</summary><ul class="terms">${one.fields.map((field) => html`<li key=${field}><code>${field}</code></li>`)}${one.omitted ? html`<li>and ${one.omitted} more</li>` : null}</ul></details>` : null}</th>
+      <td>${one.operation}${one.subresource && html` <span class="quiet">${one.subresource}</span>`}</td><td class="number"><${Ago} at=${one.time} ago/></td></tr>`)}</tbody></table>`;
+}
+
 /** @param {{ plan: string, item: string }} props */
 export function TargetScreen({ plan, item }) {
   const asked = useAsk(`/api/plans/${plan}/items/${encodeURIComponent(item)}`), of = /** @type {import("./api").Target | null} */ (asked.found.value);
@@ -54,9 +71,8 @@ export function TargetScreen({ plan, item }) {
     <h1 tabindex="-1">${of ? html`<span class="quiet">${of.ref.kind}</span> ${soft(objectName(of.ref))}` : item}</h1>
     <${Asked} of=${asked} doing="The object cannot be shown"/>
     ${of && html`${!of.manifest && html`<p>There is no such object.</p>`}
-      ${of.managers?.length ? html`<section aria-labelledby="set"><h2 id="set">Who has set its fields</h2>
-        <table class="rows"><thead><tr><th scope="col">Manager</th><th scope="col" class="sign">How</th><th scope="col" class="number age">Ago</th></tr></thead>
-        <tbody>${of.managers.map((one) => html`<tr><th scope="row">${one.name}</th><td>${one.operation}${one.subresource && html` <span class="quiet">${one.subresource}</span>`}</td><td class="number"><${Ago} at=${one.time}/></td></tr>`)}</tbody></table></section>` : null}
+      ${of.managers?.length ? html`<section aria-labelledby="set"><h2 id="set">Field managers</h2>
+        <${Managers} managers=${of.managers}/></section>` : null}
       ${of.manifest && html`<section aria-labelledby="manifest"><h2 id="manifest">Manifest</h2>
         ${of.hidden && html`<p class="note review" id="hidden">Values of a Secret are not shown here.</p>`}
         <${Manifest} text=${of.manifest}/></section>`}`}`;
@@ -94,7 +110,7 @@ function containerState(one) {
 /** Rows of events, the newest first. @param {{ events: import("./api").Event[] }} props */
 export function EventRows({ events }) {
   if (!events.length) return html`<p class="quiet">None: the cluster forgets them after an hour.</p>`;
-  return html`<table class="rows" id="events"><thead><tr><th scope="col">What</th><th scope="col" class="wide ver">Object</th><th scope="col" class="age number">When</th></tr></thead>
+  return html`<table class="rows" id="events"><thead><tr><th scope="col">Event</th><th scope="col" class="wide ver">Object</th><th scope="col" class="age number">When</th></tr></thead>
     <tbody>${events.map((one, i) => html`<tr key=${i}><th scope="row"><${State} signal=${one.type === "Warning" ? "needs" : ""} word=${one.reason}/> <span class="more">${one.message}</span>
       <span class="thin">${one.kind} ${soft(one.name)}</span></th>
       <td class="wide"><span class="quiet">${one.kind}</span> ${soft(one.namespace ? `${one.namespace}/${one.name}` : one.name)}</td>

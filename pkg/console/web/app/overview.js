@@ -122,7 +122,7 @@ function Extension({ row }) {
 
 /** @typedef {import("./api").Entry} Entry */
 
-/** What happened, the newest first: to one extension, or to all of them and to plans. The address has the filters, so
+/** Events of the past, the newest first: of one extension, or to all of them and to plans. The address has the filters, so
  * that a link opens what is shown. @param {{ query: string }} props */
 export function TimelineScreen({ query }) {
   const { extension = "", who = "", what = "", at } = Object.fromEntries(new URLSearchParams(query));
@@ -131,16 +131,16 @@ export function TimelineScreen({ query }) {
   const found = /** @type {import("./api").Timeline | null} */ (asked.found.value);
   useEffect(() => document.querySelector("tr[aria-current]")?.scrollIntoView({ block: "center" }), [found, at]);
   /** @param {"who" | "what"} of @param {string} is @param {string[] | undefined} all */
-  const choice = (of, is, all) => html`<label>${of} <select id=${of} value=${is} onChange=${(/** @type {any} */ e) => (location.hash = `#/timeline?${narrowed({ [of]: e.currentTarget.value })}`)}>
+  const choice = (of, is, all) => html`<label>${of === "what" ? "Event" : "User or manager"} <select id=${of} value=${is} onChange=${(/** @type {any} */ e) => (location.hash = `#/timeline?${narrowed({ [of]: e.currentTarget.value })}`)}>
     <option value="">any</option>${[...new Set([...(is ? [is] : []), ...(all ?? [])])].map((one) => html`<option key=${one} value=${one} selected=${one === is}>${of === "what" ? inWords(one) : one}</option>`)}</select></label>`;
   return html`${extension && html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extension}`}>${extension}</a> · <a href="#/timeline">all extensions</a></p>`}
     <h1 tabindex="-1">Timeline${extension && ` of ${extension}`}</h1>
-    <p class="quiet">From the history of revisions, runs of plans, and events, which the cluster forgets after about an hour.</p>
+    <p class="quiet">From the history of revisions, runs of plans, and events, which the cluster forgets after about an hour. Older changes of fields: the screen of an object lists its field managers and their last writes.</p>
     <p class="standing">${choice("what", what, found?.what)}${choice("who", who, found?.who)}</p>
     <${Asked} of=${asked} doing="The timeline cannot be shown"/>
     ${found?.refused?.map((said) => html`<p class="note review">Some is not shown: ${said}</p>`)}
-    ${found && !found.entries.length && html`<p>There is nothing.</p>`}
-    ${found && found.entries.length > 0 && html`<table class="rows" id="happened"><thead><tr><th scope="col">What</th><th scope="col" class="wide ver">Who</th><th scope="col" class="wide ver">Object</th><th scope="col" class="age number">When</th></tr></thead>
+    ${found && !found.entries.length && html`<p>No entry.</p>`}
+    ${found && found.entries.length > 0 && html`<table class="rows" id="happened"><thead><tr><th scope="col">Event</th><th scope="col" class="wide ver">User or manager</th><th scope="col" class="wide ver">Object</th><th scope="col" class="age number">When</th></tr></thead>
       <tbody>${found.entries.map((one) => html`<tr key=${keyOf(one)} aria-current=${keyOf(one) === at ? "true" : undefined}><th scope="row"><${State} signal=${one.signal ?? ""} word=${one.what}/> <span class="more">${remark(one.message)}</span>
         <span class="thin">${one.who && `by ${one.who} · `}${objectOf(one)}</span></th>
         <td class="wide">${one.who || html`<span class="quiet">Penstock</span>`}</td><td class="wide">${objectOf(one)}</td>
@@ -148,7 +148,7 @@ export function TimelineScreen({ query }) {
     ${found?.omitted ? html`<p class="quiet">${found.omitted} earlier ones are not shown.</p>` : null}`;
 }
 
-/** What a link names. @param {Entry} one */
+/** The part of a link that names an entry. @param {Entry} one */
 const keyOf = (one) => [one.time, one.what, one.name].join(" ");
 
 /** The screen of what it happened to. @param {Entry} one */
@@ -184,7 +184,7 @@ export function SearchScreen({ query }) {
     ${q && html`<${Asked} of=${asked} doing="Nothing can be found"/>`}
     ${found?.refused?.map((said) => html`<p class="note review">Not all is searched: ${said}</p>`)}
     ${found && !found.hits.length && html`<p>Nothing has ${q} in its name.</p>`}
-    ${found && found.hits.length > 0 && html`<table class="rows" id="hits"><thead><tr><th scope="col">Name</th><th scope="col" class="ver">What it is</th></tr></thead>
+    ${found && found.hits.length > 0 && html`<table class="rows" id="hits"><thead><tr><th scope="col">Name</th><th scope="col" class="ver">Kind</th></tr></thead>
       <tbody>${found.hits.map((hit) => html`<tr><th scope="row"><a data-row href=${places[hit.of](hit)}>${soft(objectName(hit))}</a> <span class="quiet">${hit.version}</span></th>
         <td>${hit.kind ? html`${soft(kindOf(hit.apiVersion ?? "", hit.kind))} <span class="more">of ${hit.revision}</span>` : hit.of}</td></tr>`)}</tbody></table>`}
     ${found?.omitted ? html`<p class="quiet">And ${found.omitted} more.</p>` : null}`;

@@ -54,7 +54,7 @@ export function Asked({ of: { found, refused, again }, doing }) {
     ${found.value?.asked && html`<${ReadAt} at=${found.value.asked} onAsk=${again}/>`}`;
 }
 
-/** What somebody has read is not how it is any more. @param {{ children?: any, onLook: () => void }} props */
+/** A note that the page shows an old state. @param {{ children?: any, onLook: () => void }} props */
 export function Outdated({ children, onLook }) {
   return html`<div class="note review" role="alert" id="changed"><p><strong>◆ This is not up to date.</strong> ${children}</p><button type="button" id="look" onClick=${onLook}>Look again</button></div>`;
 }
@@ -99,7 +99,7 @@ export function announce(text) {
   place.textContent = text;
 }
 
-/** A refusal, in the words of whoever refused. @param {{ refused?: import("./net.js").Refused | null, doing?: string }} props */
+/** A refusal, in the words of the server that refused. @param {{ refused?: import("./net.js").Refused | null, doing?: string }} props */
 export function Problem({ refused, doing }) {
   if (!refused) return null;
   return html`<div class="note needs" role="alert"><p><strong>✗ ${doing ?? "It was refused"}.</strong> ${refused.message}</p></div>`;
@@ -166,10 +166,10 @@ const severities = { Critical: ["✗", "needs"], Warning: ["!", "review"], Info:
 /** @param {string} text */
 const arrows = (text) => text.replaceAll(" -> ", " → ");
 
-/** What matters, in words, the most severe first. @param {{ notes?: import("./api").DiffNote[] | null }} props */
+/** Notes in words, the most severe first. @param {{ notes?: import("./api").DiffNote[] | null }} props */
 export function Notes({ notes }) {
   if (!notes?.length) return null;
-  return html`<ul class="notes" aria-label="What matters">
+  return html`<ul class="notes" aria-label="Notes">
     ${notes.map((note) => html`<li class=${severities[note.severity]?.[1] ?? ""}>
       <span class="severity"><span aria-hidden="true">${severities[note.severity]?.[0]}</span> ${note.severity}</span>
       <span>${arrows(note.message)}${note.kind && html` <code class="quiet">${note.group ? `${note.kind}.${note.group}` : note.kind} ${objectName(note)}</code>`}</span>
@@ -183,7 +183,7 @@ export const notChosen = (not, range) => `${not.version} is not chosen: it ${not
 /** @param {import("./api").DiffSummary} summary */
 export const counts = (summary) => `${summary.added} added, ${summary.changed} changed, ${summary.removed} deleted, ${summary.unchanged} unchanged`;
 
-/** What happens to an object, in a word. @param {string} change */
+/** The fate of an object, in a word. @param {string} change */
 const become = (change) => (change === "Removed" ? "Deleted" : change);
 
 /** @param {import("./api").RevisionDiff} diff @returns {string[]} */
@@ -260,7 +260,7 @@ const slot = "penstock.seen", mostMarks = 4000;
 const marks = signal(/** @type {Set<string>} */ (new Set(JSON.parse(sessionStorage.getItem(slot) ?? "[]"))));
 const known = new WeakMap();
 
-/** What is kept of an object that somebody has looked at: in which comparison, and a hash of how it changes.
+/** The mark of an object that somebody has looked at: in which comparison, and a hash of how it changes.
  * @param {import("./api").RevisionDiff} diff @param {import("./api").ObjectChange} change @returns {string} */
 function markOf(diff, change) {
   let mark = known.get(change);
@@ -295,8 +295,8 @@ function foldsOf(changes) {
 
 const mostNamed = 10;
 
-/** What a question repeats of what somebody was to read: all that is more than information, what
- * is deleted, and how much nobody has looked at. Who answers it ticks what is critical.
+/** The risks that a question repeats: all notes above Info, deleted objects, and the number of objects
+ * that nobody has looked at. The user ticks each critical note.
  * @param {{ diff: import("./api").RevisionDiff, ticked: { value: Set<number> } }} props */
 export function Risks({ diff, ticked }) {
   const notes = (diff.notes ?? []).filter((note) => note.severity !== "Info");

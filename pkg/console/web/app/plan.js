@@ -38,7 +38,7 @@ export function PlanScreen({ name }) {
     ${changed && html`<${Outdated} onLook=${look}>The plan was recomputed since you began to read; its hash is different now.<//>`}
     <${Impact} plan=${plan.value}/>
     <${Terms} plan=${plan.value}/>
-    <${Problem} refused=${now.refused.value} doing="What the plan would change now is not shown, only its changes as of when it was computed"/>
+    <${Problem} refused=${now.refused.value} doing="The changes that the plan would make now are not shown, only those of the time when it was computed"/>
     <section aria-labelledby="items"><h2 id="items">Items <span class="quiet number">${row.done} of ${row.items} done</span></h2><ol class="items">
       ${(status.items ?? []).map((item) => html`<${PlanItem} key=${item.name} plan=${name} item=${item} diff=${diff.value?.items.find((one) => one.name === item.name)}/>`)}</ol></section>
     <${Approval} plan=${plan.value} rights=${rights} changed=${changed} hash=${read.value || hash}/>
@@ -48,7 +48,7 @@ export function PlanScreen({ name }) {
 /** @type {Record<string, string>} */
 const impacts = { None: "well", Low: "well", Medium: "review", High: "needs" };
 
-/** What it disturbs, first. @param {{ plan: Plan }} props */
+/** The disturbance of a plan, which comes first. @param {{ plan: Plan }} props */
 function Impact({ plan }) {
   const items = plan.status.items ?? [];
   const reached = items.filter((item) => item.blastRadius?.nodes);
@@ -148,7 +148,7 @@ function PlanItem({ plan, item, diff }) {
     ${(item.notes ?? []).map((note) => html`<p class="quiet">${note}</p>`)}
     ${diff?.stale && !worked && html`<p class="note needs">The target has changed since the plan was computed.</p>`}
     ${diff?.message && html`<p class=${worked ? "quiet" : ""}>${diff.message}</p>`}
-    ${lines && html`<details open><summary>${worked && item.applied ? "What it changed" : "What changes"}</summary>
+    ${lines && html`<details open><summary>${worked && item.applied ? "Changed" : "Changes"}</summary>
       ${kept && html`<p class="quiet">*** is a value that was replaced. It is not shown to everybody who may read plans; it is kept sealed for an undo.</p>`}<${Unified} text=${lines}/></details>`}</li>`;
 }
 

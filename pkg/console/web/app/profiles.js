@@ -1,4 +1,4 @@
-// What plans can configure: how the cluster is with regard to each profile, what it lacks, what a
+// Profiles of plans: how the cluster is with regard to each profile, what it lacks, what a
 // plan would do now; and a new plan, which waits for its approval.
 import { html, useSignal } from "./lib.js";
 import { post } from "./net.js";
@@ -18,7 +18,7 @@ export function ProfilesScreen() {
       ${!all.profiles.length && html`<p>There is no profile.</p>`}`}`;
 }
 
-/** What somebody has begun with is first, what the cluster is not made for last. @param {Profile} of */
+/** Profiles in use are first, those that the cluster does not suit last. @param {Profile} of */
 const rank = ({ status }) => (status.plan ? 0 : status.state !== "Inactive" ? 1 : status.prerequisites === "Met" ? 2 : 3);
 
 /** @type {Record<string, string>} */
@@ -41,9 +41,9 @@ function OneProfile({ profile, rights }) {
     <p>${profile.description}</p>
     ${about && html`<p class="quiet">${about}</p>`}
     ${profile.wrong && html`<p class="note needs">${profile.wrong}</p>`}
-    <p><${State} signal=${met[status.prerequisites] ?? "stopped"} word=${status.prerequisites === "Met" ? "The cluster has what it needs" : status.prerequisites === "Missing" ? "The cluster lacks something" : "What the cluster has could not be read"}/></p>
+    <p><${State} signal=${met[status.prerequisites] ?? "stopped"} word=${status.prerequisites === "Met" ? "The cluster meets the requirements" : status.prerequisites === "Missing" ? "The cluster lacks something" : "What the cluster has could not be read"}/></p>
     ${lacking.length > 0 && html`<ul class="terms">${lacking.map((one) => html`<li key=${one.definition}><code>${one.definition}</code> <strong>${one.state}</strong>${one.optional ? ", optional" : ""}: ${one.message}</li>`)}</ul>`}
-    ${(status.items?.length ?? 0) > 0 && html`<details><summary>What a plan would do now <span class="quiet">${status.impactSeverity && !status.plan ? `impact ${status.impactSeverity}` : ""}</span></summary>
+    ${(status.items?.length ?? 0) > 0 && html`<details><summary>Changes of a plan now <span class="quiet">${status.impactSeverity && !status.plan ? `impact ${status.impactSeverity}` : ""}</span></summary>
       <ul class="terms">${status.items?.map((item) => html`<li key=${item.name}><strong>${item.action || "?"}</strong> <span class="quiet">${soft(kindOf(item.targetRef.apiVersion, item.targetRef.kind))}</span> ${soft(objectName(item.targetRef))}
         <span class="more">${[item.impactSeverity, item.impactReason, ...(item.notes ?? []), told.has(remark(item.message)) ? "" : item.message].filter(Boolean).join(" · ")}</span></li>`)}</ul></details>`}
     <div class="actions"><${Button} id=${`make-${profile.name}`} why=${why} onClick=${() => (making.value = !making.value)}>${making.value ? "Cancel" : html`Make a plan<span class="unseen"> of ${profile.name}</span>`}<//></div>

@@ -1,4 +1,4 @@
-// What an upgrade of the cluster breaks, what helps, and in which order extensions are upgraded.
+// Findings about an upgrade of the cluster, commands that help, and the order in which extensions are upgraded.
 import { html, useEffect, useSignal } from "./lib.js";
 import { Asked, State, count, inWords, kindOf, objectName, objectPlace, soft } from "./parts.js";
 import { isName, useAsk } from "./shared.js";

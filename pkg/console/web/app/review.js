@@ -7,14 +7,14 @@ import { extensionOf, frozen, into, lacks, me, useAsk, useDeed } from "./shared.
 
 /** @typedef {import("./api").Revision} Revision @typedef {import("./api").RevisionDiff} RevisionDiff */
 
-/** What a decision depends on: when it changes under the eyes of a reader, they look again.
+/** The inputs of a decision: when they change under the eyes of a reader, they look again.
  * @param {Revision | undefined} revision @param {import("./api").Extension | null | undefined} extension */
 const basis = (revision, extension) => (revision && extension ? `${revision.uid} ${revision.generation} ${revision.diff} ${extension.revisions[0].name}` : "");
 
 /** @param {{ name: string }} props */
 export function Review({ name }) {
   const [from, to] = name.split("..");
-  // What is compared with the cluster is the revision on the left.
+  // The revision on the left is compared with the cluster.
   const subject = to === "live" ? from : to;
   const asked = useAsk(`/api/diffs/${name}?unified=false`), answer = /** @type {{ value: import("./api").Diff | null }} */ (asked.found);
   const extension = useSignal(/** @type {import("./api").Extension | null | undefined} */ (undefined));
@@ -46,7 +46,7 @@ export function Review({ name }) {
     <h1 tabindex="-1">${to === "live" ? html`${subject} and the cluster` : html`What ${subject} changes`}</h1>
     ${extension.value && html`<${Sides} name=${name} extension=${extension.value}/>`}
     ${changed && html`<${Outdated} onLook=${again}>${revision ? `${subject} or what is rolled out has changed since you began to read.` : `${subject} is gone.`} What you have read stays below.<//>`}
-    <${Problem} refused=${asked.refused.value} doing="What changes cannot be shown"/>
+    <${Problem} refused=${asked.refused.value} doing="The changes cannot be shown"/>
     ${!answer.value && !asked.refused.value && html`<p class="quiet">Comparing…</p>`}
     ${diff && html`
       <p class="sum"><span class="number">${diff.from || "nothing"} → ${diff.to}</span>: ${counts(diff.summary)}</p>
@@ -57,7 +57,7 @@ export function Review({ name }) {
       <${Checklist} key=${asked.round} diff=${diff} from=${diff.from && diff.from !== "live" ? diff.from : subject} to=${subject} load=${load}/>`}`;
 }
 
-/** What is compared can be chosen. @param {{ name: string, extension: import("./api").Extension }} props */
+/** The choice of the compared revisions. @param {{ name: string, extension: import("./api").Extension }} props */
 function Sides({ name, extension }) {
   const [from, to] = name.split("..");
   const names = extension.revisions.map((one) => one.name);
@@ -125,7 +125,7 @@ function Rollout({ revision, diff, why, busy, onYes, onNo }) {
 function Pausing({ revision, busy, onYes, onNo }) {
   const why = useSignal("");
   return html`<${Confirm} title=${`Pause ${revision.name}?`} verb="Pause" busy=${busy} onYes=${() => onYes(why.value)} onNo=${onNo}>
-    <p>In cluster <strong>${me.value?.cluster}</strong> nothing more is written for it: no rollout, no repair. What is there stays.</p>
+    <p>In cluster <strong>${me.value?.cluster}</strong> nothing more is written for it: no rollout, no repair. Its objects stay.</p>
     <label class="field">Why <input id="why" maxlength="512" value=${why.value} onInput=${into(why)}/></label>
   <//>`;
 }

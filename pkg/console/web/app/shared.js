@@ -1,14 +1,14 @@
-// What screens tell each other.
+// State that screens share.
 import { signal, useEffect, useSignal } from "./lib.js";
 import { Refused, get } from "./net.js";
 
-/** Whose console this is. */
+/** The user of this console. */
 export const me = signal(/** @type {import("./api").Me | null} */ (null));
 
-/** Who has frozen the cluster and why; empty when nobody has. */
+/** The author and the reason of a freeze; empty without one. */
 export const frozen = signal("");
 
-/** What a screen asks for once: the answer, why it was refused, and how to ask again.
+/** A question that a screen asks once: the answer, why it was refused, and how to ask again.
  * @template T @typedef {{ found: { value: T | null }, refused: { value: Refused | null }, round: number, again: () => void }} Asked */
 
 /** Asks for something, for another thing when the path changes, and for the same again when the key

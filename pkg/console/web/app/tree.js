@@ -1,4 +1,4 @@
-// A revision as boxes and lines: its phases, their objects, and the Pods of these. What is well is one
+// A revision as boxes and lines: its phases, their objects, and the Pods of these. Healthy objects are one
 // box of its phase. The list below the picture has everything.
 import { html } from "./lib.js";
 import { count, glyphOf, kindOf, objectName, objectPlace, objectState } from "./parts.js";

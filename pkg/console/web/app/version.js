@@ -17,7 +17,7 @@ export function Version({ name, wanted, onEnd }) {
   const would = useSignal(/** @type {{ asked: string, said: VersionChange } | null} */ (null));
   const { asking, busy, refused, act } = useDeed();
   useEffect(() => document.getElementById("version")?.focus(), [name]);
-  // What is asked for may be changed by somebody else meanwhile: then they look again.
+  // Another user may change the wishes meanwhile: then the reader looks again.
   const body = { uid: wanted.uid, generation: wanted.generation, version: version.value.trim() };
   const key = JSON.stringify(body);
   const said = would.value?.said, leads = said?.would;
@@ -48,7 +48,7 @@ export function Version({ name, wanted, onEnd }) {
     <div class="actions"><${Button} id="lead" why=${missing} busy=${busy.value && !asking.value} onClick=${() => send(true)}>Show what it would lead to<//>
       <${Button} id="ask-version" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Ask for this version<//>
       <${Button} id="leave-version" onClick=${onEnd}>Cancel<//></div>
-    ${said && html`<div class="would"><h3 id="leads" tabindex="-1">What it would lead to</h3>
+    ${said && html`<div class="would"><h3 id="leads" tabindex="-1">Result</h3>
       <${Problem} refused=${said.hidden} doing="Which version it leads to is not shown"/>
       ${leads && (leads.allowed
         ? html`<p>${leads.allowed === leads.installed ? html`<strong>${leads.allowed}</strong>, which is installed: nothing changes now.` : html`<strong>${leads.installed ? `${leads.installed} → ` : ""}${leads.allowed}</strong>, from channel ${leads.channel} of catalog ${leads.catalog}. ${then}`}</p>`

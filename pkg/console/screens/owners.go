@@ -1,0 +1,98 @@
+package screens
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+)
+
+// Owners are the field managers of an object of a revision, as the object in the cluster lists them.
+type Owners struct {
+	Asked string `json:"asked"`
+	// Target is the other cluster that the object is in: the caller has no credentials there.
+	Target string `json:"target,omitempty"`
+	// Managers are those of the object, the last write first; empty when there is no such object.
+	Managers []Manager `json:"managers"`
+}
+
+// Manager is a field manager of an object: a program or a user that has set fields.
+type Manager struct {
+	Name string `json:"name"`
+	// Operation is Apply or Update, Subresource the part of the object that it was of.
+	Operation   string `json:"operation"`
+	Subresource string `json:"subresource,omitempty"`
+	// Time of the last write that changed a field, in RFC 3339; empty when it is not known.
+	Time string `json:"time,omitempty"`
+	// Fields that the manager owns, and how many more there are.
+	Fields  []string `json:"fields,omitempty"`
+	Omitted int      `json:"omitted,omitempty"`
+}
+
+// mostFields bounds the fields of one manager.
+const mostFields = 40
+
+// owners reads the field managers of an object of a revision: no other object can be asked for.
+func (a *API) owners(ctx context.Context, r *http.Request) (any, error) {
+	found, refused := a.manifestOf(ctx, r)
+	if refused != nil {
+		return nil, refused
+	}
+	revision, err := a.penstock.OlmV1alpha1().ClusterExtensionRevisions().Get(ctx, r.PathValue("name"), metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := Owners{Asked: time.Now().UTC().Format(time.RFC3339), Managers: []Manager{}}
+	if revision.Spec.TargetRef != nil {
+		out.Target = revision.Spec.TargetRef.Name
+		return out, nil
+	}
+	object := metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(found.Object.Raw, &object); err != nil {
+		return nil, fmt.Errorf("reading the manifest of %s: %w", found.Name, err)
+	}
+	resource, err := a.resourceOf(hcov1alpha1.TargetRef{APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name})
+	if err != nil || resource.Empty() {
+		return out, err
+	}
+	live, err := a.host.Resource(resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Managers = managersOf(live.GetManagedFields())
+	return out, nil
+}
+
+// managersOf are field managers with their fields, the last write first.
+func managersOf(entries []metav1.ManagedFieldsEntry) []Manager {
+	managers := make([]Manager, 0, len(entries))
+	for i := range entries {
+		entry := &entries[i]
+		one := Manager{Name: entry.Manager, Operation: string(entry.Operation), Subresource: entry.Subresource, Time: when(entry.Time)}
+		set := fieldpath.Set{}
+		if entry.FieldsV1 != nil && set.FromJSON(strings.NewReader(entry.FieldsV1.GetRawString())) == nil {
+			set.Leaves().Iterate(func(path fieldpath.Path) {
+				if len(one.Fields) < mostFields {
+					one.Fields = append(one.Fields, path.String())
+				} else {
+					one.Omitted++
+				}
+			})
+		}
+		managers = append(managers, one)
+	}
+	slices.SortStableFunc(managers, func(a, b Manager) int { return strings.Compare(b.Time, a.Time) })
+	return managers
+}
