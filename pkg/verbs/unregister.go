@@ -95,6 +95,8 @@ const farewell = `Penstock is not part of this cluster's API any more. Stop it n
   kubectl delete namespace %[1]s
 or, when manifests installed it, with the folder that was applied:
   kubectl delete --ignore-not-found -k artifacts/deploy/embedded
+or, when Helm installed it, which keeps the volume:
+  helm uninstall penstock --namespace %[1]s
 or, to register it again later:
   kubectl annotate namespace %[1]s penstock.dev/unregistered-at-
 `

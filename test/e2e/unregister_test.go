@@ -46,7 +46,7 @@ func unregister(w sharedPlane) {
 	if !strings.HasPrefix(out.Stdout, "1 plan: leaving-plan. What they have changed in the cluster stays") {
 		w.t.Errorf("what becomes of plans is not said first:\n%s", out.Stdout)
 	}
-	w.says(out.Stdout, "3 revisions released; all objects stay as they are", "apiservice v1alpha1.olm.operatorframework.io deleted",
+	w.says(out.Stdout, "3 revisions released; all objects stay as they are", "helm uninstall penstock --namespace penstock-system", "apiservice v1alpha1.olm.operatorframework.io deleted",
 		"clusterrolebinding penstock-reader deleted", "clusterrolebinding penstock-profile-leaving-profile deleted",
 		"serviceaccount penstock-system/penstock-profile-leaving-profile deleted", "role penstock-system/penstock-profile-leaving-profile deleted", "service penstock-system/penstock deleted", "kubectl delete namespace penstock-system", "kubectl delete --ignore-not-found -k artifacts/deploy/embedded")
 	if got := running(); got != before {
