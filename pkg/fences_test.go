@@ -32,7 +32,7 @@ type fence struct {
 func fences() []fence {
 	engine := []string{"pkg/manifest", "pkg/rollout"}
 	api := []string{"pkg/apis", "pkg/generated"}
-	library := append(append([]string{"pkg/applycheck", "pkg/objectwatch", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/authz", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/note", "pkg/redact", "pkg/governance", "pkg/window"}, engine...), api...)
+	library := append(append([]string{"pkg/applycheck", "pkg/objectwatch", "pkg/revision", "pkg/planwork", "pkg/records", "pkg/authz", "pkg/metrics", "pkg/store", "pkg/source", "pkg/diff", "pkg/note", "pkg/redact", "pkg/governance", "pkg/signer", "pkg/window"}, engine...), api...)
 	return []fence{
 		{"pkg/text", nil, "everybody needs it"},
 		{"pkg/clusterversion", nil, "a version is compared the same way whoever asks"},
@@ -81,6 +81,7 @@ func fences() []fence {
 		{"pkg/governance", []string{"pkg/apis", "pkg/manifest", "pkg/authz", "pkg/rollout/stage", "pkg/rollout/probe", "pkg/redact", "pkg/window"}, "plans are pure"},
 		{"pkg/target", []string{"pkg/apis", "pkg/objectwatch", "pkg/rollout"}, "clusters have engines; which chain needs which, others know"},
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest", "pkg/authz"}, "what endpoints tell plugins is no business of either alone"},
+		{"pkg/signer", nil, "who signed is recorded whatever verifies signatures"},
 		{"pkg/sigstore", nil, "a signature is verified whatever is signed"},
 		{"pkg/release", []string{"pkg/sigstore"}, "the files of a release are verified without a cluster"},
 		{"pkg/fairshare", nil, "sharing knows nothing of what is shared"},
@@ -130,7 +131,7 @@ func fences() []fence {
 		{"pkg/catalog/content", []string{"pkg/catalog/digestfolder", "pkg/catalog/fbc"}, "what is served of a catalog does not depend on where it comes from"},
 		{"pkg/catalog/contentserver", []string{"pkg/catalog/content"}, "whoever connects is answered the same way"},
 		{"pkg/catalog/graph", []string{"pkg/catalog/fbc"}, "what a catalog says of upgrades does not depend on what somebody asks for"},
-		{"pkg/catalog/image", []string{"pkg/fairshare"}, "an image is pulled and unpacked the same way whatever is in it"},
+		{"pkg/catalog/image", []string{"pkg/fairshare", "pkg/signer", "pkg/sigstore"}, "an image is pulled and unpacked the same way whatever is in it"},
 		{"pkg/catalog/index", []string{"pkg/catalog/digestfolder", "pkg/catalog/fbc", "pkg/catalog/graph"}, "what is kept of a catalog does not depend on where it comes from"},
 		{"pkg/catalog/inventory", []string{"pkg/catalog/fbc", "pkg/catalog/graph", "pkg/catalog/index", "pkg/resolve"}, "which catalogs there are does not depend on who fetches them, and who asks"},
 		{"pkg/catalog/lint", []string{"pkg/catalog/fbc", "pkg/catalog/graph"}, "a catalog is checked without a cluster"},

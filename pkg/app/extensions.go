@@ -141,7 +141,7 @@ func (c catalogImages) Pull(ctx context.Context, user, reference string) (*exten
 	if err != nil {
 		return nil, err
 	}
-	return &extension.Pulled{Reference: pulled.Reference, Kind: pulled.Kind, FS: pulled.FS, Close: func() {
+	return &extension.Pulled{Reference: pulled.Reference, Kind: pulled.Kind, FS: pulled.FS, Signed: pulled.Signed, Close: func() {
 		_ = pulled.Close() // it was only read
 		c.tidy(ctx)
 	}}, nil

@@ -44,6 +44,7 @@ const (
 	FieldRemoved   = "FieldRemoved"
 	Narrowed       = "Narrowed"
 	Webhook        = "Webhook"
+	Signer         = "Signer"
 
 	// Incomplete is the reason of what holds an upgrade whose diff does not show all: no note.
 	Incomplete = "Incomplete"
@@ -72,6 +73,7 @@ func Reasons() []Reason {
 		{Narrowed, true, "the schema of a definition refuses what it accepted. Info below `.status`"},
 		{StorageVersion, false, "another version of a definition is stored, or versions are converted in another way; Info for a new version"},
 		{Image, true, "the image of a container or of a `RELATED_IMAGE_…` variable, old and new; a Warning when it comes from another repository, or when a new container, variable or workload has one of a repository that none of the old ones had"},
+		{Signer, true, "the image of the next revision lacks a signer that the one before had, by the annotation `penstock.dev/verified`. It is Critical and about no object"},
 		{Webhook, true, "a new webhook, one that sees more requests or is called elsewhere, or one that now makes requests fail when it is down; an admission policy or binding that is new or changes; an APIService that is new or sends requests elsewhere"},
 		{Immutable, false, "the API server refuses the change: the object has to be deleted and created"},
 		{Restart, false, "the pod template changed. A Warning with `strategy: Recreate`"},

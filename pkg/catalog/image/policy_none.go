@@ -6,10 +6,12 @@ import (
 	"context"
 
 	"go.podman.io/image/v5/types"
+
+	"github.com/penstock-project/penstock/pkg/signer"
 )
 
 // checkSignatures refuses: a build without the tag containers_image_openpgp has nothing that
 // verifies signatures, because the library would take a C library for it.
-func checkSignatures(_ context.Context, file string, _ types.UnparsedImage) error {
-	return refuse("", "there is a signature policy (%s), and this build cannot verify signatures: build with -tags containers_image_openpgp", file)
+func checkSignatures(_ context.Context, file string, _ types.UnparsedImage) (*signer.Record, error) {
+	return nil, refuse("", "there is a signature policy (%s), and this build cannot verify signatures: build with -tags containers_image_openpgp", file)
 }

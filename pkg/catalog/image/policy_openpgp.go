@@ -7,27 +7,41 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	"go.podman.io/image/v5/signature"
 	"go.podman.io/image/v5/types"
+
+	"github.com/penstock-project/penstock/pkg/signer"
 )
 
-// checkSignatures asks a policy (containers-policy.json) whether an image may be used.
+// checkSignatures asks a policy (containers-policy.json) whether an image may be used, and
+// returns who signed it.
 // OpenPGP is pure Go, by the build tag containers_image_openpgp.
-func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedImage) error {
-	policy, err := signature.NewPolicyFromFile(file)
+func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedImage) (*signer.Record, error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("reading the signature policy %s: %w", file, err)
+		return nil, fmt.Errorf("reading the signature policy: %w", err)
+	}
+	policy, err := signature.NewPolicyFromBytes(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading the signature policy %s: %w", file, err)
 	}
 	asked, err := signature.NewPolicyContext(policy)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = asked.Destroy() }()
 	allowed, err := asked.IsRunningImageAllowed(ctx, unparsed)
 	if err == nil && allowed {
-		return nil
+		rule, requirements := ruleFor(policy, unparsed.Reference())
+		signers, err := signersOf(ctx, requirements, unparsed)
+		if err != nil {
+			return nil, fmt.Errorf("naming the signers by the policy %s: %w", file, err)
+		}
+		return &signer.Record{Policy: digest.FromBytes(content).String(), Rule: rule, Signers: signers}, nil
 	}
 	var (
 		broken signature.PolicyRequirementError
@@ -38,11 +52,11 @@ func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedIm
 		// signatures, or the keys of the policy, cannot be read: signatures that were read are
 		// not read again here.
 		if _, unread := unparsed.Signatures(ctx); unread != nil {
-			return fmt.Errorf("reading the signatures for the policy %s: %w", file, remote(unread))
+			return nil, fmt.Errorf("reading the signatures for the policy %s: %w", file, remote(unread))
 		}
 		if errors.As(err, &key) {
-			return fmt.Errorf("checking signatures by the policy %s: %w", file, err)
+			return nil, fmt.Errorf("checking signatures by the policy %s: %w", file, err)
 		}
 	}
-	return &Refused{Reason: fmt.Sprintf("the signature policy %s does not allow it", file), Err: err, unsigned: err != nil && strings.Contains(err.Error(), "no signature exists")}
+	return nil, &Refused{Reason: fmt.Sprintf("the signature policy %s does not allow it", file), Err: err, unsigned: err != nil && strings.Contains(err.Error(), "no signature exists")}
 }

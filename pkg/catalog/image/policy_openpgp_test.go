@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,6 +28,8 @@ import (
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/crypto/openpgp"        //nolint:staticcheck // deprecated, and what the library verifies with
 	"golang.org/x/crypto/openpgp/packet" //nolint:staticcheck // deprecated, and what the library verifies with
+
+	bundles "github.com/penstock-project/penstock/pkg/sigstore"
 )
 
 // payload is what both kinds of signatures sign
@@ -142,9 +145,16 @@ func TestSignatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	gpg, gpgFile := gpgKey(t)
-	otherGPG, _ := gpgKey(t)
+	otherGPG, otherGPGFile := gpgKey(t)
 	sigstore, sigstoreFile := sigstoreKey(t)
-	otherSigstore, _ := sigstoreKey(t)
+	otherSigstore, otherSigstoreFile := sigstoreKey(t)
+	keyName, err := bundles.KeyName(sigstore.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpgName, sigstoreName := fmt.Sprintf("OpenPGP key %x", gpg.PrimaryKey.Fingerprint), "key "+keyName
+	byGPGs := fmt.Sprintf(`{"type":"signedBy","keyType":"GPGKeys","keyPaths":[%q,%q]}`, otherGPGFile, gpgFile)
+	bySigstores := fmt.Sprintf(`{"type":"sigstoreSigned","keyPaths":[%q,%q]}`, otherSigstoreFile, sigstoreFile)
 	byGPG := fmt.Sprintf(`{"type":"signedBy","keyType":"GPGKeys","keyPath":%q}`, gpgFile)
 	bySigstore := fmt.Sprintf(`{"type":"sigstoreSigned","keyPath":%q}`, sigstoreFile)
 	name := s.host + "/ns/thing"
@@ -152,13 +162,22 @@ func TestSignatures(t *testing.T) {
 		policy string
 		sign   func(ref string, of digest.Digest)
 		want   string
+		// signers are those that are recorded.
+		signers []string
 	}{
-		"gpg":               {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, of) }},
+		"gpg":             {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, of) }, signers: []string{gpgName}},
+		"gpg-of-two":      {policy: byGPGs, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, of) }, signers: []string{gpgName}},
+		"sigstore-of-two": {policy: bySigstores, sign: func(ref string, of digest.Digest) { s.sigstoreSign(sigstore, ref, of) }, signers: []string{sigstoreName}},
+		"one-of-each": {policy: byGPG + "," + bySigstore, sign: func(ref string, of digest.Digest) {
+			gpgSign(t, gpg, lookaside, ref, of)
+			s.sigstoreSign(sigstore, ref, of)
+		}, signers: []string{gpgName, sigstoreName}},
+		"anything":          {policy: `{"type":"insecureAcceptAnything"}`},
 		"gpg-unsigned":      {policy: byGPG, want: "no signature exists"},
 		"gpg-other-key":     {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, otherGPG, lookaside, ref, of) }, want: "Key not found"},
 		"gpg-other-tag":     {policy: byGPG, sign: func(_ string, of digest.Digest) { gpgSign(t, gpg, lookaside, name+":other", of) }, want: "identity"},
 		"gpg-other-image":   {policy: byGPG, sign: func(ref string, of digest.Digest) { gpgSign(t, gpg, lookaside, ref, digest.FromString("x")) }, want: "no signature exists"},
-		"sigstore":          {policy: bySigstore, sign: func(ref string, of digest.Digest) { s.sigstoreSign(sigstore, ref, of) }},
+		"sigstore":          {policy: bySigstore, sign: func(ref string, of digest.Digest) { s.sigstoreSign(sigstore, ref, of) }, signers: []string{sigstoreName}},
 		"sigstore-unsigned": {policy: bySigstore, want: "no signature exists"},
 		"sigstore-key":      {policy: bySigstore, sign: func(ref string, of digest.Digest) { s.sigstoreSign(otherSigstore, ref, of) }, want: "signature verification failed"},
 		"sigstore-tag":      {policy: bySigstore, sign: func(_ string, of digest.Digest) { s.sigstoreSign(sigstore, name+":other", of) }, want: "identity"},
@@ -180,6 +199,19 @@ func TestSignatures(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = got.Close()
+				rule, record := fmt.Sprintf("docker %q", name), got.Signed
+				if record == nil || record.Rule != rule || !slices.Equal(record.Signers, c.signers) || record.Time.IsZero() || !strings.HasPrefix(record.Policy, "sha256:") {
+					t.Errorf("recorded is %s, want signers %q by the rule %s", record, c.signers, rule)
+				}
+				// The record is kept with the image.
+				tagged, err := opened(t, store.root, options).Fetch(t.Context(), Request{Reference: ref})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer tagged.Close()
+				if tagged.Signed.String() != record.String() {
+					t.Errorf("kept is %s, recorded was %s", tagged.Signed, record)
+				}
 				return
 			}
 			var refused *Refused

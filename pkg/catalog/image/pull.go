@@ -10,6 +10,8 @@ import (
 	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/penstock-project/penstock/pkg/signer"
 )
 
 // retried does something again after an outage, with growing pauses.
@@ -37,11 +39,12 @@ func (s *Store) pull(ctx context.Context, o *session, p *pulling, named referenc
 	}
 	defer s.places.Return(request.User, 1)
 	asked := request.Reference
-	made, config, err := s.describe(ctx, o)
+	made, config, signed, err := s.describe(ctx, o)
 	if err != nil {
 		return nil, about(err, asked, "")
 	}
-	r := record{Digest: o.digest.String(), Kind: Chart, Root: ".", Checked: []string{check}}
+	r := record{Digest: o.digest.String(), Kind: Chart, Root: "."}
+	r.check(check, signed)
 	var keep []string
 	if !isChart(made) {
 		if r.Kind, keep, r.Root, err = contents(config.Config.Labels, s.options.Limits); err != nil {
@@ -78,16 +81,19 @@ func explained(err error, keep []string) error {
 }
 
 // describe asks for the manifest of this machine's image, checks it, and asks for the labels.
-func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest, config *specs.Image, err error) {
+//
+// Signed is nil when no signatures are asked for.
+func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest, config *specs.Image, signed *signer.Record, err error) {
 	err = s.retried(ctx, func() error {
 		unparsed, found, err := o.instance(ctx)
 		if err != nil {
 			return err
 		}
 		if s.options.Registries.Policy != "" {
-			if err := checkSignatures(ctx, s.options.Registries.Policy, unparsed); err != nil {
+			if signed, err = checkSignatures(ctx, s.options.Registries.Policy, unparsed); err != nil {
 				return o.explainUnsigned(ctx, err, unparsed)
 			}
+			signed.Time = s.options.Clock.Now().UTC()
 		}
 		if err := checkManifest(found, s.options.Limits); err != nil {
 			return err
@@ -100,7 +106,7 @@ func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest,
 		}
 		return nil
 	})
-	return made, config, err
+	return made, config, signed, err
 }
 
 // unpack writes the layers, each of them again after an outage.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/fairshare"
+	"github.com/penstock-project/penstock/pkg/signer"
 )
 
 // The folders of a store. The format is in the name of an image's folder: one of another
@@ -97,6 +98,8 @@ type Image struct {
 	Kind      Kind
 	// FS is the catalog's folder, or the root of any other image. No link in it leads out.
 	FS fs.FS
+	// Signed says what the signature policy verified, and is nil without a policy.
+	Signed *signer.Record
 
 	close func() error
 }
@@ -114,8 +117,25 @@ type record struct {
 	// Checked are the repositories that had the image, or the references that a policy
 	// allowed, each with the digest of that policy.
 	Checked []string `json:"checked"`
-	Files   int      `json:"files"`
-	Bytes   int64    `json:"bytes"`
+	// Signed has what a policy verified, by the entry of Checked.
+	Signed map[string]*signer.Record `json:"signed,omitempty"`
+	Files  int                       `json:"files"`
+	Bytes  int64                     `json:"bytes"`
+}
+
+// check notes that an image was checked, and is false when that is known.
+func (r *record) check(check string, signed *signer.Record) bool {
+	if slices.Contains(r.Checked, check) {
+		return false
+	}
+	r.Checked = append(r.Checked, check)
+	if signed != nil {
+		if r.Signed == nil {
+			r.Signed = map[string]*signer.Record{}
+		}
+		r.Signed[check] = signed
+	}
+	return true
 }
 
 // Open makes or opens a folder, and removes what a crash left half-pulled.
@@ -200,7 +220,7 @@ func (s *Store) open(ctx context.Context, digest, check string, named reference.
 	}
 	defer free()
 	if found := s.found(digest); found != nil && slices.Contains(found.Checked, check) {
-		return s.image(found, named)
+		return s.image(found, check, named)
 	}
 	return nil, nil
 }
@@ -218,7 +238,8 @@ func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named refere
 	if found, err := s.open(ctx, o.digest.String(), check, named); found != nil || err != nil {
 		return found, err
 	}
-	if _, _, err := s.describe(ctx, o); err != nil {
+	_, _, signed, err := s.describe(ctx, o)
+	if err != nil {
 		return nil, about(err, request.Reference, "")
 	}
 	free, err := s.lock(ctx, o.digest.String())
@@ -230,7 +251,7 @@ func (s *Store) ensure(ctx context.Context, o *session, p *pulling, named refere
 	if found == nil {
 		return nil, nil
 	}
-	return s.checked(found, check, named)
+	return s.checked(found, check, signed, named)
 }
 
 // isHere is whether an image is here, whole.
@@ -244,14 +265,13 @@ func (s *Store) isHere(ctx context.Context, digest string) (bool, error) {
 }
 
 // checked notes that an image was checked, and opens it. The caller has the lock of the digest.
-func (s *Store) checked(found *record, check string, named reference.Named) (*Image, error) {
-	if !slices.Contains(found.Checked, check) {
-		found.Checked = append(found.Checked, check)
+func (s *Store) checked(found *record, check string, signed *signer.Record, named reference.Named) (*Image, error) {
+	if found.check(check, signed) {
 		if err := writeRecord(s.folder(found.Digest), found); err != nil {
 			return nil, err
 		}
 	}
-	return s.image(found, named)
+	return s.image(found, check, named)
 }
 
 // told says which image an error is about, and keeps its type.
@@ -328,12 +348,12 @@ func (s *Store) keep(ctx context.Context, folder string, r record, named referen
 	}
 	defer free()
 	if found := s.found(r.Digest); found != nil {
-		return s.checked(found, check, named)
+		return s.checked(found, check, r.Signed[check], named)
 	}
 	if err := s.name(folder, r, asked); err != nil {
 		return nil, err
 	}
-	return s.image(s.found(r.Digest), named)
+	return s.image(s.found(r.Digest), check, named)
 }
 
 func (s *Store) name(folder string, r record, asked string) error {
@@ -369,7 +389,7 @@ func writeRecord(folder string, r *record) error {
 
 // image opens what is here. The caller has the lock of the digest, so that the folder stays
 // until its own is taken.
-func (s *Store) image(r *record, named reference.Named) (*Image, error) {
+func (s *Store) image(r *record, check string, named reference.Named) (*Image, error) {
 	if r == nil {
 		return nil, fmt.Errorf("image %s was removed from disk while it was opened", named)
 	}
@@ -390,5 +410,5 @@ func (s *Store) image(r *record, named reference.Named) (*Image, error) {
 		return nil, errors.Join(err, root.Close(), reading.Close())
 	}
 	closed := sync.OnceValue(func() error { return errors.Join(root.Close(), reading.Close()) })
-	return &Image{Reference: pinned.String(), Digest: r.Digest, Kind: r.Kind, FS: root.FS(), close: closed}, nil
+	return &Image{Reference: pinned.String(), Digest: r.Digest, Kind: r.Kind, FS: root.FS(), Signed: r.Signed[check], close: closed}, nil
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/signer"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 )
 
@@ -51,7 +52,9 @@ type Pulled struct {
 	Reference string
 	Kind      image.Kind
 	FS        fs.FS
-	Close     func()
+	// Signed says what the signature policy verified, and is nil without a policy.
+	Signed *signer.Record
+	Close  func()
 }
 
 // Metrics are told how long things take, and why they failed.

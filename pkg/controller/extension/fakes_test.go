@@ -68,7 +68,7 @@ func (p *plane) Pull(_ context.Context, _, reference string) (*Pulled, error) {
 	if _, err := fs.Stat(p.images[tagged], image.ChartFile); err == nil {
 		kind = image.Chart
 	}
-	return &Pulled{Reference: tagged + "@sha256:" + strings.Repeat("a", 64), Kind: kind, FS: p.images[tagged], Close: func() {}}, nil
+	return &Pulled{Reference: tagged + "@sha256:" + strings.Repeat("a", 64), Kind: kind, FS: p.images[tagged], Signed: p.signed[tagged], Close: func() {}}, nil
 }
 
 // Definition implements Definitions.

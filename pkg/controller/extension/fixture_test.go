@@ -40,6 +40,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/crdsafety"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/signer"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -78,6 +79,8 @@ type plane struct {
 	// lacks are verbs that nobody has.
 	lacks  map[string]bool
 	images map[string]fs.FS
+	// signed is who signed the images.
+	signed map[string]*signer.Record
 	// pulls and reviews count images and questions about rights.
 	pulls   counter
 	reviews int

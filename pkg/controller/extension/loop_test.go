@@ -3,6 +3,7 @@ package extension
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/signer"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
 
@@ -88,6 +90,42 @@ func TestStuck(t *testing.T) {
 		_ = unstructured.SetNestedField(object.Object, extension.SelfCertified, "spec", "source", "catalog", "upgradeConstraintPolicy")
 	})
 	p.awaitRevisions("2 Active 1.1.0 alice, 3 Active 1.2.0 alice, 4 Active 1.3.0 alice")
+}
+
+// TestVerified: a revision records who signed its image when it is made, and keeps that: neither a
+// record that comes later nor another image with the same content changes it.
+func TestVerified(t *testing.T) {
+	p := newPlane(t)
+	by := func(name string) *signer.Record { return &signer.Record{Rule: "default", Signers: []string{name}} }
+	recorded := func(name, want string) {
+		t.Helper()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if found := p.revisions[name].Annotations[olmv1alpha1.VerifiedAnnotation]; found != want {
+			t.Errorf("%s records %q, want %q", name, found, want)
+		}
+	}
+	p.publish("1.0.0")
+	p.apply(nil)
+	p.process()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+	p.succeed("lamp-1")
+	recorded("lamp-1", "")
+	p.mu.Lock()
+	p.signed = map[string]*signer.Record{"r.example/lamp:v1.0.0": by("key a"), "r.example/lamp:v1.1.0": by("key a"), "r.example/lamp:v1.2.0": by("key b")}
+	p.mu.Unlock()
+	p.apply(version("1.1.0"))
+	p.publish("1.0.0", "1.1.0")
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 alice")
+	p.succeed("lamp-2")
+	recorded("lamp-1", "")
+	recorded("lamp-2", by("key a").String())
+	p.apply(version("1.2.0"))
+	p.publish("1.0.0", "1.1.0", "1.2.0=1.1.0")
+	p.await("lamp-2 is of the other image", func() bool {
+		return strings.HasPrefix(p.revisions["lamp-2"].Annotations[olmv1alpha1.ReferenceAnnotation], "r.example/lamp:v1.2.0")
+	})
+	recorded("lamp-2", by("key a").String())
 }
 
 // TestRestart: a process that begins writes nothing and pulls nothing where all is as it

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/signer"
 	"github.com/penstock-project/penstock/pkg/source"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 	"github.com/penstock-project/penstock/pkg/source/bundle/config"
@@ -30,12 +31,18 @@ type content struct {
 	source.Rendered
 	// reference has the digest of the image.
 	reference string
-	refs      []phaseRefs
+	// signed says who signed the image, and is nil without a signature policy.
+	signed *signer.Record
+	refs   []phaseRefs
 }
 
-// digest is that of the objects, in their phases, and of the image.
+// digest is that of the objects, in their phases, of the image and of its signers.
 func (c *content) digest() string {
-	sum := sha256.Sum256(fmt.Append(nil, c.reference, c.refs))
+	of := fmt.Append(nil, c.reference, c.refs)
+	if c.signed != nil {
+		of = fmt.Append(of, c.signed.Signers)
+	}
+	sum := sha256.Sum256(of)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -192,7 +199,7 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	if stopped := desired.check(rendered, pulled.Reference); stopped != nil {
 		return nil, stopped
 	}
-	return &content{Rendered: rendered, reference: pulled.Reference}, nil
+	return &content{Rendered: rendered, reference: pulled.Reference, signed: pulled.Signed}, nil
 }
 
 // configuring says what is wrong with the configuration of a bundle, and how it is set right where

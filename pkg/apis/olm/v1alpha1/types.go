@@ -90,6 +90,9 @@ const (
 	// name its bundle and the image with its digest.
 	BundleAnnotation    = "olm.operatorframework.io/bundle-name"
 	ReferenceAnnotation = "olm.operatorframework.io/bundle-reference"
+	// VerifiedAnnotation, on a revision that was made of an image, says as JSON by which rule and
+	// signers the image was verified, and when. Only Penstock writes it.
+	VerifiedAnnotation = "penstock.dev/verified"
 	// KubeVersionAnnotation, on a revision, is the range of versions of Kubernetes that its chart
 	// states, and MaxOpenShiftAnnotation the last version of OpenShift that its bundle states, as JSON.
 	KubeVersionAnnotation  = "penstock.dev/kube-version"

@@ -71,7 +71,7 @@ func setAnnotation(revision *olm.ClusterExtensionRevision, key, value string) {
 
 // notes are those of the loops of ClusterExtensions and ChartKinds.
 func notes() []string {
-	return slices.Concat(extension.Notes(), chartkind.Notes(), []string{v1alpha1.HeldByAnnotation, v1alpha1.HeldUnderAnnotation})
+	return slices.Concat(extension.Notes(), chartkind.Notes(), []string{v1alpha1.HeldByAnnotation, v1alpha1.HeldUnderAnnotation, v1alpha1.VerifiedAnnotation})
 }
 
 // keepNotes undoes what a write does to the annotations by which the loops of ClusterExtensions

@@ -117,6 +117,7 @@ func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRe
 	scope.count(&out.Summary, from, to)
 	scope.nameRemoved(out, from, to)
 	scope.nameApproved(out, from, to)
+	lostSigner(out, from, to)
 	if from == nil {
 		out.Notes = append(out.Notes, noEarlierRevision(to))
 	}

@@ -3,15 +3,20 @@ package revisiondiff
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
+	"github.com/penstock-project/penstock/pkg/diff/printable"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/note"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/signer"
 )
 
 // Reasons of the notes that are about no object.
@@ -38,6 +43,16 @@ func noEarlierRevision(revision *olm.ClusterExtensionRevision) olm.DiffNote {
 	return olm.DiffNote{
 		Severity: olm.NoteInfo, Reason: reasonNoEarlierRevision,
 		Message: fmt.Sprintf("no revision of %s before %s is stored: everything counts as added", chain, revision.Name),
+	}
+}
+
+// lostSigner says that another one signed the image, before all other notes.
+func lostSigner(out *olm.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
+	if from == nil {
+		return
+	}
+	if lost := signer.Lost(from.Annotations[v1alpha1.VerifiedAnnotation], to.Annotations[v1alpha1.VerifiedAnnotation]); lost != "" {
+		out.Notes = slices.Insert(out.Notes, 0, olm.DiffNote{Severity: olm.NoteCritical, Reason: note.Signer, Message: printable.Line(lost)})
 	}
 }
 
@@ -72,11 +87,11 @@ func (s *scope) fill(out *olm.RevisionDiff, report diff.Report) {
 		out.Changes = append(out.Changes, shown)
 		left.Add(change.Truncated)
 	}
-	for _, note := range report.Notes {
-		if s.shows(note.ID) {
+	for _, one := range report.Notes {
+		if s.shows(one.ID) {
 			out.Notes = append(out.Notes, olm.DiffNote{
-				Severity: olm.NoteSeverity(note.Severity), Reason: note.Reason,
-				Group: note.Group, Kind: note.ID.Kind, Namespace: note.Namespace, Name: note.Name, Message: note.Message,
+				Severity: olm.NoteSeverity(one.Severity), Reason: one.Reason,
+				Group: one.Group, Kind: one.ID.Kind, Namespace: one.Namespace, Name: one.Name, Message: one.Message,
 			})
 		}
 	}

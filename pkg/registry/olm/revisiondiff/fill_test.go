@@ -1,9 +1,49 @@
 package revisiondiff
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/note"
+	"github.com/penstock-project/penstock/pkg/signer"
 )
+
+// TestLostSigner notes an image of another signer before everything else. Revisions without a record
+// are not compared: those of a Penstock without one say nothing.
+func TestLostSigner(t *testing.T) {
+	revision := func(record *signer.Record) *olm.ClusterExtensionRevision {
+		return &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.VerifiedAnnotation: record.String()}}}
+	}
+	by := func(name string) *signer.Record { return &signer.Record{Rule: "default", Signers: []string{name}} }
+	other := olm.DiffNote{Severity: olm.NoteCritical, Reason: note.Deleted}
+	for name, c := range map[string]struct {
+		from, to *olm.ClusterExtensionRevision
+		want     string
+	}{
+		"another":     {from: revision(by("a")), to: revision(by("b\n")), want: `image: signed by b\n, was signed by a`},
+		"same":        {from: revision(by("a")), to: revision(by("a"))},
+		"none before": {from: revision(nil), to: revision(by("a"))},
+		"first":       {to: revision(by("a"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := &olm.RevisionDiff{Notes: []olm.DiffNote{other}}
+			lostSigner(out, c.from, c.to)
+			want := []olm.DiffNote{other}
+			if c.want != "" {
+				want = slices.Insert(want, 0, olm.DiffNote{Severity: olm.NoteCritical, Reason: note.Signer, Message: c.want})
+			}
+			if diff := cmp.Diff(want, out.Notes); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
 
 // TestAsItWas: who gets the answer that somebody else got is told how old it is, and what to
 // do about it.

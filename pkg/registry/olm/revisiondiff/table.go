@@ -114,7 +114,7 @@ func warnings(changes *olm.RevisionDiff) []string {
 func fitting(texts []string) []string {
 	runes := 0
 	for i, text := range texts {
-		texts[i] = printable(text)
+		texts[i] = inHeader(text)
 		runes += utf8.RuneCountInString(texts[i])
 	}
 	if runes <= maxWarnings*maxWarningRunes {
@@ -154,9 +154,9 @@ func noteText(note *olm.DiffNote) string {
 	return text
 }
 
-// printable returns text that can be in a header: one with control characters
+// inHeader returns text that can be in a header: one with control characters
 // would be dropped.
-func printable(text string) string {
+func inHeader(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -1,0 +1,70 @@
+// Package signer records in a revision who signed the image that it was made of.
+package signer
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// Record says what was verified of an image before its content was used.
+type Record struct {
+	// Policy is the digest of the signature policy, and Rule names the part of it that applied.
+	Policy string `json:"policy"`
+	Rule   string `json:"rule"`
+	// Signers are the keys and identities of the verified signatures, sorted. It is empty when the
+	// rule asks for no signature.
+	Signers []string `json:"signers,omitempty"`
+	// Time is when they were verified.
+	Time time.Time `json:"time"`
+}
+
+// String is the value of the annotation, empty without a record.
+func (r *Record) String() string {
+	if r == nil {
+		return ""
+	}
+	content, err := json.Marshal(r)
+	if err != nil {
+		return ""
+	}
+	return string(content)
+}
+
+// Parse reads the value of the annotation. It returns nil when there is none that can be read.
+func Parse(value string) *Record {
+	r := &Record{}
+	if value == "" || json.Unmarshal([]byte(value), r) != nil {
+		return nil
+	}
+	return r
+}
+
+// Lost says which signers the image of the next revision has no longer, and is empty when it has all of
+// them. Before and after are annotations. Images whose signers nobody has recorded are not compared.
+func Lost(before, after string) string {
+	was, is := Parse(before), Parse(after)
+	if was == nil {
+		return ""
+	}
+	if is == nil {
+		is = &Record{}
+	}
+	lost := slices.DeleteFunc(slices.Clone(was.Signers), func(one string) bool { return slices.Contains(is.Signers, one) })
+	if len(lost) == 0 {
+		return ""
+	}
+	now := "no signature was verified"
+	if len(is.Signers) > 0 {
+		now = "signed by " + listed(is.Signers)
+	}
+	return "image: " + now + ", was signed by " + listed(was.Signers)
+}
+
+func listed(signers []string) string {
+	const longest = 400
+	return text.Clip(strings.Join(signers, ", "), longest)
+}
