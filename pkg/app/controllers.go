@@ -183,9 +183,9 @@ func recorderTo(ctx context.Context, term leadership.Term, sink record.EventSink
 }
 
 // component is a client configuration whose requests can be told apart in the
-// host's audit log.
+// host's audit log, and whose watches take little memory.
 func component(config *rest.Config, name string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.UserAgent += " " + name
-	return config
+	return uncompressedWatches(config)
 }

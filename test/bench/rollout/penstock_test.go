@@ -48,6 +48,8 @@ type ours struct {
 	// numbers and contents of the newest revision of each extension.
 	numbers  map[string]int
 	contents map[string]string
+	// targets are the Secrets that extensions name as their target cluster, by extension.
+	targets map[string]string
 }
 
 // startOurs starts Penstock. With flatten everything is in one phase.
@@ -211,9 +213,13 @@ func (o *ours) revision(r release) (name string, body []byte) {
 	}
 	number := o.numbers[r.name]
 	name = fmt.Sprintf("%s-%d", r.name, number)
+	spec := map[string]any{"revision": number, "phases": phases}
+	if target := o.targets[r.name]; target != "" {
+		spec["targetRef"] = map[string]any{"name": target}
+	}
 	return name, encoded(map[string]any{
 		"apiVersion": olmv1alpha1.SchemeGroupVersion.String(), "kind": "ClusterExtensionRevision", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"revision": number, "phases": phases},
+		"spec": spec,
 	})
 }
 
