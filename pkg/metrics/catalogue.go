@@ -149,7 +149,7 @@ func Catalogue() []Metric {
 		{Name: ExtensionPulls, Type: "histogram", Labels: []string{"result"},
 			Help: "Seconds that it took to pull and unpack what a ClusterExtension installs, by result: success or failure. Content that is already on disk counts too."},
 		{Name: UpgradeFindings, Type: "gauge", Labels: []string{"severity"},
-			Help: "Findings of upgrade readiness for the next minor of Kubernetes, by severity: Blocks, BreaksRollback, ActBefore, Look. A scrape has Penstock compute them again when they are 15 minutes old."},
+			Help: "Findings of upgrade readiness for the next minor of Kubernetes that nobody acknowledges, by severity: Blocks, BreaksRollback, ActBefore, Look. A scrape has Penstock compute them again when they are 15 minutes old."},
 		{Name: ImageTemplates, Type: "gauge", Labels: []string{"kind", "state"},
 			Help: "CatalogSources and ClusterCatalogs with a template of their image, by kind and state: Resolved, Unresolved, LeftToOLM (OLM's own controller follows it)."},
 		{Name: ChartResources, Type: "gauge", Labels: []string{"chartkind", "state"},

@@ -59,7 +59,11 @@ func (j *Judge) ChartKind(kind *ChartKind) {
 // tally counts the findings from an index on.
 func (j *Judge) tally(from int) {
 	for i := range j.answer.Findings[from:] {
-		j.counts[j.answer.Findings[from+i].Severity]++
+		if found := &j.answer.Findings[from+i]; found.Acknowledged != nil {
+			j.acknowledged++
+		} else {
+			j.counts[found.Severity]++
+		}
 	}
 	if len(j.answer.Findings) > 2*MaxFindings {
 		j.cut()

@@ -1,7 +1,7 @@
 // Package readiness says what an upgrade of a cluster breaks. It is pure: manifests, statements of
 // packages and the lifecycle table in, findings out.
 //
-// readiness.go collects the findings and sums them up, api.go judges the versions of objects, objects.go
+// readiness.go collects the findings and sums them up, acknowledgement.go has those that somebody accepts, api.go judges the versions of objects, objects.go
 // judges budgets and webhooks, live.go adds what the cluster has of them, statement.go judges what
 // packages and charts say, others.go judges plans and ChartKinds, target.go reads the version that
 // somebody asks for.
@@ -46,6 +46,8 @@ type Extension struct {
 	// Revisions, the newest first.
 	Revisions []Revision
 	Statement Statement
+	// acknowledged findings, by id.
+	acknowledged map[string][]acknowledgement
 	// NotLooked says why something of the extension could not be looked at.
 	NotLooked string
 }
@@ -71,9 +73,10 @@ type Judge struct {
 	target  Target
 	live    Live
 	answer  olm.UpgradeReadiness
-	// silent are the extensions without an upper bound, unseen those that could not be looked at.
-	silent, unseen int
-	counts         map[olm.UpgradeSeverity]int
+	// silent are the extensions without an upper bound, unseen those that could not be looked at, and
+	// acknowledged the findings that somebody accepts; counts has the others.
+	silent, unseen, acknowledged int
+	counts                       map[olm.UpgradeSeverity]int
 	// planned is whether steps are wanted; packages are the extensions by package, and required the packages
 	// that an extension waits for.
 	planned            bool
@@ -120,8 +123,9 @@ func (j *Judge) Extension(one *Extension) {
 	if j.planned {
 		j.plan(one, &row)
 	}
+	j.acknowledge(one, found)
 	for i := range found {
-		if row.Severity == "" || rank(found[i].Severity) < rank(row.Severity) {
+		if found[i].Acknowledged == nil && (row.Severity == "" || rank(found[i].Severity) < rank(row.Severity)) {
 			row.Severity = found[i].Severity
 		}
 	}
@@ -138,7 +142,7 @@ func (j *Judge) Extension(one *Extension) {
 // find adds a finding. Seen is where those of the extension are: of the same one in several
 // revisions, the worst is told.
 func (j *Judge) find(found olm.UpgradeFinding, seen map[string]int) {
-	key := strings.Join([]string{found.APIVersion, found.Kind, found.Namespace, found.Name, found.Field}, "|")
+	key := keyOf(&found)
 	at, known := seen[key]
 	switch {
 	case !known:
@@ -149,10 +153,23 @@ func (j *Judge) find(found olm.UpgradeFinding, seen map[string]int) {
 	}
 }
 
+// keyOf names a finding in its extension.
+func keyOf(found *olm.UpgradeFinding) string {
+	return strings.Join([]string{found.APIVersion, found.Kind, found.Namespace, found.Name, found.Field}, "|")
+}
+
+// isAcknowledged puts findings that somebody accepts behind the others.
+func isAcknowledged(found *olm.UpgradeFinding) int {
+	if found.Acknowledged == nil {
+		return 0
+	}
+	return 1
+}
+
 // cut orders findings, and leaves out what is too much.
 func (j *Judge) cut() {
 	slices.SortStableFunc(j.answer.Findings, func(a, b olm.UpgradeFinding) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.Extension, b.Extension))
+		return cmp.Or(cmp.Compare(isAcknowledged(&a), isAcknowledged(&b)), cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.Extension, b.Extension))
 	})
 	if more := len(j.answer.Findings) - MaxFindings; more > 0 {
 		j.answer.Omitted += int32(more)
@@ -195,6 +212,9 @@ func (j *Judge) Answer(notLooked ...string) *olm.UpgradeReadiness {
 		if n := j.counts[other.severity]; n > 0 {
 			parts = append(parts, text.Count(n, "finding")+" "+other.words)
 		}
+	}
+	if j.acknowledged > 0 {
+		parts = append(parts, text.Count(j.acknowledged, "finding")+" acknowledged")
 	}
 	parts = append(parts, notLooked...)
 	if j.silent > 0 {

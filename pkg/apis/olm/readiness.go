@@ -139,6 +139,21 @@ type UpgradeFinding struct {
 	Evidence string
 	// Fix is a command that helps.
 	Fix string
+	// ID names the finding in an acknowledgement; a finding of another severity is another one. Findings that
+	// block have none, and neither have those of plans and ChartKinds.
+	ID string
+	// Acknowledged says who accepts the finding for the target.
+	Acknowledged *UpgradeAcknowledgement
+}
+
+// UpgradeAcknowledgement is the word of a person who accepts a finding for one minor of Kubernetes.
+type UpgradeAcknowledgement struct {
+	// By is the user.
+	By string
+	// At is when.
+	At metav1.Time
+	// Reason is the user's.
+	Reason string
 }
 
 // ExtensionReadiness is the answer for one extension.
@@ -149,7 +164,7 @@ type ExtensionReadiness struct {
 	Revision string
 	// Version that is installed, when it comes from a package.
 	Version string
-	// Severity is that of the worst finding; empty when there is none.
+	// Severity is that of the worst finding that nobody acknowledges; empty when there is none.
 	Severity UpgradeSeverity
 	// Findings is how many there are.
 	Findings int32

@@ -88,6 +88,8 @@ func (r *readiness) refresh() {
 		olmv1alpha1.UpgradeBlocks: 0, olmv1alpha1.UpgradeBreaksRollback: 0, olmv1alpha1.UpgradeActBefore: 0, olmv1alpha1.UpgradeLook: 0,
 	}
 	for i := range answer.Findings {
-		r.counts[answer.Findings[i].Severity]++
+		if found := &answer.Findings[i]; found.Acknowledged == nil {
+			r.counts[found.Severity]++
+		}
 	}
 }

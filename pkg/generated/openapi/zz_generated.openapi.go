@@ -139,6 +139,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
 		olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
 		olmv1alpha1.TargetReference{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_TargetReference(ref),
+		olmv1alpha1.UpgradeAcknowledgement{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_UpgradeAcknowledgement(ref),
 		olmv1alpha1.UpgradeFinding{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref),
 		olmv1alpha1.UpgradeReadiness{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_UpgradeReadiness(ref),
 		olmv1alpha1.UpgradeReadinessOptions{}.OpenAPIModelName():              schema_pkg_apis_olm_v1alpha1_UpgradeReadinessOptions(ref),
@@ -5428,7 +5429,7 @@ func schema_pkg_apis_olm_v1alpha1_ExtensionReadiness(ref common.ReferenceCallbac
 					},
 					"severity": {
 						SchemaProps: spec.SchemaProps{
-							Description: "severity is that of the worst finding; empty when there is none.",
+							Description: "severity is that of the worst finding that nobody acknowledges; empty when there is none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7253,6 +7254,44 @@ func schema_pkg_apis_olm_v1alpha1_TargetReference(ref common.ReferenceCallback) 
 	}
 }
 
+func schema_pkg_apis_olm_v1alpha1_UpgradeAcknowledgement(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "UpgradeAcknowledgement is the word of a person who accepts a finding for one minor of Kubernetes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"by": {
+						SchemaProps: spec.SchemaProps{
+							Description: "by is the user.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "at is when.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is the user's.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"by", "at", "reason"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -7368,10 +7407,25 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref common.ReferenceCallback) c
 							Format:      "",
 						},
 					},
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id names the finding in an acknowledgement; a finding of another severity is another one. Findings that block have none, and neither have those of plans and ChartKinds.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"acknowledged": {
+						SchemaProps: spec.SchemaProps{
+							Description: "acknowledged says who accepts the finding for the target.",
+							Ref:         ref(olmv1alpha1.UpgradeAcknowledgement{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"severity", "certainty", "evidence"},
 			},
 		},
+		Dependencies: []string{
+			olmv1alpha1.UpgradeAcknowledgement{}.OpenAPIModelName()},
 	}
 }
 

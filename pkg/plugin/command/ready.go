@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ func newReady(s *session.Session) *cobra.Command {
 	output.Add(command.Flags())
 	command.Flags().StringVar(&extension, "extension", "", "Only look at this extension.")
 	command.Flags().BoolVar(&plan, "plan", false, "Pull and render the versions that follow, and print the steps of the upgrade in order.")
-	command.Flags().BoolVar(&strict, "strict", false, "Exit with 1 when there is any finding.")
+	command.Flags().BoolVar(&strict, "strict", false, "Exit with 1 when there is any finding that nobody acknowledges.")
 	return command
 }
 
@@ -93,7 +94,7 @@ func readyOutcome(answer *v1alpha1.UpgradeReadiness, strict bool) error {
 		return outcome.Quiet(outcome.No)
 	case answer.Verdict != v1alpha1.UpgradeNothingFound:
 		return outcome.Quiet(outcome.Unknown)
-	case strict && len(answer.Findings) > 0:
+	case strict && slices.ContainsFunc(answer.Findings, func(found v1alpha1.UpgradeFinding) bool { return found.Acknowledged == nil }):
 		return outcome.Quiet(outcome.No)
 	}
 	return nil
@@ -126,10 +127,17 @@ func printReady(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 		if found.Replacement != "" {
 			text += "; use " + found.Replacement
 		}
+		if said := found.Acknowledged; said != nil {
+			style = screen.Dim
+			text += fmt.Sprintf("; acknowledged by %s at %s: %s", said.By, said.At.UTC().Format(time.RFC3339), said.Reason)
+		}
 		s.Out.Printf("\n")
 		s.Out.Para(style, fmt.Sprintf("%s (%s)", found.Severity, found.Certainty), session.Legible(text))
 		if found.Fix != "" {
 			s.Out.Printf("    %s\n", screen.Safe(found.Fix))
+		}
+		if found.ID != "" && found.Acknowledged == nil {
+			s.Out.Printf("    or acknowledge: %s\n", screen.Safe(fmt.Sprintf("kubectl annotate cer %s %s%s='%s REASON'", found.Revision, v1alpha1.AcknowledgeFindingPrefix, found.ID, answer.Target)))
 		}
 	}
 	for i := range answer.Extensions {

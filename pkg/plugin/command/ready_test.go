@@ -9,6 +9,7 @@ import (
 
 // TestReadyOutcome: a verdict that this plugin does not know is no yes.
 func TestReadyOutcome(t *testing.T) {
+	acknowledged := []v1alpha1.UpgradeFinding{{Severity: v1alpha1.UpgradeLook, Acknowledged: &v1alpha1.UpgradeAcknowledgement{By: "alice"}}}
 	look := []v1alpha1.UpgradeFinding{{Severity: v1alpha1.UpgradeLook}}
 	for _, one := range []struct {
 		verdict  v1alpha1.UpgradeVerdict
@@ -19,6 +20,8 @@ func TestReadyOutcome(t *testing.T) {
 		{v1alpha1.UpgradeNothingFound, nil, true, outcome.OK},
 		{v1alpha1.UpgradeNothingFound, look, false, outcome.OK},
 		{v1alpha1.UpgradeNothingFound, look, true, outcome.No},
+		{v1alpha1.UpgradeNothingFound, acknowledged, true, outcome.OK},
+		{v1alpha1.UpgradeNothingFound, append(acknowledged, look...), true, outcome.No},
 		{v1alpha1.UpgradeBlocked, look, false, outcome.No},
 		{v1alpha1.UpgradeUnknown, look, true, outcome.Unknown},
 		{"Other", nil, false, outcome.Unknown},

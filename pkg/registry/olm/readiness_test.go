@@ -2,6 +2,7 @@ package olm_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,5 +72,58 @@ func TestUpgradeReadiness(t *testing.T) {
 	table := s.do(call{method: http.MethodGet, path: readinesses + "/1.38", accept: asTable}).want(t, http.StatusOK)
 	if rows := cellsOf(table); len(rows) != 3 || !strings.Contains(strings.Join(table.warnings, " "), "Blocked: 1 finding to solve before the upgrade") {
 		t.Errorf("%v, %v", rows, table.warnings)
+	}
+}
+
+// TestAcknowledgement: the server says who acknowledges a finding, and when. No client can.
+func TestAcknowledgement(t *testing.T) {
+	s := newServer(t, settings{})
+	class := object{"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": object{"name": "gpu"}}
+	s.create(file("e-1", inline(class))).want(t, http.StatusCreated)
+	s.create(file("e-2", inline(configMap("a", "2")))).want(t, http.StatusCreated)
+	finding := func() map[string]any {
+		t.Helper()
+		list := s.do(call{method: http.MethodGet, path: readinesses + "/1.38"}).want(t, http.StatusOK).body["findings"].([]any)
+		if len(list) != 1 {
+			t.Fatalf("%v", list)
+		}
+		return list[0].(map[string]any)
+	}
+	id, _ := finding()["id"].(string)
+	annotate := func(user string, values map[string]any) response {
+		return s.do(call{method: http.MethodPatch, path: revisions + "/e-1", contentType: "application/merge-patch+json", user: user, body: object{"metadata": object{"annotations": values}}})
+	}
+	const said, by = "acknowledge.penstock.dev/", "acknowledged-by.penstock.dev/"
+	acknowledged := func(user, reason string) {
+		t.Helper()
+		got, _ := finding()["acknowledged"].(map[string]any)
+		if user == "" && got != nil || user != "" && (got["by"] != user || got["reason"] != reason || got["at"] == nil) {
+			t.Errorf("acknowledged %v, want by %q: %q", got, user, reason)
+		}
+	}
+	for _, wrong := range []struct{ id, value, why string }{
+		{id, "nobody uses it", "minor of Kubernetes such as 1.38"}, {id, "1.38", "must have a reason"}, {id, "1.38 a\nb", "control characters"},
+		{"gpu", "1.38 nobody uses it", "id of a finding"}, {id, "1.38 " + strings.Repeat("a", 1025), "at most 1024 bytes"},
+	} {
+		if got := annotate("alice", object{said + wrong.id: wrong.value}).want(t, http.StatusUnprocessableEntity); !strings.Contains(got.raw, wrong.why) {
+			t.Errorf("%s: %s", wrong.value, got.raw)
+		}
+	}
+	annotate("mallory", object{by + id: "2026-11-28T10:00:00Z alice"}).want(t, http.StatusOK)
+	acknowledged("", "")
+	annotate("mallory", object{said + id: "1.38 nobody uses it", by + id: "2026-11-28T10:00:00Z alice"}).want(t, http.StatusOK)
+	acknowledged("mallory", "nobody uses it")
+	annotate("alice", object{"mine": "yes", by + id: nil}).want(t, http.StatusOK)
+	acknowledged("mallory", "nobody uses it") // who writes anything else does not say it again
+	annotate("alice", object{said + id: "1.38 I have looked"}).want(t, http.StatusOK)
+	acknowledged("alice", "I have looked")
+	table := s.do(call{method: http.MethodGet, path: readinesses + "/1.38", accept: asTable}).want(t, http.StatusOK)
+	if rows := cellsOf(table); len(rows) != 1 || !slices.Contains(rows[0], "alice") {
+		t.Errorf("%v", rows)
+	}
+	annotate("bob", object{said + id: nil}).want(t, http.StatusOK)
+	acknowledged("", "")
+	if kept, _ := at(s.do(call{method: http.MethodGet, path: revisions + "/e-1"}).want(t, http.StatusOK).body, "metadata", "annotations", by+id).(string); kept != "" {
+		t.Errorf("the stamp of a withdrawn acknowledgement is kept: %s", kept)
 	}
 }

@@ -169,6 +169,23 @@ type UpgradeFinding struct {
 	// fix is a command that helps.
 	// +optional
 	Fix string `json:"fix,omitempty"`
+	// id names the finding in an acknowledgement; a finding of another severity is another one. Findings that
+	// block have none, and neither have those of plans and ChartKinds.
+	// +optional
+	ID string `json:"id,omitempty"`
+	// acknowledged says who accepts the finding for the target.
+	// +optional
+	Acknowledged *UpgradeAcknowledgement `json:"acknowledged,omitempty"`
+}
+
+// UpgradeAcknowledgement is the word of a person who accepts a finding for one minor of Kubernetes.
+type UpgradeAcknowledgement struct {
+	// by is the user.
+	By string `json:"by"`
+	// at is when.
+	At metav1.Time `json:"at"`
+	// reason is the user's.
+	Reason string `json:"reason"`
 }
 
 // ExtensionReadiness is the answer for one extension.
@@ -181,7 +198,7 @@ type ExtensionReadiness struct {
 	// version that is installed, when it comes from a package.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// severity is that of the worst finding; empty when there is none.
+	// severity is that of the worst finding that nobody acknowledges; empty when there is none.
 	// +optional
 	Severity UpgradeSeverity `json:"severity,omitempty"`
 	// findings is how many there are.

@@ -114,6 +114,12 @@ const (
 	// several separated by commas. It is refused before status asks for it; but whoever
 	// lets a paused revision go on may set it to summary.removedDigest of its diff.
 	AcknowledgeDeletionAnnotation = "penstock.dev/acknowledge-deletion"
+	// AcknowledgeFindingPrefix begins annotations of revisions that acknowledge a finding of upgrade readiness.
+	// The name is the id of the finding, the value a minor of Kubernetes and a reason: "1.38 nobody uses it".
+	AcknowledgeFindingPrefix = "acknowledge.penstock.dev/"
+	// AcknowledgedByPrefix begins annotations that say when (RFC 3339) and by whom a finding was acknowledged.
+	// The server sets them; no client can.
+	AcknowledgedByPrefix = "acknowledged-by.penstock.dev/"
 	// ProposedAnnotation, on a paused revision, is "true" while somebody has to approve it
 	// before it is rolled out. The server sets it on revisions that it makes in nobody's
 	// name, and removes it when somebody approves; no client can.

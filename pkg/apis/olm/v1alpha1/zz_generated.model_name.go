@@ -228,6 +228,11 @@ func (in TargetReference) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in UpgradeAcknowledgement) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.UpgradeAcknowledgement"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in UpgradeFinding) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.UpgradeFinding"
 }

@@ -30,6 +30,7 @@ func ValidateRevision(revision *olm.ClusterExtensionRevision) field.ErrorList {
 	errs := validateIdentity(revision)
 	errs = append(errs, validateAnswers(revision, &olm.ClusterExtensionRevision{}, nil)...)
 	errs = append(errs, validateHelmRelease(revision, &olm.ClusterExtensionRevision{})...)
+	errs = append(errs, validateAcknowledgements(revision, &olm.ClusterExtensionRevision{})...)
 	errs = append(errs, validateMutableSpec(&revision.Spec)...)
 	spec := field.NewPath("spec")
 	errs = append(errs, validateCollisionProtection(revision.Spec.CollisionProtection, spec.Child("collisionProtection"), required)...)

@@ -28,6 +28,7 @@ func ValidateRevisionUpdate(updated, old *olm.ClusterExtensionRevision, removed 
 	errs = append(errs, validateRoom(updated, old)...)
 	errs = append(errs, validateAnswers(updated, old, removed)...)
 	errs = append(errs, validateHelmRelease(updated, old)...)
+	errs = append(errs, validateAcknowledgements(updated, old)...)
 	if chain, _, ok := olm.ChainOf(old.Name); ok {
 		errs = append(errs, validateChainLabel(updated, chain)...)
 	}

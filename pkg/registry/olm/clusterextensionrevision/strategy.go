@@ -74,6 +74,7 @@ func (s *strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	if rollback := rollbackFrom(ctx); rollback != nil {
 		setAnnotation(revision, v1alpha1.RollbackOfAnnotation, rollback.Of)
 	}
+	s.stampAcknowledgements(ctx, revision, &olm.ClusterExtensionRevision{})
 	if past := pastFrom(ctx); past != nil {
 		past.restore(revision)
 	}
@@ -131,6 +132,7 @@ func (s *strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object
 	keepServerAnnotations(ctx, revision, stored)
 	keepNotes(ctx, revision, stored)
 	s.noteApproval(ctx, revision, stored)
+	s.stampAcknowledgements(ctx, revision, stored)
 	s.inliner.rewriteRevision(revision, held)
 	setFacts(revision, held, factsIn([]olm.ClusterExtensionRevision{*stored}), true)
 	// A PUT of the file that made the revision has none of what the server

@@ -39,6 +39,7 @@ func (in *incoming) revision(ctx context.Context, item archive.Item) (*olm.Clust
 	for _, key := range []string{v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.TakeOverFromAnnotation, v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ApproveAnnotation, v1alpha1.ApproveNotBeforeAnnotation, v1alpha1.ReleaseHoldAnnotation} {
 		delete(versioned.Annotations, key)
 	}
+	maps.DeleteFunc(versioned.Annotations, func(key, _ string) bool { return clusterextensionrevision.IsAcknowledgement(key) })
 	decoder := json.NewDecoder(bytes.NewReader(item.Revision.Spec))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&versioned.Spec); err != nil {

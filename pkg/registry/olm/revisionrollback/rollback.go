@@ -83,6 +83,7 @@ func (w rollback) revision(cause string) *olm.ClusterExtensionRevision {
 		v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ApproveAnnotation, v1alpha1.ApproveNotBeforeAnnotation, v1alpha1.ReleaseHoldAnnotation, v1alpha1.ChangeCauseAnnotation) {
 		delete(revision.Annotations, key)
 	}
+	maps.DeleteFunc(revision.Annotations, func(key, _ string) bool { return clusterextensionrevision.IsAcknowledgement(key) })
 	if cause != "" {
 		metav1.SetMetaDataAnnotation(&revision.ObjectMeta, v1alpha1.ChangeCauseAnnotation, cause)
 	}

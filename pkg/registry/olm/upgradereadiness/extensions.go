@@ -103,6 +103,7 @@ func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.
 			one.NotLooked = fmt.Sprintf("the manifests of %s cannot be read", revision.Name)
 		}
 		one.Revisions = append(one.Revisions, read)
+		one.Acknowledge(revision.Annotations)
 	}
 	if hidden > 0 {
 		one.NotLooked = "you may not get the manifests of all revisions"

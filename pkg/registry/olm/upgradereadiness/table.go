@@ -31,8 +31,10 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Object", Type: "string", Description: "Namespace and name of the object."},
 		{Name: "Removed In", Type: "string", Description: "Version of Kubernetes that does not serve the apiVersion."},
 		{Name: "Replacement", Type: "string", Description: "apiVersion and kind to use instead."},
+		{Name: "Acknowledged By", Type: "string", Description: "User who accepts the finding for the target."},
 		{Name: "Evidence", Type: "string", Priority: wide, Description: "Evidence of the finding."},
 		{Name: "Fix", Type: "string", Priority: wide, Description: "A command that helps."},
+		{Name: "ID", Type: "string", Priority: wide, Description: "Name of the finding in an acknowledgement."},
 	}
 }
 
@@ -53,7 +55,11 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 		if found.Namespace != "" {
 			name = found.Namespace + "/" + name
 		}
-		cells := []any{string(found.Severity), string(found.Certainty), where, kind, name, found.RemovedIn, found.Replacement, found.Evidence, found.Fix}
+		by := ""
+		if found.Acknowledged != nil {
+			by = found.Acknowledged.By
+		}
+		cells := []any{string(found.Severity), string(found.Certainty), where, kind, name, found.RemovedIn, found.Replacement, by, found.Evidence, found.Fix, found.ID}
 		out.Rows = append(out.Rows, printing.Row(cells, &olm.UpgradeReadiness{ObjectMeta: metav1.ObjectMeta{Name: where}}))
 	}
 	warning.AddWarning(ctx, "", text.Line(fmt.Sprintf("%s: %s (lifecycle table of Kubernetes %s)", answer.Verdict, answer.Message, answer.Lifecycle), longestWarning))

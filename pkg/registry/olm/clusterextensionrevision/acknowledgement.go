@@ -1,0 +1,45 @@
+package clusterextensionrevision
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+)
+
+// stampAcknowledgements records who acknowledges a finding of upgrade readiness, and when; for a new
+// revision stored has no annotations. The stamp of an acknowledgement that a write does not change stays,
+// and without an acknowledgement there is no stamp.
+func (s *strategy) stampAcknowledgements(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) {
+	stamps := map[string]string{}
+	for key := range revision.Annotations {
+		if strings.HasPrefix(key, v1alpha1.AcknowledgedByPrefix) {
+			stamps[key] = ""
+		}
+	}
+	for key := range revision.Annotations {
+		id, acknowledges := strings.CutPrefix(key, v1alpha1.AcknowledgeFindingPrefix)
+		if !acknowledges {
+			continue
+		}
+		stamp := v1alpha1.AcknowledgedByPrefix + id
+		if had, known := stored.Annotations[key]; known && had == revision.Annotations[key] {
+			stamps[stamp] = stored.Annotations[stamp]
+		} else if requester := requesterFrom(ctx); requester != nil {
+			stamps[stamp] = s.clock.Now().UTC().Format(time.RFC3339) + " " + requester.Username
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(stamps)) {
+		setAnnotation(revision, key, stamps[key])
+	}
+}
+
+// IsAcknowledgement is whether an annotation is about a finding of the revision that has it: a revision that
+// is made of another one does not have it.
+func IsAcknowledgement(annotation string) bool {
+	return strings.HasPrefix(annotation, v1alpha1.AcknowledgeFindingPrefix) || strings.HasPrefix(annotation, v1alpha1.AcknowledgedByPrefix)
+}
