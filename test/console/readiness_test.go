@@ -15,7 +15,7 @@ func readiness(i *installation, p *page) {
 	p.goTo("#/x/guarded")
 	p.has(`a[href="#/ready?extension=guarded"]`)
 	p.goTo("#/ready?extension=guarded")
-	p.sees("Upgrade readiness of guarded", "Nothing found that blocks", "Act before the upgrade", "PodDisruptionBudget.policy shop/guarded", "of guarded-1")
+	p.sees("Upgrade readiness of guarded", "Nothing found that blocks", "Act before the upgrade", "shop/guarded", "PodDisruptionBudget of guarded-1")
 	p.checks("readiness")
 
 	// A link has the version, and a wrong one is refused in words.
@@ -28,7 +28,7 @@ func readiness(i *installation, p *page) {
 
 	p.goTo("#/ready?extension=guarded")
 	p.click("#steps")
-	p.sees("Steps of the upgrade", "The cluster, to Kubernetes")
+	p.sees("The cluster, to Kubernetes")
 	p.checks("readiness-steps")
 	p.goTo("#/ready?extension=nothing-of-it")
 	p.sees("Upgrade readiness of nothing-of-it")

@@ -62,6 +62,7 @@ func TestScale(t *testing.T) {
 		p.run(chromedp.Sleep(20 * time.Second)) // what is measured is rest
 		t.Logf("20 s of rest with an open page: %d requests to the host (budget 0)", counted.all()-before)
 		i.opens(p, "#/timeline", "#happened tbody tr:nth-child(300)")
+		i.opens(p, "#/ready", "#verdict")
 		i.opens(p, "#/search?q=ext-0777", `#hits a[href="#/x/ext-0777"]`)
 		p.goTo("#/")
 		p.sees(fmt.Sprintf("All %d", manyExtensions))

@@ -222,12 +222,12 @@ function SignIn({ refused, untrusted }) {
       ? html`<div class="note needs" role="alert" id="untrusted"><p><strong>✗ kube-apiserver does not accept the token of ${provider}.</strong> The sign-in at ${provider} has worked. Ask your administrator: kube-apiserver must trust this issuer with the client ID <code>${clientID}</code>, and the token must have the claim of the user name.</p></div>`
       : html`<${Problem} refused=${refused} doing="The cluster does not accept your token"/>`}
     ${failed.value && html`<div class="note needs" role="alert" id="failed"><p><strong>✗ The sign-in has failed.</strong> ${sentence(failed.value)}</p></div>`}
-    ${provider && html`<div class="actions"><${Button} id="provider" kind="main" busy=${leaving.value} onClick=${leaveForProvider}>Sign in at ${provider}<//></div>
-      <h2>Or enter a token</h2>`}
+    ${provider && html`<div class="actions"><${Button} id="provider" kind="main" busy=${leaving.value} onClick=${leaveForProvider}>Sign in at ${provider}<//></div>`}
+    <section aria-labelledby="with-token"><h2 id="with-token">${provider ? "Or enter a token" : "Enter a token"}</h2>
     <p>A token is what <code>kubectl create token</code> prints, or what your identity provider gives you.</p>
     <label class="field">Token <input id="token" type="password" autocomplete="off" spellcheck=${false} onInput=${into(typed)} onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter") enter(); }}/></label>
     <p class="quiet">This tab alone keeps the token, until you sign out or close the tab, and sends it to this console with each request.</p>
-    <div class="actions"><${Button} id="enter" kind=${provider ? "" : "main"} onClick=${enter}>Sign in with this token<//></div></main>`;
+    <div class="actions"><${Button} id="enter" kind=${provider ? "" : "main"} onClick=${enter}>Sign in with this token<//></div></section></main>`;
 }
 
 /** Shows the overview, or asks for a token unless a proxy in front adds one. */

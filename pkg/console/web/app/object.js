@@ -41,7 +41,7 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
     <section aria-labelledby="set"><h2 id="set">Field managers</h2>
       <${Problem} refused=${owners.refused.value} doing="The field managers cannot be shown"/>
       ${owned && (owned.target ? html`<p class="note review">The object is in the cluster of ${owned.target}, where you have no credentials here.</p>`
-        : owned.managers.length ? html`<${Managers} managers=${owned.managers}/><p class="quiet">The object keeps the last write of each manager that still owns a field. A change that Penstock has repaired is in the <a href=${`#/timeline?extension=${extensionOf(revision)}&what=Repaired`}>timeline</a> as long as the cluster keeps events, and then only in the audit log of kube-apiserver.</p>`
+        : owned.managers.length ? html`<p class="quiet">The object keeps the last write of each manager that still owns a field. A change that Penstock has repaired is in the <a href=${`#/timeline?extension=${extensionOf(revision)}&what=Repaired`}>timeline</a> as long as the cluster keeps events, and then only in the audit log of kube-apiserver.</p><${Managers} managers=${owned.managers}/>`
         : html`<p>There is no such object.</p>`)}
     </section>
     <section aria-labelledby="manifest"><h2 id="manifest">Manifest</h2>
@@ -55,12 +55,15 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
 /** @param {{ revision: string }} props */
 const Crumbs = ({ revision }) => html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extensionOf(revision)}`}>${extensionOf(revision)}</a> · ${revision}</p>`;
 
+/** How many fields of a manager are shown at once. */
+const fewFields = 5;
+
 /** The field managers of an object, the last write first, each with its fields.
  * @param {{ managers: import("./api").Manager[] }} props */
 function Managers({ managers }) {
   return html`<table class="rows" id="managers"><thead><tr><th scope="col">Field manager</th><th scope="col" class="sign">Operation</th><th scope="col" class="number age">Last write</th></tr></thead>
     <tbody>${managers.map((one, i) => html`<tr key=${i}><th scope="row">${one.name}
-        ${one.fields?.length ? html`<details><summary>${count(one.fields.length + (one.omitted ?? 0), "field")}</summary><ul class="terms">${one.fields.map((field) => html`<li key=${field}><code>${field}</code></li>`)}${one.omitted ? html`<li>and ${one.omitted} more</li>` : null}</ul></details>` : null}</th>
+        ${one.fields?.length ? html`<details open=${one.fields.length <= fewFields}><summary>${count(one.fields.length + (one.omitted ?? 0), "field")}</summary><ul class="terms">${one.fields.map((field) => html`<li key=${field}><code>${field}</code></li>`)}${one.omitted ? html`<li>and ${one.omitted} more</li>` : null}</ul></details>` : null}</th>
       <td>${one.operation}${one.subresource && html` <span class="quiet">${one.subresource}</span>`}</td><td class="number"><${Ago} at=${one.time} ago/></td></tr>`)}</tbody></table>`;
 }
 

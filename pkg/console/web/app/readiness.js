@@ -1,6 +1,6 @@
 // Findings about an upgrade of the cluster, commands that help, and the order in which extensions are upgraded.
 import { html, useEffect, useSignal } from "./lib.js";
-import { Asked, State, count, inWords, kindOf, objectName, objectPlace, soft } from "./parts.js";
+import { Asked, State, count, inWords, objectName, objectPlace, soft } from "./parts.js";
 import { isName, useAsk } from "./shared.js";
 
 /** @typedef {import("./api").UpgradeReadiness} Answer */
@@ -50,7 +50,7 @@ export function ReadinessScreen({ query }) {
 
 /** @param {{ answer: Answer }} props */
 function Verdict({ answer }) {
-  return html`<p id="verdict"><${State} ...${verdicts[answer.verdict] ?? { signal: "review", word: answer.verdict }}/> ${answer.message}</p>
+  return html`<p id="verdict"><${State} ...${verdicts[answer.verdict] ?? { signal: "review", word: answer.verdict }}/> ${answer.message.replace(/^nothing found that blocks(; )?/, "")}</p>
     <dl class="facts"><dt>Upgrade</dt><dd>${answer.current ? `Kubernetes ${answer.current} → ${answer.target}` : `Kubernetes ${answer.target}`}</dd>
       <dt>Removals</dt><dd>as the libraries of Kubernetes ${answer.lifecycle} state them</dd></dl>`;
 }
@@ -59,7 +59,7 @@ function Verdict({ answer }) {
 function subject(one) {
   if (one.kind && one.revision && one.name && isName(one.revision)) {
     const of = { apiVersion: one.apiVersion ?? "", kind: one.kind, namespace: one.namespace, name: one.name };
-    return html`<a href=${objectPlace(one.revision, of)}><span class="quiet">${soft(kindOf(of.apiVersion, of.kind))}</span> ${soft(objectName(of))}</a><span class="more">of ${soft(one.revision)}</span>`;
+    return html`<a href=${objectPlace(one.revision, of)}>${soft(objectName(of))}</a><span class="more">${one.kind} of ${soft(one.revision)}</span>`;
   }
   if (one.extension && isName(one.extension)) return html`<a href=${`#/x/${one.extension}`}>${soft(one.extension)}</a>`;
   if (one.plan && isName(one.plan)) return html`<span class="quiet">plan</span> <a href=${`#/plan/${one.plan}`}>${soft(one.plan)}</a>`;
@@ -70,7 +70,7 @@ function subject(one) {
 function Findings({ of, severity, signal, title, meaning }) {
   if (!of.length) return null;
   return html`<section aria-labelledby=${severity}><h2 id=${severity}>${title} <span class="quiet number">${of.length}</span></h2><p class="quiet">${meaning}</p>
-    <table class="rows findings"><thead><tr><th scope="col" class="ver">Object</th><th scope="col">Finding</th></tr></thead>
+    <table class="rows findings"><thead><tr><th scope="col" class="subject">Object</th><th scope="col">Finding</th></tr></thead>
     <tbody>${of.map((one, i) => html`<tr key=${i} class=${signal}><th scope="row">${subject(one)}</th>
       <td>${one.evidence}${one.replacement && html`. Use <code>${one.replacement}</code>`} <span class="quiet">${{ Certain: "certain", Declared: "announced", Guess: "a guess" }[one.certainty] ?? one.certainty}</span>
         ${one.fix && html`<span class="more"><code>${one.fix}</code></span>`}</td></tr>`)}</tbody></table></section>`;
@@ -78,7 +78,7 @@ function Findings({ of, severity, signal, title, meaning }) {
 
 /** @param {{ answer: Answer, planned: boolean, show: string }} props */
 function Steps({ answer, planned, show }) {
-  if (!planned) return html`<p><a id="steps" href=${show}>Show the steps of the upgrade</a> <span class="quiet">Penstock pulls and renders the packages of the next versions, which takes a while.</span></p>`;
+  if (!planned) return html`<section aria-labelledby="order"><h2 id="order">Steps of the upgrade</h2><p><a id="steps" href=${show}>Show the steps</a> <span class="quiet">Penstock pulls and renders the packages of the next versions, which takes a while.</span></p></section>`;
   const steps = answer.steps ?? [];
   return html`<section aria-labelledby="order"><h2 id="order">Steps of the upgrade</h2>
     ${answer.pending ? html`<p class="quiet">${count(answer.pending, "package")} not rendered yet…</p>` : null}
