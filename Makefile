@@ -72,7 +72,7 @@ test: ## Static checks, unit tests and test/smoke
 	@hack/test.sh
 
 test-all: ## The same and all suites on real control planes
-	@hack/test.sh verify unit smoke suites
+	@hack/test.sh verify unit smoke suites test/node
 
 test-slice: ## What takes longer, N=race and others; without N it lists them
 	@hack/test-slice.sh $(N)

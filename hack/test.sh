@@ -2,7 +2,7 @@
 # Runs the project's checks and tests in steps, each with its time, and ends in a summary.
 #
 #   hack/test.sh                 verify unit smoke: what make test runs
-#   hack/test.sh suites          the suites on real control planes: the rest of make test-all
+#   hack/test.sh suites          the suites on real control planes; make test-all has test/node, too
 #   hack/test.sh unit smoke      some steps
 #
 # All steps run even when one fails. TESTFLAGS is given to go test, for instance
@@ -174,7 +174,7 @@ nothing_left() {
 }
 
 [ $# -gt 0 ] || set -- verify unit smoke
-[[ " $* " != *" suites "* ]] || set -- "$@" test/bench test/console test/node
+[[ " $* " != *" suites "* ]] || set -- "$@" test/bench test/console
 runner || exit 1
 # The program first, then the tools: two commands of go that run at the same time compile
 # twice what both need.
