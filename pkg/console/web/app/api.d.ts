@@ -944,6 +944,12 @@ export interface UnhealthyCondition {
   duration: string;
 }
 
+export interface UpgradeAcknowledgement {
+  by: string;
+  at: string;
+  reason: string;
+}
+
 export interface UpgradeFinding {
   severity: string;
   certainty: string;
@@ -960,6 +966,8 @@ export interface UpgradeFinding {
   replacement?: string;
   evidence: string;
   fix?: string;
+  id?: string;
+  acknowledged?: UpgradeAcknowledgement;
 }
 
 export interface UpgradeReadiness {
