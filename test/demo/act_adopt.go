@@ -22,53 +22,28 @@ const buoy = "buoy"
 
 // adoptHelm makes an extension of what Helm has installed, shows its history, and rolls it
 // back.
-func adoptHelm(ctx context.Context, d *demo) error {
+func adoptHelm(ctx context.Context, d *demo) {
 	file := filepath.Join(d.dir, buoy+".yaml")
-	if err := os.WriteFile(file, []byte(leftByHelm()), 0o600); err != nil {
-		return err
-	}
+	must(os.WriteFile(file, []byte(leftByHelm()), 0o600))
 	d.note("%s has what `helm install` and `helm upgrade` leave in a cluster", filepath.Base(file))
-	if _, err := d.show(ctx, "kubectl apply --server-side --field-manager=helm -f "+quoted(file)); err != nil {
-		return err
-	}
+	d.show(ctx, "kubectl apply --server-side --field-manager=helm -f "+quoted(file))
 	id := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: buoy, Name: buoy}
 	if err := d.cluster.followDeployment(ctx, id, func(o *appsv1.Deployment) bool { return o.Status.AvailableReplicas > 0 }); err != nil {
-		return &failure{claim: "what Helm installed is available", want: "that within " + patience.String(), got: err.Error()}
+		panic(stop{&failure{claim: "what Helm installed is available", want: "that within " + patience.String(), got: err.Error()}})
 	}
-	before, err := d.cluster.deployment(ctx, id)
-	if err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, "penstock adopt helm "+buoy+" -n "+buoy+" --dry-run"); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, "penstock adopt helm "+buoy+" -n "+buoy); err != nil {
-		return err
-	}
-	after, err := d.cluster.deployment(ctx, id)
-	if err != nil {
-		return err
-	}
+	before := get(d.cluster.deployment(ctx, id))
+	d.show(ctx, "penstock adopt helm "+buoy+" -n "+buoy+" --dry-run")
+	d.show(ctx, "penstock adopt helm "+buoy+" -n "+buoy)
+	after := get(d.cluster.deployment(ctx, id))
 	same := after.UID == before.UID && after.Generation <= before.Generation+1 && image(after) == image(before)
-	if err := d.claim(same, "the Deployment is the one that Helm made, with the Pods that it had", fmt.Sprintf("uid %s, image %s", before.UID, image(before)),
-		fmt.Sprintf("uid %s, image %s, generation %d", after.UID, image(after), after.Generation)); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, "kubectl penstock history "+buoy); err != nil {
-		return err
-	}
+	d.claim(same, "the Deployment is the one that Helm made, with the Pods that it had", fmt.Sprintf("uid %s, image %s", before.UID, image(before)),
+		fmt.Sprintf("uid %s, image %s, generation %d", after.UID, image(after), after.Generation))
+	d.show(ctx, "kubectl penstock history "+buoy)
 	began := time.Now()
-	if _, err := d.show(ctx, "kubectl penstock rollback "+buoy+" --to "+buoy+"-1 --yes"); err != nil {
-		return err
-	}
-	if err := d.follow(ctx, buoy+"-3", buoy+"-3 is rolled out", newProgress(began, nil), rolledOut); err != nil {
-		return err
-	}
-	after, err = d.cluster.deployment(ctx, id)
-	if err != nil {
-		return err
-	}
-	return d.claim(image(after) == buoyImage(1), "the Deployment has the image of the first release of Helm", buoyImage(1), image(after))
+	d.show(ctx, "kubectl penstock rollback "+buoy+" --to "+buoy+"-1 --yes")
+	d.follow(ctx, buoy+"-3", buoy+"-3 is rolled out", newProgress(began, nil), rolledOut)
+	after = get(d.cluster.deployment(ctx, id))
+	d.claim(image(after) == buoyImage(1), "the Deployment has the image of the first release of Helm", buoyImage(1), image(after))
 }
 
 func buoyImage(version int) string { return fmt.Sprintf("example.com/buoy:v%d", version) }

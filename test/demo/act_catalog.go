@@ -17,57 +17,42 @@ const (
 )
 
 // startRegistry serves images on loopback, with a certificate and a password of its own.
-func (d *demo) startRegistry() error {
+func (d *demo) startRegistry() {
 	served, err := registry.Start(filepath.Join(d.dir, "registry"), registry.Options{
 		Listen: "127.0.0.1:0", User: "demo", Password: "lamp", MirrorOf: "registry.example.com",
 	})
 	if err != nil {
-		return fmt.Errorf("starting a registry: %w", err)
+		panic(stop{fmt.Errorf("starting a registry: %w", err)})
 	}
 	d.registry = served
-	return nil
 }
 
 // catalog goes from a catalog that is an image to what one of its packages would change.
-func catalog(ctx context.Context, d *demo) error {
-	if err := d.publish(ctx); err != nil {
-		return err
-	}
+func catalog(ctx context.Context, d *demo) {
+	d.publish(ctx)
 	manifest := fmt.Sprintf("apiVersion: olm.operatorframework.io/v1\nkind: ClusterCatalog\nmetadata: {name: %s}\nspec: {source: {type: Image, image: {ref: %s/catalogs/examples:latest}}}",
 		catalogName, d.registry.Host)
-	if _, err := d.show(ctx, "kubectl apply -f - <<'EOF'\n"+manifest+"\nEOF"); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl wait --for=condition=Serving clustercatalog/%s --timeout=%s", catalogName, patience)); err != nil {
-		return err
-	}
-	if err := d.listPackages(ctx); err != nil {
-		return err
-	}
-	return d.wouldChange(ctx)
+	d.show(ctx, "kubectl apply -f - <<'EOF'\n"+manifest+"\nEOF")
+	d.show(ctx, fmt.Sprintf("kubectl wait --for=condition=Serving clustercatalog/%s --timeout=%s", catalogName, patience))
+	d.listPackages(ctx)
+	d.wouldChange(ctx)
 }
 
 // publish makes images of the examples, as whoever publishes an operator does.
-func (d *demo) publish(ctx context.Context) error {
+func (d *demo) publish(ctx context.Context) {
 	folders := map[string]string{"catalogs/examples:latest": "catalog"}
 	for _, version := range []string{"v1.0.0", "v1.1.0", "v1.2.0"} {
 		folders["lighthouse/bundle:"+version] = filepath.Join("lighthouse-bundles", version)
 	}
 	for name, folder := range folders {
-		image, err := registry.FromFolder(filepath.Join(filepath.Dir(d.Plans), folder))
-		if err != nil {
-			return err
-		}
-		if err := registry.Push(ctx, d.registry.Dir, d.registry.Host+"/"+name, image); err != nil {
-			return err
-		}
+		image := get(registry.FromFolder(filepath.Join(filepath.Dir(d.Plans), folder)))
+		must(registry.Push(ctx, d.registry.Dir, d.registry.Host+"/"+name, image))
 	}
 	d.note("a registry on loopback, with a certificate and a password, has a catalog and three bundles as images")
-	return nil
 }
 
 // listPackages asks what can be installed.
-func (d *demo) listPackages(ctx context.Context) error {
+func (d *demo) listPackages(ctx context.Context) {
 	for _, question := range []struct {
 		command, claim string
 		says           []string
@@ -79,42 +64,29 @@ func (d *demo) listPackages(ctx context.Context) error {
 			[]string{"candidate", "stable", "1.0.0"},
 		},
 	} {
-		out, err := d.show(ctx, question.command)
-		if err != nil {
-			return err
-		}
+		out := d.show(ctx, question.command)
 		if missing := missingFrom(out, question.says...); len(missing) > 0 {
-			return &failure{claim: question.command, want: strings.Join(question.says, ", "), got: "without " + strings.Join(missing, ", ")}
+			panic(stop{&failure{claim: question.command, want: strings.Join(question.says, ", "), got: "without " + strings.Join(missing, ", ")}})
 		}
 		if question.claim != "" {
 			d.ok("%s", question.claim)
 		}
 	}
-	return nil
 }
 
 // wouldChange chooses a version from the catalog, and compares it with what is installed.
 // Nothing is stored.
-func (d *demo) wouldChange(ctx context.Context) error {
-	before, err := d.cluster.revisions(ctx)
-	if err != nil {
-		return err
-	}
+func (d *demo) wouldChange(ctx context.Context) {
+	before := get(d.cluster.revisions(ctx))
 	command := fmt.Sprintf("kubectl penstock deploy --name %s --dry-run -- \\\n"+
 		"--catalog oci://%s/catalogs/examples:latest --package %s --version '<1.2' \\\n"+
 		"--install-namespace lighthouse-system --certificates operator --ca-file %s",
 		d.Name, d.registry.Host, catalogPackage, filepath.Join(d.registry.Dir, registry.CAFile))
-	out, err := d.show(ctx, command+" | head -n 3")
-	if err != nil {
-		return err
-	}
+	out := d.show(ctx, command+" | head -n 3")
 	if said := missingFrom(out, "added,"); len(said) > 0 {
-		return &failure{claim: command, want: "what it would add, change and remove", got: out}
+		panic(stop{&failure{claim: command, want: "what it would add, change and remove", got: out}})
 	}
-	after, err := d.cluster.revisions(ctx)
-	if err != nil {
-		return err
-	}
-	return d.claim(after == before, fmt.Sprintf("1.1.0 was chosen, pulled, rendered and compared; nothing was stored: there are %s as before", text.Count(after, "revision")),
+	after := get(d.cluster.revisions(ctx))
+	d.claim(after == before, fmt.Sprintf("1.1.0 was chosen, pulled, rendered and compared; nothing was stored: there are %s as before", text.Count(after, "revision")),
 		text.Count(before, "revision"), text.Count(after, "revision"))
 }

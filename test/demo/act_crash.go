@@ -16,77 +16,48 @@ import (
 
 // crash rolls back to the first version by hand, kills Penstock in the middle of
 // it, and starts it again.
-func crash(ctx context.Context, d *demo) error {
+func crash(ctx context.Context, d *demo) {
 	before, former := d.wanted, d.current
-	then, err := d.cluster.read(ctx, before)
-	if err != nil {
-		return err
-	}
-	if err := d.onNodes(ctx, "cordon"); err != nil {
-		return err
-	}
+	then := get(d.cluster.read(ctx, before))
+	d.onNodes(ctx, "cordon")
 	d.note("new Pods have to wait, so that the rollout is not over before the kill")
-	name, err := d.killInTheMiddle(ctx, before)
-	if err != nil {
-		return err
-	}
-	if err := d.withoutPenstock(ctx); err != nil {
-		return err
-	}
-	if err := d.onNodes(ctx, "uncordon"); err != nil {
-		return err
-	}
-	if err := d.startPenstock(ctx); err != nil {
-		return err
-	}
-	revision, err := d.take(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := d.rollOut(ctx, revision); err != nil {
-		return err
-	}
-	if err := d.untilArchived(ctx, former); err != nil {
-		return err
-	}
-	if err := d.holds(ctx, revision); err != nil {
-		return err
-	}
-	if err := d.pruned(ctx, before, compareRevisions(before, d.wanted).Pruned); err != nil {
-		return err
-	}
-	if err := d.writtenOnce(ctx, before, then); err != nil {
-		return err
-	}
-	_, err = d.show(ctx, "kubectl get cer")
-	return err
+	name := d.killInTheMiddle(ctx, before)
+	d.withoutPenstock(ctx)
+	d.onNodes(ctx, "uncordon")
+	d.startPenstock(ctx)
+	revision := d.take(ctx, name)
+	d.rollOut(ctx, revision)
+	d.untilArchived(ctx, former)
+	d.holds(ctx, revision)
+	d.pruned(ctx, before, compareRevisions(before, d.wanted).Pruned)
+	d.writtenOnce(ctx, before, then)
+	d.show(ctx, "kubectl get cer")
 }
 
 // onNodes cordons or uncordons every node.
-func (d *demo) onNodes(ctx context.Context, verb string) error {
+func (d *demo) onNodes(ctx context.Context, verb string) {
 	nodes, err := d.cluster.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
+		panic(stop{fmt.Errorf("listing nodes: %w", err)})
 	}
 	command := "kubectl " + verb
 	for _, node := range nodes.Items {
 		command += " " + node.Name
 	}
-	_, err = d.show(ctx, command)
-	return err
+	d.show(ctx, command)
 }
 
 // killInTheMiddle creates the next revision and kills Penstock when the first part
 // of it is written. It returns the name of the revision.
-func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) (string, error) {
+func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) string {
 	first, err := d.cluster.revision(ctx, d.Name+"-1")
 	if err != nil {
-		return "", fmt.Errorf("reading the first revision: %w", err)
+		panic(stop{fmt.Errorf("reading the first revision: %w", err)})
 	}
 	again := refs(first)
 	writes := writes(before, again)
 	if len(writes) == 0 {
-		return "", &failure{claim: "there is something to roll back", want: "two versions that differ", got: "the same objects"}
+		panic(stop{&failure{claim: "there is something to roll back", want: "two versions that differ", got: "the same objects"}})
 	}
 	trigger := middle(writes)
 	pid := d.server.pid()
@@ -104,19 +75,15 @@ func (d *demo) killInTheMiddle(ctx context.Context, before []manifest.Ref) (stri
 			}
 		})
 	}()
-	name, err := d.send(ctx, rendering{dir: d.From})
-	if err != nil {
-		return "", err
-	}
+	name := d.send(ctx, rendering{dir: d.From})
 	close(sent)
 	if err := <-killed; err != nil {
-		return "", &failure{claim: trigger.ID.String() + " is written again", want: "that within " + patience.String(), got: err.Error()}
+		panic(stop{&failure{claim: trigger.ID.String() + " is written again", want: "that within " + patience.String(), got: err.Error()}})
 	}
 	d.command(fmt.Sprintf("kill -9 %d", pid))
-	if err := d.server.gone(ctx); err != nil {
-		return "", err
-	}
-	return name, d.inTheMiddle(ctx, name, again, writes)
+	must(d.server.gone(ctx))
+	d.inTheMiddle(ctx, name, again, writes)
+	return name
 }
 
 // writes are the objects whose content is another than before, in their order.
@@ -137,11 +104,8 @@ func middle(writes []manifest.Ref) manifest.Ref {
 
 // inTheMiddle checks that Penstock left the rollout unfinished, and says how far it
 // had come.
-func (d *demo) inTheMiddle(ctx context.Context, name string, wanted, writes []manifest.Ref) error {
-	found, err := d.cluster.read(ctx, writes)
-	if err != nil {
-		return err
-	}
+func (d *demo) inTheMiddle(ctx context.Context, name string, wanted, writes []manifest.Ref) {
+	found := get(d.cluster.read(ctx, writes))
 	left := len(strangers(d.Name, writes, found))
 	rolling := 0
 	for _, ref := range deployments(wanted) {
@@ -154,40 +118,30 @@ func (d *demo) inTheMiddle(ctx context.Context, name string, wanted, writes []ma
 	if left == 0 {
 		claim += fmt.Sprintf(", %s not finished", text.Count(rolling, "Deployment"))
 	}
-	return d.claim(left+rolling > 0, claim, "something to be left to do", "nothing")
+	d.claim(left+rolling > 0, claim, "something to be left to do", "nothing")
 }
 
 // withoutPenstock shows what works while it is dead, and what does not.
-func (d *demo) withoutPenstock(ctx context.Context) error {
+func (d *demo) withoutPenstock(ctx context.Context) {
 	const command = "kubectl get cer"
 	d.command(command)
-	out, err := d.shell.run(ctx, command)
-	if err != nil {
-		return err
-	}
+	out := get(d.shell.run(ctx, command))
 	d.output(out.Stderr + out.Stdout)
-	if err := d.claim(out.ExitCode != 0, "kubectl says that the API is away, and does not say that there are no revisions",
-		"an error", out.Stdout); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, d.getDeployments("")); err != nil {
-		return err
-	}
-	return d.serves(ctx, "still available, without Penstock")
+	d.claim(out.ExitCode != 0, "kubectl says that the API is away, and does not say that there are no revisions",
+		"an error", out.Stdout)
+	d.show(ctx, d.getDeployments(""))
+	d.serves(ctx, "still available, without Penstock")
 }
 
 // writtenOnce checks that what was there before is still the same objects, and
 // that none was changed more than once, or for nothing.
-func (d *demo) writtenOnce(ctx context.Context, before []manifest.Ref, then map[manifest.ID]*live) error {
-	now, err := d.cluster.read(ctx, d.wanted)
-	if err != nil {
-		return err
-	}
+func (d *demo) writtenOnce(ctx context.Context, before []manifest.Ref, then map[manifest.ID]*live) {
+	now := get(d.cluster.read(ctx, d.wanted))
 	change := compareRevisions(before, d.wanted)
 	wrong := rewritten(change.Changed, 1, then, now)
 	wrong = append(wrong, rewritten(change.Same, 0, then, now)...)
 	n := len(change.Changed) + len(change.Same)
-	return d.claim(len(wrong) == 0, fmt.Sprintf("the same %s as before (uid), none changed more than once (generation)", text.Count(n, "object")),
+	d.claim(len(wrong) == 0, fmt.Sprintf("the same %s as before (uid), none changed more than once (generation)", text.Count(n, "object")),
 		"that of all", strings.Join(wrong, "; "))
 }
 

@@ -20,28 +20,24 @@ const (
 )
 
 // drift has somebody change an image by hand.
-func drift(ctx context.Context, d *demo) error {
+func drift(ctx context.Context, d *demo) {
 	target := deployments(d.wanted)[0].ID
 	before, err := d.cluster.deployment(ctx, target)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", target, err)
+		panic(stop{fmt.Errorf("reading %s: %w", target, err)})
 	}
 	repaired := make(chan repair, 1)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { repaired <- d.watchRepair(watching, target, image(before)) }()
-	if _, err := d.show(ctx, setImage(before)); err != nil {
-		return err
-	}
+	d.show(ctx, setImage(before))
 	found := <-repaired
 	if found.err != nil {
-		return &failure{claim: short(target) + " is repaired", want: "image " + image(before), got: fmt.Sprintf("image %s (%v)", found.image, found.err)}
+		panic(stop{&failure{claim: short(target) + " is repaired", want: "image " + image(before), got: fmt.Sprintf("image %s (%v)", found.image, found.err)}})
 	}
 	d.ok("%s has its image back %s after the edit", short(target), seconds(found.took))
-	if err := d.told(ctx, target); err != nil {
-		return err
-	}
-	return d.calm(ctx, target)
+	d.told(ctx, target)
+	d.calm(ctx, target)
 }
 
 // repair is how an edit was undone.
@@ -68,7 +64,7 @@ func (d *demo) watchRepair(ctx context.Context, target manifest.ID, good string)
 }
 
 // told checks that an event says who had changed which field of what.
-func (d *demo) told(ctx context.Context, target manifest.ID) error {
+func (d *demo) told(ctx context.Context, target manifest.ID) {
 	parts := []string{target.String(), "image", stranger}
 	said := "no event"
 	err := d.cluster.followEvent(ctx, d.current, "Repaired", func(event *corev1.Event) bool {
@@ -76,22 +72,19 @@ func (d *demo) told(ctx context.Context, target manifest.ID) error {
 		return len(missingFrom(said, parts...)) == 0
 	})
 	if err != nil {
-		return &failure{claim: "an event says who changed what", want: "one with " + strings.Join(parts, ", "), got: said}
+		panic(stop{&failure{claim: "an event says who changed what", want: "one with " + strings.Join(parts, ", "), got: said}})
 	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl get events --field-selector involvedObject.name=%s,reason=Repaired "+
-		"-o custom-columns=MESSAGE:.message", d.current)); err != nil {
-		return err
-	}
+	d.show(ctx, fmt.Sprintf("kubectl get events --field-selector involvedObject.name=%s,reason=Repaired "+
+		"-o custom-columns=MESSAGE:.message", d.current))
 	d.ok("the event names the object, the field and who changed it")
-	return nil
 }
 
 // calm waits until the Pods of the edited template are gone and the revision is as
 // it was.
-func (d *demo) calm(ctx context.Context, target manifest.ID) error {
+func (d *demo) calm(ctx context.Context, target manifest.ID) {
 	err := d.cluster.followDeployment(ctx, target, complete)
 	if err != nil {
-		return &failure{claim: short(target) + " has the replicas that it should have", want: "that within " + patience.String(), got: err.Error()}
+		panic(stop{&failure{claim: short(target) + " has the replicas that it should have", want: "that within " + patience.String(), got: err.Error()}})
 	}
-	return d.follow(ctx, d.current, d.current+" is available again", newProgress(time.Now(), nil), rolledOut)
+	d.follow(ctx, d.current, d.current+" is available again", newProgress(time.Now(), nil), rolledOut)
 }

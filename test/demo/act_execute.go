@@ -12,16 +12,11 @@ import (
 )
 
 // executePlan approves the plan and watches its items.
-func executePlan(ctx context.Context, d *demo) error {
-	before, err := d.descheduler(ctx)
-	if err != nil {
-		return err
-	}
-	if err := d.approve(ctx, "CHG-4711"); err != nil {
-		return err
-	}
+func executePlan(ctx context.Context, d *demo) {
+	before := get(d.descheduler(ctx))
+	d.approve(ctx, "CHG-4711")
 	early := false
-	if err := d.execution(ctx, func(plan *v1alpha1.ConfigurationPlan) {
+	d.execution(ctx, func(plan *v1alpha1.ConfigurationPlan) {
 		items := plan.Status.Items
 		if len(items) != 2 || items[0].State == v1alpha1.ItemCompleted {
 			return
@@ -31,36 +26,25 @@ func executePlan(ctx context.Context, d *demo) error {
 			latest, again := d.cluster.penstock.HcoV1alpha1().ConfigurationPlans().Get(ctx, planName, metav1.GetOptions{})
 			early = early || again != nil || latest.Status.Items[0].State != v1alpha1.ItemCompleted
 		}
-	}); err != nil {
-		return err
-	}
-	if err := d.claim(!early, "the KubeDescheduler was not written before all nodes had the first item", "generation "+fmt.Sprint(before.GetGeneration()), "another one"); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, "kubectl get configurationprofiles"); err != nil {
-		return err
-	}
-	_, err = d.show(ctx, "kubectl penstock plan history "+planName)
-	return err
+	})
+	d.claim(!early, "the KubeDescheduler was not written before all nodes had the first item", "generation "+fmt.Sprint(before.GetGeneration()), "another one")
+	d.show(ctx, "kubectl get configurationprofiles")
+	d.show(ctx, "kubectl penstock plan history "+planName)
 }
 
 // approve approves the plan that was read, by the hash that was shown with it.
-func (d *demo) approve(ctx context.Context, comment string) error {
-	plan, err := d.reached(ctx, v1alpha1.PhaseReviewRequired)
-	if err != nil {
-		return err
-	}
-	_, err = d.show(ctx, fmt.Sprintf("kubectl penstock plan approve %s --comment %q \\\n--hash %s >/dev/null", d.plan, comment, plan.Status.PlanHash))
-	return err
+func (d *demo) approve(ctx context.Context, comment string) {
+	plan := d.reached(ctx, v1alpha1.PhaseReviewRequired)
+	d.show(ctx, fmt.Sprintf("kubectl penstock plan approve %s --comment %q \\\n--hash %s >/dev/null", d.plan, comment, plan.Status.PlanHash))
 }
 
 // execution follows a run until it is completed, and tells of each item and of what
 // it waits for.
-func (d *demo) execution(ctx context.Context, see func(*v1alpha1.ConfigurationPlan)) error {
+func (d *demo) execution(ctx context.Context, see func(*v1alpha1.ConfigurationPlan)) {
 	began := time.Now()
 	reported := map[string]bool{}
 	said := ""
-	_, err := d.followPlan(ctx, "plan "+d.plan+" is executed", func(plan *v1alpha1.ConfigurationPlan) bool {
+	d.followPlan(ctx, "plan "+d.plan+" is executed", func(plan *v1alpha1.ConfigurationPlan) bool {
 		see(plan)
 		for _, item := range plan.Status.Items {
 			if waits := strings.HasPrefix(item.Message, "Waiting "); waits && item.State == v1alpha1.ItemInProgress && item.Message != said {
@@ -74,5 +58,4 @@ func (d *demo) execution(ctx context.Context, see func(*v1alpha1.ConfigurationPl
 		}
 		return plan.Status.Phase == v1alpha1.PhaseCompleted
 	})
-	return err
 }

@@ -49,72 +49,47 @@ spec: {sourceType: grpc, image: "%s", displayName: My always up2date Catalog, pu
 EOF`
 
 // followTemplates has the images of two catalogs follow the cluster: both examples of the design.
-func followTemplates(ctx context.Context, d *demo) error {
-	err := d.unshown(ctx, fmt.Sprintf("kubectl apply -f - <<'EOF' &&%sEOF\nkubectl wait --for=condition=Established crd/catalogsources.operators.coreos.com crd/samples.foo.example.com --timeout=%s && kubectl create namespace olm && kubectl create namespace ns",
+func followTemplates(ctx context.Context, d *demo) {
+	d.unshown(ctx, fmt.Sprintf("kubectl apply -f - <<'EOF' &&%sEOF\nkubectl wait --for=condition=Established crd/catalogsources.operators.coreos.com crd/samples.foo.example.com --timeout=%s && kubectl create namespace olm && kubectl create namespace ns",
 		followDefinitions, patience))
-	if err != nil {
-		return err
-	}
 	d.note("OLM's CatalogSource, reduced, and a kind Sample are installed")
-	version, err := d.shell.run(ctx, `kubectl get --raw /version | sed -n 's/.*"gitVersion": "v\([0-9]*\)\.\([0-9]*\).*/\1 \2/p'`)
-	if err != nil {
-		return err
-	}
+	version := get(d.shell.run(ctx, `kubectl get --raw /version | sed -n 's/.*"gitVersion": "v\([0-9]*\)\.\([0-9]*\).*/\1 \2/p'`))
 	major, minor, _ := strings.Cut(strings.TrimSpace(version.Stdout), " ")
 	template := "quay.io/kube-release-v{kube_major_version}/catalog:v{kube_major_version}.{kube_minor_version}"
 	want := fmt.Sprintf("quay.io/kube-release-v%s/catalog:v%s.%s", major, major, minor)
-	if err := d.followed(ctx, "dynamic-catalog", template, "quay.io/kube-release-v1/catalog:v1.20", want,
-		"the image follows the version of the cluster: "+want); err != nil {
-		return err
-	}
-	return d.followObject(ctx)
+	d.followed(ctx, "dynamic-catalog", template, "quay.io/kube-release-v1/catalog:v1.20", want,
+		"the image follows the version of the cluster: "+want)
+	d.followObject(ctx)
 }
 
 // unshown runs a command that is not part of what is shown.
-func (d *demo) unshown(ctx context.Context, command string) error {
-	out, err := d.shell.run(ctx, command)
-	if err != nil {
-		return err
-	}
+func (d *demo) unshown(ctx context.Context, command string) {
+	out := get(d.shell.run(ctx, command))
 	if out.ExitCode != 0 {
-		return fmt.Errorf("running %.60q: %s%s", command, out.Stdout, out.Stderr)
+		panic(stop{fmt.Errorf("running %.60q: %s%s", command, out.Stdout, out.Stderr)})
 	}
-	return nil
 }
 
 // followed writes a CatalogSource and says which image it has then.
-func (d *demo) followed(ctx context.Context, name, template, image, want, claim string) error {
-	if _, err := d.show(ctx, fmt.Sprintf(followSource, name, template, image)); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl wait -n olm catalogsource/%s --for=condition=TemplatesHaveResolved --timeout=%s", name, patience)); err != nil {
-		return err
-	}
-	got, err := d.show(ctx, fmt.Sprintf(`kubectl get -n olm catalogsource %s -o jsonpath='{.spec.image}{"\n"}{range .status.conditions[*]}{.type}{" "}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}'`, name))
-	if err != nil {
-		return err
-	}
+func (d *demo) followed(ctx context.Context, name, template, image, want, claim string) {
+	d.show(ctx, fmt.Sprintf(followSource, name, template, image))
+	d.show(ctx, fmt.Sprintf("kubectl wait -n olm catalogsource/%s --for=condition=TemplatesHaveResolved --timeout=%s", name, patience))
+	got := d.show(ctx, fmt.Sprintf(`kubectl get -n olm catalogsource %s -o jsonpath='{.spec.image}{"\n"}{range .status.conditions[*]}{.type}{" "}{.status}{" "}{.reason}{": "}{.message}{"\n"}{end}'`, name))
 	said := strings.Join([]string{want, "TemplatesHaveResolved True AllTemplatesResolved: catalog image reference was successfully resolved", "ResolvedImage True AllTemplatesResolved: " + want}, "\n")
-	return d.claim(strings.TrimSpace(got) == said, claim, said, got)
+	d.claim(strings.TrimSpace(got) == said, claim, said, got)
 }
 
 // followObject is the second example: a field of an object that an administrator releases.
 // Kubernetes has no upper case in names, so the object of the design is mysample.
-func (d *demo) followObject(ctx context.Context) error {
-	if _, err := d.show(ctx, `kubectl apply -f - <<'EOF' &&
+func (d *demo) followObject(ctx context.Context) {
+	d.show(ctx, `kubectl apply -f - <<'EOF' &&
 {apiVersion: foo.example.com/v1, kind: Sample, metadata: {name: mysample, namespace: ns}, spec: {foo: {bar: v2}}}
 EOF
 kubectl create role template -n ns --verb=get,list,watch --resource=samples.foo.example.com --resource-name=mysample &&
-kubectl create rolebinding template -n ns --role=template --serviceaccount=penstock-system:penstock-templates`); err != nil {
-		return err
-	}
+kubectl create rolebinding template -n ns --role=template --serviceaccount=penstock-system:penstock-templates`)
 	template := "quay.io/sample/catalog:{group:foo.example.com,version:v1,kind:Sample,name:mysample,namespace:ns,jsonpath:{.spec.foo.bar}}"
-	if err := d.followed(ctx, "sample-catalog", template, "quay.io/sample/catalog:v1", "quay.io/sample/catalog:v2", "it follows a field of an object that its author may read, and that an administrator has released"); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, fmt.Sprintf(`kubectl patch samples.foo.example.com mysample -n ns --type=merge -p '{"spec":{"foo":{"bar":"v3"}}}' &&
-kubectl wait -n olm catalogsource/sample-catalog --for=jsonpath='{.spec.image}'=quay.io/sample/catalog:v3 --timeout=%s`, patience)); err != nil {
-		return err
-	}
-	return d.unshown(ctx, "kubectl delete -n olm catalogsource --all")
+	d.followed(ctx, "sample-catalog", template, "quay.io/sample/catalog:v1", "quay.io/sample/catalog:v2", "it follows a field of an object that its author may read, and that an administrator has released")
+	d.show(ctx, fmt.Sprintf(`kubectl patch samples.foo.example.com mysample -n ns --type=merge -p '{"spec":{"foo":{"bar":"v3"}}}' &&
+kubectl wait -n olm catalogsource/sample-catalog --for=jsonpath='{.spec.image}'=quay.io/sample/catalog:v3 --timeout=%s`, patience))
+	d.unshown(ctx, "kubectl delete -n olm catalogsource --all")
 }

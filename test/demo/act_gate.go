@@ -16,65 +16,37 @@ const gateSees = "kubectl get deployments,replicasets,configmaps -n " + teamSpac
 	` -o jsonpath='{range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}'`
 
 // gate has the package of the team go to Helm and come back, by a flag of the server.
-func gate(ctx context.Context, d *demo) error {
-	before, err := d.quiet(ctx, gateSees)
-	if err != nil {
-		return err
-	}
-	if err := d.turnGate(ctx, "Unknown", gateOff); err != nil {
-		return err
-	}
-	out, err := d.show(ctx, "kubectl get secrets -n penstock-system -l owner=operator-controller,name="+teamExtension+" -L status")
-	if err != nil {
-		return err
-	}
+func gate(ctx context.Context, d *demo) {
+	before := d.quiet(ctx, gateSees)
+	d.turnGate(ctx, "Unknown", gateOff)
+	out := d.show(ctx, "kubectl get secrets -n penstock-system -l owner=operator-controller,name="+teamExtension+" -L status")
 	if missing := missingFrom(out, "sh.helm.release.v1."+teamExtension+".v1", "deployed"); len(missing) > 0 {
-		return &failure{claim: "Helm has a release of " + teamExtension, want: strings.Join(missing, ", "), got: out}
+		panic(stop{&failure{claim: "Helm has a release of " + teamExtension, want: strings.Join(missing, ", "), got: out}})
 	}
-	if err := d.gateSame(ctx, before, "Helm has it, with a release that OLM v1's operator-controller reads"); err != nil {
-		return err
-	}
-	if err := d.turnGate(ctx, "True"); err != nil {
-		return err
-	}
-	if err := d.gateSame(ctx, before, "it is back"); err != nil {
-		return err
-	}
-	if _, err := d.quiet(ctx, fmt.Sprintf(`kubectl wait clusterextension/%s --for=jsonpath='{.status.conditions[?(@.type=="Ready")].reason}'=Held --timeout=%s`, teamExtension, patience)); err != nil {
-		return err
-	}
+	d.gateSame(ctx, before, "Helm has it, with a release that OLM v1's operator-controller reads")
+	d.turnGate(ctx, "True")
+	d.gateSame(ctx, before, "it is back")
+	d.quiet(ctx, fmt.Sprintf(`kubectl wait clusterextension/%s --for=jsonpath='{.status.conditions[?(@.type=="Ready")].reason}'=Held --timeout=%s`, teamExtension, patience))
 	d.ok("the rollback of the act before still holds")
-	out, err = d.show(ctx, "kubectl get revisionhistory "+teamExtension)
-	if err != nil {
-		return err
-	}
-	return d.claim(strings.Contains(out, "taken over from revision 1 of its Helm release"), "the trip is a revision, and nothing of the history is lost", "a row that says so", out)
+	out = d.show(ctx, "kubectl get revisionhistory "+teamExtension)
+	d.claim(strings.Contains(out, "taken over from revision 1 of its Helm release"), "the trip is a revision, and nothing of the history is lost", "a row that says so", out)
 }
 
 // turnGate restarts Penstock with more flags, and returns when the package of the team has got
 // where it belongs: when Available has a status. By Helm that is Unknown.
-func (d *demo) turnGate(ctx context.Context, available string, more ...string) error {
-	if err := d.server.stop(); err != nil {
-		return err
-	}
+func (d *demo) turnGate(ctx context.Context, available string, more ...string) {
+	must(d.server.stop())
 	usual := d.server.args
 	d.server.args = append(slices.Clone(usual), more...)
-	err := d.startPenstock(ctx, more...)
+	d.startPenstock(ctx, more...)
 	d.server.args = usual
-	if err != nil {
-		return err
-	}
-	_, err = d.quiet(ctx, fmt.Sprintf(`kubectl wait clusterextension/%s --for=jsonpath='{.status.conditions[?(@.type=="Available")].status}'=%s --timeout=%s`, teamExtension, available, patience))
-	return err
+	d.quiet(ctx, fmt.Sprintf(`kubectl wait clusterextension/%s --for=jsonpath='{.status.conditions[?(@.type=="Available")].status}'=%s --timeout=%s`, teamExtension, available, patience))
 }
 
 // gateSame checks that the objects of the team are those of before.
-func (d *demo) gateSame(ctx context.Context, before, claim string) error {
-	after, err := d.quiet(ctx, gateSees)
-	if err != nil {
-		return err
-	}
-	return d.claim(after == before, fmt.Sprintf("%s: the same objects, uid and generation, no Pod was restarted", claim), before, after)
+func (d *demo) gateSame(ctx context.Context, before, claim string) {
+	after := d.quiet(ctx, gateSees)
+	d.claim(after == before, fmt.Sprintf("%s: the same objects, uid and generation, no Pod was restarted", claim), before, after)
 }
 
 // withoutGate says that the flags of a server in an image are those of its manifest.

@@ -24,10 +24,8 @@ const (
 
 // chartKind installs a custom resource with a chart, and looks at its columns through all that
 // happens to it.
-func chartKind(ctx context.Context, d *demo) error {
-	if err := d.prepareKind(ctx); err != nil {
-		return err
-	}
+func chartKind(ctx context.Context, d *demo) {
+	d.prepareKind(ctx)
 	for _, step := range []struct {
 		command, claim string
 		want           shown
@@ -64,18 +62,12 @@ func chartKind(ctx context.Context, d *demo) error {
 			want:    shown{"4.9.0", "admin-password", "StackRox Central Services has been installed.", "True", report.ReasonReconcileSuccessful},
 		},
 	} {
-		out, err := d.show(ctx, step.command)
-		if err != nil {
-			return err
-		}
+		out := d.show(ctx, step.command)
 		if strings.Contains(step.command, "diff") && len(missingFrom(out, "Changed Deployment.apps stackrox scanner")) > 0 {
-			return &failure{claim: step.command, want: "the Deployment of the scanner, changed", got: out}
+			panic(stop{&failure{claim: step.command, want: "the Deployment of the scanner, changed", got: out}})
 		}
-		if err := d.showsColumns(ctx, step.claim, step.want); err != nil {
-			return err
-		}
+		d.showsColumns(ctx, step.claim, step.want)
 	}
-	return nil
 }
 
 // central is the folder of the example.
@@ -83,24 +75,16 @@ func (d *demo) central() string { return filepath.Join(filepath.Dir(d.Plans), "c
 
 // prepareKind publishes the charts, and makes a kind of them: every revision but the first waits
 // for approval.
-func (d *demo) prepareKind(ctx context.Context) error {
+func (d *demo) prepareKind(ctx context.Context) {
 	for name, folder := range map[string]string{"central-services": "chart", "secured-cluster-services": "secured-chart"} {
-		image, err := registry.FromFolder(filepath.Join(d.central(), folder))
-		if err != nil {
-			return err
-		}
-		if err := registry.Push(ctx, d.registry.Dir, d.registry.Host+"/charts/"+name+":4.9.0", image); err != nil {
-			return err
-		}
+		image := get(registry.FromFolder(filepath.Join(d.central(), folder)))
+		must(registry.Push(ctx, d.registry.Dir, d.registry.Host+"/charts/"+name+":4.9.0", image))
 	}
-	if err := d.unshown(ctx, fmt.Sprintf("kubectl apply -f %[1]s/crds.yaml -f %[1]s/operator.yaml && kubectl create namespace %s", quoted(d.central()), kindSpace)); err != nil {
-		return err
-	}
+	d.unshown(ctx, fmt.Sprintf("kubectl apply -f %[1]s/crds.yaml -f %[1]s/operator.yaml && kubectl create namespace %s", quoted(d.central()), kindSpace))
 	d.note("the charts of the example are in the registry; its kinds, and the ServiceAccount that installs them, in the cluster")
-	_, err := d.show(ctx, fmt.Sprintf(`sed '/^  name: central$/{n;s/$/\n  upgradeApproval: Manual/}' %s |
+	d.show(ctx, fmt.Sprintf(`sed '/^  name: central$/{n;s/$/\n  upgradeApproval: Manual/}' %s |
 kubectl apply --server-side -f - &&
 kubectl wait --for=condition=Accepted chartkinds --all --timeout=%s`, quoted(filepath.Join(d.central(), "chartkinds.yaml")), patience))
-	return err
 }
 
 // shown are the columns of a Central: version, secret, message, available and progressing.
@@ -132,7 +116,7 @@ func (c shown) like(want shown) bool {
 }
 
 // showsColumns waits until kubectl shows a Central with its columns.
-func (d *demo) showsColumns(ctx context.Context, claim string, want shown) error {
+func (d *demo) showsColumns(ctx context.Context, claim string, want shown) {
 	resource := schema.GroupVersionResource{Group: "platform.stackrox.io", Version: "v1alpha1", Resource: "centrals"}
 	command := "kubectl get centrals -n " + kindSpace
 	header := "NAME VERSION ADMINPASSWORD MESSAGE AVAILABLE PROGRESSING AGE"
@@ -149,10 +133,9 @@ func (d *demo) showsColumns(ctx context.Context, claim string, want shown) error
 			return failed != nil || len(missingFrom(out.Stdout, append([]string{header}, want[:]...)...)) == 0
 		})
 	if err = errors.Join(err, failed); err != nil {
-		return &failure{claim: claim, want: strings.Join(want[:], " | "), got: fmt.Sprintf("%v; %s\n%s", err, strings.Join(last[:], " | "), out.Stdout)}
+		panic(stop{&failure{claim: claim, want: strings.Join(want[:], " | "), got: fmt.Sprintf("%v; %s\n%s", err, strings.Join(last[:], " | "), out.Stdout)}})
 	}
 	d.command(command)
 	d.output(out.Stdout)
 	d.ok("%s", claim)
-	return nil
 }

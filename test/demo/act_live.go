@@ -14,52 +14,38 @@ import (
 
 // compareLive has somebody change an image while the revision is paused, and reads
 // what a rollout would put back.
-func compareLive(ctx context.Context, d *demo) error {
+func compareLive(ctx context.Context, d *demo) {
 	target := deployments(d.wanted)[0].ID
 	before, err := d.cluster.deployment(ctx, target)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", target, err)
+		panic(stop{fmt.Errorf("reading %s: %w", target, err)})
 	}
-	if err := d.pause(ctx); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, setImage(before)); err != nil {
-		return err
-	}
-	out, err := d.show(ctx, fmt.Sprintf("kubectl get revisiondiff %s..live", d.current))
-	if err != nil {
-		return err
-	}
+	d.pause(ctx)
+	d.show(ctx, setImage(before))
+	out := d.show(ctx, fmt.Sprintf("kubectl get revisiondiff %s..live", d.current))
 	rows := strings.Count(strings.TrimSpace(out), "\n")
-	if err := d.claim(rows == 1 && strings.Contains(out, target.Name),
+	d.claim(rows == 1 && strings.Contains(out, target.Name),
 		fmt.Sprintf("of %s, a rollout would change %s and nothing else", text.Count(len(d.wanted), "object"), short(target)),
-		"one row with "+target.Name, text.Count(rows, "row")); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, setState(d.current, v1alpha1.LifecycleStateActive)); err != nil {
-		return err
-	}
+		"one row with "+target.Name, text.Count(rows, "row"))
+	d.show(ctx, setState(d.current, v1alpha1.LifecycleStateActive))
 	began := time.Now()
 	good := image(before)
 	if err := d.cluster.followDeployment(ctx, target, func(deployment *appsv1.Deployment) bool { return image(deployment) == good }); err != nil {
-		return &failure{claim: short(target) + " is repaired", want: "image " + good, got: err.Error()}
+		panic(stop{&failure{claim: short(target) + " is repaired", want: "image " + good, got: err.Error()}})
 	}
 	d.ok("%s has its image back %s after the pause", short(target), seconds(time.Since(began)))
-	return d.calm(ctx, target)
+	d.calm(ctx, target)
 }
 
 // pause makes the current revision Paused and returns when its controller knows.
-func (d *demo) pause(ctx context.Context) error {
-	if _, err := d.show(ctx, setState(d.current, v1alpha1.LifecycleStatePaused)); err != nil {
-		return err
-	}
+func (d *demo) pause(ctx context.Context) {
+	d.show(ctx, setState(d.current, v1alpha1.LifecycleStatePaused))
 	err := d.cluster.followRevision(ctx, d.current, func(revision *v1alpha1.ClusterExtensionRevision) bool {
 		return revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused && revision.Status.ObservedGeneration == revision.Generation
 	})
 	if err != nil {
-		return &failure{claim: d.current + " is paused", want: "that within " + patience.String(), got: err.Error()}
+		panic(stop{&failure{claim: d.current + " is paused", want: "that within " + patience.String(), got: err.Error()}})
 	}
-	return nil
 }
 
 // setImage is the command by which somebody changes the first image of a

@@ -21,92 +21,59 @@ const (
 
 // names upgrades an operator whose roles have other names in each version, then to a version
 // that lacks them by mistake, and deletes it.
-func names(ctx context.Context, d *demo) error {
+func names(ctx context.Context, d *demo) {
 	dir := filepath.Join(d.dir, namesExtension)
 	for version, hash := range map[string]string{"1.0.0": "a1", "2.0.0": "b2", "3.0.0": ""} {
-		if err := writeVersion(filepath.Join(dir, version), hash); err != nil {
-			return err
-		}
+		must(writeVersion(filepath.Join(dir, version), hash))
 	}
-	if err := d.refusedAtTheDoor(ctx, filepath.Join(dir, "twice.yaml")); err != nil {
-		return err
-	}
+	d.refusedAtTheDoor(ctx, filepath.Join(dir, "twice.yaml"))
 	for number, version := range []string{"1.0.0", "2.0.0"} {
-		if err := d.installNamed(ctx, dir, version, number+1); err != nil {
-			return err
-		}
+		d.installNamed(ctx, dir, version, number+1)
 	}
-	if err := d.untilArchived(ctx, namesExtension+"-1"); err != nil {
-		return err
-	}
-	first, err := d.cluster.revision(ctx, namesExtension+"-1")
-	if err != nil {
-		return err
-	}
-	if err := d.claim(is(first, v1alpha1.ConditionReady, "True"), fmt.Sprintf("%d roles of 1.0.0 were replaced, and nobody was asked", namedRoles),
-		"Ready=True", conditions(first)); err != nil {
-		return err
-	}
-	if err := d.emptied(ctx, dir); err != nil {
-		return err
-	}
-	out, err := d.show(ctx, fmt.Sprintf("kubectl delete cer %s-2 --dry-run=server 2>&1 | head -n 4", namesExtension))
-	if err != nil {
-		return err
-	}
+	d.untilArchived(ctx, namesExtension+"-1")
+	first := get(d.cluster.revision(ctx, namesExtension+"-1"))
+	d.claim(is(first, v1alpha1.ConditionReady, "True"), fmt.Sprintf("%d roles of 1.0.0 were replaced, and nobody was asked", namedRoles),
+		"Ready=True", conditions(first))
+	d.emptied(ctx, dir)
+	out := d.show(ctx, fmt.Sprintf("kubectl delete cer %s-2 --dry-run=server 2>&1 | head -n 4", namesExtension))
 	missing := missingFrom(out, fmt.Sprintf("Warning: would delete %s: %d ClusterRole", text.Count(namedRoles, "object"), namedRoles), "Warning: would delete ClusterRole.rbac.authorization.k8s.io hashed-b2-01")
-	if err := d.claim(len(missing) == 0, "a deletion that is tried out says what would go", "how many objects of which kinds, and their names", "without "+strings.Join(missing, ", ")); err != nil {
-		return err
-	}
-	_, err = d.show(ctx, fmt.Sprintf("kubectl delete cer -l penstock.dev/chain=%s", namesExtension))
-	return err
+	d.claim(len(missing) == 0, "a deletion that is tried out says what would go", "how many objects of which kinds, and their names", "without "+strings.Join(missing, ", "))
+	d.show(ctx, fmt.Sprintf("kubectl delete cer -l penstock.dev/chain=%s", namesExtension))
 }
 
 // installNamed installs a version of the operator and waits until it has succeeded.
-func (d *demo) installNamed(ctx context.Context, dir, version string, number int) error {
-	if _, err := d.show(ctx, fmt.Sprintf("penstock render %s --extension %s --revision %d |\nkubectl apply --server-side -f -", quoted(filepath.Join(dir, version)), namesExtension, number)); err != nil {
-		return err
-	}
+func (d *demo) installNamed(ctx context.Context, dir, version string, number int) {
+	d.show(ctx, fmt.Sprintf("penstock render %s --extension %s --revision %d |\nkubectl apply --server-side -f -", quoted(filepath.Join(dir, version)), namesExtension, number))
 	name := fmt.Sprintf("%s-%d", namesExtension, number)
-	return d.follow(ctx, name, name+" is rolled out", newProgress(time.Now(), nil), rolledOut)
+	d.follow(ctx, name, name+" is rolled out", newProgress(time.Now(), nil), rolledOut)
 }
 
 // emptied installs a version without the roles, of which nothing is deleted.
-func (d *demo) emptied(ctx context.Context, dir string) error {
-	if err := d.installNamed(ctx, dir, "3.0.0", 3); err != nil {
-		return err
-	}
+func (d *demo) emptied(ctx context.Context, dir string) {
+	d.installNamed(ctx, dir, "3.0.0", 3)
 	name, asked := namesExtension+"-2", &v1alpha1.ClusterExtensionRevision{}
 	err := d.cluster.followRevision(ctx, name, func(revision *v1alpha1.ClusterExtensionRevision) bool {
 		asked = revision
 		return is(revision, v1alpha1.ConditionStalled, "True")
 	})
 	if err != nil {
-		return &failure{claim: name + " asks before it loses its roles", want: "that within " + patience.String(), got: fmt.Sprintf("%v; %s", err, conditions(asked))}
+		panic(stop{&failure{claim: name + " asks before it loses its roles", want: "that within " + patience.String(), got: fmt.Sprintf("%v; %s", err, conditions(asked))}})
 	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl get cer %s -o jsonpath='{.status.conditions[?(@.type==\"Stalled\")].message}{\"\\n\"}'", name)); err != nil {
-		return err
-	}
-	found, err := d.cluster.read(ctx, refs(asked))
-	if err != nil {
-		return err
-	}
-	return d.claim(len(found) == len(refs(asked)), "3.0.0 lacks the roles by mistake: all of them are still there, and the message has the command that lets them go",
+	d.show(ctx, fmt.Sprintf("kubectl get cer %s -o jsonpath='{.status.conditions[?(@.type==\"Stalled\")].message}{\"\\n\"}'", name))
+	found := get(d.cluster.read(ctx, refs(asked)))
+	d.claim(len(found) == len(refs(asked)), "3.0.0 lacks the roles by mistake: all of them are still there, and the message has the command that lets them go",
 		text.Count(len(refs(asked)), "object"), text.Count(len(found), "object"))
 }
 
 // refusedAtTheDoor creates a revision that server-side apply could not take.
-func (d *demo) refusedAtTheDoor(ctx context.Context, path string) error {
+func (d *demo) refusedAtTheDoor(ctx context.Context, path string) {
 	twice := fmt.Sprintf(twiceTemplate, namesExtension+"-1")
 	if err := os.WriteFile(path, []byte(twice), 0o600); err != nil {
-		return fmt.Errorf("writing a revision: %w", err)
+		panic(stop{fmt.Errorf("writing a revision: %w", err)})
 	}
-	out, err := d.show(ctx, fmt.Sprintf("! kubectl create -f %s 2>&1", quoted(path)))
-	if err != nil {
-		return err
-	}
+	out := d.show(ctx, fmt.Sprintf("! kubectl create -f %s 2>&1", quoted(path)))
 	missing := missingFrom(out, "env", "LEVEL", "items 0 and 1")
-	return d.claim(len(missing) == 0, "an environment variable that is there twice is refused before anything is written, with its place",
+	d.claim(len(missing) == 0, "an environment variable that is there twice is refused before anything is written, with its place",
 		"the field, the name and both places", "without "+strings.Join(missing, ", "))
 }
 

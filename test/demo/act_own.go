@@ -27,149 +27,80 @@ const (
 )
 
 // ownProfile goes from the definition of a profile to the way back from its plan.
-func ownProfile(ctx context.Context, d *demo) error {
+func ownProfile(ctx context.Context, d *demo) {
 	d.plan = ownName
 	defer func() { d.plan = planName }()
-	if err := d.define(ctx); err != nil {
-		return err
-	}
-	before, err := d.rendered(ctx)
-	if err != nil {
-		return err
-	}
-	if err := d.waitForWindow(ctx); err != nil {
-		return err
-	}
-	if err := d.openWindow(ctx); err != nil {
-		return err
-	}
-	after, err := d.rendered(ctx)
-	if err != nil {
-		return err
-	}
-	if err := d.claim(after != before, "all 4 nodes have another configuration", "another one than "+before, after); err != nil {
-		return err
-	}
-	return d.takeBack(ctx, before)
+	d.define(ctx)
+	before := d.rendered(ctx)
+	d.waitForWindow(ctx)
+	d.openWindow(ctx)
+	after := d.rendered(ctx)
+	d.claim(after != before, "all 4 nodes have another configuration", "another one than "+before, after)
+	d.takeBack(ctx, before)
 }
 
 // define writes the profile, and waits until it may do what it declares.
-func (d *demo) define(ctx context.Context) error {
+func (d *demo) define(ctx context.Context) {
 	folder := filepath.Join(filepath.Dir(d.Plans), "profiles")
 	file := filepath.Join(folder, ownName+".yaml")
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("reading the profile: %w", err)
+		panic(stop{fmt.Errorf("reading the profile: %w", err)})
 	}
 	d.note("KubeletConfig is reduced as well, and the nodes that do not exist are faster from here on")
 	d.rollPools(ctx, poolStep/4, poolDelay/8)
 	reduced := filepath.Join(folder, "kubeletconfigs.yaml")
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=Established -f %s --timeout=180s >/dev/null", quoted(reduced), quoted(reduced))); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=AccessGranted configprofiledef/%s --timeout=180s", quoted(file), ownName)); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, "kubectl get clusterrole penstock-profile-"+ownName+` -o jsonpath='{range .rules[*]}{.resources[0]}{" "}{.resourceNames}{" "}{.verbs}{"\n"}{end}'`); err != nil {
-		return err
-	}
+	d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=Established -f %s --timeout=180s >/dev/null", quoted(reduced), quoted(reduced)))
+	d.show(ctx, fmt.Sprintf("kubectl apply -f %s &&\nkubectl wait --for=condition=AccessGranted configprofiledef/%s --timeout=180s", quoted(file), ownName))
+	d.show(ctx, "kubectl get clusterrole penstock-profile-"+ownName+` -o jsonpath='{range .rules[*]}{.resources[0]}{" "}{.resourceNames}{" "}{.verbs}{"\n"}{end}'`)
 	lines := bytes.Count(raw, []byte("\n"))
-	return d.claim(lines <= 40, fmt.Sprintf("%d lines of YAML are a profile, and may do what they declare and nothing else", lines), "40 lines at most", fmt.Sprint(lines))
+	d.claim(lines <= 40, fmt.Sprintf("%d lines of YAML are a profile, and may do what they declare and nothing else", lines), "40 lines at most", fmt.Sprint(lines))
 }
 
 // waitForWindow makes a plan with a window that is closed, and approves it.
-func (d *demo) waitForWindow(ctx context.Context) error {
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f - <<'EOF'\napiVersion: hco.kubevirt.io/v1alpha1\nkind: ConfigurationPlan\nmetadata: {name: %s}\nspec: {profile: %s, window: {schedule: %q, duration: 1h}}\nEOF",
-		ownName, ownName, daily(time.Now().Add(2*time.Hour)))); err != nil {
-		return err
-	}
-	plan, err := d.reached(ctx, v1alpha1.PhaseReviewRequired)
-	if err != nil {
-		return err
-	}
-	out, err := d.show(ctx, "kubectl get configplan "+ownName+" -o custom-columns=IMPACT:.status.impactSeverity,WHY:.status.items[0].impactReason")
-	if err != nil {
-		return err
-	}
+func (d *demo) waitForWindow(ctx context.Context) {
+	d.show(ctx, fmt.Sprintf("kubectl apply -f - <<'EOF'\napiVersion: hco.kubevirt.io/v1alpha1\nkind: ConfigurationPlan\nmetadata: {name: %s}\nspec: {profile: %s, window: {schedule: %q, duration: 1h}}\nEOF",
+		ownName, ownName, daily(time.Now().Add(2*time.Hour))))
+	plan := d.reached(ctx, v1alpha1.PhaseReviewRequired)
+	out := d.show(ctx, "kubectl get configplan "+ownName+" -o custom-columns=IMPACT:.status.impactSeverity,WHY:.status.items[0].impactReason")
 	missing := append(missingFrom(out, "High", "4 nodes reboot in 2 waves"), missingFrom(plan.Status.Items[0].Diff, "topologyManagerPolicy: "+ownPolicy)...)
-	if err := d.claim(len(missing) == 0, "reviewers are told how many nodes reboot by an expression of the profile", "impact, reason and diff", "without "+strings.Join(missing, ", ")); err != nil {
-		return err
-	}
-	if err := d.approve(ctx, "tonight"); err != nil {
-		return err
-	}
-	if plan, err = d.reached(ctx, v1alpha1.PhaseScheduled); err != nil {
-		return err
-	}
+	d.claim(len(missing) == 0, "reviewers are told how many nodes reboot by an expression of the profile", "impact, reason and diff", "without "+strings.Join(missing, ", "))
+	d.approve(ctx, "tonight")
+	plan = d.reached(ctx, v1alpha1.PhaseScheduled)
 	d.output(plan.Status.Message)
-	policy, err := d.policy(ctx)
-	if err != nil {
-		return err
-	}
-	return d.claim(policy == "" && strings.Contains(plan.Status.Message, "it begins when its window opens"), "approved, and nothing is written before the window opens", "no KubeletConfig", "one with policy "+policy)
+	policy := d.policy(ctx)
+	d.claim(policy == "" && strings.Contains(plan.Status.Message, "it begins when its window opens"), "approved, and nothing is written before the window opens", "no KubeletConfig", "one with policy "+policy)
 }
 
 // openWindow moves the window to now, and has the plan executed in it.
-func (d *demo) openWindow(ctx context.Context) error {
-	tonight, err := d.reached(ctx, v1alpha1.PhaseScheduled)
-	if err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"window":{"schedule":%q}}}'`, ownName, daily(time.Now().Add(-5*time.Minute)))); err != nil {
-		return err
-	}
-	now, err := d.reached(ctx, v1alpha1.PhaseReviewRequired)
-	if err != nil {
-		return err
-	}
-	if err := d.claim(now.Status.PlanHash != tonight.Status.PlanHash, "another window is another plan: nobody has approved it", "another hash", now.Status.PlanHash); err != nil {
-		return err
-	}
-	if err := d.approve(ctx, "now"); err != nil {
-		return err
-	}
-	if err := d.execution(ctx, func(*v1alpha1.ConfigurationPlan) {}); err != nil {
-		return err
-	}
-	return d.hasPolicy(ctx, ownPolicy, "executed inside the window")
+func (d *demo) openWindow(ctx context.Context) {
+	tonight := d.reached(ctx, v1alpha1.PhaseScheduled)
+	d.show(ctx, fmt.Sprintf(`kubectl patch configplan %s --type=merge -p '{"spec":{"window":{"schedule":%q}}}'`, ownName, daily(time.Now().Add(-5*time.Minute))))
+	now := d.reached(ctx, v1alpha1.PhaseReviewRequired)
+	d.claim(now.Status.PlanHash != tonight.Status.PlanHash, "another window is another plan: nobody has approved it", "another hash", now.Status.PlanHash)
+	d.approve(ctx, "now")
+	d.execution(ctx, func(*v1alpha1.ConfigurationPlan) {})
+	d.hasPolicy(ctx, ownPolicy, "executed inside the window")
 }
 
 // takeBack has somebody change what the plan set, and goes back to what there was before.
-func (d *demo) takeBack(ctx context.Context, before string) error {
-	if _, err := d.show(ctx, fmt.Sprintf(`kubectl patch kubeletconfig %s --field-manager=%s --type=merge -p '{"spec":{"kubeletConfig":{"topologyManagerPolicy":"none"}}}'`, ownTarget, stranger)); err != nil {
-		return err
-	}
-	plan, err := d.reached(ctx, v1alpha1.PhaseDrifted)
-	if err != nil {
-		return err
-	}
+func (d *demo) takeBack(ctx context.Context, before string) {
+	d.show(ctx, fmt.Sprintf(`kubectl patch kubeletconfig %s --field-manager=%s --type=merge -p '{"spec":{"kubeletConfig":{"topologyManagerPolicy":"none"}}}'`, ownTarget, stranger))
+	plan := d.reached(ctx, v1alpha1.PhaseDrifted)
 	d.output(plan.Status.Message)
 	if missing := missingFrom(plan.Status.Message, "topologyManagerPolicy", stranger); len(missing) > 0 {
-		return &failure{claim: "the drift is told", want: "the field and who changed it", got: plan.Status.Message}
+		panic(stop{&failure{claim: "the drift is told", want: "the field and who changed it", got: plan.Status.Message}})
 	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl penstock plan undo %s >/dev/null", ownName)); err != nil {
-		return err
-	}
-	if plan, err = d.reached(ctx, v1alpha1.PhaseReviewRequired); err != nil {
-		return err
-	}
+	d.show(ctx, fmt.Sprintf("kubectl penstock plan undo %s >/dev/null", ownName))
+	plan = d.reached(ctx, v1alpha1.PhaseReviewRequired)
 	if way := plan.Status.Items[0]; way.ImpactSeverity != v1alpha1.ImpactHigh || !strings.Contains(way.ImpactReason, "4 nodes reboot") {
-		return &failure{claim: "the way back says that nodes reboot", want: "High, 4 nodes", got: string(way.ImpactSeverity) + ", " + way.ImpactReason}
+		panic(stop{&failure{claim: "the way back says that nodes reboot", want: "High, 4 nodes", got: string(way.ImpactSeverity) + ", " + way.ImpactReason}})
 	}
-	if err := d.approve(ctx, "no NUMA after all"); err != nil {
-		return err
-	}
-	if err := d.execution(ctx, func(*v1alpha1.ConfigurationPlan) {}); err != nil {
-		return err
-	}
-	if err := d.hasPolicy(ctx, "", "the KubeletConfig is gone"); err != nil {
-		return err
-	}
-	now, err := d.rendered(ctx)
-	if err != nil {
-		return err
-	}
-	return d.claim(now == before, "all nodes have the configuration of before", before, now)
+	d.approve(ctx, "no NUMA after all")
+	d.execution(ctx, func(*v1alpha1.ConfigurationPlan) {})
+	d.hasPolicy(ctx, "", "the KubeletConfig is gone")
+	now := d.rendered(ctx)
+	d.claim(now == before, "all nodes have the configuration of before", before, now)
 }
 
 // daily is the schedule of a window that opens every day at a time, in UTC.
@@ -179,34 +110,31 @@ func daily(at time.Time) string {
 }
 
 // policy of the KubeletConfig; empty when there is none.
-func (d *demo) policy(ctx context.Context) (string, error) {
+func (d *demo) policy(ctx context.Context) string {
 	resource := schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "kubeletconfigs"}
 	found, err := d.cluster.dynamic.Resource(resource).Get(ctx, ownTarget, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "", nil
+		return ""
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the KubeletConfig: %w", err)
+		panic(stop{fmt.Errorf("reading the KubeletConfig: %w", err)})
 	}
 	policy, _, _ := unstructured.NestedString(found.Object, "spec", "kubeletConfig", "topologyManagerPolicy")
-	return policy, nil
+	return policy
 }
 
 // hasPolicy checks the policy of the KubeletConfig.
-func (d *demo) hasPolicy(ctx context.Context, want, claim string) error {
-	policy, err := d.policy(ctx)
-	if err != nil {
-		return err
-	}
-	return d.claim(policy == want, claim, fmt.Sprintf("policy %q", want), fmt.Sprintf("policy %q", policy))
+func (d *demo) hasPolicy(ctx context.Context, want, claim string) {
+	policy := d.policy(ctx)
+	d.claim(policy == want, claim, fmt.Sprintf("policy %q", want), fmt.Sprintf("policy %q", policy))
 }
 
 // rendered is the configuration that all nodes of the pool have.
-func (d *demo) rendered(ctx context.Context) (string, error) {
+func (d *demo) rendered(ctx context.Context) string {
 	pool, err := d.cluster.dynamic.Resource(pools.Resource()).Get(ctx, "worker", metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("reading the pool: %w", err)
+		panic(stop{fmt.Errorf("reading the pool: %w", err)})
 	}
 	name, _, _ := unstructured.NestedString(pool.Object, "status", "configuration", "name")
-	return name, nil
+	return name
 }

@@ -31,46 +31,30 @@ const (
 )
 
 // draftPlan makes a plan and reads it; nothing of it is done.
-func draftPlan(ctx context.Context, d *demo) error {
-	if _, err := d.show(ctx, "kubectl get configurationprofiles"); err != nil {
-		return err
-	}
-	if err := d.standIn(ctx); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, "kubectl get configurationprofiles"); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, "kubectl apply -f "+quoted(filepath.Join(d.Plans, "plan.yaml"))); err != nil {
-		return err
-	}
-	if _, err := d.reached(ctx, v1alpha1.PhaseReviewRequired); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, "kubectl get configplan "+planName); err != nil {
-		return err
-	}
-	if err := d.review(ctx); err != nil {
-		return err
-	}
-	return d.untouched(ctx, "nothing of it is in the cluster")
+func draftPlan(ctx context.Context, d *demo) {
+	d.show(ctx, "kubectl get configurationprofiles")
+	d.standIn(ctx)
+	d.show(ctx, "kubectl get configurationprofiles")
+	d.show(ctx, "kubectl apply -f "+quoted(filepath.Join(d.Plans, "plan.yaml")))
+	d.reached(ctx, v1alpha1.PhaseReviewRequired)
+	d.show(ctx, "kubectl get configplan "+planName)
+	d.review(ctx)
+	d.untouched(ctx, "nothing of it is in the cluster")
 }
 
 // standIn makes the cluster one with the kinds that the plan is about, and rolls out
 // its pools.
-func (d *demo) standIn(ctx context.Context) error {
+func (d *demo) standIn(ctx context.Context) {
 	d.note("this cluster has none of that: reduced definitions and pools of nodes that do not exist stand in for it")
 	definitions, objects := filepath.Join(d.Plans, "definitions.yaml"), filepath.Join(d.Plans, "cluster.yaml")
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl apply -f %s >/dev/null &&\nkubectl wait --for=condition=Established -f %s --timeout=180s >/dev/null &&\nkubectl apply -f %s",
-		quoted(definitions), quoted(definitions), quoted(objects))); err != nil {
-		return err
-	}
+	d.show(ctx, fmt.Sprintf("kubectl apply -f %s >/dev/null &&\nkubectl wait --for=condition=Established -f %s --timeout=180s >/dev/null &&\nkubectl apply -f %s",
+		quoted(definitions), quoted(definitions), quoted(objects)))
 	d.rollPools(ctx, poolStep, poolDelay)
 	out, err := d.shell.run(ctx, "kubectl wait mcp/worker --for=jsonpath='{.status.updatedMachineCount}'=4 --timeout=180s")
 	if err == nil && out.ExitCode != 0 {
 		err = &failure{claim: "the pool has its nodes", want: "4 of them", got: out.Stderr}
 	}
-	return err
+	must(err)
 }
 
 // rollPools has pools rolled out at some pace, from now on.
@@ -85,13 +69,10 @@ func (d *demo) rollPools(ctx context.Context, step, delay time.Duration) {
 }
 
 // review shows what a reviewer reads.
-func (d *demo) review(ctx context.Context) error {
-	out, err := d.show(ctx, "kubectl penstock plan show "+planName)
-	if err != nil {
-		return err
-	}
+func (d *demo) review(ctx context.Context) {
+	out := d.show(ctx, "kubectl penstock plan show "+planName)
 	missing := missingFrom(out, "impact High", "4 nodes reboot", "takes .spec.deschedulingIntervalSeconds", "hash sha256:")
-	return d.claim(len(missing) == 0, "impact, whose fields are taken, the lines, and the hash are on one screen", "all of them", "without "+strings.Join(missing, ", "))
+	d.claim(len(missing) == 0, "impact, whose fields are taken, the lines, and the hash are on one screen", "all of them", "without "+strings.Join(missing, ", "))
 }
 
 // descheduler is the KubeDescheduler as it is.
@@ -105,37 +86,31 @@ func (d *demo) descheduler(ctx context.Context) (*unstructured.Unstructured, err
 }
 
 // hasMachineConfig tells whether the MachineConfig of the plan exists.
-func (d *demo) hasMachineConfig(ctx context.Context) (bool, error) {
+func (d *demo) hasMachineConfig(ctx context.Context) bool {
 	resource := schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: "machineconfigs"}
 	_, err := d.cluster.dynamic.Resource(resource).Get(ctx, machineConfigName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return false
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading the MachineConfig: %w", err)
+		panic(stop{fmt.Errorf("reading the MachineConfig: %w", err)})
 	}
-	return true, nil
+	return true
 }
 
 // untouched checks that both targets are as the example has them.
-func (d *demo) untouched(ctx context.Context, claim string) error {
-	there, err := d.hasMachineConfig(ctx)
-	if err != nil {
-		return err
-	}
-	descheduler, err := d.descheduler(ctx)
-	if err != nil {
-		return err
-	}
+func (d *demo) untouched(ctx context.Context, claim string) {
+	there := d.hasMachineConfig(ctx)
+	descheduler := get(d.descheduler(ctx))
 	interval, _, _ := unstructured.NestedInt64(descheduler.Object, "spec", "deschedulingIntervalSeconds")
 	profiles, _, _ := unstructured.NestedStringSlice(descheduler.Object, "spec", "profiles")
 	limits, limited, _ := unstructured.NestedMap(descheduler.Object, "spec", "evictionLimits")
-	return d.claim(!there && interval == 3600 && !limited && strings.Join(profiles, " ") == "AffinityAndTaints LongLifecycle", claim,
+	d.claim(!there && interval == 3600 && !limited && strings.Join(profiles, " ") == "AffinityAndTaints LongLifecycle", claim,
 		"no MachineConfig, and the KubeDescheduler of the example", fmt.Sprintf("MachineConfig %t, interval %d, profiles %s, limits %v", there, interval, profiles, limits))
 }
 
 // reached follows the plan until it is in a phase.
-func (d *demo) reached(ctx context.Context, phase v1alpha1.Phase) (*v1alpha1.ConfigurationPlan, error) {
+func (d *demo) reached(ctx context.Context, phase v1alpha1.Phase) *v1alpha1.ConfigurationPlan {
 	return d.followPlan(ctx, fmt.Sprintf("plan %s is %s", d.plan, phase), func(plan *v1alpha1.ConfigurationPlan) bool {
 		d.pass("%s: %s", plan.Status.Phase, plan.Status.Message)
 		return plan.Status.Phase == phase
@@ -143,7 +118,7 @@ func (d *demo) reached(ctx context.Context, phase v1alpha1.Phase) (*v1alpha1.Con
 }
 
 // followPlan follows the plan until done, or says how far it came.
-func (d *demo) followPlan(ctx context.Context, claim string, done func(*v1alpha1.ConfigurationPlan) bool) (*v1alpha1.ConfigurationPlan, error) {
+func (d *demo) followPlan(ctx context.Context, claim string, done func(*v1alpha1.ConfigurationPlan) bool) *v1alpha1.ConfigurationPlan {
 	last := &v1alpha1.ConfigurationPlan{}
 	err := d.cluster.followPlan(ctx, d.plan, func(plan *v1alpha1.ConfigurationPlan) bool {
 		last = plan
@@ -151,7 +126,7 @@ func (d *demo) followPlan(ctx context.Context, claim string, done func(*v1alpha1
 	})
 	d.clear()
 	if err != nil {
-		return nil, &failure{claim: claim, want: "that within " + patience.String(), got: fmt.Sprintf("%v; it is %s: %s", err, last.Status.Phase, last.Status.Message)}
+		panic(stop{&failure{claim: claim, want: "that within " + patience.String(), got: fmt.Sprintf("%v; it is %s: %s", err, last.Status.Phase, last.Status.Message)}})
 	}
-	return last, nil
+	return last
 }

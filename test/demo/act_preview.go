@@ -11,31 +11,17 @@ import (
 
 // preview creates the revision with the second version, paused, and reads what it
 // would change.
-func preview(ctx context.Context, d *demo) error {
-	then, err := d.cluster.read(ctx, d.wanted)
-	if err != nil {
-		return err
-	}
-	revision, err := d.apply(ctx, rendering{dir: d.To, paused: true})
-	if err != nil {
-		return err
-	}
-	out, err := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=diff", revision.Name))
-	if err != nil {
-		return err
-	}
+func preview(ctx context.Context, d *demo) {
+	then := get(d.cluster.read(ctx, d.wanted))
+	revision := d.apply(ctx, rendering{dir: d.To, paused: true})
+	out := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=diff", revision.Name))
 	change := compareRevisions(d.wanted, refs(revision))
 	rows := max(0, strings.Count(strings.TrimSpace(out), "\n"))
 	differ := len(change.Changed) + len(change.Added) + len(change.Pruned)
-	if err := d.claim(rows <= differ && (rows > 0) == (differ > 0),
+	d.claim(rows <= differ && (rows > 0) == (differ > 0),
 		fmt.Sprintf("%s in the table; of the other %d objects of %s the digest is the same", tableOf(change, rows), len(change.Same), revision.Name),
-		text.Count(differ, "row")+" at most", text.Count(rows, "row")); err != nil {
-		return err
-	}
-	now, err := d.cluster.read(ctx, append(refs(revision), d.wanted...))
-	if err != nil {
-		return err
-	}
+		text.Count(differ, "row")+" at most", text.Count(rows, "row"))
+	now := get(d.cluster.read(ctx, append(refs(revision), d.wanted...)))
 	var written []string
 	for id, object := range now {
 		before := then[id]
@@ -44,7 +30,7 @@ func preview(ctx context.Context, d *demo) error {
 		}
 	}
 	slices.Sort(written)
-	return d.claim(len(written) == 0, fmt.Sprintf("nothing of %s is in the cluster: it is paused", revision.Name),
+	d.claim(len(written) == 0, fmt.Sprintf("nothing of %s is in the cluster: it is paused", revision.Name),
 		"objects as they were", "written: "+strings.Join(written, ", "))
 }
 

@@ -14,72 +14,54 @@ import (
 )
 
 // silence counts what Penstock asks the cluster for when nothing happens.
-func silence(ctx context.Context, d *demo) error {
-	if err := d.settle(ctx); err != nil {
-		return err
-	}
+func silence(ctx context.Context, d *demo) {
+	d.settle(ctx)
 	audit := d.plane.Audit()
-	mark, err := audit.Mark(ctx)
-	if err != nil {
-		return err
-	}
+	mark := get(audit.Mark(ctx))
 	d.note("listening to the audit log of kube-apiserver for %.0f s", d.Silence.Seconds())
-	if err := d.listen(ctx); err != nil {
-		return err
-	}
-	requests, err := audit.Since(ctx, mark, ofPenstock)
-	if err != nil {
-		return err
-	}
+	d.listen(ctx)
+	requests := get(audit.Since(ctx, mark, ofPenstock))
 	heard := classify(requests)
 	for _, offender := range heard.offenders {
 		d.output(offender.String())
 	}
-	if err := d.claim(len(heard.offenders) == 0,
+	d.claim(len(heard.offenders) == 0,
 		fmt.Sprintf("%s from Penstock in %.0f s: %s", text.Count(len(requests), "request"), d.Silence.Seconds(), heard),
-		"no others than watches, its lease, and reviews of those who ask it", heard.String()); err != nil {
-		return err
-	}
+		"no others than watches, its lease, and reviews of those who ask it", heard.String())
 	d.ok("none of the %s was read, none was written", text.Count(len(d.wanted), "object"))
-	return d.checkStore(ctx)
+	d.checkStore(ctx)
 }
 
 // checkStore checks the store while it is served: after all that was shown, nothing in it
 // is damaged, and nothing is left over.
-func (d *demo) checkStore(ctx context.Context) error {
-	out, err := d.show(ctx, "penstock fsck --data-dir "+quoted(filepath.Join(d.dir, "data")))
-	if err != nil {
-		return err
-	}
-	return d.claim(strings.HasPrefix(out, "the store is sound"), "the store is sound, and nothing is left over in it", "no problem", out)
+func (d *demo) checkStore(ctx context.Context) {
+	out := d.show(ctx, "penstock fsck --data-dir "+quoted(filepath.Join(d.dir, "data")))
+	d.claim(strings.HasPrefix(out, "the store is sound"), "the store is sound, and nothing is left over in it", "no problem", out)
 }
 
 // settle waits until Penstock has noted the last change: seconds after it, it
 // writes into a ConfigMap of the cluster how far its store has come. Ten seconds
 // after the last deletion it also collects what nothing refers to any more.
-func (d *demo) settle(ctx context.Context) error {
+func (d *demo) settle(ctx context.Context) {
 	const quiet = 14 * time.Second
-	notes, err := d.cluster.core.CoreV1().ConfigMaps("penstock-system").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=penstock-store"})
-	if err != nil {
-		return err
-	}
+	notes := get(d.cluster.core.CoreV1().ConfigMaps("penstock-system").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=penstock-store"}))
 	defer notes.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			panic(stop{context.Cause(ctx)})
 		case _, open := <-notes.ResultChan():
 			if !open {
-				return errors.New("the watch of the ConfigMap penstock-store ended")
+				panic(stop{errors.New("the watch of the ConfigMap penstock-store ended")})
 			}
 		case <-time.After(quiet):
-			return nil
+			return
 		}
 	}
 }
 
 // listen lets time pass.
-func (d *demo) listen(ctx context.Context) error {
+func (d *demo) listen(ctx context.Context) {
 	over := time.NewTimer(d.Silence)
 	defer over.Stop()
 	tick := time.NewTicker(time.Second)
@@ -89,10 +71,11 @@ func (d *demo) listen(ctx context.Context) error {
 		d.pass("%d s", left)
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			panic(stop{context.Cause(ctx)})
 		case <-over.C:
 			d.clear()
-			return d.server.alive()
+			must(d.server.alive())
+			return
 		case <-tick.C:
 			left--
 		}

@@ -19,46 +19,29 @@ const (
 )
 
 // stick rolls out a version with an image that does not exist.
-func stick(ctx context.Context, d *demo) error {
-	broken, err := d.brokenUpgrade(ctx)
-	if err != nil {
-		return err
-	}
-	revision, err := d.apply(ctx, broken)
-	if err != nil {
-		return err
-	}
-	if err := d.waitStuck(ctx, revision); err != nil {
-		return err
-	}
-	stuck, err := d.staysStuck(ctx, revision.Name)
-	if err != nil {
-		return err
-	}
-	if err := d.describe(ctx, revision.Name, stuck); err != nil {
-		return err
-	}
-	if err := d.showCause(ctx, revision.Name, stuck); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, d.getDeployments("")); err != nil {
-		return err
-	}
-	return d.serves(ctx, "still available, in the old version")
+func stick(ctx context.Context, d *demo) {
+	broken := d.brokenUpgrade(ctx)
+	revision := d.apply(ctx, broken)
+	d.waitStuck(ctx, revision)
+	stuck := d.staysStuck(ctx, revision.Name)
+	d.describe(ctx, revision.Name, stuck)
+	d.showCause(ctx, revision.Name, stuck)
+	d.show(ctx, d.getDeployments(""))
+	d.serves(ctx, "still available, in the old version")
 }
 
 // brokenUpgrade is a version that cannot work: one that is broken already, or one
 // that a filter breaks.
-func (d *demo) brokenUpgrade(ctx context.Context) (rendering, error) {
+func (d *demo) brokenUpgrade(ctx context.Context) rendering {
 	if d.Stuck != "" {
-		return rendering{dir: d.Stuck}, nil
+		return rendering{dir: d.Stuck}
 	}
 	all := deployments(d.wanted)
 	last, err := d.cluster.deployment(ctx, all[len(all)-1].ID)
 	if err != nil {
-		return rendering{}, fmt.Errorf("reading %s: %w", all[len(all)-1].ID, err)
+		panic(stop{fmt.Errorf("reading %s: %w", all[len(all)-1].ID, err)})
 	}
-	return rendering{dir: d.latest(), edit: "sed " + quoted(mistyped(image(last)))}, nil
+	return rendering{dir: d.latest(), edit: "sed " + quoted(mistyped(image(last)))}
 }
 
 // mistyped is the script of sed that takes an image from a registry which does
@@ -77,9 +60,9 @@ func mistyped(image string) string {
 
 // waitStuck waits until all that the rollout still waits for is a Deployment with
 // an image that cannot be pulled.
-func (d *demo) waitStuck(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) error {
+func (d *demo) waitStuck(ctx context.Context, revision *v1alpha1.ClusterExtensionRevision) {
 	progress := newProgress(time.Now(), compareRevisions(d.wanted, refs(revision)).written())
-	return d.follow(ctx, revision.Name, revision.Name+" gets stuck", progress, func(revision *v1alpha1.ClusterExtensionRevision) bool {
+	d.follow(ctx, revision.Name, revision.Name+" gets stuck", progress, func(revision *v1alpha1.ClusterExtensionRevision) bool {
 		found := onlyCulprit(revision)
 		if found.phase == "" {
 			return false
@@ -116,25 +99,19 @@ func onlyCulprit(revision *v1alpha1.ClusterExtensionRevision) culprit {
 }
 
 // describe shows the first screen of kubectl describe and checks what is in it.
-func (d *demo) describe(ctx context.Context, name string, stuck culprit) error {
-	out, err := d.show(ctx, fmt.Sprintf("kubectl describe cer %s | head -n %d", name, screenful))
-	if err != nil {
-		return err
-	}
+func (d *demo) describe(ctx context.Context, name string, stuck culprit) {
+	out := d.show(ctx, fmt.Sprintf("kubectl describe cer %s | head -n %d", name, screenful))
 	missing := missingFrom(out, "phase "+stuck.phase, stuck.id.String(), firstClause(stuck.message))
-	return d.claim(len(missing) == 0,
+	d.claim(len(missing) == 0,
 		fmt.Sprintf("the first screen names phase, object and message: %s, %s, %q", stuck.phase, short(stuck.id), firstClause(stuck.message)),
 		"all three", "without "+strings.Join(missing, ", "))
 }
 
 // showCause shows the objects that are not as they should be, and why.
-func (d *demo) showCause(ctx context.Context, name string, stuck culprit) error {
-	out, err := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=objects | grep Unready", name))
-	if err != nil {
-		return err
-	}
+func (d *demo) showCause(ctx context.Context, name string, stuck culprit) {
+	out := d.show(ctx, fmt.Sprintf("kubectl get cer %s --subresource=objects | grep Unready", name))
 	missing := missingFrom(out, stuck.id.Name, "Unready", "ImagePull")
-	return d.claim(len(missing) == 0, "the object that is not ready, and why, without a look at its Pods: the image cannot be pulled", "both", "without "+strings.Join(missing, ", "))
+	d.claim(len(missing) == 0, "the object that is not ready, and why, without a look at its Pods: the image cannot be pulled", "both", "without "+strings.Join(missing, ", "))
 }
 
 // missingFrom returns the parts that a text does not have, however it is broken
@@ -160,7 +137,7 @@ func firstClause(message string) string {
 
 // staysStuck checks that a revision does not become rolled out all the same, and
 // returns what holds it back.
-func (d *demo) staysStuck(ctx context.Context, name string) (culprit, error) {
+func (d *demo) staysStuck(ctx context.Context, name string) culprit {
 	waiting, cancel := context.WithTimeout(ctx, lull)
 	defer cancel()
 	last := &v1alpha1.ClusterExtensionRevision{}
@@ -169,10 +146,8 @@ func (d *demo) staysStuck(ctx context.Context, name string) (culprit, error) {
 		return !is(revision, v1alpha1.ConditionProgressing, "True")
 	}) == nil
 	stuck := onlyCulprit(last)
-	if err := d.claim(!over && stuck.phase != "", fmt.Sprintf("%s is still Progressing %.0f s later", name, lull.Seconds()),
-		"Progressing=True, because of one Deployment", conditions(last)); err != nil {
-		return culprit{}, err
-	}
+	d.claim(!over && stuck.phase != "", fmt.Sprintf("%s is still Progressing %.0f s later", name, lull.Seconds()),
+		"Progressing=True, because of one Deployment", conditions(last))
 	d.note("phase %s waits for %s: %s", stuck.phase, short(stuck.id), stuck.message)
-	return stuck, nil
+	return stuck
 }

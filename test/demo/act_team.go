@@ -40,35 +40,21 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: harbour-team}
 
 // teamInstall has a team install a package of a catalog with no more rights than that takes:
 // without them it is told which ones are missing.
-func teamInstall(ctx context.Context, d *demo) error {
-	if err := d.publishBuoys(ctx, "catalog-first"); err != nil {
-		return err
-	}
-	if err := d.meetTeam(ctx); err != nil {
-		return err
-	}
+func teamInstall(ctx context.Context, d *demo) {
+	d.publishBuoys(ctx, "catalog-first")
+	d.meetTeam(ctx)
 	install := fmt.Sprintf("kubectl penstock --kubeconfig team install %s %s -n %s --channel '' --yes", teamPackage, teamExtension, teamSpace)
-	out, err := d.asTeam(ctx, install)
-	if err != nil {
-		return err
-	}
+	out := d.asTeam(ctx, install)
 	said := strings.Join(strings.Fields(out.Stderr), " ")
 	if missing := missingFrom(said, "Denied", teamName+" may not", "deployments.apps", "configmaps", "kind: Role metadata: name: install-light namespace: "+teamSpace); out.ExitCode != 1 || len(missing) > 0 {
-		return &failure{claim: install, want: "a denial that names the rights", got: fmt.Sprintf("exit status %d, without %s: %s", out.ExitCode, strings.Join(missing, ", "), said)}
+		panic(stop{&failure{claim: install, want: "a denial that names the rights", got: fmt.Sprintf("exit status %d, without %s: %s", out.ExitCode, strings.Join(missing, ", "), said)}})
 	}
 	d.ok("nothing was installed; the missing rights are named, with the Role that grants them: Penstock lends nobody its own")
 	grant := fmt.Sprintf("kubectl create role installer -n %s --verb=create,patch,delete --resource=configmaps,deployments.apps", teamSpace)
-	if _, err := d.show(ctx, grant+" &&\n"+fmt.Sprintf("kubectl create rolebinding installer -n %s --role=installer --user=%s", teamSpace, teamName)); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, fmt.Sprintf("kubectl wait clusterextension/%s --for=condition=Ready --timeout=%s", teamExtension, patience)); err != nil {
-		return err
-	}
-	who, err := d.quiet(ctx, "kubectl get cer light-1 -o jsonpath='{.status.requestedBy.username}'")
-	if err != nil {
-		return err
-	}
-	return d.claim(who == teamName, "installed in the name of "+who+", with the rights of that namespace and no others", teamName, who)
+	d.show(ctx, grant+" &&\n"+fmt.Sprintf("kubectl create rolebinding installer -n %s --role=installer --user=%s", teamSpace, teamName))
+	d.show(ctx, fmt.Sprintf("kubectl wait clusterextension/%s --for=condition=Ready --timeout=%s", teamExtension, patience))
+	who := d.quiet(ctx, "kubectl get cer light-1 -o jsonpath='{.status.requestedBy.username}'")
+	d.claim(who == teamName, "installed in the name of "+who+", with the rights of that namespace and no others", teamName, who)
 }
 
 // step is a command of the team, how it ends, and what it says.
@@ -81,13 +67,9 @@ type step struct {
 
 // teamUpgrade is the life of versions: one is proposed, reviewed and approved, the next one is
 // stuck and corrected, and a rollback stays.
-func teamUpgrade(ctx context.Context, d *demo) error {
-	if err := d.publishBuoys(ctx, "catalog"); err != nil {
-		return err
-	}
-	if _, err := d.quiet(ctx, fmt.Sprintf("kubectl wait --for=create cer/light-2 --timeout=%s", patience)); err != nil {
-		return err
-	}
+func teamUpgrade(ctx context.Context, d *demo) {
+	d.publishBuoys(ctx, "catalog")
+	d.quiet(ctx, fmt.Sprintf("kubectl wait --for=create cer/light-2 --timeout=%s", patience))
 	const asTeam = "kubectl penstock --kubeconfig team "
 	for _, next := range []step{
 		{asTeam + "upgrade light --dry-run", 1, []string{"1.1.0 proposed, from channel stable", "light: green"}, "the catalog has a newer version: it waits, and its diff is the review"},
@@ -96,106 +78,81 @@ func teamUpgrade(ctx context.Context, d *demo) error {
 		{asTeam + "upgrade light --version 1.2.1 --yes", 0, nil, "a version that is stuck is corrected by asking for another one"},
 		{asTeam + "rollback light --yes --stat --cause 'the light is too bright'", 0, nil, ""},
 	} {
-		if err := d.team(ctx, next); err != nil {
-			return err
-		}
+		d.team(ctx, next)
 	}
-	if _, err := d.quiet(ctx, fmt.Sprintf(`kubectl wait clusterextension/light --for=jsonpath='{.status.conditions[?(@.type=="Ready")].reason}'=Held --timeout=%s`, patience)); err != nil {
-		return err
-	}
-	if _, err := d.show(ctx, `kubectl get clusterextension light -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}{"\n"}'`); err != nil {
-		return err
-	}
+	d.quiet(ctx, fmt.Sprintf(`kubectl wait clusterextension/light --for=jsonpath='{.status.conditions[?(@.type=="Ready")].reason}'=Held --timeout=%s`, patience))
+	d.show(ctx, `kubectl get clusterextension light -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}{"\n"}'`)
 	d.ok("the rollback holds: what was rolled back does not come again by itself")
-	return nil
 }
 
 // exitTimeout is how the plugin ends when it has waited long enough.
 const exitTimeout = 124
 
 // team takes one step.
-func (d *demo) team(ctx context.Context, next step) error {
-	out, err := d.asTeam(ctx, next.command)
-	if err != nil {
-		return err
-	}
+func (d *demo) team(ctx context.Context, next step) {
+	out := d.asTeam(ctx, next.command)
 	if missing := missingFrom(out.Stdout+out.Stderr, next.says...); out.ExitCode != next.exit || len(missing) > 0 {
-		return &failure{claim: next.command, want: fmt.Sprintf("exit status %d", next.exit), got: fmt.Sprintf("exit status %d, without %s: %s%s", out.ExitCode, strings.Join(missing, ", "), out.Stderr, out.Stdout)}
+		panic(stop{&failure{claim: next.command, want: fmt.Sprintf("exit status %d", next.exit), got: fmt.Sprintf("exit status %d, without %s: %s%s", out.ExitCode, strings.Join(missing, ", "), out.Stderr, out.Stdout)}})
 	}
 	if next.claim != "" {
 		d.ok("%s", next.claim)
 	}
-	return nil
 }
 
 // longestError is how many bytes of an error the transcript has.
 const longestError = 400
 
 // asTeam runs a command that may fail, with the command and its output in the transcript.
-func (d *demo) asTeam(ctx context.Context, command string) (result, error) {
+func (d *demo) asTeam(ctx context.Context, command string) result {
 	d.command(d.shortened(command))
-	out, err := d.shell.run(ctx, "cd "+quoted(d.dir)+" && "+command)
-	if err != nil {
-		return out, err
-	}
+	out := get(d.shell.run(ctx, "cd "+quoted(d.dir)+" && "+command))
 	for line := range strings.Lines(out.Stderr) {
 		if strings.HasPrefix(line, "Error:") {
 			d.output(d.shortened(text.Clip(line, longestError)))
 		}
 	}
 	d.output(d.shortened(out.Stdout))
-	return out, nil
+	return out
 }
 
 // quiet runs a command that must not fail, and returns what it says.
-func (d *demo) quiet(ctx context.Context, command string) (string, error) {
+func (d *demo) quiet(ctx context.Context, command string) string {
 	out, err := d.shell.run(ctx, command)
 	if err == nil && out.ExitCode != 0 {
 		err = &failure{claim: command, want: "exit status 0", got: out.Stderr}
 	}
-	return out.Stdout, err
+	must(err)
+	return out.Stdout
 }
 
 // meetTeam makes the namespace of the team, and its kubeconfig.
-func (d *demo) meetTeam(ctx context.Context) error {
-	access, err := d.plane.User(teamName)
-	if err != nil {
-		return err
-	}
+func (d *demo) meetTeam(ctx context.Context) {
+	access := get(d.plane.User(teamName))
 	content, err := os.ReadFile(access.Kubeconfig())
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig of the team: %w", err)
+		panic(stop{fmt.Errorf("reading the kubeconfig of the team: %w", err)})
 	}
 	for name, written := range map[string][]byte{"team": content, "team.yaml": []byte(teamRights)} {
 		if err := os.WriteFile(filepath.Join(d.dir, name), written, 0o600); err != nil {
-			return fmt.Errorf("writing %s: %w", name, err)
+			panic(stop{fmt.Errorf("writing %s: %w", name, err)})
 		}
 	}
-	if _, err := d.quiet(ctx, fmt.Sprintf("kubectl create namespace %s && kubectl apply -f %s", teamSpace, quoted(filepath.Join(d.dir, "team.yaml")))); err != nil {
-		return err
-	}
+	d.quiet(ctx, fmt.Sprintf("kubectl create namespace %s && kubectl apply -f %s", teamSpace, quoted(filepath.Join(d.dir, "team.yaml"))))
 	d.note("%s may write ClusterExtensions, and nothing to its namespace %s yet", teamName, teamSpace)
-	return nil
 }
 
 // publishBuoys makes images of the bundles and of one of the catalogs, and has the cluster
 // serve that.
-func (d *demo) publishBuoys(ctx context.Context, catalog string) error {
+func (d *demo) publishBuoys(ctx context.Context, catalog string) {
 	examples := filepath.Join(filepath.Dir(d.Plans), teamPackage)
 	folders := map[string]string{"catalogs/buoys:" + catalog: catalog}
 	for _, version := range []string{"v1.0.0", "v1.1.0", "v1.2.0", "v1.2.1"} {
 		folders["buoy/bundle:"+version] = filepath.Join("bundles", version)
 	}
 	for name, folder := range folders {
-		image, err := registry.FromFolder(filepath.Join(examples, folder))
-		if err != nil {
-			return err
-		}
-		if err := registry.Push(ctx, d.registry.Dir, d.registry.Host+"/"+name, image); err != nil {
-			return err
-		}
+		image := get(registry.FromFolder(filepath.Join(examples, folder)))
+		must(registry.Push(ctx, d.registry.Dir, d.registry.Host+"/"+name, image))
 	}
 	manifest := fmt.Sprintf("apiVersion: olm.operatorframework.io/v1\nkind: ClusterCatalog\nmetadata: {name: buoys}\nspec: {source: {type: Image, image: {ref: %s/catalogs/buoys:%s}}}", d.registry.Host, catalog)
-	_, err := d.quiet(ctx, "kubectl apply -f - <<'EOF'\n"+manifest+"\nEOF\nkubectl wait --for=condition=Serving clustercatalog/buoys")
-	return err
+	d.quiet(ctx, "kubectl apply -f - <<'EOF'\n"+manifest+"\nEOF\nkubectl wait --for=condition=Serving clustercatalog/buoys")
 }

@@ -15,25 +15,14 @@ import (
 const listed = 4
 
 // upgrade rolls the second version, which is there and paused, out over the first.
-func upgrade(ctx context.Context, d *demo) error {
+func upgrade(ctx context.Context, d *demo) {
 	before, former := d.wanted, d.current
 	name := fmt.Sprintf("%s-%d", d.Name, d.number)
-	if _, err := d.show(ctx, setState(name, v1alpha1.LifecycleStateActive)); err != nil {
-		return err
-	}
-	revision, err := d.take(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := d.rollOut(ctx, revision); err != nil {
-		return err
-	}
-	if err := d.holds(ctx, revision); err != nil {
-		return err
-	}
-	if err := d.untilArchived(ctx, former); err != nil {
-		return err
-	}
+	d.show(ctx, setState(name, v1alpha1.LifecycleStateActive))
+	revision := d.take(ctx, name)
+	d.rollOut(ctx, revision)
+	d.holds(ctx, revision)
+	d.untilArchived(ctx, former)
 	d.ok("%s is archived", former)
 	change := compareRevisions(before, d.wanted)
 	for _, part := range []struct {
@@ -45,39 +34,29 @@ func upgrade(ctx context.Context, d *demo) error {
 			d.item(line+some(shorts(part.ids), listed), strings.Repeat(" ", len(line)))
 		}
 	}
-	if err := d.pruned(ctx, before, change.Pruned); err != nil {
-		return err
-	}
-	if err := d.showEvents(ctx, name, "Succeeded"); err != nil {
-		return err
-	}
-	if _, err = d.show(ctx, "kubectl get cer"); err != nil {
-		return err
-	}
-	_, err = d.show(ctx, "kubectl get revisionhistories")
-	return err
+	d.pruned(ctx, before, change.Pruned)
+	d.showEvents(ctx, name, "Succeeded")
+	d.show(ctx, "kubectl get cer")
+	d.show(ctx, "kubectl get revisionhistories")
 }
 
 // showEvents shows the events of a revision once those of some reasons are there: they are
 // written on the side.
-func (d *demo) showEvents(ctx context.Context, name string, reasons ...string) error {
+func (d *demo) showEvents(ctx context.Context, name string, reasons ...string) {
 	command := fmt.Sprintf("kubectl events --for cer/%s -o jsonpath='{range .items[*]}{.reason}: {.message}{\"\\n\"}{end}'", name)
 	for began := time.Now(); ; {
-		out, err := d.shell.run(ctx, command)
-		if err != nil {
-			return err
-		}
+		out := get(d.shell.run(ctx, command))
 		missing := missingFrom(out.Stdout, reasons...)
 		if len(missing) == 0 {
-			_, err := d.show(ctx, command)
-			return err
+			d.show(ctx, command)
+			return
 		}
 		if time.Since(began) > patience {
-			return &failure{claim: "events say how the rollout of " + name + " went on", want: strings.Join(reasons, ", "), got: "without " + strings.Join(missing, ", ")}
+			panic(stop{&failure{claim: "events say how the rollout of " + name + " went on", want: strings.Join(reasons, ", "), got: "without " + strings.Join(missing, ", ")}})
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			panic(stop{context.Cause(ctx)})
 		case <-time.After(again):
 		}
 	}
@@ -89,20 +68,17 @@ func setState(name string, state v1alpha1.LifecycleState) string {
 }
 
 // pruned checks that objects of an earlier revision are gone.
-func (d *demo) pruned(ctx context.Context, before []manifest.Ref, ids []manifest.ID) error {
+func (d *demo) pruned(ctx context.Context, before []manifest.Ref, ids []manifest.ID) {
 	if len(ids) == 0 {
-		return nil
+		return
 	}
-	found, err := d.cluster.read(ctx, before)
-	if err != nil {
-		return err
-	}
+	found := get(d.cluster.read(ctx, before))
 	var left []string
 	for _, id := range ids {
 		if found[id] != nil {
 			left = append(left, id.String())
 		}
 	}
-	return d.claim(len(left) == 0, fmt.Sprintf("%s pruned: %s", text.Count(len(ids), "object"), some(shorts(ids), listed)),
+	d.claim(len(left) == 0, fmt.Sprintf("%s pruned: %s", text.Count(len(ids), "object"), some(shorts(ids), listed)),
 		"none of them left", strings.Join(left, ", "))
 }

@@ -21,8 +21,8 @@ type act struct {
 	why string
 	// skip says why the act cannot be played with these manifests, or nothing.
 	skip func(*demo) string
-	// play shows it. A failure is an error.
-	play func(context.Context, *demo) error
+	// play shows it. A failure is a panic of a stop.
+	play func(context.Context, *demo)
 }
 
 // acts are in the order in which they are played: each builds on those before.
@@ -179,17 +179,14 @@ func (d *demo) next() string {
 	return fmt.Sprintf("%s-%d", d.Name, d.number)
 }
 
-// show runs a command, with the command and its output in the transcript, and is
-// an error when the command fails. Of what it says on the side, the indented
+// show runs a command, with the command and its output in the transcript, and stops
+// the act when the command fails. Of what it says on the side, the indented
 // details are left out.
-func (d *demo) show(ctx context.Context, command string) (string, error) {
+func (d *demo) show(ctx context.Context, command string) string {
 	d.command(d.shortened(command))
-	out, err := d.shell.run(ctx, command)
-	if err != nil {
-		return "", err
-	}
+	out := get(d.shell.run(ctx, command))
 	if out.ExitCode != 0 {
-		return "", &failure{claim: command, want: "exit status 0", got: fmt.Sprintf("exit status %d: %s%s", out.ExitCode, out.Stderr, out.Stdout)}
+		panic(stop{&failure{claim: command, want: "exit status 0", got: fmt.Sprintf("exit status %d: %s%s", out.ExitCode, out.Stderr, out.Stdout)}})
 	}
 	for line := range strings.Lines(out.Stderr) {
 		if !strings.HasPrefix(line, " ") {
@@ -197,7 +194,7 @@ func (d *demo) show(ctx context.Context, command string) (string, error) {
 		}
 	}
 	d.output(d.shortened(out.Stdout))
-	return out.Stdout, nil
+	return out.Stdout
 }
 
 // shortened names files in the folder of the demonstration as somebody would who works in
@@ -217,16 +214,12 @@ type rendering struct {
 
 // apply renders manifests and applies them as the next revision. It returns the
 // revision as the server has it.
-func (d *demo) apply(ctx context.Context, r rendering) (*olmv1alpha1.ClusterExtensionRevision, error) {
-	name, err := d.send(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return d.take(ctx, name)
+func (d *demo) apply(ctx context.Context, r rendering) *olmv1alpha1.ClusterExtensionRevision {
+	return d.take(ctx, d.send(ctx, r))
 }
 
 // send is apply without asking for the revision, and returns its name.
-func (d *demo) send(ctx context.Context, r rendering) (string, error) {
+func (d *demo) send(ctx context.Context, r rendering) string {
 	name := d.next()
 	command := fmt.Sprintf("penstock render %s --extension %s --revision %d", quoted(r.dir), d.Name, d.number)
 	if base := filepath.Base(r.dir); isVersion(base) {
@@ -239,8 +232,8 @@ func (d *demo) send(ctx context.Context, r rendering) (string, error) {
 	if r.edit != "" {
 		command += r.edit + " |\n"
 	}
-	_, err := d.show(ctx, command+"kubectl apply --server-side -f -")
-	return name, err
+	d.show(ctx, command+"kubectl apply --server-side -f -")
+	return name
 }
 
 // isVersion tells whether a folder is named after the version that is in it.
@@ -250,20 +243,20 @@ func isVersion(name string) bool {
 }
 
 // take reads a revision and counts its objects.
-func (d *demo) take(ctx context.Context, name string) (*olmv1alpha1.ClusterExtensionRevision, error) {
+func (d *demo) take(ctx context.Context, name string) *olmv1alpha1.ClusterExtensionRevision {
 	revision, err := d.cluster.revision(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("reading revision %s: %w", name, err)
+		panic(stop{fmt.Errorf("reading revision %s: %w", name, err)})
 	}
 	for _, ref := range refs(revision) {
 		d.seen[ref.ID] = true
 	}
-	return revision, nil
+	return revision
 }
 
 // follow prints a line for each phase of a revision that becomes available, until
 // the rollout is where it should be.
-func (d *demo) follow(ctx context.Context, name, claim string, progress *progress, done func(*olmv1alpha1.ClusterExtensionRevision) bool) error {
+func (d *demo) follow(ctx context.Context, name, claim string, progress *progress, done func(*olmv1alpha1.ClusterExtensionRevision) bool) {
 	last := &olmv1alpha1.ClusterExtensionRevision{}
 	err := d.cluster.followRevision(ctx, name, func(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 		last = revision
@@ -278,67 +271,54 @@ func (d *demo) follow(ctx context.Context, name, claim string, progress *progres
 	})
 	d.clear()
 	if err != nil {
-		return &failure{claim: claim, want: "that within " + patience.String(), got: fmt.Sprintf("%v; %s", err, conditions(last))}
+		panic(stop{&failure{claim: claim, want: "that within " + patience.String(), got: fmt.Sprintf("%v; %s", err, conditions(last))}})
 	}
-	return nil
 }
 
 // rollOut follows a revision until it is rolled out, and tells of the phases that
 // have something to do.
-func (d *demo) rollOut(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
+func (d *demo) rollOut(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) {
 	progress := newProgress(time.Now(), compareRevisions(d.wanted, refs(revision)).written())
-	if err := d.follow(ctx, revision.Name, revision.Name+" is rolled out", progress, rolledOut); err != nil {
-		return err
-	}
+	d.follow(ctx, revision.Name, revision.Name+" is rolled out", progress, rolledOut)
 	same := ""
 	if n := progress.asBefore(revision); n > 0 {
 		same = fmt.Sprintf("; %s as before", text.Count(n, "other phase"))
 	}
 	d.ok("%s is rolled out and available after %s%s", revision.Name, seconds(time.Since(progress.began)), same)
-	return nil
 }
 
 // untilArchived waits until a revision is archived and gone.
-func (d *demo) untilArchived(ctx context.Context, name string) error {
+func (d *demo) untilArchived(ctx context.Context, name string) {
 	last := &olmv1alpha1.ClusterExtensionRevision{}
 	err := d.cluster.followRevision(ctx, name, func(revision *olmv1alpha1.ClusterExtensionRevision) bool {
 		last = revision
 		return archived(revision)
 	})
 	if err != nil {
-		return &failure{claim: name + " is archived", want: "that within " + patience.String(), got: fmt.Sprintf("%v; %s", err, conditions(last))}
+		panic(stop{&failure{claim: name + " is archived", want: "that within " + patience.String(), got: fmt.Sprintf("%v; %s", err, conditions(last))}})
 	}
-	return nil
 }
 
 // holds makes a revision the current one and checks that every object of it is in
 // the cluster with the content that the revision has.
-func (d *demo) holds(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) error {
+func (d *demo) holds(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision) {
 	d.current, d.wanted = revision.Name, refs(revision)
-	found, err := d.cluster.read(ctx, d.wanted)
-	if err != nil {
-		return err
-	}
+	found := get(d.cluster.read(ctx, d.wanted))
 	wrong := strangers(d.Name, d.wanted, found)
-	if err := d.claim(len(wrong) == 0,
+	d.claim(len(wrong) == 0,
 		fmt.Sprintf("all %s exist with the content of %s, by digest", text.Count(len(d.wanted), "object"), d.current),
-		"all of them", strings.Join(wrong, "; ")); err != nil {
-		return err
-	}
-	return d.serves(ctx, "available")
+		"all of them", strings.Join(wrong, "; "))
+	d.serves(ctx, "available")
 }
 
 // serves checks that every Deployment has replicas that are available.
-func (d *demo) serves(ctx context.Context, claim string) error {
+func (d *demo) serves(ctx context.Context, claim string) {
 	n := len(deployments(d.wanted))
 	if n == 0 {
-		return nil
+		return
 	}
-	down, err := d.cluster.unavailable(ctx, d.wanted)
-	if err != nil {
-		return err
-	}
-	return d.claim(len(down) == 0, text.Count(n, "Deployment")+" "+claim,
+	down := get(d.cluster.unavailable(ctx, d.wanted))
+	d.claim(len(down) == 0, text.Count(n, "Deployment")+" "+claim,
 		"replicas available of each", "none of "+strings.Join(down, ", "))
 }
 

@@ -139,10 +139,25 @@ func (d *demo) perform(ctx context.Context) error {
 			d.note("skipped: %s", reason)
 			continue
 		}
-		if err := act.play(ctx, d); err != nil {
+		if err := d.play(ctx, act); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// play performs one act, and returns why it stopped before its end.
+func (d *demo) play(ctx context.Context, act act) (err error) {
+	defer func() {
+		switch end := recover().(type) {
+		case nil:
+		case stop:
+			err = end.error
+		default:
+			panic(end)
+		}
+	}()
+	act.play(ctx, d)
 	return nil
 }
 

@@ -27,64 +27,38 @@ const deployed, deployedIn = "penstock", "penstock-system"
 // startImage applies artifacts/deploy/embedded, runs the container of its Pod from the
 // files of the image, and returns when kubectl can use its API. Where there is a kubelet,
 // the first command is all of it.
-func (d *demo) startImage(ctx context.Context) error {
-	image, err := layout.Image(d.Image, "linux", runtime.GOARCH)
-	if err != nil {
-		return err
-	}
+func (d *demo) startImage(ctx context.Context) {
+	image := get(layout.Image(d.Image, "linux", runtime.GOARCH))
 	root := filepath.Join(d.dir, "image")
-	if err := layout.Unpack(image, root); err != nil {
-		return err
-	}
+	must(layout.Unpack(image, root))
 	began := time.Now()
-	found, err := d.deploy(ctx)
-	if err != nil {
-		return err
-	}
+	found := d.deploy(ctx)
 	// Rights of a kubelet: read the Pod's Secrets, and create its token.
-	kubelet, err := d.plane.User("kubelet", "system:masters")
-	if err != nil {
-		return err
-	}
-	container, err := pod.Prepare(ctx, kubelet.Config(), found, pod.Options{
+	kubelet := get(d.plane.User("kubelet", "system:masters"))
+	container := get(pod.Prepare(ctx, kubelet.Config(), found, pod.Options{
 		Dir: filepath.Join(d.dir, "kubelet"), Root: root, Entrypoint: layout.Entrypoint, UID: imageUser,
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	d.server.container = container
-	if err := d.server.start(); err != nil {
-		return err
-	}
-	if err := pod.Reach(ctx, kubelet.Config(), deployedIn, deployed, "penstock-image", container); err != nil {
-		return err
-	}
-	if err := d.reachable(ctx); err != nil {
-		return err
-	}
-	if err := pod.Confined(d.server.pid()); err != nil {
-		return err
-	}
+	must(d.server.start())
+	must(pod.Reach(ctx, kubelet.Config(), deployedIn, deployed, "penstock-image", container))
+	d.reachable(ctx)
+	must(pod.Confined(d.server.pid()))
 	d.ok("kube-apiserver serves %s through the container of Pod %s (pid %d) after %s",
 		olmv1alpha1.SchemeGroupVersion, found.Name, d.server.pid(), seconds(time.Since(began)))
 	d.note("as user %d, from the image's own files, read-only, without capabilities, with the rights of ServiceAccount %s", imageUser, found.Spec.ServiceAccountName)
-	return nil
 }
 
 // deploy applies the manifests, and returns the Pod that their Deployment has made. No node
 // takes it: nothing here could run it but we.
-func (d *demo) deploy(ctx context.Context) (*corev1.Pod, error) {
-	checkout, err := plane.Root()
-	if err != nil {
-		return nil, err
-	}
+func (d *demo) deploy(ctx context.Context) *corev1.Pod {
+	checkout := get(plane.Root())
 	out, err := d.plane.Kubectl(ctx, nil, "kustomize", filepath.Join(checkout, "artifacts", "deploy", "embedded"))
 	if err != nil || out.ExitCode != 0 {
-		return nil, errors.Join(fmt.Errorf("rendering artifacts/deploy/embedded: %s", out.Stderr), err)
+		panic(stop{errors.Join(fmt.Errorf("rendering artifacts/deploy/embedded: %s", out.Stderr), err)})
 	}
 	d.command("kubectl apply --server-side -k artifacts/deploy/embedded")
 	if out, err = d.plane.Kubectl(ctx, strings.NewReader(out.Stdout), "apply", "--server-side", "-f", "-"); err != nil || out.ExitCode != 0 {
-		return nil, errors.Join(fmt.Errorf("applying artifacts/deploy/embedded: %s", out.Stderr), err)
+		panic(stop{errors.Join(fmt.Errorf("applying artifacts/deploy/embedded: %s", out.Stderr), err)})
 	}
 	var made *corev1.Pod
 	err = follow(ctx, d.cluster.core.CoreV1().Pods(deployedIn), fields.Everything(), func() error { return nil },
@@ -94,7 +68,7 @@ func (d *demo) deploy(ctx context.Context) (*corev1.Pod, error) {
 			return found.Labels["app.kubernetes.io/name"] == deployed
 		})
 	if err != nil {
-		return nil, &failure{claim: "the Deployment makes a Pod", want: "one within " + patience.String(), got: err.Error()}
+		panic(stop{&failure{claim: "the Deployment makes a Pod", want: "one within " + patience.String(), got: err.Error()}})
 	}
-	return made, nil
+	return made
 }
