@@ -12,7 +12,6 @@ package chartkind_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,14 +21,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
-	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/test/framework/await"
 	"github.com/penstock-project/penstock/test/framework/client"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
@@ -126,29 +122,11 @@ func (w shared) in(t *testing.T, name string) shared {
 // not there.
 func (w shared) await(resource schema.GroupVersionResource, namespace, name, what string, done func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
-	defer cancel()
 	var client dynamic.ResourceInterface = w.host.Resource(resource)
 	if namespace != "" {
 		client = w.host.Resource(resource).Namespace(namespace)
 	}
-	var last *unstructured.Unstructured
-	nothing := func(store cache.Store) (bool, error) { return len(store.List()) == 0 && done(nil), nil }
-	_, err := watchtools.UntilWithSync(ctx, objectwatch.Source(w.host, client, name), &unstructured.Unstructured{}, nothing, func(event watch.Event) (bool, error) {
-		last = nil
-		if object, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted {
-			last = object
-		}
-		return done(last), nil
-	})
-	if err != nil {
-		if last != nil {
-			last.SetManagedFields(nil)
-		}
-		shown, _ := json.MarshalIndent(last, "", " ")
-		w.t.Fatalf("%s %s/%s: %s: %v; it is %s", resource.Resource, namespace, name, what, err, shown)
-	}
-	return last
+	return await.Object(w.t, client, name, what, func(object *unstructured.Unstructured) (bool, error) { return done(object), nil })
 }
 
 func absent(object *unstructured.Unstructured) bool { return object == nil }

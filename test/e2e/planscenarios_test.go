@@ -60,7 +60,7 @@ func (w sharedPlane) sequential(name string) {
 	w.t.Helper()
 	resource := schema.GroupVersionResource{Group: "hco.kubevirt.io", Version: "v1alpha1", Resource: "configurationplans"}
 	waited := false
-	_, err := w.watch(w.client.Resource(resource), fields.OneTermEqualSelector("metadata.name", name), func(plan *unstructured.Unstructured) bool {
+	err := w.watch(w.client.Resource(resource), fields.OneTermEqualSelector("metadata.name", name), func(plan *unstructured.Unstructured) bool {
 		items, _, _ := unstructured.NestedSlice(plan.Object, "status", "items")
 		before := "Completed"
 		for _, one := range items {

@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -13,12 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/test/framework/await"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
@@ -93,7 +90,7 @@ func (w sharedPlane) read(path string, args ...string) string {
 func (w sharedPlane) until(resource schema.GroupVersionResource, namespace, name string, check func(*unstructured.Unstructured) error) {
 	w.t.Helper()
 	last := fmt.Errorf("it does not exist")
-	_, err := w.watch(w.client.Resource(resource).Namespace(namespace), fields.OneTermEqualSelector("metadata.name", name), func(o *unstructured.Unstructured) bool {
+	err := w.watch(w.client.Resource(resource).Namespace(namespace), fields.OneTermEqualSelector("metadata.name", name), func(o *unstructured.Unstructured) bool {
 		last = check(o)
 		return last == nil
 	})
@@ -102,28 +99,11 @@ func (w sharedPlane) until(resource schema.GroupVersionResource, namespace, name
 	}
 }
 
-// watch returns the first object that there is or comes and that passes.
-func (w sharedPlane) watch(client dynamic.ResourceInterface, selector fields.Selector, passes func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
-	defer cancel()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = selector.String()
-			return client.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector.String()
-			return client.Watch(ctx, options)
-		},
-	}
-	event, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
-		o, ok := event.Object.(*unstructured.Unstructured)
-		return ok && event.Type != watch.Deleted && passes(o), nil
+// watch returns when an object passes.
+func (w sharedPlane) watch(client dynamic.ResourceInterface, selector fields.Selector, passes func(*unstructured.Unstructured) bool) error {
+	return await.Selected(w.t.Context(), client, selector, func(found *unstructured.Unstructured) (bool, error) {
+		return found != nil && passes(found), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return event.Object.(*unstructured.Unstructured), nil
 }
 
 // condition waits until a condition of a revision has a status and a message
@@ -168,7 +148,7 @@ func (w sharedPlane) event(revision, reason string, texts ...string) {
 	events := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace("default")
 	selector := fields.SelectorFromSet(fields.Set{"involvedObject.name": revision, "reason": reason})
 	var seen []string
-	_, err := w.watch(events, selector, func(o *unstructured.Unstructured) bool {
+	err := w.watch(events, selector, func(o *unstructured.Unstructured) bool {
 		note, _, _ := unstructured.NestedString(o.Object, "message")
 		seen = append(seen, note)
 		return containsAll(note, texts)

@@ -4,24 +4,19 @@ package extension_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/await"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
@@ -34,47 +29,11 @@ func absent(object *unstructured.Unstructured) (bool, error)  { return object ==
 // scenario's namespace.
 func (w shared) await(resource schema.GroupVersionResource, name, what string, is func(*unstructured.Unstructured) (bool, error)) *unstructured.Unstructured {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
-	defer cancel()
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	var objects dynamic.ResourceInterface = w.host.Resource(resource)
 	if resource.Group == "" || resource.Group == "apps" {
 		objects = w.host.Resource(resource).Namespace(w.name)
 	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
-			return objects.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return objects.Watch(ctx, options)
-		},
-	}
-	var last *unstructured.Unstructured
-	nothing := func(store cache.Store) (bool, error) {
-		if len(store.List()) > 0 {
-			return false, nil
-		}
-		return is(nil)
-	}
-	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nothing, func(event watch.Event) (bool, error) {
-		last = nil
-		if object, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted {
-			last = object
-		}
-		return is(last)
-	})
-	if err != nil {
-		shown := "gone"
-		if last != nil {
-			last.SetManagedFields(nil)
-			content, _ := json.MarshalIndent(last, "", " ")
-			shown = string(content)
-		}
-		w.t.Fatalf("%s %s: %s: %v; it is %s", resource.Resource, name, what, err, shown)
-	}
-	return last
+	return await.Object(w.t, objects, name, what, is)
 }
 
 // awaitExtension returns an extension when it is as it should be.

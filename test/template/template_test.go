@@ -17,15 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
+	"github.com/penstock-project/penstock/test/framework/await"
 	"github.com/penstock-project/penstock/test/framework/client"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
@@ -210,39 +206,9 @@ func (w shared) await(name, what string, is func(*unstructured.Unstructured) boo
 
 func (w shared) awaitObject(resource schema.GroupVersionResource, namespace, name, what string, is func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), poll.Patience)
-	defer cancel()
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	objects := w.host.Resource(resource).Namespace(namespace)
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
-			return objects.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return objects.Watch(ctx, options)
-		},
-	}
-	var last *unstructured.Unstructured
-	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
-		object, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type == watch.Deleted {
-			return false, nil
-		}
-		last = object
-		return is(last), nil
+	return await.Object(w.t, w.host.Resource(resource).Namespace(namespace), name, what, func(object *unstructured.Unstructured) (bool, error) {
+		return object != nil && is(object), nil
 	})
-	if err != nil {
-		shown := "not there"
-		if last != nil {
-			last.SetManagedFields(nil)
-			content, _ := json.MarshalIndent(last, "", " ")
-			shown = string(content)
-		}
-		w.t.Fatalf("%s %s: %s: %v; it is %s", resource.Resource, name, what, err, shown)
-	}
-	return last
 }
 
 // image is spec.image.

@@ -6,7 +6,6 @@ package catalog_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,15 +16,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
@@ -33,6 +27,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
 	"github.com/penstock-project/penstock/pkg/controller/catalog"
+	"github.com/penstock-project/penstock/test/framework/await"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
@@ -94,35 +89,16 @@ func (w *host) get(t *testing.T, name string) (*clustercatalog.Catalog, *unstruc
 // await returns a catalog when it is as it should be.
 func (w *host) await(t *testing.T, name, what string, is func(*clustercatalog.Catalog) bool) *clustercatalog.Catalog {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), poll.Patience)
-	defer cancel()
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
-			return w.catalogs().List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return w.catalogs().Watch(ctx, options)
-		},
-	}
 	var last *clustercatalog.Catalog
-	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
-		object, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type == watch.Deleted {
+	await.Object(t, w.catalogs(), name, what, func(object *unstructured.Unstructured) (done bool, err error) {
+		if object == nil {
 			return false, nil
 		}
-		var err error
 		if last, err = clustercatalog.From(object); err != nil {
 			return false, err
 		}
 		return is(last), nil
 	})
-	if err != nil {
-		status, _ := json.Marshal(last)
-		t.Fatalf("catalog %s: %s: %v; it is %s", name, what, err, status)
-	}
 	return last
 }
 

@@ -11,14 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/test/framework/await"
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
@@ -29,45 +25,14 @@ func (c *Client) Until(object string, check func(*unstructured.Unstructured) err
 	objects, name := c.named(object)
 	var last *unstructured.Unstructured
 	lacks := fmt.Errorf("nothing was read")
-	passes := func(found *unstructured.Unstructured) bool {
+	err := await.Selected(c.t.Context(), objects, fields.OneTermEqualSelector(metav1.ObjectNameField, name), func(found *unstructured.Unstructured) (bool, error) {
 		last, lacks = found, check(found)
-		return lacks == nil
-	}
-	if err := c.watch(objects, fields.OneTermEqualSelector(metav1.ObjectNameField, name), passes); err != nil {
-		shown := []byte("gone")
-		if last != nil {
-			last.SetManagedFields(nil)
-			shown, _ = json.MarshalIndent(last, "", " ")
-		}
-		c.t.Fatalf("%s: %v (%v); it is %s", object, lacks, err, shown)
+		return lacks == nil, nil
+	})
+	if err != nil {
+		c.t.Fatalf("%s: %v (%v); it is %s", object, lacks, err, await.Shown(last))
 	}
 	return last
-}
-
-// watch returns when one of the selected objects passes, or when passes is true of nil while
-// there is none.
-func (c *Client) watch(objects dynamic.ResourceInterface, selector fields.Selector, passes func(*unstructured.Unstructured) bool) error {
-	ctx, cancel := context.WithTimeout(c.t.Context(), poll.Patience)
-	defer cancel()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = selector.String()
-			return objects.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector.String()
-			return objects.Watch(ctx, options)
-		},
-	}
-	none := func(store cache.Store) (bool, error) { return len(store.List()) == 0 && passes(nil), nil }
-	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, none, func(event watch.Event) (bool, error) {
-		found, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type == watch.Deleted {
-			found = nil
-		}
-		return passes(found), nil
-	})
-	return err
 }
 
 // Gone returns when an object does not exist.
@@ -200,18 +165,18 @@ func (c *Client) Event(about, reason string, texts ...string) {
 	events := c.objects.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(metav1.NamespaceDefault)
 	var seen []string
 	selector := fields.SelectorFromSet(fields.Set{"involvedObject.name": about, "reason": reason})
-	err := c.watch(events, selector, func(found *unstructured.Unstructured) bool {
+	err := await.Selected(c.t.Context(), events, selector, func(found *unstructured.Unstructured) (bool, error) {
 		if found == nil {
-			return false
+			return false, nil
 		}
 		note, _, _ := unstructured.NestedString(found.Object, "message")
 		seen = append(seen, note)
 		for _, text := range texts {
 			if !strings.Contains(note, text) {
-				return false
+				return false, nil
 			}
 		}
-		return true
+		return true, nil
 	})
 	if err != nil {
 		c.t.Errorf("no event %s about %s says %q (%v); seen:\n%s", reason, about, texts, err, strings.Join(seen, "\n"))
