@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// Action is what has to be done with one object.
+// Action is what has to be done with one object. The package comment says what a new one takes.
 type Action string
 
 const (

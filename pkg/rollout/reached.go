@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/stage"
 )
 
-// hold keeps all reached stages of all layers as they should be. Every stage is
+// reconcileReached keeps all reached stages of all layers as they should be. Every stage is
 // looked at, whatever the state of the ones before it: only reaching a stage
 // waits.
 func (p *pass) reconcileReached(ctx context.Context) error {

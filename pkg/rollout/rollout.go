@@ -26,13 +26,13 @@
 //  1. watch: the observer is told which objects the layers and the inventory name.
 //  2. assign: every object gets its place, the stage of the newest layer that has reached
 //     it.
-//  3. hold: every reached stage of every layer is made as it should be (reconcileReachedStage). The facts that a crash
+//  3. reconcileReached: every reached stage of every layer is made as it should be (reconcileReachedStage). The facts that a crash
 //     must not make us forget are saved before the first write: a stage that is reached, and objects that may
 //     exist soon.
 //  4. advance: the newest layer that is not paused reaches its next stages, as long as all
 //     before them is applied and their gates are open. Before the first one, conform judges
 //     custom resources by the definitions that come with them. Before each, preflight asks the
-//     server by dry-run about the rest of the phase; then reach holds it as step 3 does.
+//     server by dry-run about the rest of the phase; then reach does with it what step 3 does.
 //  5. prune: of the inventory's objects without a place, those that the freeze, a pause,
 //     the deletion budget (chargeBudget) and the guard of definitions let go are deleted or
 //     released, custom resources before what serves them, and otherwise the highest rank first (turnsOf).
@@ -42,6 +42,22 @@
 //
 // The report is made at the end, whether the pass came to it or not; what has not been ready for a while
 // is explained then (explain).
+//
+// Another manager changed an object of the chain: decideOurs compares the chain's entry in
+// managedFields with the one in the inventory. Another entry is Action Repair, the same entry with
+// another generation is Verify. Both lead to object.repair, which reads the object. Fields of
+// Policy.Yield and of the subresource scale stay with the other manager; all other values are
+// applied again, and event Repaired names the manager. From the sixth repair within ten minutes on,
+// the object waits longer each time and is reported as Contested (patience).
+//
+// A new action is a constant of Action. Decide, or a function that it calls, returns it; writes says
+// whether it may change the cluster; act carries it out, dryRun tries it in preflight, and pause
+// reports it for a paused layer. Package preview shows it to users before anything is written.
+//
+// A crash between an apply and the save of the inventory leaves what intend saved before the apply:
+// the stage is reached, and a new object has an Entry without a uid. The next pass recognises the
+// object by its marks (Identity.Owns) and decides Update, which applies the same content and changes
+// nothing. An object of another owner under that name is a collision, and is never deleted.
 //
 // The package is a library: it knows neither Penstock's API nor its store. A
 // caller compiles manifests into stages (package stage), lends an inventory that

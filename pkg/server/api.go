@@ -93,7 +93,6 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			Scheme:        a.scheme,
 			OptsGetter:    options,
 			Bodies:        a.health.LimitedBodies(a.records.Packs),
-			Heads:         a.records.Heads,
 			ChainVersions: a.records.ChainVersions, Inventories: a.records.Inventories,
 			Digester:    a.records.Digester,
 			Authorizer:  a.config.Authorization.Authorizer,
@@ -103,18 +102,17 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 			NameWarning: a.crdConflict.Warning,
 			Shares:      a.shares,
 		},
+		Heads:          a.records.Heads,
 		Schema:         types,
 		Admission:      a.config.AdmissionControl,
 		Owners:         reads.Rollbacks,
 		StoredVersions: reads.Rollbacks,
 		Live:           reads.Live,
 		Objects:        reads.Objects,
-		Imports:        a.records.Heads,
 		Reserve: func(ctx context.Context) (context.Context, func(), error) {
 			return a.records.Packs.Reserve(ctx, a.database.Client)
 		},
 		Unreadable:     a.unreadable,
-		Forget:         a.records.Heads,
 		ClusterVersion: a.clusterVersion, Statements: a.statements, Readiness: sources, Render: a.options.RenderPackage,
 	})
 	if err != nil {
@@ -224,7 +222,7 @@ func (a *api) installPlans(generic *genericapiserver.GenericAPIServer, options g
 			Packs: a.records.Packs, Claims: a.records.Claims, Runs: a.records.Runs,
 			Differ: differ, Approvers: approvers,
 		},
-		Survey:     surveyed,
+		Survey:     *surveyed,
 		Schemas:    schemas,
 		Evaluator:  &evaluator.Evaluator{Authorizer: a.config.Authorization.Authorizer, Differ: differ, ClientOf: surveyed.ClientOf},
 		Unreadable: a.unreadable,

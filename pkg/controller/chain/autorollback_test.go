@@ -139,7 +139,7 @@ func (b *backend) process(k int) *process {
 		},
 	})
 	p.scope = &scope{reconciler: &reconciler{Options: Options{
-		Client: api, Reader: b.api, Heads: p, Rollbacks: p, Events: p.said, Clock: clocktesting.NewFakePassiveClock(noon.Add(10 * time.Minute)),
+		Client: api, Reader: b.api, Heads: p, Rollbacks: p, Events: p.said, Clock: clocktesting.NewFakePassiveClock(noon.Add(10 * time.Minute)), Owners: seen{},
 	}}}
 	return p
 }

@@ -51,10 +51,9 @@ type Options struct {
 	Inventories Inventories
 	// Rollbacks is the API's own way back.
 	Rollbacks Rollbacks
-	// Owners follows who is held by a rollback; nil when holds end by release
-	// only.
+	// Owners follows who is held by a rollback.
 	Owners Owners
-	// Freezes tells when nothing may be written; nil when always something may.
+	// Freezes tells when nothing may be written.
 	Freezes Freezes
 	Clock   clock.PassiveClock
 	// Changed receives a chain's name when something happened to one of its
@@ -80,11 +79,9 @@ func Add(mgr manager.Manager, options Options) error {
 		Watches(&olmv1alpha1.ClusterExtensionRevision{}, revisions{
 			EventHandler: handler.EnqueueRequestsFromMapFunc(bychain.Requests), saw: r.saw,
 		}).
-		WatchesRawSource(changed)
-	if options.Freezes != nil {
-		loop = loop.WatchesRawSource(source.TypedChannel[string, reconcile.Request](options.Freezes.Changed(),
+		WatchesRawSource(changed).
+		WatchesRawSource(source.TypedChannel[string, reconcile.Request](options.Freezes.Changed(),
 			handler.TypedEnqueueRequestsFromMapFunc(r.everyChain)))
-	}
 	err := loop.WithOptions(controller.Options{MaxConcurrentReconciles: workers, SkipNameValidation: ptr.To(true)}).
 		Complete(r)
 	if err != nil {

@@ -41,7 +41,7 @@ type ownerHold struct {
 func (s *scope) hold(ctx context.Context) error {
 	owner := ownerOf(s.revisions)
 	if owner == nil {
-		s.unfollow()
+		s.Owners.Unfollow(s.chain)
 		return nil
 	}
 	head, _, err := s.Heads.Get(ctx, s.chain)
@@ -50,7 +50,7 @@ func (s *scope) hold(ctx context.Context) error {
 	}
 	s.held = ownerHold{hold: head.Hold, owner: *owner}
 	if head.Hold == nil {
-		s.unfollow()
+		s.Owners.Unfollow(s.chain)
 		return nil
 	}
 	if s.held.released = s.over(head.Hold, *owner); s.held.released == "" {
@@ -60,7 +60,7 @@ func (s *scope) hold(ctx context.Context) error {
 		return err
 	}
 	s.held.hold = nil
-	s.unfollow()
+	s.Owners.Unfollow(s.chain)
 	return nil
 }
 
@@ -72,9 +72,6 @@ func (s *scope) over(hold *store.Hold, owner metav1.OwnerReference) string {
 			return fmt.Sprintf("released by the annotation on %s", s.revisions[i].Name)
 		}
 	}
-	if s.Owners == nil {
-		return ""
-	}
 	now, seen := s.Owners.Follow(s.chain, owner)
 	switch {
 	case !seen:
@@ -85,12 +82,6 @@ func (s *scope) over(hold *store.Hold, owner metav1.OwnerReference) string {
 		return fmt.Sprintf("%s %s has generation %d", owner.Kind, owner.Name, now.Generation)
 	}
 	return ""
-}
-
-func (s *scope) unfollow() {
-	if s.Owners != nil {
-		s.Owners.Unfollow(s.chain)
-	}
 }
 
 // ownerOf returns the controller of the newest revision that has one.

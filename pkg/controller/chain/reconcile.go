@@ -92,10 +92,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if len(v.revisions) == 0 {
 		r.Engine.Forget(v.chain)
 		r.Targets.Leave(v.chain)
-		v.unfollow()
+		v.Owners.Unfollow(v.chain)
 		return ctrl.Result{}, nil
 	}
-	err := v.readFreeze()
+	var err error
+	v.freeze, err = v.Freezes.Frozen()
 	if errors.Is(err, freeze.ErrUnknown) {
 		return ctrl.Result{RequeueAfter: freezeRetry}, nil
 	}
@@ -111,16 +112,6 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, errors.Join(err, v.complain(ctx, err))
 	}
 	return ctrl.Result{RequeueAfter: v.next()}, nil
-}
-
-// readFreeze finds out whether the cluster is frozen.
-func (s *scope) readFreeze() error {
-	if s.Freezes == nil {
-		return nil
-	}
-	var err error
-	s.freeze, err = s.Freezes.Frozen()
-	return err
 }
 
 // pass is Reconcile for a chain that exists.

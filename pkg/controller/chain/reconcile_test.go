@@ -88,7 +88,7 @@ func set(t *testing.T, revisions ...*olmv1alpha1.ClusterExtensionRevision) *sett
 	s.scope = &scope{chain: "argocd", invalid: map[string]error{}, reconciler: &reconciler{
 		Options: Options{
 			Client: s.api, Reader: s.api, Heads: s.heads, Inventories: s.inventories, Events: s.said,
-			Clock: clocktesting.NewFakePassiveClock(noon),
+			Clock: clocktesting.NewFakePassiveClock(noon), Owners: seen{},
 		},
 	}}
 	if err := s.list(t.Context()); err != nil {

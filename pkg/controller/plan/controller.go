@@ -73,8 +73,7 @@ type Freezes interface {
 	Frozen() (*rollout.Freeze, error)
 }
 
-// Options of the controller. All are required, but for Schema, Redactor, Freezes,
-// Skew and Identities.
+// Options of the controller. All are required, but for Schema and Redactor.
 type Options struct {
 	// Client for our own API; it reads from a cache.
 	Client client.Client
@@ -88,19 +87,19 @@ type Options struct {
 	Claims   Claims
 	Runs     Runs
 	Rights   Rights
-	// Freezes stop a run; nil when nothing does.
+	// Freezes stop a run.
 	Freezes Freezes
 	// Events is where people are told. It knows the kinds of our own API.
 	Events record.EventRecorder
 	Clock  clock.PassiveClock
-	// Skew is by how much Clock is ahead of the clock of the host; nil is not at all.
+	// Skew is by how much Clock is ahead of the clock of the host.
 	Skew func() time.Duration
 	// Version of this program.
 	Version string
 	// Schema knows the types of fields for diffs.
 	Schema   diffschema.Schema
 	Redactor *redact.Redactor
-	// Identities are those of profiles that users define; nil knows no such profile.
+	// Identities are those of profiles that users define.
 	Identities Identities
 	// Changed receives a profile when something happened that may concern its
 	// plans; empty is all of them.

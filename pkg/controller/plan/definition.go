@@ -47,10 +47,7 @@ func (s *scope) find(ctx context.Context) error {
 	if !v1alpha1.IsOwn(name) {
 		return nil
 	}
-	s.own = &own{problem: "profiles that users define are not known here"}
-	if s.Identities == nil {
-		return nil
-	}
+	s.own = &own{}
 	var err error
 	if s.own.current, err = s.currentDefinition(ctx, name); err != nil {
 		return err
@@ -219,9 +216,6 @@ func (r *reconciler) plansOfDefinition(ctx context.Context, definition client.Ob
 func (r *reconciler) engineOf(name v1alpha1.ProfileName) *rollout.Engine {
 	if !v1alpha1.IsOwn(name) {
 		return r.Engine
-	}
-	if r.Identities == nil {
-		return nil
 	}
 	engine, err := r.Identities.Engine(name)
 	if err != nil {

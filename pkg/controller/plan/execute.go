@@ -148,9 +148,6 @@ const unknownFreeze = 2 * time.Second
 // frozen tells whether nothing may be written, and has status say so. Nothing is waited
 // for meanwhile: as in a pause, that time does not count.
 func (s *scope) frozen() bool {
-	if s.Freezes == nil {
-		return false
-	}
 	freeze, err := s.Freezes.Frozen()
 	switch {
 	case err != nil:

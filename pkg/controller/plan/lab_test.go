@@ -34,6 +34,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 	"github.com/penstock-project/penstock/pkg/governance/profile/loadawarerebalancing"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/planwork"
@@ -169,6 +170,7 @@ func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 	config.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
 	storage, err := configurationplan.NewStorage(configurationplan.Deps{
 		Scheme: s.scheme, Profiles: names, Packs: l.packs, Claims: l.claims, Runs: l.runs, Clock: l.clock,
+		Definitions: func(context.Context, string) (*cel.Profile, error) { return nil, nil }, Approvers: everyApprover{},
 		OptsGetter: generic.RESTOptions{
 			StorageConfig: config.ForResource(v1alpha1.Resource("configurationplans")), Decorator: generic.UndecoratedStorage,
 			ResourcePrefix: "hco.kubevirt.io/configurationplans", DeleteCollectionWorkers: 1,
@@ -181,6 +183,13 @@ func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 	l.storage, l.cluster = storage, newCluster(profiles, l.fuse)
 	l.restart()
 	return l
+}
+
+// everyApprover lets everybody approve, so that the controller alone judges who may.
+type everyApprover struct{}
+
+func (everyApprover) Lacks(context.Context, *v1alpha1.ConfigurationPlan) ([]string, error) {
+	return nil, nil
 }
 
 type storeOf struct {
@@ -228,7 +237,7 @@ func (l *lab) restart() {
 		}),
 		Watched: l.cluster, Profiles: l.profiles, Packs: mortalPacks{mortal{l}}, Claims: mortalClaims{mortal{l}}, Runs: mortalRuns{mortal{l}}, Rights: rights{l},
 		Events: recorder{l}, Clock: l.clock, Skew: func() time.Duration { return l.skew }, Version: l.version, Poke: func() { l.poked = true },
-		Identities: labIdentities{l},
+		Identities: labIdentities{l}, Freezes: &frozen{},
 	})
 }
 

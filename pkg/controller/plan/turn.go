@@ -14,11 +14,7 @@ import (
 // hostTime is the time by the clock of the host. Windows are the host's: a machine whose
 // clock is wrong must not begin at another time than the one that was approved.
 func (s *scope) hostTime() time.Time {
-	now := s.Clock.Now()
-	if s.Skew == nil {
-		return now
-	}
-	return now.Add(-s.Skew())
+	return s.Clock.Now().Add(-s.Skew())
 }
 
 // turn says whether an item may begin now, shows the window, and asks for a pass when

@@ -42,14 +42,11 @@ func newDefinitions(codecs serializer.CodecFactory, deps *Deps) (*definitions, e
 }
 
 func (d *definitions) served() map[string]rest.Storage {
-	served := map[string]rest.Storage{
-		"configurationprofiledefinitions":        d.storage.Definition,
-		"configurationprofiledefinitions/status": d.storage.Status,
+	return map[string]rest.Storage{
+		"configurationprofiledefinitions":          d.storage.Definition,
+		"configurationprofiledefinitions/status":   d.storage.Status,
+		"configurationprofiledefinitions/evaluate": d.storage.Evaluate,
 	}
-	if d.storage.Evaluate != nil {
-		served["configurationprofiledefinitions/evaluate"] = d.storage.Evaluate
-	}
-	return served
 }
 
 // usersOf finds the active plans of a profile.

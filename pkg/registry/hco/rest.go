@@ -26,10 +26,9 @@ import (
 type Deps struct {
 	configurationplan.Deps
 	// Survey is how to find out how the cluster is with regard to profiles; its
-	// Plans are those that are stored here. Nil serves no configurationprofiles.
-	Survey *survey.Deps
-	// Schemas are for warnings of definitions, nil gives none; Evaluator says what a plan of
-	// one would do, nil serves no evaluate.
+	// Plans are those that are stored here.
+	Survey survey.Deps
+	// Schemas are for warnings of definitions; Evaluator says what a plan of one would do.
 	Schemas   configurationprofiledefinition.Schemas
 	Evaluator configurationprofiledefinition.Evaluator
 	// Unreadable is told of records that cannot be read; nil is told nothing.
@@ -61,20 +60,15 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"configurationplans/manifests": storage.Manifests,
 		"configurationplans/export":    storage.Export,
 		"configurationplans/history":   storage.History,
-	}
-	if storage.Diff != nil {
-		served["configurationplans/diff"] = storage.Diff
+		"configurationplans/diff":      storage.Diff,
 	}
 	definitions.users = usersOf(storage.Plan)
 	for name, endpoint := range definitions.served() {
 		served[name] = endpoint
 	}
-	if deps.Survey != nil {
-		looking := *deps.Survey
-		looking.Definitions = definitions.compiled.List
-		looking.Plans = plansOf(storage.Plan)
-		served["configurationprofiles"] = configurationprofile.NewREST(survey.New(looking))
-	}
+	deps.Survey.Definitions = definitions.compiled.List
+	deps.Survey.Plans = plansOf(storage.Plan)
+	served["configurationprofiles"] = configurationprofile.NewREST(survey.New(deps.Survey))
 	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = served
 	return &info, storage, nil
 }

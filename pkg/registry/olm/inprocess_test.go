@@ -101,7 +101,7 @@ func TestOwnDeleted(t *testing.T) {
 	s := newServer(t, settings{})
 	s.create(file("e-1", inline(configMap("a", "1")))).want(t, http.StatusCreated)
 	s.do(call{method: http.MethodDelete, path: revisions + "/e-1"}).want(t, http.StatusOK)
-	own := &clusterextensionrevision.Own{Storage: s.storage, Admission: s.policy, Scheme: s.scheme}
+	own := &clusterextensionrevision.Own{Storage: s.storage, Admission: s.policy, Scheme: s.scheme, Refuse: func() error { return nil }}
 	revision := &v1alpha1.ClusterExtensionRevision{}
 	if err := json.Unmarshal([]byte(s.do(call{method: http.MethodGet, path: revisions + "/e-1"}).want(t, http.StatusOK).raw), revision); err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionrollback"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -98,7 +99,8 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	b.heads = chain.NewHeads(kv, prefix)
 	stored, err := clusterextensionrevision.NewStorage(clusterextensionrevision.Deps{
 		Scheme: scheme, Bodies: pack.New(kv, prefix, b.digester), Heads: b.heads, ChainVersions: chainversion.New(kv, prefix),
-		Digester: b.digester, Authorizer: byName{},
+		Digester: b.digester, Authorizer: byName{}, Inventories: b.inventories,
+		ApplyCheck: allApplies{}, CheckCEL: probe.NewCELChecker(), NameWarning: func() string { return "" }, Shares: plenty(),
 		OptsGetter: encoding.Stored{RESTOptionsGetter: options, Codecs: serializer.NewCodecFactory(scheme), Version: v1alpha1.SchemeGroupVersion},
 	})
 	if err != nil {
@@ -107,11 +109,12 @@ func newBenchOn(t *testing.T, memory *storetest.Memory, kv clientv3.KV) *bench {
 	b.revisions, b.status, b.manifests = stored.Revision, stored.Status, stored.Manifests
 	b.plugin.SetDeps(privilege.Deps{Authorizer: byName{}, Kinds: configMaps{}, Roles: noRoles{}, Chains: b})
 	b.rollback = revisionrollback.NewREST(revisionrollback.Deps{
-		Revisions: b.revisions, Heads: b.heads, Scheme: scheme, Admission: b.plugin, Authorizer: byName{},
+		Revisions: b.revisions, Heads: b.heads, Scheme: scheme, Admission: b.plugin, Authorizer: byName{}, Owners: &owners{}, StoredVersions: storedVersions{},
 	})
 	imports := revisionimport.Deps{
 		Scheme: scheme, Revisions: b.revisions, Heads: b.heads, Histories: noHistories{}, Authorizer: byName{},
-		Importer: clusterextensionrevision.NewImporter(b.revisions, scheme, b.plugin),
+		Importer: clusterextensionrevision.NewImporter(b.revisions, scheme, b.plugin), Owners: &owners{},
+		Reserve: func(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, nil },
 	}
 	b.imports = revisionimport.NewREST(imports)
 	b.reserve = func(leases pack.Leases) {

@@ -30,32 +30,33 @@ import (
 	"github.com/penstock-project/penstock/pkg/store"
 )
 
-// Deps is what NewAPIGroupInfo needs.
+// Heads is what the endpoints need of the heads of chains, as a *chain.Heads has it.
+type Heads interface {
+	clusterextensionrevision.Heads
+	revisionhistory.Forgetting
+	revisionimport.Heads
+}
+
+// Deps is what NewAPIGroupInfo needs. Nothing may be nil but where a field says so.
 type Deps struct {
 	clusterextensionrevision.Deps
+	// Heads keeps the numbers, also of imports and until an extension is forgotten.
+	Heads Heads
 	// Schema knows the types of fields when revisions are compared; nil knows
 	// those that the revisions define themselves.
 	Schema diffschema.Schema
 	// Admission is the server's; a rollback runs it for the revision that it
 	// creates.
 	Admission admission.Interface
-	// Owners is asked when a rollback holds the owner of an extension; nil holds
-	// the owner until it is released.
+	// Owners is asked when a rollback holds the owner of an extension.
 	Owners clusterextensionrevision.Owners
-	// StoredVersions is asked what a rollback must not take away; nil does not
-	// look.
+	// StoredVersions is asked what a rollback must not take away.
 	StoredVersions revisionrollback.StoredVersions
-	// Forget, with Inventories, is for forgetting extensions of which nothing is left; nil
-	// forgets none.
-	Forget revisionhistory.Forgetting
-	// Imports is where chains of other stores are made known, the heads in full; nil
-	// takes none in.
-	Imports revisionimport.Heads
 	// Reserve keeps the manifests of an import, see revisionimport.Deps.
 	Reserve func(ctx context.Context) (reserved context.Context, release func(), err error)
-	// Live compares revisions with the cluster; nil answers 501.
+	// Live compares revisions with the cluster.
 	Live revisiondiff.Live
-	// Objects says how the objects of revisions are; nil answers 501.
+	// Objects says how the objects of revisions are.
 	Objects revisionobjects.Live
 	// ClusterVersion is the version of the cluster, nil when it is not known.
 	ClusterVersion func(ctx context.Context) *clusterversion.Kubernetes
@@ -77,7 +78,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		RESTOptionsGetter: deps.OptsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion,
 		Placeholder: clusterextensionrevision.Unreadable, Unreadable: deps.Unreadable, Around: sharing.Codec,
 	}
-	deps.OptsGetter = stored
+	deps.OptsGetter, deps.Deps.Heads = stored, deps.Heads
 	storage, err := clusterextensionrevision.NewStorage(deps.Deps)
 	if err != nil {
 		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
@@ -90,14 +91,11 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	if err != nil {
 		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
 	}
-	if deps.ClusterVersion == nil {
-		deps.ClusterVersion = func(context.Context) *clusterversion.Kubernetes { return nil }
-	}
 	// A parameter codec of our own scheme: the one of meta does not know the
 	// options of our subresources.
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
 	info.NegotiatedSerializer = encoding.Text(codecs)
-	histories := revisionhistory.NewREST(storage.Revision, deps.Heads)
+	histories := revisionhistory.NewREST(storage.Revision, deps.Heads, deps.Inventories, deps.ChainVersions)
 	ready := upgradereadiness.NewREST(upgradereadiness.Deps{
 		Revisions: storage.Revision, Authorizer: deps.Authorizer, Table: table, Current: deps.ClusterVersion,
 		Statements: deps.Statements, Render: deps.Render, Sources: deps.Readiness,
@@ -117,6 +115,12 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 			Revisions: storage.Revision, Scheme: deps.Scheme, Admission: deps.Admission, Authorizer: deps.Authorizer,
 			Differ: comparer, Table: revisiondiff.NewREST(comparer),
 		}),
+		"revisionhistories/import": revisionimport.NewREST(revisionimport.Deps{
+			Scheme: deps.Scheme, Revisions: storage.Revision, Heads: deps.Heads, Histories: histories,
+			Reserve:    deps.Reserve,
+			Importer:   clusterextensionrevision.NewImporter(storage.Revision, deps.Scheme, deps.Admission),
+			Authorizer: deps.Authorizer, Owners: deps.Owners,
+		}),
 		// Virtual: they are read by name, and can be neither listed nor watched,
 		// so that garbage collection, quota and backups pass them by.
 		"revisiondiffs":      revisiondiff.NewREST(comparer),
@@ -126,19 +130,6 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	}
 	if deps.Render != nil {
 		served["upgradereadinesses/plan"] = upgradereadiness.NewPlanREST(ready)
-	}
-	if deps.Forget != nil {
-		served["revisionhistories"] = revisionhistory.NewForgettingREST(histories, revisionhistory.ForgetDeps{
-			Heads: deps.Forget, Inventories: deps.Inventories, ChainVersions: deps.ChainVersions,
-		})
-	}
-	if deps.Imports != nil {
-		served["revisionhistories/import"] = revisionimport.NewREST(revisionimport.Deps{
-			Scheme: deps.Scheme, Revisions: storage.Revision, Heads: deps.Imports, Histories: histories,
-			Reserve:    deps.Reserve,
-			Importer:   clusterextensionrevision.NewImporter(storage.Revision, deps.Scheme, deps.Admission),
-			Authorizer: deps.Authorizer, Owners: deps.Owners,
-		})
 	}
 	info.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = served
 	return &info, storage, nil

@@ -275,7 +275,6 @@ func TestRollbackHold(t *testing.T) {
 		"Owner":   {owners: &owners{generation: 3}, owner: owned, want: &chain.Hold{Revision: 3, OwnerGeneration: 3}},
 		"Away":    {owners: &owners{err: errors.New("the host is away")}, owner: owned, want: &chain.Hold{Revision: 3}},
 		"NoOwner": {owners: &owners{generation: 3}, owner: []any{}},
-		"Unknown": {owner: owned, want: &chain.Hold{Revision: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, settings{owners: tc.owners})

@@ -37,6 +37,8 @@ import (
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/applycheck"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -46,6 +48,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/requestbody"
+	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/store/chainversion"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -139,30 +142,35 @@ func newServer(t *testing.T, settings settings) *server {
 	if err != nil {
 		t.Fatalf("reading the types of Kubernetes: %v", err)
 	}
+	if settings.owners == nil {
+		settings.owners = &owners{err: errors.New("the host is away")}
+	}
 	deps := olm.Deps{
 		Deps: clusterextensionrevision.Deps{
 			Scheme:        scheme,
 			OptsGetter:    restOptions(client),
 			Bodies:        s.bodies,
-			Heads:         s.heads,
 			ChainVersions: chainversion.New(client, prefix), Inventories: chain.NewInventories(client, prefix),
-			Digester:   digester,
-			Authorizer: s.rules,
+			Digester:    digester,
+			Authorizer:  s.rules,
+			ApplyCheck:  allApplies{},
+			CheckCEL:    probe.NewCELChecker(),
+			NameWarning: func() string { return "" },
+			Shares:      plenty(),
 		},
-		Schema:    types,
-		Admission: s.policy,
-		Live:      settings.live,
-		Imports:   s.heads,
-		Forget:    s.heads,
+		Heads:          s.heads,
+		Schema:         types,
+		Admission:      s.policy,
+		Owners:         settings.owners,
+		StoredVersions: settings.stored,
+		Live:           settings.live,
+		ClusterVersion: func(context.Context) *clusterversion.Kubernetes { return nil },
+		Reserve: func(ctx context.Context) (context.Context, func(), error) {
+			return s.bodies.Store.Reserve(ctx, client)
+		},
 	}
 	if settings.applyCheck != nil {
 		deps.ApplyCheck = settings.applyCheck
-	}
-	if settings.owners != nil {
-		deps.Owners = settings.owners
-	}
-	if settings.stored != nil {
-		deps.StoredVersions = settings.stored
 	}
 	info, storage, err := olm.NewAPIGroupInfo(codecs, deps)
 	if err != nil {
@@ -184,6 +192,20 @@ func newServer(t *testing.T, settings settings) *server {
 	t.Cleanup(front.Close)
 	s.url = front.URL
 	return s
+}
+
+// allApplies is an ApplyCheck that refuses nothing.
+type allApplies struct{}
+
+func (allApplies) Check(context.Context, string, []manifest.Object) ([]applycheck.Refusal, error) {
+	return nil, nil
+}
+
+func (allApplies) Foresee(context.Context, string, []manifest.Object) []applycheck.Note { return nil }
+
+// plenty are shares of a store with room for all.
+func plenty() *clusterextensionrevision.Shares {
+	return &clusterextensionrevision.Shares{Room: func() (int64, bool) { return 0, false }}
 }
 
 func restOptions(client *clientv3.Client) generic.RESTOptions {

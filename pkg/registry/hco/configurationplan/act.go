@@ -141,9 +141,6 @@ func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
 // mayDo refuses an approval by somebody who may not do what the plan does: it would fail
 // when it begins.
 func (r *ApproveREST) mayDo(ctx context.Context, plan *hco.ConfigurationPlan) error {
-	if r.approvers == nil {
-		return nil
-	}
 	external, err := versioned(plan)
 	if err != nil {
 		return apierrors.NewInternalError(err)

@@ -53,7 +53,7 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.Ge
 	}
 	var hidden []string
 	for _, object := range objects {
-		if lacks, err := r.lacks(ctx, object.Ref); err != nil {
+		if lacks, err := r.differ.Lacks(ctx, object.Ref); err != nil {
 			return nil, err
 		} else if lacks != "" {
 			hidden = append(hidden, lacks)
@@ -65,15 +65,6 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.Ge
 		warning.AddWarning(ctx, "", fmt.Sprintf("%d of %d manifests are left out: you may not %s", len(hidden), len(objects), strings.Join(hidden, ", ")))
 	}
 	return list, nil
-}
-
-// lacks is the right that the caller needs to read a target and does not have, empty
-// when they may.
-func (r *ManifestsREST) lacks(ctx context.Context, target manifest.Ref) (string, error) {
-	if r.differ == nil {
-		return "", nil
-	}
-	return r.differ.Lacks(ctx, target)
 }
 
 // HistoryREST serves the subresource history: what plans of the name did, also

@@ -61,15 +61,14 @@ type Deps struct {
 	OptsGetter generic.RESTOptionsGetter
 	// Profiles are those that plans can be of; none stands for those of the API.
 	Profiles []hco.ProfileName
-	// Definitions finds the profile that users define under a name, nil when there is none;
-	// nil knows none.
+	// Definitions finds the profile that users define under a name, nil when there is none.
 	Definitions func(ctx context.Context, name string) (*cel.Profile, error)
 	Packs       Packs
 	Claims      Claims
 	Runs        Runs
-	// Differ computes diffs now; nil serves none.
+	// Differ computes diffs now.
 	Differ Differ
-	// Approvers judges who approves; nil leaves that to the controller.
+	// Approvers judges who approves.
 	Approvers Approvers
 	// Clock stamps approvals and tells ages; nil is the real one.
 	Clock clock.PassiveClock
@@ -85,8 +84,7 @@ type Storage struct {
 	Manifests *ManifestsREST
 	Export    *ExportREST
 	History   *HistoryREST
-	// Diff is nil when there is no Differ.
-	Diff *DiffREST
+	Diff      *DiffREST
 }
 
 // NewStorage returns the endpoints over a generic store.
@@ -120,11 +118,9 @@ func NewStorage(deps Deps) (*Storage, error) {
 		Rollback:  &RollbackREST{store: &acts, runs: deps.Runs, clock: deps.Clock},
 		Manifests: &ManifestsREST{store: store, packs: deps.Packs, differ: deps.Differ},
 		History:   &HistoryREST{runs: deps.Runs},
+		Diff:      &DiffREST{store: store, differ: deps.Differ},
 	}
 	storage.Export = &ExportREST{store: store, manifests: storage.Manifests}
-	if deps.Differ != nil {
-		storage.Diff = &DiffREST{store: store, differ: deps.Differ}
-	}
 	return storage, nil
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/install"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/store/claim"
 	"github.com/penstock-project/penstock/pkg/store/pack"
@@ -60,6 +61,8 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{t: t, runs: run.New(etcd, "/desk"), packs: pack.New(etcd, "/desk", manifest.Digester{SecretKey: make([]byte, 32)})}
 	storage, err := NewStorage(Deps{
 		Scheme: scheme, Packs: d.packs, Claims: claim.New(etcd, "/desk"), Runs: d.runs, Clock: testingclock.NewFakePassiveClock(noon()),
+		Definitions: func(context.Context, string) (*cel.Profile, error) { return nil, nil },
+		Differ:      everyRight{}, Approvers: everyApprover{},
 		OptsGetter: generic.RESTOptions{
 			StorageConfig: config.ForResource(v1alpha1.Resource(resource)), Decorator: generic.UndecoratedStorage,
 			ResourcePrefix: "hco.kubevirt.io/configurationplans", DeleteCollectionWorkers: 1,
@@ -71,6 +74,22 @@ func newDesk(t *testing.T) *desk {
 	t.Cleanup(storage.Plan.Destroy)
 	d.Storage = storage
 	return d
+}
+
+// everyRight is a Differ that finds no change and lets everybody read.
+type everyRight struct{}
+
+func (everyRight) Diff(context.Context, *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error) {
+	return nil, nil
+}
+
+func (everyRight) Lacks(context.Context, manifest.Ref) (string, error) { return "", nil }
+
+// everyApprover lets everybody approve.
+type everyApprover struct{}
+
+func (everyApprover) Lacks(context.Context, *v1alpha1.ConfigurationPlan) ([]string, error) {
+	return nil, nil
 }
 
 func as(name string) context.Context {

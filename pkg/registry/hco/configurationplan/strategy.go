@@ -27,7 +27,7 @@ type strategy struct {
 	shared.Cluster
 	clock    clock.PassiveClock
 	profiles []hco.ProfileName
-	// definitions finds profiles that users define; nil knows none.
+	// definitions finds profiles that users define.
 	definitions func(ctx context.Context, name string) (*cel.Profile, error)
 }
 

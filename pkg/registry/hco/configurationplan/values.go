@@ -13,7 +13,7 @@ import (
 
 // defined is the profile that users define and a plan is of, nil for any other.
 func (s *strategy) defined(ctx context.Context, plan *hco.ConfigurationPlan) (*cel.Profile, error) {
-	if s.definitions == nil || !hco.IsOwn(plan.Spec.Profile) {
+	if !hco.IsOwn(plan.Spec.Profile) {
 		return nil, nil
 	}
 	return s.definitions(ctx, string(plan.Spec.Profile))
@@ -40,7 +40,7 @@ func (s *strategy) validateValues(ctx context.Context, plan *hco.ConfigurationPl
 
 // unknownProfile warns of a plan of a profile that is not there, which may be a misspelt one.
 func (s *strategy) unknownProfile(ctx context.Context, plan *hco.ConfigurationPlan) []string {
-	if s.definitions == nil || !hco.IsOwn(plan.Spec.Profile) {
+	if !hco.IsOwn(plan.Spec.Profile) {
 		return nil
 	}
 	if found, err := s.defined(ctx, plan); err != nil || found != nil {

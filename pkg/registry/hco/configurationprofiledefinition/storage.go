@@ -40,12 +40,12 @@ type Deps struct {
 	Scheme *runtime.Scheme
 	// OptsGetter leads to etcd.
 	OptsGetter generic.RESTOptionsGetter
-	// Schemas are for warnings; nil gives none.
+	// Schemas are for warnings.
 	Schemas Schemas
 	// Users are the active plans of a profile, by name: while there are some, the definition
-	// cannot be deleted. Nil is none.
+	// cannot be deleted.
 	Users func(ctx context.Context, profile string) ([]string, error)
-	// Evaluator says what a plan would do; nil serves no evaluate.
+	// Evaluator says what a plan would do.
 	Evaluator Evaluator
 }
 
@@ -53,8 +53,7 @@ type Deps struct {
 type Storage struct {
 	Definition *REST
 	Status     *status.REST
-	// Evaluate is nil when there is no Evaluator.
-	Evaluate *EvaluateREST
+	Evaluate   *EvaluateREST
 }
 
 // REST serves definitions.
@@ -88,25 +87,22 @@ func NewStorage(deps Deps) (*Storage, error) {
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: deps.OptsGetter, AttrFunc: getAttrs}); err != nil {
 		return nil, fmt.Errorf("completing the store of %s: %w", resource, err)
 	}
-	out := &Storage{Definition: &REST{Store: store, users: deps.Users}, Status: status.New(store, statusStrategy{main})}
-	if deps.Evaluator != nil {
-		out.Evaluate = &EvaluateREST{store: store, evaluator: deps.Evaluator}
-	}
-	return out, nil
+	return &Storage{
+		Definition: &REST{Store: store, users: deps.Users}, Status: status.New(store, statusStrategy{main}),
+		Evaluate: &EvaluateREST{store: store, evaluator: deps.Evaluator},
+	}, nil
 }
 
 // Delete deletes a definition that no plan is active by: the plans would lose the identity
 // that watches their targets.
 func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	if r.users != nil {
-		users, err := r.users(ctx, name)
-		if err != nil {
-			return nil, false, apierrors.NewInternalError(fmt.Errorf("looking for plans of profile %s: %w", name, err))
-		}
-		if len(users) > 0 {
-			return nil, false, apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf(
-				"ConfigurationPlan %s is active and was computed from it: set its spec.action to Ignore, or delete it, first", strings.Join(users, ", ")))
-		}
+	users, err := r.users(ctx, name)
+	if err != nil {
+		return nil, false, apierrors.NewInternalError(fmt.Errorf("looking for plans of profile %s: %w", name, err))
+	}
+	if len(users) > 0 {
+		return nil, false, apierrors.NewConflict(v1alpha1.Resource(resource), name, fmt.Errorf(
+			"ConfigurationPlan %s is active and was computed from it: set its spec.action to Ignore, or delete it, first", strings.Join(users, ", ")))
 	}
 	return r.Store.Delete(ctx, name, validate, options)
 }

@@ -100,7 +100,7 @@ const maxWarnings = 10
 func (s *strategy) WarningsOnCreate(ctx context.Context, obj runtime.Object) []string {
 	definition := obj.(*hco.ConfigurationProfileDefinition)
 	spec, err := External(&definition.Spec)
-	if err != nil || s.schemas == nil {
+	if err != nil {
 		return nil
 	}
 	compiled, err := cel.Compile(spec)

@@ -42,9 +42,6 @@ func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.O
 				return err
 			}
 		}
-		if r.applyCheck == nil {
-			return nil
-		}
 		revision, held := obj.(*olm.ClusterExtensionRevision), stagedFrom(ctx)
 		refusals, err := r.applyCheck.Check(ctx, revision.Target(), objects)
 		if err != nil {

@@ -53,7 +53,7 @@ func (r *REST) foretell(ctx context.Context, name string, orphans bool) {
 // forecast are the lines of foretell.
 func (r *REST) forecast(ctx context.Context, name string, orphans bool) ([]string, error) {
 	extension, _, ok := olm.ChainOf(name)
-	if !ok || r.inventories == nil {
+	if !ok {
 		return nil, nil
 	}
 	revisions, err := r.Chain(ctx, extension)

@@ -34,7 +34,7 @@ type FilterDeps struct {
 	// Stored returns a revision as it is stored, as Storage.Stored does. It is
 	// called by requests only, so it may be wired after the handler.
 	Stored func(ctx context.Context, name string) (*olm.ClusterExtensionRevision, error)
-	// Authorizer says who may know a Secret; nil asks nobody.
+	// Authorizer says who may know a Secret.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Target names the cluster that revisions are for when it is not the host.
 	Target string

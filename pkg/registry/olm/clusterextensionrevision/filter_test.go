@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
@@ -64,6 +65,7 @@ func filterFor(budget *requestbody.Budget, limit int64, got *received) http.Hand
 		Serializer:   serializer.NewCodecFactory(scheme),
 		Budget:       budget,
 		MaxBodyBytes: limit,
+		Authorizer:   authorizerfactory.NewAlwaysAllowAuthorizer(),
 		Stored: func(_ context.Context, name string) (*olm.ClusterExtensionRevision, error) {
 			if name != "e-1" {
 				return nil, apierrors.NewNotFound(v1alpha1.Resource(resource), name)

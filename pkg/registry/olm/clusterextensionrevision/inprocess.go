@@ -26,11 +26,11 @@ const ownTimeout = 34 * time.Second
 type Own struct {
 	// Storage has the revisions.
 	Storage *Storage
-	// Admission is that of requests; nil admits.
+	// Admission is that of requests.
 	Admission admission.Interface
 	// Scheme knows the group.
 	Scheme *runtime.Scheme
-	// Refuse says why nothing can be written at the moment, nil when it can; nil for always.
+	// Refuse says why nothing can be written at the moment, nil when it can.
 	Refuse func() error
 }
 
@@ -48,10 +48,8 @@ func (o *Own) UpdateDeleted(ctx context.Context, revision *v1alpha1.ClusterExten
 }
 
 func (o *Own) update(ctx context.Context, endpoint rest.Updater, subresource string, revision *v1alpha1.ClusterExtensionRevision) error {
-	if o.Refuse != nil {
-		if err := o.Refuse(); err != nil {
-			return err
-		}
+	if err := o.Refuse(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(genericrequest.WithNamespace(request.Internal(ctx), metav1.NamespaceNone), ownTimeout)
 	defer cancel()
@@ -78,10 +76,7 @@ func (o *Own) update(ctx context.Context, endpoint rest.Updater, subresource str
 		}
 		return next, nil
 	}
-	validate := rest.ValidateAllObjectUpdateFunc
-	if o.Admission != nil {
-		validate = rest.AdmissionToValidateObjectUpdateFunc(o.Admission, attributes(nil, nil), interfaces)
-	}
+	validate := rest.AdmissionToValidateObjectUpdateFunc(o.Admission, attributes(nil, nil), interfaces)
 	written, _, err := endpoint.Update(ctx, revision.Name, rest.DefaultUpdatedObjectInfo(next, keep, admit), rest.ValidateAllObjectFunc, validate, false, options)
 	if err != nil {
 		return err

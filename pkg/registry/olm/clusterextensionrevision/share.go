@@ -144,9 +144,6 @@ func exceeds(free, adds, byUser, byChain int64) (whose string, used int64) {
 // does. Penstock itself, rollbacks, which store no manifests, and users who may bypass the check of
 // privileges for all extensions, such as administrators, are never refused.
 func (r *REST) withinShare(ctx context.Context, revision *olm.ClusterExtensionRevision, objects []manifest.Object) error {
-	if r.shares == nil {
-		return nil
-	}
 	free, scarce := r.shares.Room()
 	who, known := request.UserFrom(ctx)
 	if !scarce || !known || admissionrequest.IsInternal(ctx, who) || revision.Annotations[v1alpha1.RollbackOfAnnotation] != "" {

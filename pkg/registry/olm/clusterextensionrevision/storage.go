@@ -56,7 +56,7 @@ type Deps struct {
 	// ChainVersions tells how chains stand. OptsGetter must lead to storage that compares it,
 	// see package judged.
 	ChainVersions ChainVersions
-	// Inventories tell what chains have in the cluster; nil tells nothing.
+	// Inventories tell what chains have in the cluster.
 	Inventories Inventories
 	// Digester must be that of Bodies and of the filter.
 	Digester manifest.Digester
@@ -64,14 +64,14 @@ type Deps struct {
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Redactor hides fields besides the content of Secrets; nil hides no more.
 	Redactor *redact.Redactor
-	// ApplyCheck says which manifests server-side apply refuses; nil takes all.
+	// ApplyCheck says which manifests server-side apply refuses.
 	ApplyCheck ApplyCheck
-	// CheckCEL compiles the expression of a probe; nil accepts everything.
+	// CheckCEL compiles the expression of a probe.
 	CheckCEL func(expression string) error
 	// NameWarning says, in a warning, that kubectl shows another resource of this name, and
-	// is empty while it does not; nil says nothing.
+	// is empty while it does not.
 	NameWarning func() string
-	// Shares bound what users and chains have in the store; nil does not.
+	// Shares bound what users and chains have in the store.
 	Shares *Shares
 	// Clock tells ages; nil is the real one.
 	Clock clock.PassiveClock
@@ -142,11 +142,11 @@ type REST struct {
 	redactor *redact.Redactor
 
 	chainVersions ChainVersions
-	inventories   Inventories // nil for none
+	inventories   Inventories
 	// authorizer says who may know a Secret, and get a revision.
 	authorizer authorizer.UnconditionalAuthorizer
 	applyCheck ApplyCheck
-	shares     *Shares // nil for none
+	shares     *Shares
 }
 
 var (

@@ -38,7 +38,7 @@ type strategy struct {
 	chainVersions ChainVersions
 	chain         ChainFunc
 	checkCEL      func(expression string) error
-	nameWarning   func() string // nil for none
+	nameWarning   func() string
 	clock         clock.PassiveClock
 }
 
@@ -170,7 +170,7 @@ func (s *strategy) validate(ctx context.Context, revision *olm.ClusterExtensionR
 	errs = append(errs, validation.ValidateTargetOfChain(revision, besides(ctx))...)
 	// Expressions are immutable, so updates need not compile them: a revision
 	// stays valid when a newer release knows more or fewer functions.
-	if len(errs) == 0 && s.checkCEL != nil {
+	if len(errs) == 0 {
 		errs = validation.ValidateExpressions(ctx, revision, s.checkCEL)
 	}
 	return errs
@@ -229,10 +229,8 @@ func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExt
 // other resources.
 func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
 	var warnings []string
-	if s.nameWarning != nil {
-		if shared := s.nameWarning(); shared != "" {
-			warnings = append(warnings, shared)
-		}
+	if shared := s.nameWarning(); shared != "" {
+		warnings = append(warnings, shared)
 	}
 	objects := 0
 	eachObject(obj.(*olm.ClusterExtensionRevision), func(int, int, *olm.RevisionObject) { objects++ })

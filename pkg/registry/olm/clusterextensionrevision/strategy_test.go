@@ -16,7 +16,7 @@ import (
 )
 
 func TestWarnings(t *testing.T) {
-	s := &strategy{}
+	s := &strategy{nameWarning: func() string { return "" }}
 	full := &olm.ClusterExtensionRevision{Spec: olm.ClusterExtensionRevisionSpec{Phases: []olm.RevisionPhase{{Objects: make([]olm.RevisionObject, 1)}}}}
 	finalized := func(policy olm.TeardownPolicy, finalizers ...string) *olm.ClusterExtensionRevision {
 		return &olm.ClusterExtensionRevision{

@@ -53,7 +53,7 @@ type Deps struct {
 	Schema diffschema.Schema
 	// Redactor hides fields besides the content of Secrets; nil hides no more.
 	Redactor *redact.Redactor
-	// Live compares with the cluster; nil says that it is not served.
+	// Live compares with the cluster.
 	Live Live
 }
 

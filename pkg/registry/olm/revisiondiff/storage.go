@@ -3,10 +3,8 @@ package revisiondiff
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -129,12 +127,6 @@ func (r *REST) live(ctx context.Context, name string, query *olm.RevisionDiffOpt
 	revision, err := r.comparer.deps.Revisions.Stored(ctx, name)
 	if err != nil {
 		return nil, err
-	}
-	if r.comparer.deps.Live == nil {
-		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
-			Message: "this server does not compare revisions with the cluster; compare two revisions with <revision>..<revision>",
-		}}
 	}
 	return r.comparer.live(ctx, revision, query)
 }

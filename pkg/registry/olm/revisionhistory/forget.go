@@ -20,6 +20,7 @@ import (
 
 // Forgetting is where chains are forgotten, as a *chain.Heads does.
 type Forgetting interface {
+	Heads
 	// SeenHead returns etcd's revision of the last write of a head, 0 for none.
 	SeenHead(ctx context.Context, name string) (int64, error)
 	// Forget deletes the head of a chain that is as it was seen, and tells whether it did.
@@ -38,35 +39,16 @@ type ChainVersions interface {
 	Get(ctx context.Context, name string) (int64, error)
 }
 
-// ForgetDeps is what deleting a history needs.
-type ForgetDeps struct {
-	Heads         Forgetting
-	Inventories   Inventories
-	ChainVersions ChainVersions
-}
+var _ rest.GracefulDeleter = &REST{}
 
-// ForgettingREST is REST with deletes: to delete the history of an extension is to forget
-// it, its numbers included, so that it can begin again. That is for administrators, and
-// for extensions of which nothing is left.
-type ForgettingREST struct {
-	*REST
-	deps ForgetDeps
-}
-
-var _ rest.GracefulDeleter = &ForgettingREST{}
-
-// NewForgettingREST returns the virtual resource with deletes.
-func NewForgettingREST(histories *REST, deps ForgetDeps) *ForgettingREST {
-	return &ForgettingREST{REST: histories, deps: deps}
-}
-
-// Delete forgets an extension:
+// Delete forgets an extension, its numbers included, so that it can begin again. That is for
+// administrators, and for extensions of which nothing is left:
 //
 //  1. what there is of it is read, each with when it was written,
 //  2. nothing of it must be left,
 //  3. the caller's request is admitted,
 //  4. the head goes if all is as it was read.
-func (r *ForgettingREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	seen, left, err := r.see(ctx, name)
 	if err != nil {
 		return nil, false, err
@@ -80,7 +62,7 @@ func (r *ForgettingREST) Delete(ctx context.Context, name string, validate rest.
 		}
 	}
 	if options == nil || !dryrun.IsDryRun(options.DryRun) {
-		done, err := r.deps.Heads.Forget(ctx, name, seen)
+		done, err := r.forgetting.Forget(ctx, name, seen)
 		switch {
 		case err != nil:
 			return nil, false, apierrors.NewInternalError(err)
@@ -95,13 +77,13 @@ func (r *ForgettingREST) Delete(ctx context.Context, name string, validate rest.
 
 // see reads what there is of an extension, and says why it cannot be forgotten, "" for no
 // reason.
-func (r *ForgettingREST) see(ctx context.Context, name string) (seen chain.Seen, left string, err error) {
+func (r *REST) see(ctx context.Context, name string) (seen chain.Seen, left string, err error) {
 	// When it was written last comes before what was written: so nothing that comes
 	// between them goes unseen.
-	if seen.Version, err = r.deps.ChainVersions.Get(ctx, name); err != nil {
+	if seen.Version, err = r.chainVersions.Get(ctx, name); err != nil {
 		return chain.Seen{}, "", apierrors.NewInternalError(err)
 	}
-	if seen.Head, err = r.deps.Heads.SeenHead(ctx, name); err != nil {
+	if seen.Head, err = r.forgetting.SeenHead(ctx, name); err != nil {
 		return chain.Seen{}, "", apierrors.NewInternalError(err)
 	}
 	if seen.Head == 0 {
@@ -111,7 +93,7 @@ func (r *ForgettingREST) see(ctx context.Context, name string) (seen chain.Seen,
 	if err != nil {
 		return chain.Seen{}, "", err
 	}
-	inventory, written, err := r.deps.Inventories.Load(ctx, name)
+	inventory, written, err := r.inventories.Load(ctx, name)
 	if err != nil {
 		return chain.Seen{}, "", apierrors.NewInternalError(err)
 	}

@@ -63,7 +63,12 @@ func (e *endpoint) read(ctx context.Context, name string) (runtime.Object, error
 // REST serves the virtual resource revisionhistories: histories by the name of
 // the extension. They cannot be watched, so that no collector of garbage and no quota
 // asks for them.
-type REST struct{ endpoint }
+type REST struct {
+	endpoint
+	forgetting    Forgetting
+	inventories   Inventories
+	chainVersions ChainVersions
+}
 
 // SubresourceREST serves the subresource history of a revision: that of its
 // whole extension.
@@ -80,8 +85,10 @@ var (
 )
 
 // NewREST returns the virtual resource.
-func NewREST(revisions Revisions, heads Heads) *REST {
-	return &REST{endpoint{revisions: revisions, heads: heads}}
+func NewREST(revisions Revisions, heads Forgetting, inventories Inventories, chainVersions ChainVersions) *REST {
+	return &REST{
+		endpoint: endpoint{revisions: revisions, heads: heads}, forgetting: heads, inventories: inventories, chainVersions: chainVersions,
+	}
 }
 
 // NewSubresourceREST returns the subresource.

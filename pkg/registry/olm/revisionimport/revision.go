@@ -160,7 +160,7 @@ func (in *incoming) keepOwners(ctx context.Context, from []archive.Owner) []meta
 }
 
 func (in *incoming) exists(ctx context.Context, owner metav1.OwnerReference) error {
-	if in.deps.Owners == nil || len(in.owners) >= maxOwners {
+	if len(in.owners) >= maxOwners {
 		return errors.New("it is not known whether it exists")
 	}
 	_, err := in.deps.Owners.Generation(ctx, owner)

@@ -79,9 +79,9 @@ type Deps struct {
 	// Authorizer says whether the caller may create revisions.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Reserve returns a context in which manifests that are stored are kept until release
-	// is called; nil keeps them only as long as nothing is collected meanwhile.
+	// is called.
 	Reserve func(ctx context.Context) (reserved context.Context, release func(), err error)
-	// Owners is asked whether the owner of a revision exists here; nil keeps none.
+	// Owners is asked whether the owner of a revision exists here.
 	Owners clusterextensionrevision.Owners
 }
 
@@ -173,7 +173,7 @@ func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (in
 	if err := in.findPresent(ctx); err != nil {
 		return 0, nil, err
 	}
-	if r.deps.Reserve != nil && !m.check {
+	if !m.check {
 		// The manifests of all revisions are stored before the first revision is.
 		reserved, release, err := r.deps.Reserve(ctx)
 		if err != nil {

@@ -2,9 +2,7 @@ package revisionobjects
 
 import (
 	"context"
-	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -37,7 +35,7 @@ var (
 	_ rest.TableConvertor = &SubresourceREST{}
 )
 
-// NewSubresourceREST returns the subresource; without Live it answers 501.
+// NewSubresourceREST returns the subresource.
 func NewSubresourceREST(revisions Revisions, live Live) *SubresourceREST {
 	return &SubresourceREST{revisions: revisions, live: live}
 }
@@ -53,12 +51,6 @@ func (r *SubresourceREST) Get(ctx context.Context, name string, _ *metav1.GetOpt
 	revision, err := r.revisions.Stored(ctx, name)
 	if err != nil {
 		return nil, err
-	}
-	if r.live == nil {
-		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
-			Message: "this server does not look at the objects of revisions; status.phases says which of them fail",
-		}}
 	}
 	return r.live.Objects(ctx, revision)
 }

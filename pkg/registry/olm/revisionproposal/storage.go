@@ -32,7 +32,7 @@ type Deps struct {
 	Revisions *clusterextensionrevision.REST
 	// Scheme knows the group.
 	Scheme *runtime.Scheme
-	// Admission is the server's, for creates of revisions; nil admits all.
+	// Admission is the server's, for creates of revisions.
 	Admission admission.Interface
 	// Authorizer says what the caller may do.
 	Authorizer authorizer.UnconditionalAuthorizer

@@ -56,18 +56,16 @@ type Deps struct {
 	Heads Heads
 	// Scheme knows the group.
 	Scheme *runtime.Scheme
-	// Admission is the server's, for creates of revisions; nil admits all.
+	// Admission is the server's, for creates of revisions.
 	Admission admission.Interface
 	// Authorizer says whether the caller may create revisions.
 	Authorizer authorizer.UnconditionalAuthorizer
 	// Differ makes the diff that a dry-run returns.
 	Differ Differ
-	// Owners is asked from when a rollback holds the owner of its extension; nil
-	// holds the owner until it is released.
+	// Owners is asked from when a rollback holds the owner of its extension.
 	Owners clusterextensionrevision.Owners
 	// StoredVersions is asked whether a rollback would take away a version that
-	// custom resources are stored in; nil does not look: the API server of the
-	// cluster refuses the definition then, in the middle of the rollout.
+	// custom resources are stored in.
 	StoredVersions StoredVersions
 }
 
@@ -185,9 +183,6 @@ func (r *REST) rollbackOf(ctx context.Context, wanted rollback) clusterextension
 		return back
 	}
 	back.Holds = true
-	if r.deps.Owners == nil {
-		return back
-	}
 	generation, err := r.deps.Owners.Generation(ctx, *owner)
 	if err != nil {
 		// A rollback is for when things are bad: it is not refused because of

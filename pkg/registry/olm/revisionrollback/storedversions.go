@@ -24,7 +24,7 @@ import (
 // manifests.
 func (r *REST) keepsStoredVersions(ctx context.Context, caller *access.Caller, wanted rollback) error {
 	definitions := changedDefinitions(wanted.newest, wanted.target)
-	if r.deps.StoredVersions == nil || len(definitions) == 0 {
+	if len(definitions) == 0 {
 		return nil
 	}
 	objects, err := r.deps.Revisions.Contents(ctx, wanted.target)
