@@ -59,7 +59,7 @@ func (r *ExportREST) Get(ctx context.Context, name string, options *metav1.GetOp
 			gone = append(gone, objects[i].ID.String())
 			continue
 		}
-		lacks, err := r.manifests.lacks(ctx, objects[i].Ref)
+		lacks, err := r.manifests.differ.Lacks(ctx, objects[i].Ref)
 		if err != nil {
 			return nil, err
 		}
