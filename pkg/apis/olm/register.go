@@ -28,18 +28,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&ClusterExtensionRevision{},
 		&ClusterExtensionRevisionList{},
-		&RevisionManifestsOptions{},
-		&RevisionManifest{},
-		&RevisionDiff{},
-		&RevisionDiffOptions{},
-		&RevisionHistory{},
-		&RevisionHistoryList{},
-		&RevisionObjects{},
-		&RevisionRollback{},
 		&UpgradeReadiness{},
 		&UpgradeReadinessOptions{},
 	)
-	// The name on the wire, see v1alpha1.ManifestListKind.
-	scheme.AddKnownTypeWithName(SchemeGroupVersion.WithKind("List"), &RevisionManifestList{})
 	return nil
 }

@@ -170,7 +170,7 @@ func (s *storeOf) newLab(t testing.TB, profiles ...profile.Profile) *lab {
 	config.EncodeVersioner = runtime.NewMultiGroupVersioner(v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
 	storage, err := configurationplan.NewStorage(configurationplan.Deps{
 		Scheme: s.scheme, Profiles: names, Packs: l.packs, Claims: l.claims, Runs: l.runs, Clock: l.clock,
-		Definitions: func(context.Context, string) (*cel.Profile, error) { return nil, nil }, Approvers: everyApprover{},
+		Definitions: func(context.Context, string) (*cel.Profile, error) { return nil, nil }, Approvers: everyApprover{}, Differ: everyReader{},
 		OptsGetter: generic.RESTOptions{
 			StorageConfig: config.ForResource(v1alpha1.Resource("configurationplans")), Decorator: generic.UndecoratedStorage,
 			ResourcePrefix: "hco.kubevirt.io/configurationplans", DeleteCollectionWorkers: 1,
@@ -191,6 +191,11 @@ type everyApprover struct{}
 func (everyApprover) Lacks(context.Context, *v1alpha1.ConfigurationPlan) ([]string, error) {
 	return nil, nil
 }
+
+// everyReader lets everybody read every target, and compares none.
+type everyReader struct{ configurationplan.Differ }
+
+func (everyReader) Lacks(context.Context, manifest.Ref) (string, error) { return "", nil }
 
 type storeOf struct {
 	t      testing.TB

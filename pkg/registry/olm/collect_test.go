@@ -16,6 +16,7 @@ import (
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	hub "github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/records"
 	"github.com/penstock-project/penstock/pkg/store"
@@ -76,7 +77,7 @@ func program(archive string, kv clientv3.KV, rebased *int) []act {
 		}
 	}
 	back := func(b *bench, ctx context.Context) error {
-		_, err := b.rollback.Create(ctx, "e-4", &hub.RevisionRollback{Spec: hub.RevisionRollbackSpec{From: "e-5"}}, nil, &metav1.CreateOptions{})
+		_, err := b.rollback.Create(ctx, "e-4", &v1alpha1.RevisionRollback{Spec: v1alpha1.RevisionRollbackSpec{From: "e-5"}}, nil, &metav1.CreateOptions{})
 		return err
 	}
 	return []act{
@@ -349,7 +350,7 @@ func TestManifestsOfCollected(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := b.manifests.Get(ctx, "e-1", &hub.RevisionManifestsOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := b.manifests.Get(ctx, "e-1", &v1alpha1.RevisionManifestsOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("its manifests: %v", err)
 	}
 	if kv.collect != nil {

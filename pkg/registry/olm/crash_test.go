@@ -53,7 +53,7 @@ func imports(archive string) act {
 
 func rollsBackFrom(from string) act {
 	return func(b *bench, ctx context.Context) error {
-		_, err := b.rollback.Create(ctx, "e-1", &hub.RevisionRollback{Spec: hub.RevisionRollbackSpec{From: from}}, nil, &metav1.CreateOptions{})
+		_, err := b.rollback.Create(ctx, "e-1", &v1alpha1.RevisionRollback{Spec: v1alpha1.RevisionRollbackSpec{From: from}}, nil, &metav1.CreateOptions{})
 		return err
 	}
 }

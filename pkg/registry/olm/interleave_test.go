@@ -241,7 +241,7 @@ func (b *bench) validatesDelete() rest.ValidateObjectFunc {
 }
 
 func rollsBack(b *bench, ctx context.Context) error {
-	_, err := b.rollback.Create(ctx, "e-1", &hub.RevisionRollback{}, nil, &metav1.CreateOptions{})
+	_, err := b.rollback.Create(ctx, "e-1", &v1alpha1.RevisionRollback{}, nil, &metav1.CreateOptions{})
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 func TestTable(t *testing.T) {
@@ -39,7 +40,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("one without headers gave %d rows under %d columns", len(one.Rows), len(one.ColumnDefinitions))
 	}
 
-	if _, err := Table("revisions", &olm.RevisionRollback{}, nil, columns, name); err == nil || !strings.Contains(err.Error(), "revisions: got a *olm.RevisionRollback") {
+	if _, err := Table("revisions", &v1alpha1.RevisionRollback{}, nil, columns, name); err == nil || !strings.Contains(err.Error(), "revisions: got a *v1alpha1.RevisionRollback") {
 		t.Errorf("a table of something else: %v", err)
 	}
 }

@@ -144,7 +144,7 @@ func (l liveAnywhere) Preview(ctx context.Context, question revisiondiff.LiveQue
 }
 
 // Objects implements revisionobjects.Live, in the same way.
-func (l liveAnywhere) Objects(ctx context.Context, revision *hub.ClusterExtensionRevision) (*hub.RevisionObjects, error) {
+func (l liveAnywhere) Objects(ctx context.Context, revision *hub.ClusterExtensionRevision) (*v1alpha1.RevisionObjects, error) {
 	there, err := l.in(ctx, revision, "how the objects are")
 	switch {
 	case err != nil:
@@ -154,7 +154,7 @@ func (l liveAnywhere) Objects(ctx context.Context, revision *hub.ClusterExtensio
 		for _, phase := range revision.Spec.Phases {
 			withheld += len(phase.Objects)
 		}
-		return &hub.RevisionObjects{ObjectMeta: metav1.ObjectMeta{Name: revision.Name}, Withheld: int32(withheld)}, nil
+		return &v1alpha1.RevisionObjects{ObjectMeta: metav1.ObjectMeta{Name: revision.Name}, Withheld: int32(withheld)}, nil
 	}
 	return there.Objects(ctx, revision)
 }

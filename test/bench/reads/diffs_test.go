@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	diffschema "github.com/penstock-project/penstock/pkg/diff/schema"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
@@ -124,7 +125,7 @@ func comparison(t testing.TB, o operator.Operator) func(context.Context) (int64,
 	from, to := memory.add(t, o, 1), memory.add(t, o, 2)
 	comparer := revisiondiff.New(revisiondiff.Deps{Revisions: memory, Authorizer: allowed(), Schema: types})
 	return func(ctx context.Context) (int64, error) {
-		found, err := comparer.Between(ctx, from, to, &olm.RevisionDiffOptions{})
+		found, err := comparer.Between(ctx, from, to, &v1alpha1.RevisionDiffOptions{})
 		if err == nil && int(found.Summary.Changed) != o.Objects {
 			err = fmt.Errorf("%d objects of %s changed, want all %d", found.Summary.Changed, o.Name, o.Objects)
 		}

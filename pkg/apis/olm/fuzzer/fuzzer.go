@@ -30,9 +30,6 @@ func Funcs(runtimeserializer.CodecFactory) []any {
 		func(manifest *olm.Manifest, c randfill.Continue) {
 			manifest.Raw = fmt.Appendf(nil, `{"kind":"ConfigMap","data":{"n":"%d"}}`, c.Int63())
 		},
-		func(value *olm.AnyValue, c randfill.Continue) {
-			value.Raw = fmt.Appendf(nil, `[%d]`, c.Int63())
-		},
 	}
 }
 

@@ -7,6 +7,7 @@
 
 // Package v1alpha1 is the served version of the olm.operatorframework.io API:
 // what clients send and read, and what the store keeps. Nothing but the codecs,
-// the clients and the controllers should import it; the server works on the hub
-// version in the package above.
+// the clients and the controllers should import it, but for kinds that are not stored,
+// such as RevisionDiff: the server works on the hub version in the package above, and
+// those have none.
 package v1alpha1

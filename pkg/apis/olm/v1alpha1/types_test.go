@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	kyaml "sigs.k8s.io/yaml"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/install"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
@@ -180,11 +179,11 @@ func TestManifestUnstructured(t *testing.T) {
 func TestManifestsOptions(t *testing.T) {
 	scheme := newScheme()
 	query := url.Values{"objectKind": {"Deployment.apps"}, "objectNamespace": {"argocd"}, "objectName": {"server"}, "pretty": {"true"}}
-	var got olm.RevisionManifestsOptions
+	var got v1alpha1.RevisionManifestsOptions
 	if err := runtime.NewParameterCodec(scheme).DecodeParameters(query, v1alpha1.SchemeGroupVersion, &got); err != nil {
 		t.Fatal(err)
 	}
-	want := olm.RevisionManifestsOptions{ObjectKind: "Deployment.apps", ObjectNamespace: "argocd", ObjectName: "server"}
+	want := v1alpha1.RevisionManifestsOptions{ObjectKind: "Deployment.apps", ObjectNamespace: "argocd", ObjectName: "server"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -194,7 +193,7 @@ func TestManifestsOptions(t *testing.T) {
 // the manifests as they are.
 func TestManifestListIsAList(t *testing.T) {
 	scheme := newScheme()
-	list := &olm.RevisionManifestList{Items: []runtime.RawExtension{
+	list := &v1alpha1.RevisionManifestList{Items: []runtime.RawExtension{
 		{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)},
 		{Raw: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"b","namespace":"c"}}`)},
 	}}

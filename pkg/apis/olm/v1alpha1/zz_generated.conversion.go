@@ -23,16 +23,6 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
-	if err := s.AddGeneratedConversionFunc((*AnyValue)(nil), (*olm.AnyValue)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_AnyValue_To_olm_AnyValue(a.(*AnyValue), b.(*olm.AnyValue), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.AnyValue)(nil), (*AnyValue)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_AnyValue_To_v1alpha1_AnyValue(a.(*olm.AnyValue), b.(*AnyValue), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*CELAssertion)(nil), (*olm.CELAssertion)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_CELAssertion_To_olm_CELAssertion(a.(*CELAssertion), b.(*olm.CELAssertion), scope)
 	}); err != nil {
@@ -40,16 +30,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*olm.CELAssertion)(nil), (*CELAssertion)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_olm_CELAssertion_To_v1alpha1_CELAssertion(a.(*olm.CELAssertion), b.(*CELAssertion), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*ChangeCounts)(nil), (*olm.ChangeCounts)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ChangeCounts_To_olm_ChangeCounts(a.(*ChangeCounts), b.(*olm.ChangeCounts), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.ChangeCounts)(nil), (*ChangeCounts)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_ChangeCounts_To_v1alpha1_ChangeCounts(a.(*olm.ChangeCounts), b.(*ChangeCounts), scope)
 	}); err != nil {
 		return err
 	}
@@ -103,36 +83,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddGeneratedConversionFunc((*DiffNote)(nil), (*olm.DiffNote)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_DiffNote_To_olm_DiffNote(a.(*DiffNote), b.(*olm.DiffNote), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.DiffNote)(nil), (*DiffNote)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_DiffNote_To_v1alpha1_DiffNote(a.(*olm.DiffNote), b.(*DiffNote), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*DiffSummary)(nil), (*olm.DiffSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_DiffSummary_To_olm_DiffSummary(a.(*DiffSummary), b.(*olm.DiffSummary), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.DiffSummary)(nil), (*DiffSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_DiffSummary_To_v1alpha1_DiffSummary(a.(*olm.DiffSummary), b.(*DiffSummary), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*DiffTruncation)(nil), (*olm.DiffTruncation)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_DiffTruncation_To_olm_DiffTruncation(a.(*DiffTruncation), b.(*olm.DiffTruncation), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.DiffTruncation)(nil), (*DiffTruncation)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_DiffTruncation_To_v1alpha1_DiffTruncation(a.(*olm.DiffTruncation), b.(*DiffTruncation), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*ExtensionReadiness)(nil), (*olm.ExtensionReadiness)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ExtensionReadiness_To_olm_ExtensionReadiness(a.(*ExtensionReadiness), b.(*olm.ExtensionReadiness), scope)
 	}); err != nil {
@@ -150,16 +100,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*olm.FailureCause)(nil), (*FailureCause)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_olm_FailureCause_To_v1alpha1_FailureCause(a.(*olm.FailureCause), b.(*FailureCause), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*FieldChange)(nil), (*olm.FieldChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_FieldChange_To_olm_FieldChange(a.(*FieldChange), b.(*olm.FieldChange), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.FieldChange)(nil), (*FieldChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_FieldChange_To_v1alpha1_FieldChange(a.(*olm.FieldChange), b.(*FieldChange), scope)
 	}); err != nil {
 		return err
 	}
@@ -193,16 +133,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddGeneratedConversionFunc((*ObjectChange)(nil), (*olm.ObjectChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ObjectChange_To_olm_ObjectChange(a.(*ObjectChange), b.(*olm.ObjectChange), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.ObjectChange)(nil), (*ObjectChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_ObjectChange_To_v1alpha1_ObjectChange(a.(*olm.ObjectChange), b.(*ObjectChange), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*ObjectFailure)(nil), (*olm.ObjectFailure)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ObjectFailure_To_olm_ObjectFailure(a.(*ObjectFailure), b.(*olm.ObjectFailure), scope)
 	}); err != nil {
@@ -220,16 +150,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*olm.ObjectName)(nil), (*ObjectName)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_olm_ObjectName_To_v1alpha1_ObjectName(a.(*olm.ObjectName), b.(*ObjectName), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*ObjectRepair)(nil), (*olm.ObjectRepair)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ObjectRepair_To_olm_ObjectRepair(a.(*ObjectRepair), b.(*olm.ObjectRepair), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.ObjectRepair)(nil), (*ObjectRepair)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_ObjectRepair_To_v1alpha1_ObjectRepair(a.(*olm.ObjectRepair), b.(*ObjectRepair), scope)
 	}); err != nil {
 		return err
 	}
@@ -293,86 +213,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddGeneratedConversionFunc((*RevisionDiff)(nil), (*olm.RevisionDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionDiff_To_olm_RevisionDiff(a.(*RevisionDiff), b.(*olm.RevisionDiff), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionDiff)(nil), (*RevisionDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionDiff_To_v1alpha1_RevisionDiff(a.(*olm.RevisionDiff), b.(*RevisionDiff), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionDiffOptions)(nil), (*olm.RevisionDiffOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions(a.(*RevisionDiffOptions), b.(*olm.RevisionDiffOptions), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionDiffOptions)(nil), (*RevisionDiffOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions(a.(*olm.RevisionDiffOptions), b.(*RevisionDiffOptions), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionHistory)(nil), (*olm.RevisionHistory)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionHistory_To_olm_RevisionHistory(a.(*RevisionHistory), b.(*olm.RevisionHistory), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionHistory)(nil), (*RevisionHistory)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionHistory_To_v1alpha1_RevisionHistory(a.(*olm.RevisionHistory), b.(*RevisionHistory), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionHistoryList)(nil), (*olm.RevisionHistoryList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionHistoryList_To_olm_RevisionHistoryList(a.(*RevisionHistoryList), b.(*olm.RevisionHistoryList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionHistoryList)(nil), (*RevisionHistoryList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionHistoryList_To_v1alpha1_RevisionHistoryList(a.(*olm.RevisionHistoryList), b.(*RevisionHistoryList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionHold)(nil), (*olm.RevisionHold)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionHold_To_olm_RevisionHold(a.(*RevisionHold), b.(*olm.RevisionHold), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionHold)(nil), (*RevisionHold)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionHold_To_v1alpha1_RevisionHold(a.(*olm.RevisionHold), b.(*RevisionHold), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionManifest)(nil), (*olm.RevisionManifest)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionManifest_To_olm_RevisionManifest(a.(*RevisionManifest), b.(*olm.RevisionManifest), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionManifest)(nil), (*RevisionManifest)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionManifest_To_v1alpha1_RevisionManifest(a.(*olm.RevisionManifest), b.(*RevisionManifest), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionManifestList)(nil), (*olm.RevisionManifestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionManifestList_To_olm_RevisionManifestList(a.(*RevisionManifestList), b.(*olm.RevisionManifestList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionManifestList)(nil), (*RevisionManifestList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionManifestList_To_v1alpha1_RevisionManifestList(a.(*olm.RevisionManifestList), b.(*RevisionManifestList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionManifestsOptions)(nil), (*olm.RevisionManifestsOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionManifestsOptions_To_olm_RevisionManifestsOptions(a.(*RevisionManifestsOptions), b.(*olm.RevisionManifestsOptions), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionManifestsOptions)(nil), (*RevisionManifestsOptions)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionManifestsOptions_To_v1alpha1_RevisionManifestsOptions(a.(*olm.RevisionManifestsOptions), b.(*RevisionManifestsOptions), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*RevisionObject)(nil), (*olm.RevisionObject)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_RevisionObject_To_olm_RevisionObject(a.(*RevisionObject), b.(*olm.RevisionObject), scope)
 	}); err != nil {
@@ -383,68 +223,8 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddGeneratedConversionFunc((*RevisionObjectStatus)(nil), (*olm.RevisionObjectStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionObjectStatus_To_olm_RevisionObjectStatus(a.(*RevisionObjectStatus), b.(*olm.RevisionObjectStatus), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionObjectStatus)(nil), (*RevisionObjectStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionObjectStatus_To_v1alpha1_RevisionObjectStatus(a.(*olm.RevisionObjectStatus), b.(*RevisionObjectStatus), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionObjects)(nil), (*olm.RevisionObjects)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionObjects_To_olm_RevisionObjects(a.(*RevisionObjects), b.(*olm.RevisionObjects), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionObjects)(nil), (*RevisionObjects)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionObjects_To_v1alpha1_RevisionObjects(a.(*olm.RevisionObjects), b.(*RevisionObjects), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*RevisionPhase)(nil), (*olm.RevisionPhase)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(a.(*RevisionPhase), b.(*olm.RevisionPhase), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionRecord)(nil), (*olm.RevisionRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionRecord_To_olm_RevisionRecord(a.(*RevisionRecord), b.(*olm.RevisionRecord), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionRecord)(nil), (*RevisionRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionRecord_To_v1alpha1_RevisionRecord(a.(*olm.RevisionRecord), b.(*RevisionRecord), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionRollback)(nil), (*olm.RevisionRollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionRollback_To_olm_RevisionRollback(a.(*RevisionRollback), b.(*olm.RevisionRollback), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionRollback)(nil), (*RevisionRollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionRollback_To_v1alpha1_RevisionRollback(a.(*olm.RevisionRollback), b.(*RevisionRollback), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionRollbackSpec)(nil), (*olm.RevisionRollbackSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(a.(*RevisionRollbackSpec), b.(*olm.RevisionRollbackSpec), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionRollbackSpec)(nil), (*RevisionRollbackSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(a.(*olm.RevisionRollbackSpec), b.(*RevisionRollbackSpec), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*RevisionRollbackStatus)(nil), (*olm.RevisionRollbackStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(a.(*RevisionRollbackStatus), b.(*olm.RevisionRollbackStatus), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*olm.RevisionRollbackStatus)(nil), (*RevisionRollbackStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(a.(*olm.RevisionRollbackStatus), b.(*RevisionRollbackStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -556,26 +336,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	return nil
 }
 
-func autoConvert_v1alpha1_AnyValue_To_olm_AnyValue(in *AnyValue, out *olm.AnyValue, s conversion.Scope) error {
-	out.Raw = *(*[]byte)(unsafe.Pointer(&in.Raw))
-	return nil
-}
-
-// Convert_v1alpha1_AnyValue_To_olm_AnyValue is an autogenerated conversion function.
-func Convert_v1alpha1_AnyValue_To_olm_AnyValue(in *AnyValue, out *olm.AnyValue, s conversion.Scope) error {
-	return autoConvert_v1alpha1_AnyValue_To_olm_AnyValue(in, out, s)
-}
-
-func autoConvert_olm_AnyValue_To_v1alpha1_AnyValue(in *olm.AnyValue, out *AnyValue, s conversion.Scope) error {
-	out.Raw = *(*[]byte)(unsafe.Pointer(&in.Raw))
-	return nil
-}
-
-// Convert_olm_AnyValue_To_v1alpha1_AnyValue is an autogenerated conversion function.
-func Convert_olm_AnyValue_To_v1alpha1_AnyValue(in *olm.AnyValue, out *AnyValue, s conversion.Scope) error {
-	return autoConvert_olm_AnyValue_To_v1alpha1_AnyValue(in, out, s)
-}
-
 func autoConvert_v1alpha1_CELAssertion_To_olm_CELAssertion(in *CELAssertion, out *olm.CELAssertion, s conversion.Scope) error {
 	*out = *(*olm.CELAssertion)(unsafe.Pointer(in))
 	return nil
@@ -594,26 +354,6 @@ func autoConvert_olm_CELAssertion_To_v1alpha1_CELAssertion(in *olm.CELAssertion,
 // Convert_olm_CELAssertion_To_v1alpha1_CELAssertion is an autogenerated conversion function.
 func Convert_olm_CELAssertion_To_v1alpha1_CELAssertion(in *olm.CELAssertion, out *CELAssertion, s conversion.Scope) error {
 	return autoConvert_olm_CELAssertion_To_v1alpha1_CELAssertion(in, out, s)
-}
-
-func autoConvert_v1alpha1_ChangeCounts_To_olm_ChangeCounts(in *ChangeCounts, out *olm.ChangeCounts, s conversion.Scope) error {
-	*out = *(*olm.ChangeCounts)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_ChangeCounts_To_olm_ChangeCounts is an autogenerated conversion function.
-func Convert_v1alpha1_ChangeCounts_To_olm_ChangeCounts(in *ChangeCounts, out *olm.ChangeCounts, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ChangeCounts_To_olm_ChangeCounts(in, out, s)
-}
-
-func autoConvert_olm_ChangeCounts_To_v1alpha1_ChangeCounts(in *olm.ChangeCounts, out *ChangeCounts, s conversion.Scope) error {
-	*out = *(*ChangeCounts)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_ChangeCounts_To_v1alpha1_ChangeCounts is an autogenerated conversion function.
-func Convert_olm_ChangeCounts_To_v1alpha1_ChangeCounts(in *olm.ChangeCounts, out *ChangeCounts, s conversion.Scope) error {
-	return autoConvert_olm_ChangeCounts_To_v1alpha1_ChangeCounts(in, out, s)
 }
 
 func autoConvert_v1alpha1_ClusterExtensionRevision_To_olm_ClusterExtensionRevision(in *ClusterExtensionRevision, out *olm.ClusterExtensionRevision, s conversion.Scope) error {
@@ -794,66 +534,6 @@ func Convert_olm_ConditionEqual_To_v1alpha1_ConditionEqual(in *olm.ConditionEqua
 	return autoConvert_olm_ConditionEqual_To_v1alpha1_ConditionEqual(in, out, s)
 }
 
-func autoConvert_v1alpha1_DiffNote_To_olm_DiffNote(in *DiffNote, out *olm.DiffNote, s conversion.Scope) error {
-	*out = *(*olm.DiffNote)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_DiffNote_To_olm_DiffNote is an autogenerated conversion function.
-func Convert_v1alpha1_DiffNote_To_olm_DiffNote(in *DiffNote, out *olm.DiffNote, s conversion.Scope) error {
-	return autoConvert_v1alpha1_DiffNote_To_olm_DiffNote(in, out, s)
-}
-
-func autoConvert_olm_DiffNote_To_v1alpha1_DiffNote(in *olm.DiffNote, out *DiffNote, s conversion.Scope) error {
-	*out = *(*DiffNote)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_DiffNote_To_v1alpha1_DiffNote is an autogenerated conversion function.
-func Convert_olm_DiffNote_To_v1alpha1_DiffNote(in *olm.DiffNote, out *DiffNote, s conversion.Scope) error {
-	return autoConvert_olm_DiffNote_To_v1alpha1_DiffNote(in, out, s)
-}
-
-func autoConvert_v1alpha1_DiffSummary_To_olm_DiffSummary(in *DiffSummary, out *olm.DiffSummary, s conversion.Scope) error {
-	*out = *(*olm.DiffSummary)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_DiffSummary_To_olm_DiffSummary is an autogenerated conversion function.
-func Convert_v1alpha1_DiffSummary_To_olm_DiffSummary(in *DiffSummary, out *olm.DiffSummary, s conversion.Scope) error {
-	return autoConvert_v1alpha1_DiffSummary_To_olm_DiffSummary(in, out, s)
-}
-
-func autoConvert_olm_DiffSummary_To_v1alpha1_DiffSummary(in *olm.DiffSummary, out *DiffSummary, s conversion.Scope) error {
-	*out = *(*DiffSummary)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_DiffSummary_To_v1alpha1_DiffSummary is an autogenerated conversion function.
-func Convert_olm_DiffSummary_To_v1alpha1_DiffSummary(in *olm.DiffSummary, out *DiffSummary, s conversion.Scope) error {
-	return autoConvert_olm_DiffSummary_To_v1alpha1_DiffSummary(in, out, s)
-}
-
-func autoConvert_v1alpha1_DiffTruncation_To_olm_DiffTruncation(in *DiffTruncation, out *olm.DiffTruncation, s conversion.Scope) error {
-	*out = *(*olm.DiffTruncation)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_DiffTruncation_To_olm_DiffTruncation is an autogenerated conversion function.
-func Convert_v1alpha1_DiffTruncation_To_olm_DiffTruncation(in *DiffTruncation, out *olm.DiffTruncation, s conversion.Scope) error {
-	return autoConvert_v1alpha1_DiffTruncation_To_olm_DiffTruncation(in, out, s)
-}
-
-func autoConvert_olm_DiffTruncation_To_v1alpha1_DiffTruncation(in *olm.DiffTruncation, out *DiffTruncation, s conversion.Scope) error {
-	*out = *(*DiffTruncation)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_DiffTruncation_To_v1alpha1_DiffTruncation is an autogenerated conversion function.
-func Convert_olm_DiffTruncation_To_v1alpha1_DiffTruncation(in *olm.DiffTruncation, out *DiffTruncation, s conversion.Scope) error {
-	return autoConvert_olm_DiffTruncation_To_v1alpha1_DiffTruncation(in, out, s)
-}
-
 func autoConvert_v1alpha1_ExtensionReadiness_To_olm_ExtensionReadiness(in *ExtensionReadiness, out *olm.ExtensionReadiness, s conversion.Scope) error {
 	*out = *(*olm.ExtensionReadiness)(unsafe.Pointer(in))
 	return nil
@@ -892,26 +572,6 @@ func autoConvert_olm_FailureCause_To_v1alpha1_FailureCause(in *olm.FailureCause,
 // Convert_olm_FailureCause_To_v1alpha1_FailureCause is an autogenerated conversion function.
 func Convert_olm_FailureCause_To_v1alpha1_FailureCause(in *olm.FailureCause, out *FailureCause, s conversion.Scope) error {
 	return autoConvert_olm_FailureCause_To_v1alpha1_FailureCause(in, out, s)
-}
-
-func autoConvert_v1alpha1_FieldChange_To_olm_FieldChange(in *FieldChange, out *olm.FieldChange, s conversion.Scope) error {
-	*out = *(*olm.FieldChange)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_FieldChange_To_olm_FieldChange is an autogenerated conversion function.
-func Convert_v1alpha1_FieldChange_To_olm_FieldChange(in *FieldChange, out *olm.FieldChange, s conversion.Scope) error {
-	return autoConvert_v1alpha1_FieldChange_To_olm_FieldChange(in, out, s)
-}
-
-func autoConvert_olm_FieldChange_To_v1alpha1_FieldChange(in *olm.FieldChange, out *FieldChange, s conversion.Scope) error {
-	*out = *(*FieldChange)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_FieldChange_To_v1alpha1_FieldChange is an autogenerated conversion function.
-func Convert_olm_FieldChange_To_v1alpha1_FieldChange(in *olm.FieldChange, out *FieldChange, s conversion.Scope) error {
-	return autoConvert_olm_FieldChange_To_v1alpha1_FieldChange(in, out, s)
 }
 
 func autoConvert_v1alpha1_FieldValue_To_olm_FieldValue(in *FieldValue, out *olm.FieldValue, s conversion.Scope) error {
@@ -974,26 +634,6 @@ func Convert_olm_Manifest_To_v1alpha1_Manifest(in *olm.Manifest, out *Manifest, 
 	return autoConvert_olm_Manifest_To_v1alpha1_Manifest(in, out, s)
 }
 
-func autoConvert_v1alpha1_ObjectChange_To_olm_ObjectChange(in *ObjectChange, out *olm.ObjectChange, s conversion.Scope) error {
-	*out = *(*olm.ObjectChange)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_ObjectChange_To_olm_ObjectChange is an autogenerated conversion function.
-func Convert_v1alpha1_ObjectChange_To_olm_ObjectChange(in *ObjectChange, out *olm.ObjectChange, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ObjectChange_To_olm_ObjectChange(in, out, s)
-}
-
-func autoConvert_olm_ObjectChange_To_v1alpha1_ObjectChange(in *olm.ObjectChange, out *ObjectChange, s conversion.Scope) error {
-	*out = *(*ObjectChange)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_ObjectChange_To_v1alpha1_ObjectChange is an autogenerated conversion function.
-func Convert_olm_ObjectChange_To_v1alpha1_ObjectChange(in *olm.ObjectChange, out *ObjectChange, s conversion.Scope) error {
-	return autoConvert_olm_ObjectChange_To_v1alpha1_ObjectChange(in, out, s)
-}
-
 func autoConvert_v1alpha1_ObjectFailure_To_olm_ObjectFailure(in *ObjectFailure, out *olm.ObjectFailure, s conversion.Scope) error {
 	*out = *(*olm.ObjectFailure)(unsafe.Pointer(in))
 	return nil
@@ -1032,26 +672,6 @@ func autoConvert_olm_ObjectName_To_v1alpha1_ObjectName(in *olm.ObjectName, out *
 // Convert_olm_ObjectName_To_v1alpha1_ObjectName is an autogenerated conversion function.
 func Convert_olm_ObjectName_To_v1alpha1_ObjectName(in *olm.ObjectName, out *ObjectName, s conversion.Scope) error {
 	return autoConvert_olm_ObjectName_To_v1alpha1_ObjectName(in, out, s)
-}
-
-func autoConvert_v1alpha1_ObjectRepair_To_olm_ObjectRepair(in *ObjectRepair, out *olm.ObjectRepair, s conversion.Scope) error {
-	*out = *(*olm.ObjectRepair)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_ObjectRepair_To_olm_ObjectRepair is an autogenerated conversion function.
-func Convert_v1alpha1_ObjectRepair_To_olm_ObjectRepair(in *ObjectRepair, out *olm.ObjectRepair, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ObjectRepair_To_olm_ObjectRepair(in, out, s)
-}
-
-func autoConvert_olm_ObjectRepair_To_v1alpha1_ObjectRepair(in *olm.ObjectRepair, out *ObjectRepair, s conversion.Scope) error {
-	*out = *(*ObjectRepair)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_ObjectRepair_To_v1alpha1_ObjectRepair is an autogenerated conversion function.
-func Convert_olm_ObjectRepair_To_v1alpha1_ObjectRepair(in *olm.ObjectRepair, out *ObjectRepair, s conversion.Scope) error {
-	return autoConvert_olm_ObjectRepair_To_v1alpha1_ObjectRepair(in, out, s)
 }
 
 func autoConvert_v1alpha1_PhaseStatus_To_olm_PhaseStatus(in *PhaseStatus, out *olm.PhaseStatus, s conversion.Scope) error {
@@ -1174,68 +794,6 @@ func Convert_olm_Requester_To_v1alpha1_Requester(in *olm.Requester, out *Request
 	return autoConvert_olm_Requester_To_v1alpha1_Requester(in, out, s)
 }
 
-func autoConvert_v1alpha1_RevisionDiff_To_olm_RevisionDiff(in *RevisionDiff, out *olm.RevisionDiff, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.From = in.From
-	out.To = in.To
-	out.Notes = *(*[]olm.DiffNote)(unsafe.Pointer(&in.Notes))
-	if err := Convert_v1alpha1_DiffSummary_To_olm_DiffSummary(&in.Summary, &out.Summary, s); err != nil {
-		return err
-	}
-	out.Changes = *(*[]olm.ObjectChange)(unsafe.Pointer(&in.Changes))
-	out.Truncated = (*olm.DiffTruncation)(unsafe.Pointer(in.Truncated))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionDiff_To_olm_RevisionDiff is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionDiff_To_olm_RevisionDiff(in *RevisionDiff, out *olm.RevisionDiff, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionDiff_To_olm_RevisionDiff(in, out, s)
-}
-
-func autoConvert_olm_RevisionDiff_To_v1alpha1_RevisionDiff(in *olm.RevisionDiff, out *RevisionDiff, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.From = in.From
-	out.To = in.To
-	out.Notes = *(*[]DiffNote)(unsafe.Pointer(&in.Notes))
-	if err := Convert_olm_DiffSummary_To_v1alpha1_DiffSummary(&in.Summary, &out.Summary, s); err != nil {
-		return err
-	}
-	out.Changes = *(*[]ObjectChange)(unsafe.Pointer(&in.Changes))
-	out.Truncated = (*DiffTruncation)(unsafe.Pointer(in.Truncated))
-	return nil
-}
-
-// Convert_olm_RevisionDiff_To_v1alpha1_RevisionDiff is an autogenerated conversion function.
-func Convert_olm_RevisionDiff_To_v1alpha1_RevisionDiff(in *olm.RevisionDiff, out *RevisionDiff, s conversion.Scope) error {
-	return autoConvert_olm_RevisionDiff_To_v1alpha1_RevisionDiff(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions(in *RevisionDiffOptions, out *olm.RevisionDiffOptions, s conversion.Scope) error {
-	out.ObjectKind = in.ObjectKind
-	out.ObjectNamespace = in.ObjectNamespace
-	out.ObjectName = in.ObjectName
-	out.Unified = (*bool)(unsafe.Pointer(in.Unified))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions(in *RevisionDiffOptions, out *olm.RevisionDiffOptions, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionDiffOptions_To_olm_RevisionDiffOptions(in, out, s)
-}
-
-func autoConvert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions(in *olm.RevisionDiffOptions, out *RevisionDiffOptions, s conversion.Scope) error {
-	out.ObjectKind = in.ObjectKind
-	out.ObjectNamespace = in.ObjectNamespace
-	out.ObjectName = in.ObjectName
-	out.Unified = (*bool)(unsafe.Pointer(in.Unified))
-	return nil
-}
-
-// Convert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions is an autogenerated conversion function.
-func Convert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions(in *olm.RevisionDiffOptions, out *RevisionDiffOptions, s conversion.Scope) error {
-	return autoConvert_olm_RevisionDiffOptions_To_v1alpha1_RevisionDiffOptions(in, out, s)
-}
-
 func autoConvert_url_Values_To_v1alpha1_RevisionDiffOptions(in *url.Values, out *RevisionDiffOptions, s conversion.Scope) error {
 	// WARNING: Field TypeMeta does not have json tag, skipping.
 
@@ -1268,152 +826,6 @@ func autoConvert_url_Values_To_v1alpha1_RevisionDiffOptions(in *url.Values, out 
 		out.Unified = nil
 	}
 	return nil
-}
-
-func autoConvert_v1alpha1_RevisionHistory_To_olm_RevisionHistory(in *RevisionHistory, out *olm.RevisionHistory, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Revisions = *(*[]olm.RevisionRecord)(unsafe.Pointer(&in.Revisions))
-	out.Hold = (*olm.RevisionHold)(unsafe.Pointer(in.Hold))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionHistory_To_olm_RevisionHistory is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionHistory_To_olm_RevisionHistory(in *RevisionHistory, out *olm.RevisionHistory, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionHistory_To_olm_RevisionHistory(in, out, s)
-}
-
-func autoConvert_olm_RevisionHistory_To_v1alpha1_RevisionHistory(in *olm.RevisionHistory, out *RevisionHistory, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Revisions = *(*[]RevisionRecord)(unsafe.Pointer(&in.Revisions))
-	out.Hold = (*RevisionHold)(unsafe.Pointer(in.Hold))
-	return nil
-}
-
-// Convert_olm_RevisionHistory_To_v1alpha1_RevisionHistory is an autogenerated conversion function.
-func Convert_olm_RevisionHistory_To_v1alpha1_RevisionHistory(in *olm.RevisionHistory, out *RevisionHistory, s conversion.Scope) error {
-	return autoConvert_olm_RevisionHistory_To_v1alpha1_RevisionHistory(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionHistoryList_To_olm_RevisionHistoryList(in *RevisionHistoryList, out *olm.RevisionHistoryList, s conversion.Scope) error {
-	out.ListMeta = in.ListMeta
-	out.Items = *(*[]olm.RevisionHistory)(unsafe.Pointer(&in.Items))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionHistoryList_To_olm_RevisionHistoryList is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionHistoryList_To_olm_RevisionHistoryList(in *RevisionHistoryList, out *olm.RevisionHistoryList, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionHistoryList_To_olm_RevisionHistoryList(in, out, s)
-}
-
-func autoConvert_olm_RevisionHistoryList_To_v1alpha1_RevisionHistoryList(in *olm.RevisionHistoryList, out *RevisionHistoryList, s conversion.Scope) error {
-	out.ListMeta = in.ListMeta
-	out.Items = *(*[]RevisionHistory)(unsafe.Pointer(&in.Items))
-	return nil
-}
-
-// Convert_olm_RevisionHistoryList_To_v1alpha1_RevisionHistoryList is an autogenerated conversion function.
-func Convert_olm_RevisionHistoryList_To_v1alpha1_RevisionHistoryList(in *olm.RevisionHistoryList, out *RevisionHistoryList, s conversion.Scope) error {
-	return autoConvert_olm_RevisionHistoryList_To_v1alpha1_RevisionHistoryList(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionHold_To_olm_RevisionHold(in *RevisionHold, out *olm.RevisionHold, s conversion.Scope) error {
-	*out = *(*olm.RevisionHold)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionHold_To_olm_RevisionHold is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionHold_To_olm_RevisionHold(in *RevisionHold, out *olm.RevisionHold, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionHold_To_olm_RevisionHold(in, out, s)
-}
-
-func autoConvert_olm_RevisionHold_To_v1alpha1_RevisionHold(in *olm.RevisionHold, out *RevisionHold, s conversion.Scope) error {
-	*out = *(*RevisionHold)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_RevisionHold_To_v1alpha1_RevisionHold is an autogenerated conversion function.
-func Convert_olm_RevisionHold_To_v1alpha1_RevisionHold(in *olm.RevisionHold, out *RevisionHold, s conversion.Scope) error {
-	return autoConvert_olm_RevisionHold_To_v1alpha1_RevisionHold(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionManifest_To_olm_RevisionManifest(in *RevisionManifest, out *olm.RevisionManifest, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Revision = in.Revision
-	out.Phase = in.Phase
-	out.Digest = in.Digest
-	out.Size = in.Size
-	if err := Convert_v1alpha1_Manifest_To_olm_Manifest(&in.Object, &out.Object, s); err != nil {
-		return err
-	}
-	return nil
-}
-
-// Convert_v1alpha1_RevisionManifest_To_olm_RevisionManifest is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionManifest_To_olm_RevisionManifest(in *RevisionManifest, out *olm.RevisionManifest, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionManifest_To_olm_RevisionManifest(in, out, s)
-}
-
-func autoConvert_olm_RevisionManifest_To_v1alpha1_RevisionManifest(in *olm.RevisionManifest, out *RevisionManifest, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Revision = in.Revision
-	out.Phase = in.Phase
-	out.Digest = in.Digest
-	out.Size = in.Size
-	if err := Convert_olm_Manifest_To_v1alpha1_Manifest(&in.Object, &out.Object, s); err != nil {
-		return err
-	}
-	return nil
-}
-
-// Convert_olm_RevisionManifest_To_v1alpha1_RevisionManifest is an autogenerated conversion function.
-func Convert_olm_RevisionManifest_To_v1alpha1_RevisionManifest(in *olm.RevisionManifest, out *RevisionManifest, s conversion.Scope) error {
-	return autoConvert_olm_RevisionManifest_To_v1alpha1_RevisionManifest(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionManifestList_To_olm_RevisionManifestList(in *RevisionManifestList, out *olm.RevisionManifestList, s conversion.Scope) error {
-	out.ListMeta = in.ListMeta
-	out.Items = *(*[]runtime.RawExtension)(unsafe.Pointer(&in.Items))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionManifestList_To_olm_RevisionManifestList is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionManifestList_To_olm_RevisionManifestList(in *RevisionManifestList, out *olm.RevisionManifestList, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionManifestList_To_olm_RevisionManifestList(in, out, s)
-}
-
-func autoConvert_olm_RevisionManifestList_To_v1alpha1_RevisionManifestList(in *olm.RevisionManifestList, out *RevisionManifestList, s conversion.Scope) error {
-	out.ListMeta = in.ListMeta
-	out.Items = *(*[]runtime.RawExtension)(unsafe.Pointer(&in.Items))
-	return nil
-}
-
-// Convert_olm_RevisionManifestList_To_v1alpha1_RevisionManifestList is an autogenerated conversion function.
-func Convert_olm_RevisionManifestList_To_v1alpha1_RevisionManifestList(in *olm.RevisionManifestList, out *RevisionManifestList, s conversion.Scope) error {
-	return autoConvert_olm_RevisionManifestList_To_v1alpha1_RevisionManifestList(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionManifestsOptions_To_olm_RevisionManifestsOptions(in *RevisionManifestsOptions, out *olm.RevisionManifestsOptions, s conversion.Scope) error {
-	out.ObjectKind = in.ObjectKind
-	out.ObjectNamespace = in.ObjectNamespace
-	out.ObjectName = in.ObjectName
-	return nil
-}
-
-// Convert_v1alpha1_RevisionManifestsOptions_To_olm_RevisionManifestsOptions is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionManifestsOptions_To_olm_RevisionManifestsOptions(in *RevisionManifestsOptions, out *olm.RevisionManifestsOptions, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionManifestsOptions_To_olm_RevisionManifestsOptions(in, out, s)
-}
-
-func autoConvert_olm_RevisionManifestsOptions_To_v1alpha1_RevisionManifestsOptions(in *olm.RevisionManifestsOptions, out *RevisionManifestsOptions, s conversion.Scope) error {
-	out.ObjectKind = in.ObjectKind
-	out.ObjectNamespace = in.ObjectNamespace
-	out.ObjectName = in.ObjectName
-	return nil
-}
-
-// Convert_olm_RevisionManifestsOptions_To_v1alpha1_RevisionManifestsOptions is an autogenerated conversion function.
-func Convert_olm_RevisionManifestsOptions_To_v1alpha1_RevisionManifestsOptions(in *olm.RevisionManifestsOptions, out *RevisionManifestsOptions, s conversion.Scope) error {
-	return autoConvert_olm_RevisionManifestsOptions_To_v1alpha1_RevisionManifestsOptions(in, out, s)
 }
 
 func autoConvert_url_Values_To_v1alpha1_RevisionManifestsOptions(in *url.Values, out *RevisionManifestsOptions, s conversion.Scope) error {
@@ -1468,50 +880,6 @@ func Convert_olm_RevisionObject_To_v1alpha1_RevisionObject(in *olm.RevisionObjec
 	return autoConvert_olm_RevisionObject_To_v1alpha1_RevisionObject(in, out, s)
 }
 
-func autoConvert_v1alpha1_RevisionObjectStatus_To_olm_RevisionObjectStatus(in *RevisionObjectStatus, out *olm.RevisionObjectStatus, s conversion.Scope) error {
-	*out = *(*olm.RevisionObjectStatus)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionObjectStatus_To_olm_RevisionObjectStatus is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionObjectStatus_To_olm_RevisionObjectStatus(in *RevisionObjectStatus, out *olm.RevisionObjectStatus, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionObjectStatus_To_olm_RevisionObjectStatus(in, out, s)
-}
-
-func autoConvert_olm_RevisionObjectStatus_To_v1alpha1_RevisionObjectStatus(in *olm.RevisionObjectStatus, out *RevisionObjectStatus, s conversion.Scope) error {
-	*out = *(*RevisionObjectStatus)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_RevisionObjectStatus_To_v1alpha1_RevisionObjectStatus is an autogenerated conversion function.
-func Convert_olm_RevisionObjectStatus_To_v1alpha1_RevisionObjectStatus(in *olm.RevisionObjectStatus, out *RevisionObjectStatus, s conversion.Scope) error {
-	return autoConvert_olm_RevisionObjectStatus_To_v1alpha1_RevisionObjectStatus(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionObjects_To_olm_RevisionObjects(in *RevisionObjects, out *olm.RevisionObjects, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Objects = *(*[]olm.RevisionObjectStatus)(unsafe.Pointer(&in.Objects))
-	out.Withheld = in.Withheld
-	return nil
-}
-
-// Convert_v1alpha1_RevisionObjects_To_olm_RevisionObjects is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionObjects_To_olm_RevisionObjects(in *RevisionObjects, out *olm.RevisionObjects, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionObjects_To_olm_RevisionObjects(in, out, s)
-}
-
-func autoConvert_olm_RevisionObjects_To_v1alpha1_RevisionObjects(in *olm.RevisionObjects, out *RevisionObjects, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Objects = *(*[]RevisionObjectStatus)(unsafe.Pointer(&in.Objects))
-	out.Withheld = in.Withheld
-	return nil
-}
-
-// Convert_olm_RevisionObjects_To_v1alpha1_RevisionObjects is an autogenerated conversion function.
-func Convert_olm_RevisionObjects_To_v1alpha1_RevisionObjects(in *olm.RevisionObjects, out *RevisionObjects, s conversion.Scope) error {
-	return autoConvert_olm_RevisionObjects_To_v1alpha1_RevisionObjects(in, out, s)
-}
-
 func autoConvert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(in *RevisionPhase, out *olm.RevisionPhase, s conversion.Scope) error {
 	out.Name = in.Name
 	out.CollisionProtection = olm.CollisionProtection(in.CollisionProtection)
@@ -1530,98 +898,6 @@ func autoConvert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(in *olm.RevisionPha
 	out.Objects = *(*[]RevisionObject)(unsafe.Pointer(&in.Objects))
 	// WARNING: in.Packed requires manual conversion: does not exist in peer-type
 	return nil
-}
-
-func autoConvert_v1alpha1_RevisionRecord_To_olm_RevisionRecord(in *RevisionRecord, out *olm.RevisionRecord, s conversion.Scope) error {
-	*out = *(*olm.RevisionRecord)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionRecord_To_olm_RevisionRecord is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionRecord_To_olm_RevisionRecord(in *RevisionRecord, out *olm.RevisionRecord, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionRecord_To_olm_RevisionRecord(in, out, s)
-}
-
-func autoConvert_olm_RevisionRecord_To_v1alpha1_RevisionRecord(in *olm.RevisionRecord, out *RevisionRecord, s conversion.Scope) error {
-	*out = *(*RevisionRecord)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_RevisionRecord_To_v1alpha1_RevisionRecord is an autogenerated conversion function.
-func Convert_olm_RevisionRecord_To_v1alpha1_RevisionRecord(in *olm.RevisionRecord, out *RevisionRecord, s conversion.Scope) error {
-	return autoConvert_olm_RevisionRecord_To_v1alpha1_RevisionRecord(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionRollback_To_olm_RevisionRollback(in *RevisionRollback, out *olm.RevisionRollback, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	if err := Convert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(&in.Spec, &out.Spec, s); err != nil {
-		return err
-	}
-	if err := Convert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(&in.Status, &out.Status, s); err != nil {
-		return err
-	}
-	return nil
-}
-
-// Convert_v1alpha1_RevisionRollback_To_olm_RevisionRollback is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionRollback_To_olm_RevisionRollback(in *RevisionRollback, out *olm.RevisionRollback, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionRollback_To_olm_RevisionRollback(in, out, s)
-}
-
-func autoConvert_olm_RevisionRollback_To_v1alpha1_RevisionRollback(in *olm.RevisionRollback, out *RevisionRollback, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	if err := Convert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(&in.Spec, &out.Spec, s); err != nil {
-		return err
-	}
-	if err := Convert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(&in.Status, &out.Status, s); err != nil {
-		return err
-	}
-	return nil
-}
-
-// Convert_olm_RevisionRollback_To_v1alpha1_RevisionRollback is an autogenerated conversion function.
-func Convert_olm_RevisionRollback_To_v1alpha1_RevisionRollback(in *olm.RevisionRollback, out *RevisionRollback, s conversion.Scope) error {
-	return autoConvert_olm_RevisionRollback_To_v1alpha1_RevisionRollback(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(in *RevisionRollbackSpec, out *olm.RevisionRollbackSpec, s conversion.Scope) error {
-	*out = *(*olm.RevisionRollbackSpec)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(in *RevisionRollbackSpec, out *olm.RevisionRollbackSpec, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionRollbackSpec_To_olm_RevisionRollbackSpec(in, out, s)
-}
-
-func autoConvert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(in *olm.RevisionRollbackSpec, out *RevisionRollbackSpec, s conversion.Scope) error {
-	*out = *(*RevisionRollbackSpec)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec is an autogenerated conversion function.
-func Convert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(in *olm.RevisionRollbackSpec, out *RevisionRollbackSpec, s conversion.Scope) error {
-	return autoConvert_olm_RevisionRollbackSpec_To_v1alpha1_RevisionRollbackSpec(in, out, s)
-}
-
-func autoConvert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(in *RevisionRollbackStatus, out *olm.RevisionRollbackStatus, s conversion.Scope) error {
-	*out = *(*olm.RevisionRollbackStatus)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus is an autogenerated conversion function.
-func Convert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(in *RevisionRollbackStatus, out *olm.RevisionRollbackStatus, s conversion.Scope) error {
-	return autoConvert_v1alpha1_RevisionRollbackStatus_To_olm_RevisionRollbackStatus(in, out, s)
-}
-
-func autoConvert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(in *olm.RevisionRollbackStatus, out *RevisionRollbackStatus, s conversion.Scope) error {
-	*out = *(*RevisionRollbackStatus)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus is an autogenerated conversion function.
-func Convert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(in *olm.RevisionRollbackStatus, out *RevisionRollbackStatus, s conversion.Scope) error {
-	return autoConvert_olm_RevisionRollbackStatus_To_v1alpha1_RevisionRollbackStatus(in, out, s)
 }
 
 func autoConvert_v1alpha1_TargetReference_To_olm_TargetReference(in *TargetReference, out *olm.TargetReference, s conversion.Scope) error {

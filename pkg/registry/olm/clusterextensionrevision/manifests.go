@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
@@ -36,7 +37,7 @@ var (
 )
 
 // New returns an empty list.
-func (r *ManifestsREST) New() runtime.Object { return &olm.RevisionManifestList{} }
+func (r *ManifestsREST) New() runtime.Object { return &v1alpha1.RevisionManifestList{} }
 
 // Destroy does nothing: the store belongs to the main resource.
 func (r *ManifestsREST) Destroy() {}
@@ -44,7 +45,7 @@ func (r *ManifestsREST) Destroy() {}
 // NewGetOptions returns the query parameters; there is no path below the
 // subresource.
 func (r *ManifestsREST) NewGetOptions() (runtime.Object, bool, string) {
-	return &olm.RevisionManifestsOptions{}, false, ""
+	return &v1alpha1.RevisionManifestsOptions{}, false, ""
 }
 
 // Get returns the manifests that the options select. Secrets that the caller
@@ -52,7 +53,7 @@ func (r *ManifestsREST) NewGetOptions() (runtime.Object, bool, string) {
 // the answer is an error: what is missing or damaged in the store is an internal
 // error, and never a shorter list.
 func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
-	query, ok := options.(*olm.RevisionManifestsOptions)
+	query, ok := options.(*v1alpha1.RevisionManifestsOptions)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading manifests: options are a %T", options))
 	}
@@ -65,7 +66,7 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Ob
 	if err != nil {
 		return nil, err
 	}
-	list := &olm.RevisionManifestList{Items: []runtime.RawExtension{}}
+	list := &v1alpha1.RevisionManifestList{Items: []runtime.RawExtension{}}
 	if len(selected) == 0 {
 		return list, nil
 	}
@@ -80,7 +81,7 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options runtime.Ob
 }
 
 // selectEntries returns the entries that the options ask for.
-func selectEntries(revision *olm.ClusterExtensionRevision, query *olm.RevisionManifestsOptions) []entryKey {
+func selectEntries(revision *olm.ClusterExtensionRevision, query *v1alpha1.RevisionManifestsOptions) []entryKey {
 	selection := olm.SelectObjects(query.ObjectKind, query.ObjectNamespace, query.ObjectName)
 	var selected []entryKey
 	eachObject(revision, func(_, _ int, entry *olm.RevisionObject) {
@@ -134,7 +135,7 @@ func hiddenSecrets(hidden []entryKey, cut bool) string {
 
 // ConvertToTable prints one line for each manifest.
 func (r *ManifestsREST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	list, ok := object.(*olm.RevisionManifestList)
+	list, ok := object.(*v1alpha1.RevisionManifestList)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of manifests: got a %T", object)
 	}

@@ -72,7 +72,7 @@ func New(deps Deps) *Comparer {
 // Between returns what changes from one revision to another, as far as the caller
 // may see it; a nil from is an empty one. Whether they may see diffs of both is not
 // asked here.
-func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error) {
+func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions) (*v1alpha1.RevisionDiff, error) {
 	return c.compare(ctx, from, to, options, func(ctx context.Context) (older, newer []manifest.Object, err error) {
 		return c.contents(ctx, from, to)
 	})
@@ -80,7 +80,7 @@ func (c *Comparer) Between(ctx context.Context, from, to *olm.ClusterExtensionRe
 
 // Proposed is Between for a revision that is not stored, with its manifests in rollout
 // order.
-func (c *Comparer) Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*olm.RevisionDiff, error) {
+func (c *Comparer) Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*v1alpha1.RevisionDiff, error) {
 	return c.compare(ctx, from, to, nil, func(ctx context.Context) (older, newer []manifest.Object, err error) {
 		if from != nil {
 			older, err = c.deps.Revisions.Contents(ctx, from)
@@ -90,9 +90,9 @@ func (c *Comparer) Proposed(ctx context.Context, from, to *olm.ClusterExtensionR
 }
 
 // compare is Between, with the manifests of both sides from a function.
-func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions,
+func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions,
 	contents func(context.Context) (older, newer []manifest.Object, err error),
-) (*olm.RevisionDiff, error) {
+) (*v1alpha1.RevisionDiff, error) {
 	scope, err := c.scope(ctx, options, from, to)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func weightOf(revision *olm.ClusterExtensionRevision) int64 {
 }
 
 // options are for a comparison between sides, the one whose types count first.
-func (c *Comparer) options(query *olm.RevisionDiffOptions, sides ...[]manifest.Object) diff.Options {
+func (c *Comparer) options(query *v1alpha1.RevisionDiffOptions, sides ...[]manifest.Object) diff.Options {
 	var schemas []diffschema.Schema
 	for _, side := range sides {
 		schemas = append(schemas, diffschema.NewDefinitions(side))
@@ -199,6 +199,6 @@ func (c *Comparer) options(query *olm.RevisionDiffOptions, sides ...[]manifest.O
 	return options
 }
 
-func unified(query *olm.RevisionDiffOptions) bool {
+func unified(query *v1alpha1.RevisionDiffOptions) bool {
 	return query == nil || query.Unified == nil || *query.Unified
 }

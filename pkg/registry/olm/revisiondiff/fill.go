@@ -25,8 +25,8 @@ const (
 	reasonKept              = "Kept"
 )
 
-func newDiff(from, to *olm.ClusterExtensionRevision) *olm.RevisionDiff {
-	out := &olm.RevisionDiff{To: to.Name}
+func newDiff(from, to *olm.ClusterExtensionRevision) *v1alpha1.RevisionDiff {
+	out := &v1alpha1.RevisionDiff{To: to.Name}
 	if from != nil {
 		out.From = from.Name
 	}
@@ -38,34 +38,34 @@ func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name}
 
 // noEarlierRevision says why everything is new: somebody may have deleted what
 // was before, and that is not the same as nothing.
-func noEarlierRevision(revision *olm.ClusterExtensionRevision) olm.DiffNote {
+func noEarlierRevision(revision *olm.ClusterExtensionRevision) v1alpha1.DiffNote {
 	chain, _, _ := olm.ChainOf(revision.Name)
-	return olm.DiffNote{
-		Severity: olm.NoteInfo, Reason: reasonNoEarlierRevision,
+	return v1alpha1.DiffNote{
+		Severity: v1alpha1.NoteInfo, Reason: reasonNoEarlierRevision,
 		Message: fmt.Sprintf("no revision of %s before %s is stored: everything counts as added", chain, revision.Name),
 	}
 }
 
 // lostSigner says that another one signed the image, before all other notes.
-func lostSigner(out *olm.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
+func lostSigner(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
 	if from == nil {
 		return
 	}
 	if lost := signer.Lost(from.Annotations[v1alpha1.VerifiedAnnotation], to.Annotations[v1alpha1.VerifiedAnnotation]); lost != "" {
-		out.Notes = slices.Insert(out.Notes, 0, olm.DiffNote{Severity: olm.NoteCritical, Reason: note.Signer, Message: printable.Line(lost)})
+		out.Notes = slices.Insert(out.Notes, 0, v1alpha1.DiffNote{Severity: v1alpha1.NoteCritical, Reason: note.Signer, Message: printable.Line(lost)})
 	}
 }
 
 // asItWas says that the cluster was not asked again, since when what is shown is known.
-func asItWas(age time.Duration) olm.DiffNote {
-	return olm.DiffNote{
-		Severity: olm.NoteInfo, Reason: reasonKept,
+func asItWas(age time.Duration) v1alpha1.DiffNote {
+	return v1alpha1.DiffNote{
+		Severity: v1alpha1.NoteInfo, Reason: reasonKept,
 		Message: fmt.Sprintf("this is how the cluster was %.1f s ago, when somebody asked the same; ask again in a few seconds to see it as it is now", age.Seconds()),
 	}
 }
 
 // fill writes what the caller sees of a report.
-func (s *scope) fill(out *olm.RevisionDiff, report diff.Report) {
+func (s *scope) fill(out *v1alpha1.RevisionDiff, report diff.Report) {
 	var left diff.Truncation
 	for i := range report.Changes {
 		change := &report.Changes[i]
@@ -89,8 +89,8 @@ func (s *scope) fill(out *olm.RevisionDiff, report diff.Report) {
 	}
 	for _, one := range report.Notes {
 		if s.shows(one.ID) {
-			out.Notes = append(out.Notes, olm.DiffNote{
-				Severity: olm.NoteSeverity(one.Severity), Reason: one.Reason,
+			out.Notes = append(out.Notes, v1alpha1.DiffNote{
+				Severity: v1alpha1.NoteSeverity(one.Severity), Reason: one.Reason,
 				Group: one.Group, Kind: one.ID.Kind, Namespace: one.Namespace, Name: one.Name, Message: one.Message,
 			})
 		}
@@ -102,7 +102,7 @@ func (s *scope) fill(out *olm.RevisionDiff, report diff.Report) {
 }
 
 // count adds what is not among the changes.
-func (s *scope) count(summary *olm.DiffSummary, from, to *olm.ClusterExtensionRevision) {
+func (s *scope) count(summary *v1alpha1.DiffSummary, from, to *olm.ClusterExtensionRevision) {
 	for id := range s.hidden {
 		if s.matches(id) {
 			summary.Withheld++
@@ -136,9 +136,9 @@ func (s *scope) countObjects(revision *olm.ClusterExtensionRevision, into map[ma
 	return sizes
 }
 
-func (s *scope) change(change *diff.Change) olm.ObjectChange {
-	out := olm.ObjectChange{
-		Change:     olm.ChangeType(change.Kind),
+func (s *scope) change(change *diff.Change) v1alpha1.ObjectChange {
+	out := v1alpha1.ObjectChange{
+		Change:     v1alpha1.ChangeType(change.Kind),
 		APIVersion: apiVersion(change.Group, change.NewVersion),
 		Kind:       change.ID.Kind, Namespace: change.Namespace, Name: change.Name,
 		FieldCount: int32(change.FieldCount()),
@@ -164,8 +164,8 @@ func apiVersion(group, version string) string {
 	return schema.GroupVersion{Group: group, Version: version}.String()
 }
 
-func fieldChange(field *diff.FieldChange) olm.FieldChange {
-	out := olm.FieldChange{
+func fieldChange(field *diff.FieldChange) v1alpha1.FieldChange {
+	out := v1alpha1.FieldChange{
 		Path: field.Path, Op: string(field.Op), Old: anyValue(field.Old), New: anyValue(field.New),
 		Redacted: field.Redacted, TruncatedBytes: int32(field.Truncated),
 	}
@@ -176,21 +176,21 @@ func fieldChange(field *diff.FieldChange) olm.FieldChange {
 	return out
 }
 
-func anyValue(value json.RawMessage) *olm.AnyValue {
+func anyValue(value json.RawMessage) *v1alpha1.AnyValue {
 	if value == nil {
 		return nil
 	}
-	return &olm.AnyValue{Raw: value}
+	return &v1alpha1.AnyValue{Raw: value}
 }
 
-func (s *scope) truncation(left diff.Truncation) *olm.DiffTruncation {
+func (s *scope) truncation(left diff.Truncation) *v1alpha1.DiffTruncation {
 	if !s.unified {
 		left.Lines = 0 // nobody asked for them
 	}
 	if left.IsZero() {
 		return nil
 	}
-	return &olm.DiffTruncation{
+	return &v1alpha1.DiffTruncation{
 		Objects: int32(left.Objects), Fields: int32(left.Fields), Values: int32(left.Values),
 		Lines: int32(left.Lines), Notes: int32(left.Notes),
 	}

@@ -21,7 +21,7 @@ func TestLostSigner(t *testing.T) {
 		return &olm.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.VerifiedAnnotation: record.String()}}}
 	}
 	by := func(name string) *signer.Record { return &signer.Record{Rule: "default", Signers: []string{name}} }
-	other := olm.DiffNote{Severity: olm.NoteCritical, Reason: note.Deleted}
+	other := v1alpha1.DiffNote{Severity: v1alpha1.NoteCritical, Reason: note.Deleted}
 	for name, c := range map[string]struct {
 		from, to *olm.ClusterExtensionRevision
 		want     string
@@ -32,11 +32,11 @@ func TestLostSigner(t *testing.T) {
 		"first":       {to: revision(by("a"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := &olm.RevisionDiff{Notes: []olm.DiffNote{other}}
+			out := &v1alpha1.RevisionDiff{Notes: []v1alpha1.DiffNote{other}}
 			lostSigner(out, c.from, c.to)
-			want := []olm.DiffNote{other}
+			want := []v1alpha1.DiffNote{other}
 			if c.want != "" {
-				want = slices.Insert(want, 0, olm.DiffNote{Severity: olm.NoteCritical, Reason: note.Signer, Message: c.want})
+				want = slices.Insert(want, 0, v1alpha1.DiffNote{Severity: v1alpha1.NoteCritical, Reason: note.Signer, Message: c.want})
 			}
 			if diff := cmp.Diff(want, out.Notes); diff != "" {
 				t.Error(diff)

@@ -46,7 +46,7 @@ type Preview struct {
 }
 
 // live returns what a rollout of a revision would change in the cluster.
-func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error) {
+func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions) (*v1alpha1.RevisionDiff, error) {
 	scope, err := c.scope(ctx, options, revision)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (c *Comparer) live(ctx context.Context, revision *olm.ClusterExtensionRevis
 	if err != nil {
 		return nil, err
 	}
-	out := &olm.RevisionDiff{ObjectMeta: named(revision.Name + separator + v1alpha1.Live), From: v1alpha1.Live, To: revision.Name}
+	out := &v1alpha1.RevisionDiff{ObjectMeta: named(revision.Name + separator + v1alpha1.Live), From: v1alpha1.Live, To: revision.Name}
 	if preview.Age > 0 {
 		out.Notes = append(out.Notes, asItWas(preview.Age))
 	}

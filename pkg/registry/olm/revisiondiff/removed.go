@@ -16,7 +16,7 @@ const reasonDeletionAsks = "DeletionAsks"
 // nameRemoved adds the digest of what a paused revision removes of an earlier one, and says
 // whether somebody will be asked to acknowledge it. A user who does not see all of it cannot
 // acknowledge it. The digest is for one revision, so there is none before that is stored.
-func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
+func (s *scope) nameRemoved(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevision) {
 	if to.Spec.LifecycleState != olm.LifecycleStatePaused || from == nil || from.Spec.Revision >= to.Spec.Revision || chainOf(from) != chainOf(to) {
 		return
 	}
@@ -35,12 +35,12 @@ func (s *scope) nameRemoved(out *olm.RevisionDiff, from, to *olm.ClusterExtensio
 	if !rev.AsksForRemoved(before, after) {
 		return
 	}
-	at := slices.IndexFunc(out.Notes, func(note olm.DiffNote) bool { return note.Severity != olm.NoteCritical })
+	at := slices.IndexFunc(out.Notes, func(note v1alpha1.DiffNote) bool { return note.Severity != v1alpha1.NoteCritical })
 	if at < 0 {
 		at = len(out.Notes)
 	}
-	out.Notes = slices.Insert(out.Notes, at, olm.DiffNote{
-		Severity: olm.NoteWarning, Reason: reasonDeletionAsks,
+	out.Notes = slices.Insert(out.Notes, at, v1alpha1.DiffNote{
+		Severity: v1alpha1.NoteWarning, Reason: reasonDeletionAsks,
 		Message: fmt.Sprintf("when %s has succeeded, these objects are deleted only if their deletion is acknowledged, then or now: %s", to.Name, how),
 	})
 }

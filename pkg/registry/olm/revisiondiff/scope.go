@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
@@ -18,7 +19,7 @@ type scope struct {
 }
 
 // scope asks for the caller's rights to the Secrets of revisions.
-func (c *Comparer) scope(ctx context.Context, options *olm.RevisionDiffOptions, revisions ...*olm.ClusterExtensionRevision) (*scope, error) {
+func (c *Comparer) scope(ctx context.Context, options *v1alpha1.RevisionDiffOptions, revisions ...*olm.ClusterExtensionRevision) (*scope, error) {
 	s := &scope{unified: unified(options), hidden: map[manifest.ID]bool{}}
 	if options != nil {
 		s.selection = olm.SelectObjects(options.ObjectKind, options.ObjectNamespace, options.ObjectName)

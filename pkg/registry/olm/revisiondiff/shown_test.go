@@ -215,7 +215,7 @@ func TestAllIsShown(t *testing.T) {
 		}
 		b := revisionsOf(t, pairs)
 		comparer := New(Deps{Revisions: b, Authorizer: anything{}})
-		compare := func(options *olm.RevisionDiffOptions) *v1alpha1.RevisionDiff {
+		compare := func(options *v1alpha1.RevisionDiffOptions) *v1alpha1.RevisionDiff {
 			made, err := comparer.Between(genericrequest.WithUser(context.Background(), &user.DefaultInfo{Name: "root"}), b.from, b.to, options)
 			if err != nil {
 				t.Fatal(err)
@@ -237,7 +237,7 @@ func TestAllIsShown(t *testing.T) {
 					if hidden {
 						t.Fatalf("%s: %s of %s is not shown, and no command is named that shows it:\n%s", format, lacks, name, shortened(output))
 					}
-					whole := compare(&olm.RevisionDiffOptions{ObjectKind: kindOf(one.object()), ObjectNamespace: "space", ObjectName: name})
+					whole := compare(&v1alpha1.RevisionDiffOptions{ObjectKind: kindOf(one.object()), ObjectNamespace: "space", ObjectName: name})
 					for format, output := range outputs(t, whole) {
 						if format == "markdown" {
 							continue // it is for a comment, whose size others decide

@@ -23,14 +23,14 @@ type endpoint struct {
 }
 
 // New returns an empty diff.
-func (*endpoint) New() runtime.Object { return &olm.RevisionDiff{} }
+func (*endpoint) New() runtime.Object { return &v1alpha1.RevisionDiff{} }
 
 // Destroy does nothing: nothing is held.
 func (*endpoint) Destroy() {}
 
 // NewGetOptions returns the query parameters; there is no path below.
 func (*endpoint) NewGetOptions() (runtime.Object, bool, string) {
-	return &olm.RevisionDiffOptions{}, false, ""
+	return &v1alpha1.RevisionDiffOptions{}, false, ""
 }
 
 // REST serves the virtual resource revisiondiffs: diffs by name. They cannot be
@@ -123,7 +123,7 @@ func (r *REST) sides(ctx context.Context, caller *access.Caller, asked request) 
 	return from, to, err
 }
 
-func (r *REST) live(ctx context.Context, name string, query *olm.RevisionDiffOptions) (runtime.Object, error) {
+func (r *REST) live(ctx context.Context, name string, query *v1alpha1.RevisionDiffOptions) (runtime.Object, error) {
 	revision, err := r.comparer.deps.Revisions.Stored(ctx, name)
 	if err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (r *SubresourceREST) Get(ctx context.Context, name string, options runtime.
 	return r.comparer.Between(ctx, before, revision, query)
 }
 
-func queryOf(options runtime.Object) (*olm.RevisionDiffOptions, error) {
-	query, ok := options.(*olm.RevisionDiffOptions)
+func queryOf(options runtime.Object) (*v1alpha1.RevisionDiffOptions, error) {
+	query, ok := options.(*v1alpha1.RevisionDiffOptions)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading a diff: options are a %T", options))
 	}

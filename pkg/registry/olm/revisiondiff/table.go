@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
@@ -51,14 +50,14 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints a diff.
 func (table) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	changes, ok := object.(*olm.RevisionDiff)
+	changes, ok := object.(*v1alpha1.RevisionDiff)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of changes: got a %T", object)
 	}
 	out := &metav1.Table{}
 	for i := range changes.Changes {
 		change := &changes.Changes[i]
-		out.Rows = append(out.Rows, printing.Row(cells(change), &olm.RevisionDiff{ObjectMeta: named(change.Name)}))
+		out.Rows = append(out.Rows, printing.Row(cells(change), &v1alpha1.RevisionDiff{ObjectMeta: named(change.Name)}))
 	}
 	for _, text := range warnings(changes) {
 		warning.AddWarning(ctx, "", text)
@@ -66,14 +65,14 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 	return printing.Headed(out, options, columns()), nil
 }
 
-func cells(change *olm.ObjectChange) []any {
+func cells(change *v1alpha1.ObjectChange) []any {
 	group, _ := schema.ParseGroupVersion(change.APIVersion)
 	kind := schema.GroupKind{Group: group.Group, Kind: change.Kind}
 	fields, path := "-", ""
 	switch {
 	case change.NotCompared != "":
 		fields = "?"
-	case change.Change == olm.ChangeChanged:
+	case change.Change == v1alpha1.ChangeChanged:
 		fields = strconv.Itoa(int(change.FieldCount))
 	}
 	if len(change.Fields) > 0 {
@@ -84,7 +83,7 @@ func cells(change *olm.ObjectChange) []any {
 }
 
 // warnings are what is said before the table.
-func warnings(changes *olm.RevisionDiff) []string {
+func warnings(changes *v1alpha1.RevisionDiff) []string {
 	var texts []string
 	for i := range changes.Notes {
 		texts = append(texts, noteText(&changes.Notes[i]))
@@ -128,7 +127,7 @@ func fitting(texts []string) []string {
 
 // nothing tells an empty diff from an answer that went missing: kubectl prints
 // "No resources found" for both.
-func nothing(changes *olm.RevisionDiff) string {
+func nothing(changes *v1alpha1.RevisionDiff) string {
 	return fmt.Sprintf("no difference between %s and %s, in %d objects", orNothing(changes.From), changes.To, changes.Summary.Unchanged)
 }
 
@@ -139,7 +138,7 @@ func orNothing(name string) string {
 	return name
 }
 
-func noteText(note *olm.DiffNote) string {
+func noteText(note *v1alpha1.DiffNote) string {
 	text := note.Message
 	if note.Kind != "" {
 		object := note.Name
@@ -148,7 +147,7 @@ func noteText(note *olm.DiffNote) string {
 		}
 		text = schema.GroupKind{Group: note.Group, Kind: note.Kind}.String() + " " + object + ": " + text
 	}
-	if note.Severity == olm.NoteCritical {
+	if note.Severity == v1alpha1.NoteCritical {
 		text = "CRITICAL: " + text
 	}
 	return text

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
@@ -27,9 +26,9 @@ func TestWarningsFit(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			changes := &olm.RevisionDiff{From: "e-1", To: "e-2", Truncated: &olm.DiffTruncation{Notes: 1}, Summary: olm.DiffSummary{Withheld: 7}}
+			changes := &v1alpha1.RevisionDiff{From: "e-1", To: "e-2", Truncated: &v1alpha1.DiffTruncation{Notes: 1}, Summary: v1alpha1.DiffSummary{Withheld: 7}}
 			for i := range tc.notes {
-				changes.Notes = append(changes.Notes, olm.DiffNote{Kind: "Pod", Name: fmt.Sprint("p", i), Message: long + "\n"})
+				changes.Notes = append(changes.Notes, v1alpha1.DiffNote{Kind: "Pod", Name: fmt.Sprint("p", i), Message: long + "\n"})
 			}
 			texts := warnings(changes)
 			runes := 0
@@ -51,7 +50,7 @@ func TestWarningsFit(t *testing.T) {
 
 func TestWithheldSaysWhatIsMissing(t *testing.T) {
 	for from, want := range map[string]string{"e-1": "may not get them: 7", v1alpha1.Live: "may not both get and patch them: 7"} {
-		texts := warnings(&olm.RevisionDiff{From: from, To: "e-2", Summary: olm.DiffSummary{Withheld: 7}})
+		texts := warnings(&v1alpha1.RevisionDiff{From: from, To: "e-2", Summary: v1alpha1.DiffSummary{Withheld: 7}})
 		if got := strings.Join(texts, "\n"); !strings.Contains(got, want) {
 			t.Errorf("from %s: %s, want %q", from, got, want)
 		}
@@ -60,17 +59,17 @@ func TestWithheldSaysWhatIsMissing(t *testing.T) {
 
 func TestNothingIsSaidOfWhatIsSeen(t *testing.T) {
 	cases := map[string]struct {
-		summary olm.DiffSummary
+		summary v1alpha1.DiffSummary
 		want    bool
 	}{
-		"Empty":   {olm.DiffSummary{}, true},
-		"Same":    {olm.DiffSummary{Unchanged: 3}, true},
-		"Partly":  {olm.DiffSummary{Unchanged: 3, Withheld: 1}, true},
-		"LeftOut": {olm.DiffSummary{Withheld: 15}, false},
+		"Empty":   {v1alpha1.DiffSummary{}, true},
+		"Same":    {v1alpha1.DiffSummary{Unchanged: 3}, true},
+		"Partly":  {v1alpha1.DiffSummary{Unchanged: 3, Withheld: 1}, true},
+		"LeftOut": {v1alpha1.DiffSummary{Withheld: 15}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			texts := warnings(&olm.RevisionDiff{From: v1alpha1.Live, To: "e-2", Summary: tc.summary})
+			texts := warnings(&v1alpha1.RevisionDiff{From: v1alpha1.Live, To: "e-2", Summary: tc.summary})
 			if got := strings.Contains(strings.Join(texts, "\n"), "no difference"); got != tc.want {
 				t.Errorf("says that there is no difference: %t, want %t: %q", got, tc.want, texts)
 			}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 	"github.com/penstock-project/penstock/pkg/text"
@@ -57,7 +56,7 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 		return nil, false, conflict(name, left)
 	}
 	if validate != nil {
-		if err := validate(ctx, &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		if err := validate(ctx, &v1alpha1.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return nil, false, err
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
 // NewList returns an empty list.
-func (*REST) NewList() runtime.Object { return &olm.RevisionHistoryList{} }
+func (*REST) NewList() runtime.Object { return &v1alpha1.RevisionHistoryList{} }
 
 // List returns the histories of all extensions that have revisions, all at once: those
 // that are uninstalled are found by their name only.
@@ -26,7 +26,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	if err != nil {
 		return nil, err
 	}
-	list := &olm.RevisionHistoryList{Items: []olm.RevisionHistory{}}
+	list := &v1alpha1.RevisionHistoryList{Items: []v1alpha1.RevisionHistory{}}
 	for _, name := range slices.Sorted(maps.Keys(chains)) {
 		if !selected(name, options) {
 			continue
@@ -70,7 +70,7 @@ func extensionColumns() []metav1.TableColumnDefinition {
 }
 
 // extensions prints one row for each extension, as it is now.
-func extensions(list *olm.RevisionHistoryList, options runtime.Object) *metav1.Table {
+func extensions(list *v1alpha1.RevisionHistoryList, options runtime.Object) *metav1.Table {
 	out := &metav1.Table{}
 	for i := range list.Items {
 		found := &list.Items[i]

@@ -20,10 +20,10 @@ import (
 // history joins a chain's head with its revisions. Both know the revisions that
 // exist; the revisions are newer, the head knows how far they came before they
 // were given up, and those that are gone.
-func history(head chain.Head, revisions []olm.ClusterExtensionRevision) *olm.RevisionHistory {
-	out := &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: head.Name}, Revisions: []olm.RevisionRecord{}}
+func history(head chain.Head, revisions []olm.ClusterExtensionRevision) *v1alpha1.RevisionHistory {
+	out := &v1alpha1.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: head.Name}, Revisions: []v1alpha1.RevisionRecord{}}
 	if head.Hold != nil {
-		out.Hold = &olm.RevisionHold{Revision: olm.RevisionName(head.Name, head.Hold.Revision), OwnerGeneration: head.Hold.OwnerGeneration}
+		out.Hold = &v1alpha1.RevisionHold{Revision: olm.RevisionName(head.Name, head.Hold.Revision), OwnerGeneration: head.Hold.OwnerGeneration}
 	}
 	rows := map[types.UID]chain.Row{}
 	for _, row := range head.Rows {
@@ -47,14 +47,14 @@ func history(head chain.Head, revisions []olm.ClusterExtensionRevision) *olm.Rev
 	for _, row := range rows {
 		out.Revisions = append(out.Revisions, gone(head.Name, row))
 	}
-	slices.SortFunc(out.Revisions, func(a, b olm.RevisionRecord) int { return cmp.Compare(a.Revision, b.Revision) })
+	slices.SortFunc(out.Revisions, func(a, b v1alpha1.RevisionRecord) int { return cmp.Compare(a.Revision, b.Revision) })
 	return out
 }
 
 // existing is the record of a revision that exists. The row is empty when the
 // head does not know it yet, or no more.
-func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool) olm.RevisionRecord {
-	record := olm.RevisionRecord{
+func existing(revision *olm.ClusterExtensionRevision, row chain.Row, newest bool) v1alpha1.RevisionRecord {
+	record := v1alpha1.RevisionRecord{
 		Name: revision.Name, Revision: revision.Spec.Revision,
 		Version:   revision.Annotations[v1alpha1.VersionAnnotation],
 		State:     string(revision.Spec.LifecycleState),
@@ -104,8 +104,8 @@ func completedAt(revision *olm.ClusterExtensionRevision, row chain.Row) *metav1.
 }
 
 // gone is the record of a revision that was deleted.
-func gone(name string, row chain.Row) olm.RevisionRecord {
-	record := olm.RevisionRecord{
+func gone(name string, row chain.Row) v1alpha1.RevisionRecord {
+	record := v1alpha1.RevisionRecord{
 		Name: olm.RevisionName(name, row.Revision), Revision: row.Revision, Version: row.Version,
 		State: v1alpha1.StateDeleted, Result: lastResult(row),
 		CreatedAt: timeOf(row.CreatedAt), CompletedAt: timeOf(row.CompletedAt), DeletedAt: timeOf(row.DeletedAt),
@@ -163,22 +163,22 @@ func isBefore(head chain.Head, before, revision *olm.ClusterExtensionRevision) b
 
 // changes is for revisions that the head does not know the counts of: the
 // controllers have not come to it yet.
-func changes(before, revision *olm.ClusterExtensionRevision) *olm.ChangeCounts {
+func changes(before, revision *olm.ClusterExtensionRevision) *v1alpha1.ChangeCounts {
 	var others []manifest.Ref
 	if before != nil {
 		others = clusterextensionrevision.Refs(before)
 	}
 	counts := diff.Count(others, clusterextensionrevision.Refs(revision))
-	return &olm.ChangeCounts{Added: int32(counts.Added), Changed: int32(counts.Changed), Removed: int32(counts.Removed)}
+	return &v1alpha1.ChangeCounts{Added: int32(counts.Added), Changed: int32(counts.Changed), Removed: int32(counts.Removed)}
 }
 
-func setCounts(record *olm.RevisionRecord, counts *chain.Counts) {
+func setCounts(record *v1alpha1.RevisionRecord, counts *chain.Counts) {
 	if counts == nil {
 		return
 	}
 	objects := int32(counts.Objects)
 	record.Objects = &objects
-	record.Changes = &olm.ChangeCounts{Added: int32(counts.Added), Changed: int32(counts.Changed), Removed: int32(counts.Removed)}
+	record.Changes = &v1alpha1.ChangeCounts{Added: int32(counts.Added), Changed: int32(counts.Changed), Removed: int32(counts.Removed)}
 }
 
 func timeOf(t time.Time) *metav1.Time {

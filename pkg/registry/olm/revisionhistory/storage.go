@@ -37,7 +37,7 @@ type endpoint struct {
 }
 
 // New returns an empty history.
-func (*endpoint) New() runtime.Object { return &olm.RevisionHistory{} }
+func (*endpoint) New() runtime.Object { return &v1alpha1.RevisionHistory{} }
 
 // Destroy does nothing: nothing is held.
 func (*endpoint) Destroy() {}

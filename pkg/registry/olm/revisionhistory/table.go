@@ -39,17 +39,17 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints a history.
 func (table) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	if list, ok := object.(*olm.RevisionHistoryList); ok {
+	if list, ok := object.(*v1alpha1.RevisionHistoryList); ok {
 		return extensions(list, options), nil
 	}
-	found, ok := object.(*olm.RevisionHistory)
+	found, ok := object.(*v1alpha1.RevisionHistory)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of history: got a %T", object)
 	}
 	out := &metav1.Table{}
 	for i := range found.Revisions {
 		record := &found.Revisions[i]
-		out.Rows = append(out.Rows, printing.Row(cells(record), &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: record.Name}}))
+		out.Rows = append(out.Rows, printing.Row(cells(record), &v1alpha1.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: record.Name}}))
 	}
 	if hold := found.Hold; hold != nil {
 		warning.AddWarning(ctx, "", holdText(hold))
@@ -57,7 +57,7 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 	return printing.Headed(out, options, columns()), nil
 }
 
-func cells(record *olm.RevisionRecord) []any {
+func cells(record *v1alpha1.RevisionRecord) []any {
 	changes := unknown
 	if c := record.Changes; c != nil {
 		changes = fmt.Sprintf("+%d ~%d -%d", c.Added, c.Changed, c.Removed)
@@ -72,7 +72,7 @@ func cells(record *olm.RevisionRecord) []any {
 	}
 }
 
-func objectsOf(record *olm.RevisionRecord) string {
+func objectsOf(record *v1alpha1.RevisionRecord) string {
 	if record.Objects == nil {
 		return unknown
 	}
@@ -81,7 +81,7 @@ func objectsOf(record *olm.RevisionRecord) string {
 
 // newestOf returns the newest revision of a history that exists, and which one succeeded
 // last, by its version or number.
-func newestOf(found *olm.RevisionHistory) (newest olm.RevisionRecord, succeeded string) {
+func newestOf(found *v1alpha1.RevisionHistory) (newest v1alpha1.RevisionRecord, succeeded string) {
 	for i := range found.Revisions {
 		record := found.Revisions[i]
 		if record.State == v1alpha1.StateDeleted {
@@ -103,7 +103,7 @@ func clock(at *metav1.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-func holdText(hold *olm.RevisionHold) string {
+func holdText(hold *v1alpha1.RevisionHold) string {
 	text := "held since the rollback " + hold.Revision + ": its owner makes no new revision until "
 	if hold.OwnerGeneration > 0 {
 		text += fmt.Sprintf("its generation is above %d, or ", hold.OwnerGeneration)

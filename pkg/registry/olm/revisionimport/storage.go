@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/olm/access"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/store/archive"
@@ -100,7 +101,7 @@ func NewREST(deps Deps) *REST {
 }
 
 // New returns what an import answers with: the history of the chain.
-func (*REST) New() runtime.Object { return &olm.RevisionHistory{} }
+func (*REST) New() runtime.Object { return &v1alpha1.RevisionHistory{} }
 
 // Destroy does nothing: nothing is held.
 func (*REST) Destroy() {}
@@ -185,7 +186,7 @@ func (r *REST) run(ctx context.Context, name string, body io.Reader, m mode) (in
 	if err := in.read(ctx, body); err != nil {
 		return 0, nil, err
 	}
-	nothing := &olm.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Revisions: []olm.RevisionRecord{}}
+	nothing := &v1alpha1.RevisionHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Revisions: []v1alpha1.RevisionRecord{}}
 	if m.check {
 		return http.StatusOK, nothing, nil
 	}

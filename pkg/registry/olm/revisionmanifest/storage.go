@@ -52,7 +52,7 @@ func NewREST(revisions Revisions, authorizer authorizer.UnconditionalAuthorizer)
 }
 
 // New returns an empty manifest.
-func (*REST) New() runtime.Object { return &olm.RevisionManifest{} }
+func (*REST) New() runtime.Object { return &v1alpha1.RevisionManifest{} }
 
 // Destroy does nothing: nothing is held.
 func (*REST) Destroy() {}
@@ -159,13 +159,13 @@ func kindOf(entry *olm.RevisionObject) schema.GroupKind {
 	return schema.GroupKind{Group: version.Group, Kind: entry.Kind}
 }
 
-func manifestOf(revision *olm.ClusterExtensionRevision, index int, object manifest.Object) *olm.RevisionManifest {
-	out := &olm.RevisionManifest{
+func manifestOf(revision *olm.ClusterExtensionRevision, index int, object manifest.Object) *v1alpha1.RevisionManifest {
+	out := &v1alpha1.RevisionManifest{
 		ObjectMeta: metav1.ObjectMeta{Name: strings.Join([]string{revision.Name, object.GroupKind().String(), object.Namespace, object.ID.Name}, separator)},
 		Revision:   revision.Name,
 		Digest:     string(object.Digest),
 		Size:       int64(len(object.JSON)),
-		Object:     olm.Manifest{Raw: object.JSON},
+		Object:     v1alpha1.Manifest{Raw: object.JSON},
 	}
 	for _, phase := range revision.Spec.Phases {
 		if index < len(phase.Objects) {
@@ -179,12 +179,12 @@ func manifestOf(revision *olm.ClusterExtensionRevision, index int, object manife
 
 // ConvertToTable prints where a manifest belongs; -o yaml prints it.
 func (*REST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	found, ok := object.(*olm.RevisionManifest)
+	found, ok := object.(*v1alpha1.RevisionManifest)
 	if !ok {
 		return nil, fmt.Errorf("printing a manifest: got a %T", object)
 	}
 	cells := []any{found.Name, found.Phase, found.Digest, found.Size}
-	out := &metav1.Table{Rows: []metav1.TableRow{printing.Row(cells, &olm.RevisionManifest{ObjectMeta: metav1.ObjectMeta{Name: found.Name}})}}
+	out := &metav1.Table{Rows: []metav1.TableRow{printing.Row(cells, &v1alpha1.RevisionManifest{ObjectMeta: metav1.ObjectMeta{Name: found.Name}})}}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "<revision>:<kind>.<group>:<namespace>:<name>."},
 		{Name: "Phase", Type: "string", Description: "Phase that the object is in."},

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 )
 
 // Revisions is where revisions are, as a *clusterextensionrevision.REST.
@@ -20,7 +21,7 @@ type Revisions interface {
 type Live interface {
 	// Objects speaks only of objects that the user of the context may get, and counts the
 	// others in Withheld. The error is what the user is answered.
-	Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*olm.RevisionObjects, error)
+	Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*v1alpha1.RevisionObjects, error)
 }
 
 // SubresourceREST serves the subresource.
@@ -41,7 +42,7 @@ func NewSubresourceREST(revisions Revisions, live Live) *SubresourceREST {
 }
 
 // New returns an empty answer.
-func (*SubresourceREST) New() runtime.Object { return &olm.RevisionObjects{} }
+func (*SubresourceREST) New() runtime.Object { return &v1alpha1.RevisionObjects{} }
 
 // Destroy does nothing: nothing is held.
 func (*SubresourceREST) Destroy() {}

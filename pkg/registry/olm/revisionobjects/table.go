@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -37,14 +37,14 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints the objects.
 func (table) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	found, ok := object.(*olm.RevisionObjects)
+	found, ok := object.(*v1alpha1.RevisionObjects)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of objects: got a %T", object)
 	}
 	out := &metav1.Table{}
 	for i := range found.Objects {
 		o := &found.Objects[i]
-		out.Rows = append(out.Rows, printing.Row(cells(o), &olm.RevisionObjects{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}))
+		out.Rows = append(out.Rows, printing.Row(cells(o), &v1alpha1.RevisionObjects{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}))
 	}
 	if found.Withheld > 0 {
 		warning.AddWarning(ctx, "", text.Count(found.Withheld, "object")+" withheld: you may not get them in the cluster")
@@ -52,7 +52,7 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 	return printing.Headed(out, options, columns()), nil
 }
 
-func cells(o *olm.RevisionObjectStatus) []any {
+func cells(o *v1alpha1.RevisionObjectStatus) []any {
 	kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind().String()
 	reason, repaired := o.Reason, ""
 	if o.Cause != nil {

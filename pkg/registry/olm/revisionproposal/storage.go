@@ -23,7 +23,7 @@ type Differ interface {
 	// Before returns the revision that a proposed one is compared with, or nil for none.
 	Before(ctx context.Context, proposed string) (*olm.ClusterExtensionRevision, error)
 	// Proposed returns what changes, as far as the caller may see it.
-	Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*olm.RevisionDiff, error)
+	Proposed(ctx context.Context, from, to *olm.ClusterExtensionRevision, manifests []manifest.Object) (*v1alpha1.RevisionDiff, error)
 }
 
 // Deps is what NewREST needs.

@@ -37,7 +37,7 @@ type Heads interface {
 // Differ says what changes between two revisions, as far as the caller may see
 // it, as a *revisiondiff.Comparer does.
 type Differ interface {
-	Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *olm.RevisionDiffOptions) (*olm.RevisionDiff, error)
+	Between(ctx context.Context, from, to *olm.ClusterExtensionRevision, options *v1alpha1.RevisionDiffOptions) (*v1alpha1.RevisionDiff, error)
 }
 
 // StoredVersions knows what is in the cluster's own etcd.
@@ -88,7 +88,7 @@ func NewREST(deps Deps) *REST {
 }
 
 // New returns an empty request.
-func (*REST) New() runtime.Object { return &olm.RevisionRollback{} }
+func (*REST) New() runtime.Object { return &v1alpha1.RevisionRollback{} }
 
 // Destroy does nothing: the store belongs to the main resource.
 func (*REST) Destroy() {}
@@ -102,7 +102,7 @@ func (*REST) Destroy() {}
 //     caller, and is stored,
 //  5. the answer says what was done, or would be.
 func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	body := obj.(*olm.RevisionRollback)
+	body := obj.(*v1alpha1.RevisionRollback)
 	if errs := validateRollback(body); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(olm.Kind("RevisionRollback"), name, errs)
 	}
@@ -127,10 +127,10 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 		return nil, err
 	}
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	out := &olm.RevisionRollback{
+	out := &v1alpha1.RevisionRollback{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       body.Spec,
-		Status:     olm.RevisionRollbackStatus{Revision: created.Name, From: wanted.newest.Name},
+		Status:     v1alpha1.RevisionRollbackStatus{Revision: created.Name, From: wanted.newest.Name},
 	}
 	if !dryRun {
 		out.Status.RevisionUID = string(created.UID)
@@ -140,7 +140,7 @@ func (r *REST) Create(ctx context.Context, name string, obj runtime.Object, vali
 	return out, err
 }
 
-func validateRollback(body *olm.RevisionRollback) field.ErrorList {
+func validateRollback(body *v1alpha1.RevisionRollback) field.ErrorList {
 	cause, path := body.Spec.Cause, field.NewPath("spec", "cause")
 	switch {
 	case len(cause) > maxCauseBytes:
@@ -196,7 +196,7 @@ func (r *REST) rollbackOf(ctx context.Context, wanted rollback) clusterextension
 
 // diff returns what the rollback would change, when the caller may get diffs of
 // both revisions.
-func (r *REST) diff(ctx context.Context, caller *access.Caller, wanted rollback, name string) (*olm.RevisionDiff, error) {
+func (r *REST) diff(ctx context.Context, caller *access.Caller, wanted rollback, name string) (*v1alpha1.RevisionDiff, error) {
 	for _, revision := range []string{wanted.newest.Name, wanted.target.Name} {
 		err := caller.NeedSubresource(ctx, revision, "diff")
 		if apierrors.IsForbidden(err) {
@@ -219,12 +219,12 @@ func conflict(name, detail string) error {
 
 // ConvertToTable prints what was created.
 func (*REST) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	done, ok := object.(*olm.RevisionRollback)
+	done, ok := object.(*v1alpha1.RevisionRollback)
 	if !ok {
 		return nil, fmt.Errorf("printing a rollback: got a %T", object)
 	}
 	cells := []any{done.Name, done.Status.From, done.Status.Revision}
-	out := &metav1.Table{Rows: []metav1.TableRow{printing.Row(cells, &olm.RevisionRollback{ObjectMeta: metav1.ObjectMeta{Name: done.Name}})}}
+	out := &metav1.Table{Rows: []metav1.TableRow{printing.Row(cells, &v1alpha1.RevisionRollback{ObjectMeta: metav1.ObjectMeta{Name: done.Name}})}}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Target", Type: "string", Description: "Revision whose content comes back."},
 		{Name: "From", Type: "string", Description: "Newest revision until now."},

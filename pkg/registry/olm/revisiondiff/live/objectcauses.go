@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
 	"github.com/penstock-project/penstock/pkg/rollout/cause/gather"
@@ -31,14 +31,16 @@ const (
 
 // explain finds out why objects are not ready: under the caller's rights where they may
 // list the Pods and the Events of the namespace, and else from status.
-func (i *inquiry) explain(ctx context.Context, objects []olm.RevisionObjectStatus) {
+func (i *inquiry) explain(ctx context.Context, objects []v1alpha1.RevisionObjectStatus) {
 	rights := map[string]bool{}
 	group := errgroup.Group{}
 	group.SetLimit(looksAtOnce)
 	for _, n := range unready(objects, maxExplained) {
 		object, step, seen := &objects[n], i.steps[n], &i.seen[n]
-		if seen.failing != nil {
-			object.Cause = seen.failing.Cause
+		if seen.failing != nil && seen.failing.Cause != nil {
+			object.Cause = &v1alpha1.FailureCause{}
+			// The conversion, which is generated, cannot fail.
+			_ = v1alpha1.Convert_olm_FailureCause_To_v1alpha1_FailureCause(seen.failing.Cause, object.Cause, nil)
 		}
 		if seen.live == nil || !cause.Explained(step.ID) {
 			continue
@@ -53,7 +55,7 @@ func (i *inquiry) explain(ctx context.Context, objects []olm.RevisionObjectStatu
 		}
 	}
 	for n := range objects {
-		if seen := &i.seen[n]; objects[n].State == olm.ObjectStateAvailable && seen.live != nil {
+		if seen := &i.seen[n]; objects[n].State == v1alpha1.ObjectStateAvailable && seen.live != nil {
 			i.endpoints(ctx, i.steps[n].ID, seen, &objects[n])
 		}
 	}
@@ -61,7 +63,7 @@ func (i *inquiry) explain(ctx context.Context, objects []olm.RevisionObjectStatu
 }
 
 // explainOne looks for the cause of one object. The live object has all that a manifest has.
-func (i *inquiry) explainOne(ctx context.Context, step phased, seen *objectView, object *olm.RevisionObjectStatus) {
+func (i *inquiry) explainOne(ctx context.Context, step phased, seen *objectView, object *v1alpha1.RevisionObjectStatus) {
 	subject := cause.Subject{ID: step.ID, UID: seen.uid, Live: seen.live, Manifest: seen.live.Object}
 	found, known, err := gather.New(i.deps.Objects).Explain(ctx, subject)
 	if apierrors.IsForbidden(err) {
@@ -79,11 +81,11 @@ func (i *inquiry) explainOne(ctx context.Context, step phased, seen *objectView,
 }
 
 // addCause puts a cause into what is told of an object.
-func addCause(object *olm.RevisionObjectStatus, found cause.Cause) {
-	name := func(id manifest.ID) olm.ObjectName {
-		return olm.ObjectName{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+func addCause(object *v1alpha1.RevisionObjectStatus, found cause.Cause) {
+	name := func(id manifest.ID) v1alpha1.ObjectName {
+		return v1alpha1.ObjectName{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 	}
-	object.Cause = &olm.FailureCause{
+	object.Cause = &v1alpha1.FailureCause{
 		Reason: found.Reason, Object: name(found.Object), Container: found.Container, ExitCode: found.ExitCode, Restarts: found.Restarts,
 	}
 	if found.Related != nil {
@@ -94,7 +96,7 @@ func addCause(object *olm.RevisionObjectStatus, found cause.Cause) {
 
 // endpoints tells of a webhook configuration that nobody is behind a Service of it. The
 // object itself is as it should be.
-func (i *inquiry) endpoints(ctx context.Context, id manifest.ID, seen *objectView, object *olm.RevisionObjectStatus) {
+func (i *inquiry) endpoints(ctx context.Context, id manifest.ID, seen *objectView, object *v1alpha1.RevisionObjectStatus) {
 	for _, service := range cause.WebhookServices(seen.live.Object) {
 		if !i.mayList(ctx, service.Namespace, discoveryv1.GroupName, "endpointslices") {
 			continue
@@ -122,7 +124,7 @@ func (i *inquiry) mayList(ctx context.Context, namespace, group, resource string
 
 // repairs finds in the events of the revision when objects were repaired last. They are
 // of our own making, and name the object first.
-func (i *inquiry) repairs(ctx context.Context, objects []olm.RevisionObjectStatus) {
+func (i *inquiry) repairs(ctx context.Context, objects []v1alpha1.RevisionObjectStatus) {
 	if !i.deps.EventsHere || len(objects) == 0 {
 		return
 	}
@@ -132,12 +134,12 @@ func (i *inquiry) repairs(ctx context.Context, objects []olm.RevisionObjectStatu
 	if err != nil {
 		return // it is an addition
 	}
-	last := map[string]olm.ObjectRepair{}
+	last := map[string]v1alpha1.ObjectRepair{}
 	for n := range events {
 		event := &events[n]
 		id, what, ok := repaired(event)
 		if ok && event.LastTimestamp.After(last[id].Time.Time) {
-			last[id] = olm.ObjectRepair{Time: event.LastTimestamp, Message: what}
+			last[id] = v1alpha1.ObjectRepair{Time: event.LastTimestamp, Message: what}
 		}
 	}
 	for n := range objects {

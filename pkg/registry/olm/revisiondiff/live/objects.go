@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/cause"
@@ -66,7 +67,7 @@ type phased struct {
 //
 // An object that the caller cannot get is counted, and not read. It is all or nothing, but for what
 // is read in steps 5 and for single objects that cannot be read.
-func (l *Live) Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*olm.RevisionObjects, error) {
+func (l *Live) Objects(ctx context.Context, revision *olm.ClusterExtensionRevision) (*v1alpha1.RevisionObjects, error) {
 	const what = "how the objects are"
 	caller, ok := request.UserFrom(ctx)
 	if !ok || l.deps.Objects == nil {
@@ -119,7 +120,7 @@ func gates(work rollout.Work) map[manifest.ID][]probe.Probe {
 	return all
 }
 
-func (i *inquiry) answer(ctx context.Context) (*olm.RevisionObjects, error) {
+func (i *inquiry) answer(ctx context.Context) (*v1alpha1.RevisionObjects, error) {
 	all := steps(i.work)
 	visible, err := i.visible(ctx, all)
 	if err != nil {
@@ -128,15 +129,15 @@ func (i *inquiry) answer(ctx context.Context) (*olm.RevisionObjects, error) {
 	for _, n := range visible {
 		i.steps = append(i.steps, all[n])
 	}
-	out := &olm.RevisionObjects{
-		ObjectMeta: metav1.ObjectMeta{Name: i.revision.Name}, Objects: make([]olm.RevisionObjectStatus, len(i.steps)), Withheld: int32(len(all) - len(visible)),
+	out := &v1alpha1.RevisionObjects{
+		ObjectMeta: metav1.ObjectMeta{Name: i.revision.Name}, Objects: make([]v1alpha1.RevisionObjectStatus, len(i.steps)), Withheld: int32(len(all) - len(visible)),
 	}
 	if err := i.read(ctx); err != nil {
 		return nil, err
 	}
 	for n, step := range i.steps {
 		state, reason, message := i.seen[n].state()
-		out.Objects[n] = olm.RevisionObjectStatus{
+		out.Objects[n] = v1alpha1.RevisionObjectStatus{
 			Phase: step.phase, APIVersion: step.APIVersion(), Kind: step.Kind, Namespace: step.Namespace, Name: step.Name,
 			State: state, Reason: reason, Message: message,
 		}
@@ -244,10 +245,10 @@ func (i *inquiry) judge(ctx context.Context, id manifest.ID, live *unstructured.
 }
 
 // unready are the indices of the objects that are not ready, in order, at most so many.
-func unready(objects []olm.RevisionObjectStatus, most int) []int {
+func unready(objects []v1alpha1.RevisionObjectStatus, most int) []int {
 	var indices []int
 	for n := range objects {
-		if objects[n].State == olm.ObjectStateUnready {
+		if objects[n].State == v1alpha1.ObjectStateUnready {
 			indices = append(indices, n)
 		}
 	}

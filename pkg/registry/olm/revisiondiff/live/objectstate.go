@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
@@ -37,33 +38,33 @@ func (s *objectView) refused() bool {
 }
 
 // state says how the object is, and why.
-func (s *objectView) state() (state olm.ObjectState, reason, message string) {
+func (s *objectView) state() (state v1alpha1.ObjectState, reason, message string) {
 	ours := s.entry != nil && s.entry.Revision == s.number
 	switch {
 	case !s.layer && ours:
-		return olm.ObjectStateLeaving, "StillThere", "it still has the content of this revision"
+		return v1alpha1.ObjectStateLeaving, "StillThere", "it still has the content of this revision"
 	case !s.layer:
-		return olm.ObjectStateGone, "", ""
+		return v1alpha1.ObjectStateGone, "", ""
 	case s.entry != nil && s.entry.Revision > s.number:
-		return olm.ObjectStateSuperseded, "Superseded", fmt.Sprintf("it has the content of revision %d", s.entry.Revision)
+		return v1alpha1.ObjectStateSuperseded, "Superseded", fmt.Sprintf("it has the content of revision %d", s.entry.Revision)
 	case s.refused():
-		return olm.ObjectStateFailing, s.failing.Reason, s.failing.Message
+		return v1alpha1.ObjectStateFailing, s.failing.Reason, s.failing.Message
 	case s.unread != nil:
-		return olm.ObjectStateUnknown, "NotRead", "the cluster does not say how it is"
+		return v1alpha1.ObjectStateUnknown, "NotRead", "the cluster does not say how it is"
 	case s.createOnly && !s.exists:
-		return olm.ObjectStatePending, "", ""
+		return v1alpha1.ObjectStatePending, "", ""
 	case !s.createOnly && !ours && s.entry != nil:
-		return olm.ObjectStatePending, "", fmt.Sprintf("it has the content of revision %d", s.entry.Revision)
+		return v1alpha1.ObjectStatePending, "", fmt.Sprintf("it has the content of revision %d", s.entry.Revision)
 	case !s.createOnly && !ours:
-		return olm.ObjectStatePending, "", ""
+		return v1alpha1.ObjectStatePending, "", ""
 	case !s.exists && s.entry != nil && s.entry.Intent():
-		return olm.ObjectStatePending, "", "it is about to be made"
+		return v1alpha1.ObjectStatePending, "", "it is about to be made"
 	case !s.exists:
-		return olm.ObjectStateUnready, "Missing", "it is not in the cluster any more"
+		return v1alpha1.ObjectStateUnready, "Missing", "it is not in the cluster any more"
 	case s.deleting:
-		return olm.ObjectStateUnready, rollout.ReasonTerminating, "it is being deleted"
+		return v1alpha1.ObjectStateUnready, rollout.ReasonTerminating, "it is being deleted"
 	case s.verdict.Status != probe.True:
-		return olm.ObjectStateUnready, rollout.ReasonProbe, s.verdict.Message
+		return v1alpha1.ObjectStateUnready, rollout.ReasonProbe, s.verdict.Message
 	}
-	return olm.ObjectStateAvailable, "", ""
+	return v1alpha1.ObjectStateAvailable, "", ""
 }
