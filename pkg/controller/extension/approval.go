@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -30,7 +31,7 @@ const (
 // nil when the proposal waits for a person:
 //
 //  1. An approval that is over, or that cannot be read, ends.
-//  2. Its time has come, and upgrades of the extension may begin.
+//  2. Its time has come, the cluster is not frozen, and upgrades of the extension may begin.
 //  3. The approver lets the proposal go on, with the rights that they have now, and for the diff that
 //     they approved.
 //  4. What the API refuses for good ends the approval: nothing happens by itself any more.
@@ -54,6 +55,14 @@ func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outc
 			s.queue.AddAfter(s.Name, min(given.NotBefore.Sub(now), approvalLook))
 			return maker.Stop(maker.Proposed, "", "")
 		}
+		if freeze, err := s.frozen(); err != nil {
+			return retry(status.Failed, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
+		} else if freeze != nil {
+			// Approved now, it would begin when the freeze ends, whatever the windows say then.
+			s.queue.AddAfter(s.Name, approvalLook)
+			s.later = freeze.String()
+			return maker.Stop(maker.Proposed, "", "")
+		}
 		if stopped := s.waitsForWindow(); stopped != nil {
 			// An approval ends while its windows stay closed.
 			s.queue.AddAfter(s.Name, approvalLook)
@@ -75,6 +84,14 @@ func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outc
 		return stopped
 	}
 	return nil
+}
+
+// frozen is the freeze of the cluster, nil for none.
+func (s *scope) frozen() (*rollout.Freeze, error) {
+	if s.Freezes == nil {
+		return nil, nil
+	}
+	return s.Freezes.Frozen()
 }
 
 // endApproval records that an approval for later had no effect, and why: the proposal waits for a person

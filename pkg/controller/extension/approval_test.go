@@ -2,6 +2,7 @@ package extension
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
 const (
@@ -128,6 +130,28 @@ func TestApprovalEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// freezes is a freeze, or none.
+type freezes struct{ atomic.Pointer[rollout.Freeze] }
+
+func (f *freezes) Frozen() (*rollout.Freeze, error) { return f.Load(), nil }
+
+// TestApprovalOfFrozen: an approval does not take effect while the cluster is frozen: it would begin when
+// the freeze ends, outside of any window.
+func TestApprovalOfFrozen(t *testing.T) {
+	p := manual(t)
+	p.freezes.Store(&rollout.Freeze{Author: "carol", Reason: "the year ends"})
+	p.approve(func(s *approval.Scheduled) { s.NotBefore = p.clock.Now() })
+	p.await("the status says it", func() bool {
+		return p.condition("UpgradeAvailable") == "True/WaitingForWindow" && strings.Contains(p.message("UpgradeAvailable"), "frozen by carol: the year ends")
+	})
+	if shown := p.shown(); shown != waitsForBob {
+		t.Errorf("there is %s", shown)
+	}
+	p.freezes.Store(nil)
+	p.set(extension.OnFailureAnnotation, "Rollback")
+	p.awaitRevisions(approvedByBob)
 }
 
 // TestApprovalOfReplaced: an approval goes with its proposal: what takes its place waits for a person.
