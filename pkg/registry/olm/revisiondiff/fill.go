@@ -12,9 +12,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/diff"
-	"github.com/penstock-project/penstock/pkg/diff/printable"
+	"github.com/penstock-project/penstock/pkg/diff/review"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/note"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/signer"
 )
@@ -52,7 +51,8 @@ func lostSigner(out *v1alpha1.RevisionDiff, from, to *olm.ClusterExtensionRevisi
 		return
 	}
 	if lost := signer.Lost(from.Annotations[v1alpha1.VerifiedAnnotation], to.Annotations[v1alpha1.VerifiedAnnotation]); lost != "" {
-		out.Notes = slices.Insert(out.Notes, 0, v1alpha1.DiffNote{Severity: v1alpha1.NoteCritical, Reason: note.Signer, Message: printable.Line(lost)})
+		found := review.Signer(lost)
+		out.Notes = slices.Insert(out.Notes, 0, v1alpha1.DiffNote{Severity: v1alpha1.NoteCritical, Reason: found.Reason, Message: found.Message})
 	}
 }
 
