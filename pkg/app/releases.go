@@ -11,13 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/extension"
-	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/extension/helmapplier"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -27,7 +25,7 @@ import (
 
 // addReleases lets extensions be applied by Helm, with the identity of the engine, and taken
 // back from it. Where the engine is not the host's there are no releases.
-func (s *Settings) addReleases(ctx context.Context, term leadership.Term, options *extension.Options) error {
+func (s *Settings) addReleases(term leadership.Term, options *extension.Options) error {
 	if term.TargetName != "" {
 		return nil
 	}
@@ -44,11 +42,6 @@ func (s *Settings) addReleases(ctx context.Context, term leadership.Term, option
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster for owners of objects of Helm releases: %w", err)
 	}
-	freezes, err := kubernetes.NewForConfig(component(term.Host, "freeze"))
-	if err != nil {
-		return fmt.Errorf("connecting to the host for the freeze: %w", err)
-	}
-	options.Freezes = freeze.New(ctx, freezes, term.Namespace)
 	options.Releases, options.Objects, options.Stored = releases, releasedObjects{target, client}, helmapplier.NewWatch(client, term.Namespace)
 	options.ByHelm, options.KeepReleases = s.ByHelm(), s.KeepReleases
 	return nil

@@ -65,7 +65,7 @@ p:
 	// Refused before and after, for other reasons, is not stuck by the change.
 	const refused = `{"schema":"olm.package","name":"p","defaultChannel":"a"}
 {"schema":"olm.channel","package":"p","name":"a","entries":[{"name":"v1"}]}
-{"schema":"olm.bundle","package":"p","name":"v1","properties":[{"type":"olm.package","value":{"version":"1.0.0"}},{"type":"olm.constraint","value":{}}]}`
+{"schema":"olm.bundle","package":"p","name":"v1","properties":[{"type":"olm.package","value":{"version":"1"}}]}`
 	empty := `{"schema":"olm.package","name":"p"}
 {"schema":"olm.bundle","package":"p","name":"v1","properties":[{"type":"olm.package","value":{"version":"x"}}]}`
 	b.Reset()

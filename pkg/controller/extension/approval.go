@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
-	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -30,7 +29,7 @@ const (
 // approvedForLater has the approval of a proposal take effect that a person gave for later. It returns
 // nil when the proposal waits for a person:
 //
-//  1. An approval that is over, or that cannot be read, ends.
+//  1. An approval that is over, that cannot be read, or that is of another spec, ends.
 //  2. Its time has come, the cluster is not frozen, and upgrades of the extension may begin.
 //  3. The approver lets the proposal go on, with the rights that they have now, and for the diff that
 //     they approved.
@@ -49,13 +48,15 @@ func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outc
 			return s.endApproval(ctx, proposal, &approval.Scheduled{}, err.Error())
 		case !given.Ended.IsZero():
 			return nil
+		case given.Generation != proposal.Generation:
+			return s.endApproval(ctx, proposal, given, "the spec of the proposal is another one since then")
 		case given.Over(now) != "":
 			return s.endApproval(ctx, proposal, given, given.Over(now))
 		case now.Before(given.NotBefore):
 			s.queue.AddAfter(s.Name, min(given.NotBefore.Sub(now), approvalLook))
 			return maker.Stop(maker.Proposed, "", "")
 		}
-		if freeze, err := s.frozen(); err != nil {
+		if freeze, err := s.Freezes.Frozen(); err != nil {
 			return retry(status.Failed, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
 		} else if freeze != nil {
 			// Approved now, it would begin when the freeze ends, whatever the windows say then.
@@ -84,14 +85,6 @@ func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outc
 		return stopped
 	}
 	return nil
-}
-
-// frozen is the freeze of the cluster, nil for none.
-func (s *scope) frozen() (*rollout.Freeze, error) {
-	if s.Freezes == nil {
-		return nil, nil
-	}
-	return s.Freezes.Frozen()
 }
 
 // endApproval records that an approval for later had no effect, and why: the proposal waits for a person

@@ -35,11 +35,12 @@ func (p *plane) approve(change func(*approval.Scheduled)) {
 	if change != nil {
 		change(given)
 	}
-	value, err := given.Encode()
-	if err != nil {
-		p.Fatal(err)
-	}
 	p.change("lamp-2", func(r *olmv1alpha1.ClusterExtensionRevision) {
+		given.Generation += r.Generation
+		value, err := given.Encode()
+		if err != nil {
+			p.Fatal(err)
+		}
 		r.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] = value
 	})
 }
@@ -107,7 +108,8 @@ func TestApprovalEnds(t *testing.T) {
 		"Late": {"no window was open for a week", func(p *plane, s *approval.Scheduled) {
 			s.NotBefore = p.clock.Now().Add(-approval.Lifetime - time.Second)
 		}, nil, "no window was open in the 7 days after"},
-		"Future": {"the clock was set back", func(p *plane, s *approval.Scheduled) { s.At = p.clock.Now().Add(time.Hour) }, nil, "the clock of Penstock is behind that"},
+		"Changed": {"the spec was changed", func(_ *plane, s *approval.Scheduled) { s.Generation-- }, nil, "the spec of the proposal is another one since then"},
+		"Future":  {"the clock was set back", func(p *plane, s *approval.Scheduled) { s.At = p.clock.Now().Add(time.Hour) }, nil, "the clock of Penstock is behind that"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := manual(t)

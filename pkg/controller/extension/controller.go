@@ -117,8 +117,7 @@ type Options struct {
 	// Inventories and Conditions say whether the operator that is installed can be upgraded.
 	Inventories Inventories
 	Conditions  Conditions
-	// Freezes is asked before Helm writes, and before an approval for later takes effect; nil for never
-	// frozen.
+	// Freezes is asked before Helm writes, and before an approval for later takes effect.
 	Freezes Freezes
 	// Looked is called with each extension as it is before a pass, and without a uid when it is
 	// gone; nil for nobody.

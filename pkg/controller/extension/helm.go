@@ -229,9 +229,6 @@ func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *co
 
 // mayWrite says why nothing is written to the cluster.
 func (s *scope) mayWrite() *maker.Outcome {
-	if s.Freezes == nil {
-		return nil
-	}
 	freeze, err := s.Freezes.Frozen()
 	switch {
 	case err != nil:

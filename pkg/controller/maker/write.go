@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -169,6 +170,9 @@ func (c *Chain) refused(revision string, as user.Info, err error) *Outcome {
 		return denied
 	case apierrors.IsForbidden(err):
 		return Retry(Refused, told)
+	case apierrors.IsInvalid(err) && apierrors.HasStatusCause(err, metav1.CauseType(field.ErrorTypeInternal)):
+		// The API could not judge the revision.
+		return Retry(Failed, told)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return Stop(Invalid, err.Error(), "")
 	}

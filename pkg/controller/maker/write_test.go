@@ -9,7 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -81,6 +83,7 @@ func TestReplace(t *testing.T) {
 		"Denied":   {"", waits, forbidden(authz.Refusal + ": alice may not create configmaps lamp"), Denied, "alice creates lamp-3 Active"},
 		"Refused":  {"", waits, forbidden("exceeded quota"), Refused, "alice creates lamp-3 Active"},
 		"Invalid":  {"", waits, apierrors.NewBadRequest("no"), Invalid, "alice creates lamp-3 Active"},
+		"Unjudged": {"", waits, apierrors.NewInvalid(schema.GroupKind{}, "lamp-3", field.ErrorList{field.InternalError(nil, errors.New("etcd does not answer"))}), Failed, "alice creates lamp-3 Active"},
 		"Taken":    {"", waits, apierrors.NewAlreadyExists(olmv1alpha1.Resource("clusterextensionrevisions"), "lamp-3"), Outdated, "alice creates lamp-3 Active"},
 		"Failed":   {"", waits, errors.New("no answer"), Failed, "alice creates lamp-3 Active"},
 	} {

@@ -162,11 +162,11 @@ func TestApprovalForLater(t *testing.T) {
 		t.Errorf("after a write of something else it is %s", found)
 	}
 	annotate(s, "l-2", object{notBefore: nil}).want(t, http.StatusOK)
-	if found := kept("l-2"); found[scheduled] != nil || found[proposed] != "true" {
+	if found := kept("l-2"); found[scheduled] != nil || found[approve] != nil || found[proposed] != "true" {
 		t.Errorf("withdrawn, it is %v", found)
 	}
 	// The record of one that ended stays until the next one, or until it is rolled out.
-	annotate(s, "l-2", object{notBefore: time1}).want(t, http.StatusOK)
+	annotate(s, "l-2", object{notBefore: time1, approve: digest}).want(t, http.StatusOK)
 	annotate(own, "l-2", object{notBefore: nil, approve: nil, scheduled: `{"user":"alice","ended":"2026-01-01T00:00:00Z","why":"x"}`}).want(t, http.StatusOK)
 	annotate(s, "l-2", object{"note": nil}).want(t, http.StatusOK)
 	if found, _ := kept("l-2")[scheduled].(string); !strings.Contains(found, `"why":"x"`) {

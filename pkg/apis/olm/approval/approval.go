@@ -33,8 +33,10 @@ type Scheduled struct {
 	// At is when the user approved, and NotBefore is the earliest time at which that takes effect.
 	At        time.Time `json:"at"`
 	NotBefore time.Time `json:"notBefore"`
-	// Digest names the diff that the user approved.
-	Digest string `json:"digest"`
+	// Digest names the diff that the user approved, and Generation the spec: not all of its fields are in
+	// the diff.
+	Digest     string `json:"digest"`
+	Generation int64  `json:"generation"`
 	// Ended is when the approval ended without effect, and Why is the cause.
 	Ended time.Time `json:"ended,omitzero"`
 	Why   string    `json:"why,omitempty"`

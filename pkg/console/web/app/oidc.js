@@ -1,6 +1,7 @@
 // Sign-in at an OpenID Connect provider: the authorization code flow with PKCE, as a public client.
 // All of it happens in this tab. The server of the console gets the ID token as any other token, and
-// never the code, the verifier or the refresh token.
+// never the verifier or the refresh token. The code is in the address that the provider leads back to; it
+// is worth nothing without the verifier.
 
 /** @param {string} name */
 const named = (name) => document.querySelector(`meta[name="oidc-${name}"]`)?.getAttribute("content") ?? "";
@@ -37,18 +38,21 @@ const random = () => encoded(crypto.getRandomValues(new Uint8Array(32)));
 /** The answer of the provider was not what was asked for, for good. */
 class Rejected extends Error {}
 
+const patience = 10000;
+
 /** @param {string} url @param {Record<string, string>} [form] @returns {Promise<any>} */
 async function ask(url, form) {
   let response;
   try {
-    response = await fetch(url, { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", ...(form ? { method: "POST", body: new URLSearchParams(form) } : {}) });
+    response = await fetch(url, { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal: AbortSignal.timeout(patience), ...(form ? { method: "POST", body: new URLSearchParams(form) } : {}) });
   } catch {
     throw new Error(`${provider} does not answer this page. It must be reachable from the browser, and allow requests of the origin ${location.origin}`);
   }
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
   const said = `${provider} answers ${response.status}: ${[answer.error, answer.error_description].filter(Boolean).join(": ") || "no reason"}`;
-  throw response.status < 500 ? new Rejected(said) : new Error(said);
+  // Others, such as too many requests, may pass.
+  throw response.status === 400 || response.status === 401 ? new Rejected(said) : new Error(said);
 }
 
 /** The addresses of the provider. Tokens go to its own origin alone, which is what the policy of
@@ -137,7 +141,7 @@ const tryAgainAfter = 10000;
 /** @param {Session} session */
 async function renew(session) {
   const known = sessionStorage.getItem(sessionSlot);
-  let next = { ...session, renewAt: Date.now() + tryAgainAfter };
+  let refresh = session.refresh;
   try {
     const found = await discover();
     const got = await ask(found.token_endpoint, { grant_type: "refresh_token", refresh_token: session.refresh, client_id: client });
@@ -147,9 +151,9 @@ async function renew(session) {
     return;
   } catch (failure) {
     // The provider has ended the session: the token is good until it ends, and no longer.
-    if (failure instanceof Rejected) next = { ...next, refresh: "" };
+    if (failure instanceof Rejected) refresh = "";
   }
-  if (sessionStorage.getItem(sessionSlot) === known) sessionStorage.setItem(sessionSlot, JSON.stringify(next));
+  if (sessionStorage.getItem(sessionSlot) === known) sessionStorage.setItem(sessionSlot, JSON.stringify({ ...session, refresh, renewAt: Date.now() + tryAgainAfter }));
 }
 
 /** Signs out: of this tab at once, then at the provider. @returns {Promise<boolean>} whether the browser leaves for the provider */

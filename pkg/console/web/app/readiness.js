@@ -33,7 +33,11 @@ export function ReadinessScreen({ query }) {
   const asked = useAsk(`/api/readiness?${narrowed({})}`), found = /** @type {import("./api").Readiness | null} */ (asked.found.value);
   const answer = found?.answer, typed = useSignal(version);
   // Penstock renders packages meanwhile, and waits with its answer.
-  useEffect(() => { if (answer?.pending) asked.again(); }, [answer]);
+  useEffect(() => {
+    if (!answer?.pending) return;
+    const next = setTimeout(asked.again, 1000);
+    return () => clearTimeout(next);
+  }, [answer]);
   const look = () => { location.hash = `#/ready?${narrowed({ version: typed.value.trim() })}`; };
   return html`${extension && html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extension}`}>${extension}</a> · <a href=${`#/ready?${narrowed({ extension: "" })}`}>all extensions</a></p>`}
     <h1 tabindex="-1">Upgrade readiness${extension && ` of ${extension}`}</h1>

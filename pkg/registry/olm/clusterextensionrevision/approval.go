@@ -61,13 +61,16 @@ func (s *strategy) noteApproval(ctx context.Context, revision, stored *olm.Clust
 	case pending != nil && (!validation.WaitsForApproval(revision) || revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation] == "" && stored.Annotations[v1alpha1.ApproveNotBeforeAnnotation] != ""):
 		if requester, ok := request.UserFrom(ctx); !ok || !admissionrequest.IsInternal(ctx, requester) {
 			setAnnotation(revision, v1alpha1.ScheduledApprovalAnnotation, "")
+			// The next approver answers anew.
+			setAnnotation(revision, v1alpha1.ApproveAnnotation, "")
+			setAnnotation(revision, v1alpha1.AcknowledgeDeletionAnnotation, "")
 		}
 	}
 }
 
 // scheduled is the approval that an update gives for later.
 func (s *strategy) scheduled(requester *olm.Requester, revision *olm.ClusterExtensionRevision) *approval.Scheduled {
-	given := &approval.Scheduled{User: requester.Username, UID: requester.UID, Groups: requester.Groups, At: s.clock.Now().UTC().Truncate(time.Second), Digest: revision.Annotations[v1alpha1.ApproveAnnotation]}
+	given := &approval.Scheduled{User: requester.Username, UID: requester.UID, Groups: requester.Groups, At: s.clock.Now().UTC().Truncate(time.Second), Digest: revision.Annotations[v1alpha1.ApproveAnnotation], Generation: revision.Generation}
 	for key, values := range requester.Extra {
 		if given.Extra == nil {
 			given.Extra = map[string][]string{}
