@@ -45,7 +45,6 @@ func fences() []fence {
 		{"pkg/note", nil, "the reasons of notes are the same whoever writes and reads them"},
 		{"pkg/redact", []string{"pkg/manifest"}, "whoever prints needs it"},
 		{"pkg/window", nil, "when something may begin does not depend on what"},
-		{"pkg/fleet", nil, "which cluster begins follows from what is approved and observed: it is pure"},
 		{"pkg/maintenancewindow", []string{"pkg/definition", "pkg/window"}, "windows and labels in, a decision out: it is pure"},
 		{"pkg/operatorcondition", []string{"pkg/manifest", "pkg/text"}, "an object in, an answer out: it is pure"},
 		{"pkg/apis", []string{"pkg/manifest", "pkg/window"}, "clients of others import the types; validation needs the rules of manifests"},
