@@ -1,8 +1,8 @@
-// Package adopt makes an extension of what somebody else has installed: of a release of
-// Helm, of what OLM v1 has of a ClusterExtension, or OLM v0 of a Subscription. The newest revisions of the release
-// become revisions of the extension, and the objects are taken over as they are. It works
-// from outside, through the APIs of the cluster and of Penstock, in the name of the caller:
-// both ask for the caller's rights.
+// Package adopt makes extensions of Helm releases, of ClusterExtensions of OLM v1, and of
+// Subscriptions of OLM v0. The newest revisions of the release become revisions of the
+// extension, and the objects are taken over as they are. It works from outside, through the
+// APIs of the cluster and of Penstock, in the name of the caller: both ask for the caller's
+// rights.
 //
 // Every step can be repeated after an interruption, and is finished then:
 //

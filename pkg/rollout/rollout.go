@@ -46,18 +46,23 @@
 // Another manager changed an object of the chain: decideOurs compares the chain's entry in
 // managedFields with the one in the inventory. Another entry is Action Repair, the same entry with
 // another generation is Verify. Both lead to object.repair, which reads the object. Fields of
-// Policy.Yield and of the subresource scale stay with the other manager; all other values are
-// applied again, and event Repaired names the manager. From the sixth repair within ten minutes on,
-// the object waits longer each time and is reported as Contested (patience).
+// Policy.Yield and of the subresource scale, values that controllers fill in and sizes of claims that
+// others enlarged stay; all other values are applied again, and event Repaired names the manager. From
+// the sixth look within ten minutes on, the object waits longer each time and is reported as Contested
+// (patience). A paused or frozen layer only reports, a shared object asks a person (decideShared), and
+// an object that another chain took is a collision (decideForeign).
 //
 // A new action is a constant of Action. Decide, or a function that it calls, returns it; writes says
-// whether it may change the cluster; act carries it out, dryRun tries it in preflight, and pause
-// reports it for a paused layer. Package preview shows it to users before anything is written.
+// whether it may change the cluster; act carries it out, dryRun and check try it in preflight, intend
+// gives it an Entry before the write, and pause reports it for a paused layer. Package preview shows it
+// to users before anything is written, and live diffs name it (revisiondiff/live). The compiler names
+// none of these places: a search for the constant Adopt finds them.
 //
 // A crash between an apply and the save of the inventory leaves what intend saved before the apply:
-// the stage is reached, and a new object has an Entry without a uid. The next pass recognises the
-// object by its marks (Identity.Owns) and decides Update, which applies the same content and changes
-// nothing. An object of another owner under that name is a collision, and is never deleted.
+// the stage is reached, and a new object has an Entry without a uid. Findings of a whole stage are saved
+// with the next stage's intent, so a crash loses those of one stage, and its events. The next pass
+// recognises the object by its marks (Identity.Owns) and decides Update, which applies the same content.
+// An object of another owner under that name is a collision, and is never deleted.
 //
 // The package is a library: it knows neither Penstock's API nor its store. A
 // caller compiles manifests into stages (package stage), lends an inventory that

@@ -72,5 +72,5 @@ func (p Part) Then() []clientv3.Op {
 // Else reads the record, for Holds.
 func (p Part) Else() clientv3.Op { return clientv3.OpGet(p.key) }
 
-// Holds tells whether the record, as it is found now, is the one that was demanded.
+// Holds tells whether the record that is found now is the required one.
 func (p Part) Holds(now Value) bool { return now.ModRevision == p.at }

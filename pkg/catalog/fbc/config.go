@@ -64,9 +64,9 @@ func LoadDirectory(ctx context.Context, root fs.FS, limits Limits) (*Config, err
 	return config, ReadDirectory(ctx, root, limits, config.Add)
 }
 
-// ByPackage splits a catalog by package. Of two documents of one package with the same
-// schema and name the last one counts, and so it does of two olm.deprecations of a package:
-// that is how OLM v1 reads a catalog.
+// ByPackage splits a catalog by package. Of several documents of a package with the same
+// schema and name the last one counts, and so does the last olm.deprecations of a package,
+// as in OLM v1.
 func (c *Config) ByPackage() map[string]*Config {
 	out := map[string]*Config{}
 	of := func(name string) *Config {

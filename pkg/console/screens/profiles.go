@@ -48,8 +48,8 @@ type Profile struct {
 type MakePlanRequest struct {
 	// Name of the plan.
 	Name string `json:"name"`
-	// Options are given as JSON by their names; texts may be without quotes. Those that are
-	// left out have their defaults.
+	// Options have values in JSON, by name; strings need no quotes. Missing ones have their
+	// defaults.
 	Options map[string]string `json:"options,omitempty"`
 	// Take has the plan take fields of others, which it shows before it is approved.
 	Take bool `json:"take,omitempty"`

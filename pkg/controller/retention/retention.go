@@ -71,9 +71,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 // surplus returns the archived revisions beyond those with the Keep highest
-// numbers. Revisions that are being deleted do not count, nor do those that still have
-// objects in the cluster: deleting them would say that these shall go, which may be
-// what a person is being asked.
+// numbers. Revisions that are being deleted do not count, nor do those that
+// still have objects in the cluster: their deletion would delete these
+// objects, perhaps before a person has answered whether they may go.
 func surplus(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
 	archived := slices.DeleteFunc(slices.Clone(revisions), func(r olmv1alpha1.ClusterExtensionRevision) bool {
 		return r.Spec.LifecycleState != olmv1alpha1.LifecycleStateArchived || !r.DeletionTimestamp.IsZero() ||

@@ -3,8 +3,7 @@
 // It knows them from client-go and a table of defaults (NewBuiltin), and from
 // CustomResourceDefinitions (NewDefinitions).
 //
-// It imports no other package of pkg/diff: what is known of types does not depend
-// on what is compared, printed or said by it.
+// It imports no other package of pkg/diff: knowledge of types does not depend on its use.
 package schema
 
 import (

@@ -225,8 +225,8 @@ func Explain(err error) error {
 	return fmt.Errorf("%w\n%s", err, hint)
 }
 
-// Uninstalled is the error of a cluster that does not know our API, in place of what it
-// said; any other error stays.
+// Uninstalled replaces the error of a cluster without Penstock's API, and returns any other
+// error as it is.
 func Uninstalled(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && unserved(status) {

@@ -92,8 +92,8 @@ func (s *sources) remove(src *source) {
 }
 
 // of returns the sources that can tell about an object, and those of them that
-// can tell that it is absent: a watch by label does not see what has no label,
-// so where there is one by name, only that one can.
+// can tell that it is absent: a watch by label does not see objects without
+// the label, so only a watch by name proves absence where there is one.
 func (s *sources) of(id manifest.ID) (showing, deciding []*source) {
 	named, labelled := s.named[id], s.labelled[id.GroupKind()]
 	if len(named) == 0 {

@@ -72,8 +72,8 @@ func worthSelecting(selector string) []listed {
 // It costs one request for each kind, two for discovery and one for the names of all
 // CustomResourceDefinitions; of a kind it sees the first mostOfKind.
 //
-// What an APIService of another server serves is no custom resource: that may be shown in
-// every namespace and be in none.
+// Kinds of other API servers are left out: such a server may list an object in every
+// namespace and store it in none.
 func (c *Client) InNamespace(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error) {
 	custom, err := c.customResources(ctx)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 )
 
-// targetRights answers what users of the host may see of another cluster. They are
-// nobody there: who may use it in the host may see all of it, and who may not sees
-// nothing. About the user of the kubeconfig the cluster itself is asked.
+// targetRights answers what users of the host may see of another cluster. Users with the
+// right to use the target see all its objects, and others see none. The cluster itself
+// answers for the user of the kubeconfig.
 type targetRights struct {
 	host   authorizer.UnconditionalAuthorizer
 	target kubernetes.Interface

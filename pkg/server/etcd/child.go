@@ -14,8 +14,9 @@ import (
 )
 
 // segmentBytes is the size of the files of the write-ahead log in a process of its
-// own. etcd allocates one in use and one ahead, and ends when there is no room for the
-// next: its 64 MB would be a large part of a small volume.
+// own. etcd allocates one segment in use and one ahead, and ends when the volume
+// has no room for the next. Its default of 64 MB would be a large part of a small
+// volume.
 const segmentBytes = 16 << 20
 
 // order is what the parent writes to the standard input of a child, once. When the

@@ -237,8 +237,8 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 }
 
 // lockFiles makes sure that no other etcd has the files open. The lock on the data
-// directory ends with the process that was killed, and its etcd ends a little later, or
-// when the disk lets it. etcd would take its socket, and wait for it in silence.
+// directory ends with a killed process, and the etcd of that process a little later. A new
+// etcd would take its socket, and wait for the files without a word.
 func lockFiles(ctx context.Context, dir string) (*fileutil.LockedFile, error) {
 	for deadline := time.Now().Add(filesPatience); ; {
 		lock, err := lockDir(dir)

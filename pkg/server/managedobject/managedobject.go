@@ -17,7 +17,7 @@ type Object struct {
 	Resource schema.GroupVersionResource
 	// Namespace is empty for objects of the cluster.
 	Namespace, Name string
-	// Apply writes it by server-side apply and returns what the host has then.
+	// Apply writes it by server-side apply and returns the stored object.
 	Apply func(ctx context.Context) (metav1.Object, error)
 	// HasCABundle is true for objects with the bundle that verifies our certificate.
 	HasCABundle bool

@@ -52,9 +52,9 @@ func Limit(role Role) (int64, error) {
 // bodiesPart is which part of the limit of this process request bodies may have.
 const bodiesPart = 3
 
-// ForBodies is how much memory request bodies may have at a time: so much, in bytes, and a
-// third of the limit of this process at most. That comes on top of memory that is in use
-// anyway.
+// ForBodies returns how much memory, in bytes, all request bodies may have at a time: the
+// given amount, and at most a third of the limit of this process. Other memory of the
+// process comes on top of it.
 func ForBodies(most int64) int64 { return min(most, debug.SetMemoryLimit(-1)/bodiesPart) }
 
 // available is what all processes of the container may have of what Go counts. The limit that the

@@ -238,10 +238,10 @@ func (g *Guard) serve(ctx context.Context, observed identity.Observed, mark *ide
 	return Decision{Identity: present, Raised: g.raised, Keeper: newMarkKeeper(g.store, g.witness, *mark)}, nil
 }
 
-// takeOver makes the witness speak of a store that it did not know.
-// Inventories of such a store are of another time, or another cluster: they
-// are forgotten first, so that nothing is deleted for them. Objects of the
-// revisions that exist are recognised by their marks, as after an import.
+// takeOver has the witness name a store that it did not know. Inventories of
+// such a store may be of another time or cluster, so it forgets them first,
+// and nothing is deleted for them. Objects of the revisions that exist are
+// recognised by their marks, as after an import.
 func (g *Guard) takeOver(ctx context.Context, observed identity.Observed, mark *identity.Mark) (Decision, error) {
 	forgotten, err := g.forget(ctx)
 	if err != nil {

@@ -92,7 +92,7 @@ func TestOverQuota(t *testing.T) {
 	}
 }
 
-// TestWorthTidying: a defragmentation gives much back, and takes little time.
+// TestWorthTidying: a defragmentation frees much space in little time.
 func TestWorthTidying(t *testing.T) {
 	for _, tc := range []struct {
 		reason     string

@@ -37,9 +37,8 @@ type Inventory struct {
 	// Levels holds the revisions, by uid, whose stages are counted by install
 	// level. It came with format 2.
 	Levels map[string]bool `json:"levels,omitempty"`
-	// Cluster is where the objects are, by the uid of its namespace kube-system, of a
-	// chain that names its target; empty is where all others have theirs (see CheckTarget). It
-	// came with format 3.
+	// Cluster is the uid of namespace kube-system in the cluster of a chain that names its
+	// target. It is empty for the default cluster (see CheckTarget). It came with format 3.
 	Cluster string `json:"cluster,omitempty"`
 }
 

@@ -16,8 +16,7 @@ type CorruptError struct {
 	// Digest of the manifest whose bytes are wrong; empty when it is the pack
 	// as a whole.
 	Digest manifest.Digest
-	// Base names the pack that this one is a delta against, when it is that one
-	// whose bytes are wrong.
+	// Base names the base of this delta, when the bytes of the base are wrong.
 	Base string
 	// Err says what was found.
 	Err error

@@ -19,9 +19,9 @@ const (
 	peakLook = 20 * time.Millisecond
 )
 
-// TestMemoryLimit: under a limit of memory Penstock is slower, and does its work. The limit
-// is set by GOMEMLIMIT, as Penstock would set it in a container of so many MiB; what counts
-// against that of the container is all memory that the kernel cannot take back.
+// TestMemoryLimit: under a limit of memory Penstock is slower, and does its work.
+// GOMEMLIMIT sets the limit, as Penstock would in a container of so many MiB. The kernel
+// counts all memory that it cannot take back against the limit of the container.
 func TestMemoryLimit(t *testing.T) {
 	if os.Getenv("BENCH") != "limit" {
 		t.Skip("a test of some minutes: run it by `make bench SUITE=limit`")

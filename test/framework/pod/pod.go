@@ -81,7 +81,7 @@ type mount struct {
 }
 
 // Prepare makes the volumes of a Pod that exists in the cluster, and asks for a token. The
-// config is that of somebody who may read its Secrets and create the token.
+// user of the config must have the right to read the Pod's Secrets and to create its token.
 func Prepare(ctx context.Context, config *rest.Config, pod *corev1.Pod, o Options) (*Container, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -142,11 +142,11 @@ func (p *Plugin) ValidateInitialization() error {
 // Validate admits a request whose change the requester may make:
 //
 //  1. status is written by nobody but Penstock,
-//  2. what the request asks for, if anything,
-//  3. nobody checks Penstock itself,
+//  2. the rights that the request names are found, if it names any,
+//  3. requests of Penstock itself are exempt,
 //  4. a requester with the right to bypass may,
 //  5. otherwise the requester has all rights that the change needs,
-//  6. the decision is told: to the requester, the audit log and the metrics.
+//  6. the decision is reported to the requester, the audit log and the metrics.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if isOfRevisions(a) && a.GetSubresource() == "status" && !request.IsInternal(ctx, a.GetUserInfo()) {
 		return admission.NewForbidden(a, errors.New(statusRefusal))

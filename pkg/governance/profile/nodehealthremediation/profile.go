@@ -224,9 +224,8 @@ func workers(facts profile.Facts, options v1alpha1.NodeHealthRemediationOptions,
 	return item, excluded(facts, ItemWorkers)
 }
 
-// excluded says which fields of a NodeHealthCheck that exists exclude those that the plan sets:
-// its operator disables a check with both. They belong to others, so it is for them to remove
-// them.
+// excluded lists fields of an existing NodeHealthCheck that conflict with fields of the
+// plan: its operator disables a check that has both. Their owners have to remove them.
 func excluded(facts profile.Facts, name string) error {
 	for _, check := range facts.Objects[healthCheck()] {
 		if check.GetName() != name {

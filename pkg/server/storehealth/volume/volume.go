@@ -35,7 +35,8 @@ type Usage struct {
 // its log goes on to the next one, for snapshots, and when it gives space back.
 const LeastFiles = 16
 
-// LacksFiles tells whether too few files can be made, however many bytes are free.
+// LacksFiles tells whether the volume is short of inodes, which bytes that are free do not
+// show.
 func (u Usage) LacksFiles() bool { return u.Files > 0 && u.FreeFiles < LeastFiles }
 
 // Reserve is how much must be free before anything is added to the store.
