@@ -249,6 +249,9 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is there %d times", family, n)
 		}
 	}
+	if families["apiserver_storage_size_bytes"] > 0 {
+		t.Error("a scrape asks etcd, and waits when it is away")
+	}
 	anonymous := &rest.Config{Host: p.Loopback().Host, TLSClientConfig: rest.TLSClientConfig{CAData: p.CABundle, ServerName: "localhost"}}
 	if _, code := get(t, anonymous, "/metrics"); code != http.StatusForbidden {
 		t.Errorf("anonymous callers get %d", code)
