@@ -111,8 +111,8 @@ func checkProvider(provider web.Provider) error {
 		return errors.New("--oidc-client-id is required beside --oidc-issuer-url")
 	}
 	issuer, err := url.Parse(provider.Issuer)
-	if err != nil || issuer.Scheme != "https" || issuer.User != nil || issuer.RawQuery != "" || issuer.Fragment != "" || issuer.Host != strings.ToLower(issuer.Host) || hostname(issuer.Host) == "" {
-		return fmt.Errorf("--oidc-issuer-url %q: want a URL that begins with https://, with a host in lower case, without user, query or fragment", provider.Issuer)
+	if err != nil || issuer.Scheme != "https" || issuer.User != nil || strings.ContainsAny(provider.Issuer, "?#") || strings.HasSuffix(issuer.Host, ":") || issuer.Port() == "443" || issuer.Host != strings.ToLower(issuer.Host) || hostname(issuer.Host) == "" {
+		return fmt.Errorf("--oidc-issuer-url %q: want a URL that begins with https://, with a host in lower case, without user, query, fragment or the port 443", provider.Issuer)
 	}
 	for _, scope := range provider.Scopes {
 		if scope == "" || strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }) {

@@ -26,6 +26,9 @@ func TestConsoleProvider(t *testing.T) {
 		"two hosts":        {web.Provider{Issuer: "https://a.example.com https://b.example.com", ClientID: "penstock"}, "--oidc-issuer-url"},
 		"user":             {web.Provider{Issuer: "https://id.example.com@evil.test", ClientID: "penstock"}, "without user"},
 		"query":            {web.Provider{Issuer: "https://id.example.com?x=y", ClientID: "penstock"}, "without user, query"},
+		"empty fragment":   {web.Provider{Issuer: "https://id.example.com/#", ClientID: "penstock"}, "fragment"},
+		"default port":     {web.Provider{Issuer: "https://id.example.com:443", ClientID: "penstock"}, "port 443"},
+		"no port":          {web.Provider{Issuer: "https://id.example.com:", ClientID: "penstock"}, "--oidc-issuer-url"},
 		"scopes in one":    {web.Provider{Issuer: "https://id.example.com", ClientID: "penstock", Scopes: []string{"a b"}}, "--oidc-extra-scope"},
 		"scope with quote": {web.Provider{Issuer: "https://id.example.com", ClientID: "penstock", Scopes: []string{`a"`}}, "--oidc-extra-scope"},
 	} {
