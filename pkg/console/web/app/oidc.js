@@ -119,6 +119,7 @@ function keep(got, check) {
   const audiences = [claims.aud].flat();
   const wrong = claims.iss !== issuer ? `the issuer ${claims.iss}` : !audiences.includes(client) ? `the audience ${audiences.join(", ")}, not ${client}` : check(claims);
   if (wrong !== true) throw new Rejected(`${provider} has sent an ID token with ${wrong}`);
+  if (!Number.isFinite(claims.exp) || !Number.isFinite(claims.iat)) throw new Rejected(`${provider} has sent an ID token without the times exp and iat`);
   // By its length, which a wrong clock does not change. Half of it is left when it is renewed.
   const life = 1000 * (claims.exp - claims.iat), now = Date.now();
   const session = /** @type {Session} */ ({ refresh: got.refresh_token ?? "", subject: claims.sub, renewAt: now + life / 2, endsAt: now + life });
