@@ -14,7 +14,7 @@ import (
 )
 
 // review is what the next revision must not have in its diff, so that nobody has to approve it.
-// It is nil when no review is asked for, and for what the author chose. What a review held keeps its
+// It is nil when no review is asked for, and for what the author chose. A held proposal keeps its
 // reasons when nobody is left in whose name revisions come. Fresh is whether a stamp
 // has decided nothing yet. The error is about the list of notes: a mistake in it must not let
 // anything through.
