@@ -33,7 +33,7 @@ const (
 //  2. Its time has come, the cluster is not frozen, and upgrades of the extension may begin.
 //  3. The approver lets the proposal go on, with the rights that they have now, and for the diff that
 //     they approved.
-//  4. What the API refuses for good ends the approval: nothing happens by itself any more.
+//  4. A lasting refusal of the API ends the approval: nothing happens by itself any more.
 func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outcome {
 	for _, proposal := range s.Proposals() {
 		if proposal.Annotations[extension.MadeOfAnnotation] != digest {
