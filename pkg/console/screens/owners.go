@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -60,16 +59,12 @@ func (a *API) owners(ctx context.Context, r *http.Request) (any, error) {
 	if err := json.Unmarshal(found.Object.Raw, &object); err != nil {
 		return nil, fmt.Errorf("reading the manifest of %s: %w", found.Name, err)
 	}
-	resource, err := a.resourceOf(hcov1alpha1.TargetRef{APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name})
-	if err != nil || resource.Empty() {
-		return out, err
-	}
-	live, err := a.host.Resource(resource).Namespace(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return out, nil
-	}
+	live, err := a.live(ctx, hcov1alpha1.TargetRef{APIVersion: object.APIVersion, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name})
 	if err != nil {
 		return nil, err
+	}
+	if live == nil {
+		return out, nil
 	}
 	out.Managers = managersOf(live.GetManagedFields())
 	return out, nil

@@ -45,19 +45,12 @@ func (a *API) target(ctx context.Context, r *http.Request) (any, error) {
 func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, error) {
 	now := metav1.Now()
 	out := Target{Asked: when(&now), Ref: ref}
-	resource, err := a.resourceOf(ref)
+	object, err := a.live(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if resource.Empty() {
+	if object == nil {
 		return out, nil
-	}
-	object, err := a.host.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	out.Managers = managersOf(object.GetManagedFields())
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
@@ -68,6 +61,19 @@ func (a *API) readTarget(ctx context.Context, ref v1alpha1.TargetRef) (any, erro
 	}
 	out.Manifest = string(manifest)
 	return out, nil
+}
+
+// live returns an object as it is in the cluster, nil when it is not there or its kind is not served.
+func (a *API) live(ctx context.Context, ref v1alpha1.TargetRef) (*unstructured.Unstructured, error) {
+	resource, err := a.resourceOf(ref)
+	if err != nil || resource.Empty() {
+		return nil, err
+	}
+	object, err := a.host.Resource(resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return object, err
 }
 
 // resourceOf is where objects of a kind are, empty when the cluster does not serve it.
