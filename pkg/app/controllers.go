@@ -119,9 +119,9 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 	if err != nil {
 		return fmt.Errorf("connecting to the host for owners of extensions: %w", err)
 	}
-	freezes, err := kubernetes.NewForConfig(component(term.Host, "freeze"))
+	frozen, err := freezeOf(ctx, term)
 	if err != nil {
-		return fmt.Errorf("connecting to the host for the freeze: %w", err)
+		return err
 	}
 	running := &chain.Passes{Clock: clock.RealClock{}}
 	term.Liveness.Add("chain", hanging(running, clock.RealClock{}))
@@ -135,12 +135,21 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 		Heads:       term.Heads,
 		Inventories: term.Inventories,
 		Owners:      chain.NewOwnerWatch(ctx, owners, notify),
-		Freezes:     freeze.New(ctx, freezes, term.Namespace),
+		Freezes:     frozen,
 		Rollbacks:   own.OlmV1alpha1().ClusterExtensionRevisions(),
 		Clock:       clock.RealClock{},
 		Changed:     changed,
 		Passes:      running,
 	})
+}
+
+// freezeOf watches the freeze of the cluster, in the host, until the term ends.
+func freezeOf(ctx context.Context, term leadership.Term) (*freeze.Watch, error) {
+	client, err := kubernetes.NewForConfig(component(term.Host, "freeze"))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the host for the freeze: %w", err)
+	}
+	return freeze.New(ctx, client, term.Namespace), nil
 }
 
 // notifier passes the observer's notifications on.

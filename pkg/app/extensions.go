@@ -20,7 +20,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/controller/extension"
-	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/crdsafety"
@@ -90,11 +89,11 @@ func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (
 		Definitions: definitions, Capabilities: definitions, Safety: safety, Digester: term.Digester, Windows: s.windows, Inventories: term.Inventories, Conditions: definitions, Certificates: bundle.CertManager, Clock: clock.RealClock{},
 		Manifests: manifestsOf(own),
 	}
-	freezes, err := kubernetes.NewForConfig(component(term.Host, "freeze"))
+	frozen, err := freezeOf(ctx, term)
 	if err != nil {
-		return extension.Options{}, fmt.Errorf("connecting to the host for the freeze: %w", err)
+		return extension.Options{}, err
 	}
-	built.Freezes = freeze.New(ctx, freezes, term.Namespace)
+	built.Freezes = frozen
 	if err := s.addReleases(term, &built); err != nil {
 		return extension.Options{}, err
 	}
