@@ -119,7 +119,7 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 	if err != nil {
 		return fmt.Errorf("connecting to the host for owners of extensions: %w", err)
 	}
-	frozen, err := freezeOf(ctx, term)
+	frozen, err := freezeOf(ctx, term, "freeze")
 	if err != nil {
 		return err
 	}
@@ -143,9 +143,9 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 	})
 }
 
-// freezeOf watches the freeze of the cluster, in the host, until the term ends.
-func freezeOf(ctx context.Context, term leadership.Term) (*freeze.Watch, error) {
-	client, err := kubernetes.NewForConfig(component(term.Host, "freeze"))
+// freezeOf watches the freeze of the cluster, in the host, until the term ends. Name is of the client.
+func freezeOf(ctx context.Context, term leadership.Term, name string) (*freeze.Watch, error) {
+	client, err := kubernetes.NewForConfig(component(term.Host, name))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the host for the freeze: %w", err)
 	}

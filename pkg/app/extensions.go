@@ -89,7 +89,7 @@ func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (
 		Definitions: definitions, Capabilities: definitions, Safety: safety, Digester: term.Digester, Windows: s.windows, Inventories: term.Inventories, Conditions: definitions, Certificates: bundle.CertManager, Clock: clock.RealClock{},
 		Manifests: manifestsOf(own),
 	}
-	frozen, err := freezeOf(ctx, term)
+	frozen, err := freezeOf(ctx, term, "freeze")
 	if err != nil {
 		return extension.Options{}, err
 	}

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/controller/freeze"
 	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/controller/plan"
 	"github.com/penstock-project/penstock/pkg/controller/profiledefinition"
@@ -63,11 +62,10 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the host for reviews of approvers: %w", err)
 	}
-	freezes, err := kubernetes.NewForConfig(component(term.Host, "plan-freeze"))
+	frozen, err := freezeOf(ctx, term, "plan-freeze")
 	if err != nil {
-		return fmt.Errorf("connecting to the host for the freeze of plans: %w", err)
+		return err
 	}
-	frozen := freeze.New(ctx, freezes, term.Namespace)
 	go func() {
 		for {
 			select {
