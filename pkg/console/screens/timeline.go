@@ -31,7 +31,7 @@ type Timeline struct {
 	Entries []Entry `json:"entries"`
 	// Omitted is how many earlier entries are left out.
 	Omitted int `json:"omitted,omitempty"`
-	// Who and What are the values of all entries before a filter, to filter by.
+	// Values of Who and What of all entries, before a filter, to filter by.
 	Who  []string `json:"who"`
 	What []string `json:"what"`
 	// Refused says which sources are not shown, and why.
