@@ -31,6 +31,12 @@ func stored(r plane.Request) bool {
 	return !strings.HasSuffix(r.Resource, "reviews") && !strings.Contains(r.URI, "dryRun=")
 }
 
+// settling passes what goes on for a while after a rollout: also the mark of the store,
+// which is raised once nothing was written for some seconds.
+func settling(r plane.Request) bool {
+	return ours(r) || byPenstock(r) && strings.HasSuffix(r.UserAgent, "/identity")
+}
+
 // quiet waits until nothing of ours was sent for some seconds.
 func (w sharedPlane) quiet() {
 	w.t.Helper()
@@ -38,7 +44,7 @@ func (w sharedPlane) quiet() {
 		mark := w.Audit().Mark()
 		timer := time.NewTimer(3 * time.Second)
 		<-timer.C
-		if len(w.Audit().Since(mark, ours, plane.Not(plane.ByVerb("watch")))) == 0 {
+		if len(w.Audit().Since(mark, settling, plane.Not(plane.ByVerb("watch")))) == 0 {
 			return
 		}
 	}

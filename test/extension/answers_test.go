@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-project/penstock/test/framework/plugin"
+	"github.com/penstock-project/penstock/test/framework/poll"
 	"github.com/penstock-project/penstock/test/framework/reference"
 )
 
@@ -17,7 +18,7 @@ func (w shared) admin() person {
 
 // answers runs the last command that the reference has for a reason of an extension, as it stands there
 // with the name of the extension, and returns what it printed. An editor changes nothing, and questions are
-// answered with yes.
+// answered with yes. While a neighbour's catalog is new, nothing can be resolved: the command is run again.
 func (w shared) answers(who person, name, reason string) string {
 	w.t.Helper()
 	page, heading := "clusterextension-status.md", "Reasons of Ready"
@@ -27,7 +28,11 @@ func (w shared) answers(who person, name, reason string) string {
 	commands := reference.Commands(w.t, page, heading, reason)
 	command := strings.ReplaceAll(commands[len(commands)-1], "argocd", name)
 	if strings.HasPrefix(command, "kubectl penstock ") {
-		out := plugin.User{Kubeconfig: who.Kubeconfig(), Input: plugin.Yes{}}.Run(w.t, command)
+		var out plugin.Output
+		poll.Eventually(w.t, "catalogs are read", func() (bool, string) {
+			out = plugin.User{Kubeconfig: who.Kubeconfig(), Input: plugin.Yes{}}.Run(w.t, command)
+			return !strings.Contains(out.Stdout+out.Stderr, "has not been read yet"), out.Stdout
+		})
 		if out.ExitCode > 1 { // 1 says that somebody has to act
 			w.t.Errorf("reason %s: %s", reason, out)
 		}
