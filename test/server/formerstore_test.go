@@ -14,14 +14,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-project/penstock/pkg/app"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/server/database"
-	"github.com/penstock-project/penstock/pkg/server/etcd"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/pkg/store"
 	storeidentity "github.com/penstock-project/penstock/pkg/store/identity"
@@ -95,17 +93,11 @@ func loadStore(t *testing.T, dir, file string) {
 	if err := errors.Join(err, json.Unmarshal(raw, &records)); err != nil {
 		t.Fatal(err)
 	}
-	running, err := etcd.Start(t.Context(), etcd.Config{DataDir: dir, QuotaBytes: 64 << 20, Log: logr.Discard(), Fleeting: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer running.Close()
-	client := etcdAt(t, running.Endpoint())
-	for key, record := range records {
-		if _, err := client.Put(t.Context(), key, string(record)); err != nil {
-			t.Fatal(err)
+	withStore(t, dir, func(client *clientv3.Client) {
+		for key, record := range records {
+			putAll(t, client, map[string][]byte{key: record})
 		}
-	}
+	})
 }
 
 // packsIn returns how many bytes packs take, and the base of each, those without one

@@ -62,6 +62,9 @@ func Build(t testing.TB) *Program {
 	return &Program{path: path}
 }
 
+// At is a program that exists, such as that of a release.
+func At(path string) *Program { return &Program{path: path} }
+
 // Path is where the program is.
 func (p *Program) Path() string { return p.path }
 
