@@ -56,7 +56,7 @@ func Reasons() []Reason {
 		{ReasonCompleted, "the targets are as the plan says"},
 		{ReasonCompletedWithErrors, "the plan was executed, and items failed"},
 		{ReasonItemFailed, "an item was refused or did not become healthy in time; the items after it are Pending"},
-		{ReasonMissingDependency, "the cluster lacks something, or has a field that excludes one of the profile; the message says what to install, or to remove. The plan notices it"},
+		{ReasonMissingDependency, "the cluster lacks something, or has a field that excludes one of the profile; the message says what to install, or to remove. The plan goes on by itself afterwards"},
 		{ReasonPlanStale, "a target differs from what was reviewed, or another manager now has a field that would be taken; the message says who. All targets are checked before the first write, and each again before its own write. Retry computes the plan anew"},
 		{ReasonPlanRefused, "the plan could not be computed, or the cluster refuses what it would write"},
 		{ReasonConflict, "the plan waits: fields belong to others, whom the message names, and onConflict: Take takes the fields; or another plan sets them to other values, and one of the two plans must change"},

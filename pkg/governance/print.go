@@ -11,7 +11,7 @@ import (
 func Print() string {
 	var b strings.Builder
 	b.WriteString("# States of a ConfigurationPlan\n\n" +
-		"This page is printed from the tables that the program uses (`pkg/governance`); a test keeps this page equal to them.\n\n" +
+		"A test keeps this page equal to the tables of `pkg/governance`.\n\n" +
 		"## Transitions\n\n| from | event | to | when |\n|---|---|---|---|\n")
 	for _, row := range Table() {
 		from := make([]string, len(row.From))
