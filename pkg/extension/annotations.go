@@ -42,6 +42,8 @@ const (
 	// AcknowledgeDependentsAnnotation names a change, by the words that ask for it, that goes on
 	// although installed extensions require something else.
 	AcknowledgeDependentsAnnotation = "penstock.dev/acknowledge-dependents"
+	// PatchesAnnotation lists changes of single fields of what is rendered, see package patch.
+	PatchesAnnotation = "penstock.dev/patches"
 	// AuthorAnnotation is who changed the spec or one of these annotations last, signed by
 	// the server. Only the server writes it.
 	AuthorAnnotation = "penstock.dev/author"
@@ -67,6 +69,9 @@ const (
 	// WarningsAnnotation is what rendering the bundle or chart warned of, one warning a line, at most
 	// MaxWarnings bytes.
 	WarningsAnnotation = "penstock.dev/warnings"
+	// PatchedAnnotation says which fields of which objects PatchesAnnotation has written, as a JSON list of
+	// patch.Applied, at most MaxPatched bytes.
+	PatchedAnnotation = "penstock.dev/patched"
 	// ReleaseAnnotation is that of OLM v1 for the release of a bundle beside its version.
 	ReleaseAnnotation = "olm.operatorframework.io/bundle-release"
 	// ProposedAnnotation is "true" on a revision that was made Paused, and that nobody has
@@ -77,10 +82,13 @@ const (
 // MaxWarnings bounds the value of WarningsAnnotation, in bytes.
 const MaxWarnings = 4096
 
+// MaxPatched bounds the value of PatchedAnnotation, in bytes.
+const MaxPatched = 16 << 10
+
 // Notes are the annotations by which Penstock knows what it has made of a ClusterExtension. No
 // client sets or changes them.
 func Notes() []string {
-	return []string{GenerationAnnotation, ChannelAnnotation, CatalogAnnotation, MadeOfAnnotation, StampAnnotation, WarningsAnnotation}
+	return []string{GenerationAnnotation, ChannelAnnotation, CatalogAnnotation, MadeOfAnnotation, StampAnnotation, WarningsAnnotation, PatchedAnnotation}
 }
 
 // BundleNotes are those that anybody writes on a revision of their own. On one that has

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension/patch"
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
@@ -146,6 +147,11 @@ func (p *Policy) set(name, value string) *field.Error {
 			return field.Invalid(path, value, err.Error())
 		}
 		return nil
+	case PatchesAnnotation:
+		if _, err := patch.Parse(value); err != nil {
+			return field.Invalid(path, "a list of patches", err.Error())
+		}
+		return nil
 	case AcknowledgeDependentsAnnotation:
 		return nil
 	case TargetAnnotation:
@@ -192,5 +198,5 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
 		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation,
-		RequiresAnnotation, AcknowledgeDependentsAnnotation}
+		RequiresAnnotation, AcknowledgeDependentsAnnotation, PatchesAnnotation}
 }

@@ -55,6 +55,8 @@ func TestValidateAnnotations(t *testing.T) {
 		"Teardown":      {reason: "not allowed", key: TeardownPolicyAnnotation, value: "Keep", wants: `supported values: "Delete", "Orphan"`},
 		"Requirements":  {reason: "not allowed", key: AcceptRequirementsAnnotation, value: "yes", wants: `supported values: "true", "false"`},
 		"Yield":         {reason: "allowed, also as JSON", key: YieldAnnotation, value: `[{"selector":{"groupKind":{"group":"apps","kind":"Deployment"}},"fields":["spec.replicas"]}]`},
+		"Patches":       {reason: "allowed", key: PatchesAnnotation, value: "[{target: {kind: Service}, type: Merge, patch: {spec: {type: NodePort}}}]"},
+		"PatchesNoList": {reason: "no list", key: PatchesAnnotation, value: "{}", wants: "metadata.annotations[penstock.dev/patches]: Invalid value: \"a list of patches\": it must be a list of patches, such as [{target:"},
 		"YieldNoList":   {reason: "no list", key: YieldAnnotation, value: "spec.replicas", wants: "metadata.annotations[penstock.dev/yield]: Invalid value: \"spec.replicas\": it must be a list as spec.yield of a revision, such as [{selector:"},
 		"YieldUnknown":  {reason: "a misspelt field has no effect", key: YieldAnnotation, value: "[{selector: {groupKind: {kind: Service}}, field: [spec.ports]}]", wants: `unknown field "field"`},
 		"YieldTwice":    {reason: "one of the two would have no effect", key: YieldAnnotation, value: "[{fields: [a], fields: [b]}]", wants: `key "fields" already set`},

@@ -148,7 +148,7 @@ func extensionSteps() map[string]step {
 		"PullFailed":                 {signal: NeedsAttention, who: Administrator, do: "make the image available to Penstock; Penstock tries again by itself", example: log},
 		"UnsupportedContent":         {signal: NeedsAttention, who: Owner, do: another + "; the message names what Penstock cannot install", command: versions},
 		"SignatureFormatUnsupported": {signal: NeedsAttention, who: Administrator, do: "sign the image in a format that Penstock verifies, or allow the image in the signature policy; the message names both", example: log},
-		"InvalidConfiguration":       {signal: NeedsAttention, who: Owner, do: "correct the field of spec.config that the message names", command: edit},
+		"InvalidConfiguration":       {signal: NeedsAttention, who: Owner, do: "correct the field of spec.config, or the annotation, that the message names", command: edit},
 		"UnsafeDefinitions":          {signal: NeedsAttention, who: Owner, do: "read what would break, and " + another + "; or accept it: set spec.install.preflight.crdUpgradeSafety.enforcement to None", command: versions},
 		"InvalidManifests":           {signal: NeedsAttention, who: Owner, do: another + "; the message names the manifest that cannot be stored", command: versions},
 		"AuthorUnknown":              {signal: NeedsAttention, who: Owner, do: "write the extension again, since nobody has signed it as it is", command: edit},

@@ -145,8 +145,8 @@ type Controller struct {
 	waiting map[string]bool
 	// windowed are the extensions whose last pass waits for a maintenance window.
 	windowed map[string]bool
-	// requiring are the extensions whose bundle lacked a requirement when a pass looked last.
-	requiring map[string]bool
+	// requiring has the packages that bundles of extensions waited for when a pass looked last.
+	requiring map[string][]string
 	// orphaning are the names of extensions that are being deleted and leave their revisions.
 	orphaning map[types.UID]string
 	// leftAlone are the uids of the extensions of which people were told that
@@ -160,7 +160,7 @@ func New(o Options) *Controller {
 		o.Looked = func(*extension.Extension) {}
 	}
 	return &Controller{
-		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, windowed: map[string]bool{}, requiring: map[string]bool{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
+		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, windowed: map[string]bool{}, requiring: map[string][]string{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
 		queue: maker.NewQueue(o.Clock),
 	}
 }

@@ -49,6 +49,8 @@ type desired struct {
 	Accept bool
 	// Yield are the fields that are left to other field managers.
 	Yield []olmv1alpha1.YieldRule
+	// Patches change what is rendered, as the extension has them.
+	Patches string
 }
 
 // digest is the same as long as the content of the revision would be.
@@ -61,9 +63,10 @@ func (d *desired) digest() string {
 		Config                  json.RawMessage
 		Certificates            bundle.CertificateProvider
 		// Revisions of before have no word of these.
-		Accept bool                    `json:",omitempty"`
-		Yield  []olmv1alpha1.YieldRule `json:",omitempty"`
-	}{madeOfVersion, d.ref, d.Name, d.Namespace, d.Target, d.Collision, d.Config, d.Certificates, d.Accept, d.Yield})
+		Accept  bool                    `json:",omitempty"`
+		Yield   []olmv1alpha1.YieldRule `json:",omitempty"`
+		Patches string                  `json:",omitempty"`
+	}{madeOfVersion, d.ref, d.Name, d.Namespace, d.Target, d.Collision, d.Config, d.Certificates, d.Accept, d.Yield, d.Patches})
 	if err != nil {
 		return "" // no JSON in the spec: rendering says so
 	}
@@ -93,6 +96,7 @@ func (s *scope) choose() (*desired, *maker.Outcome) {
 		Name: e.Name, Namespace: e.Spec.Namespace, Target: e.Annotations[extension.TargetAnnotation],
 		Collision:    olmv1alpha1.CollisionProtection(cmp.Or(e.Annotations[extension.CollisionProtectionAnnotation], string(olmv1alpha1.CollisionProtectionPrevent))),
 		Certificates: s.Certificates, Accept: e.Annotations[extension.AcceptRequirementsAnnotation] == "true",
+		Patches: e.Annotations[extension.PatchesAnnotation],
 	}
 	if value := e.Annotations[extension.YieldAnnotation]; value != "" {
 		// A mistake in the annotation must not take fields from other managers.

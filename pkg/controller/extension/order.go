@@ -60,11 +60,11 @@ func (s *scope) shownTo(ctx context.Context, who user.Info) (shown order.Shown, 
 // lacks says why content must not be installed before the packages and kinds that it requires are there.
 func (m making) lacks(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	if m.desired.Accept || len(made.Requires) == 0 {
-		m.Controller.note(m.requiring, m.Name, false)
+		m.noteRequiring(m.Name, nil)
 		return nil
 	}
-	// A change of another extension from here on brings another pass.
-	m.Controller.note(m.requiring, m.Name, true)
+	// A change of an extension that has one of the packages brings another pass from here on.
+	m.noteRequiring(m.Name, made.Requires)
 	shown, failed := m.shownTo(ctx, identity.Author)
 	cluster := order.Cluster{Shown: shown, Providers: m.providersOf, Serves: m.serves(ctx, identity)}
 	for _, object := range m.all() {
@@ -75,7 +75,7 @@ func (m making) lacks(ctx context.Context, identity maker.Identity, made *conten
 	case err != nil:
 		return retry(status.Failed, fmt.Errorf("looking for what the bundle requires: %w", err))
 	case lacks == "":
-		m.Controller.note(m.requiring, m.Name, false)
+		m.noteRequiring(m.Name, nil)
 		return nil
 	}
 	stopped := stop(status.RequirementsUnmet, "the bundle requires "+lacks, "when it is there by other means: "+accepting(m.Name))
@@ -167,7 +167,7 @@ func (c *Controller) dependents(name string) []*unstructured.Unstructured {
 }
 
 // addRelated asks for a pass over the extensions that one requires, over those that require it, and over
-// those whose bundle lacks something, when what they ask of it is another one. Nil is an extension that is
+// those whose bundle waits for its package, when what they ask of it is another one. Nil is an extension that is
 // not there.
 func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 	var was, is order.Extension
@@ -188,8 +188,22 @@ func (c *Controller) addRelated(before, now *unstructured.Unstructured) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name := range c.requiring {
-		c.queue.Add(name)
+	for name, packages := range c.requiring {
+		if slices.Contains(packages, was.Package) || slices.Contains(packages, is.Package) {
+			c.queue.Add(name)
+		}
+	}
+}
+
+// noteRequiring notes the packages that the bundle of an extension waits for; nil is nothing.
+func (c *Controller) noteRequiring(name string, requires []source.Requirement) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.requiring, name)
+	for _, one := range requires {
+		if one.Package != "" {
+			c.requiring[name] = append(c.requiring[name], one.Package)
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/patch"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/signer"
@@ -34,6 +36,8 @@ type content struct {
 	// signed says who signed the image, and is nil without a signature policy.
 	signed *signer.Record
 	refs   []phaseRefs
+	// patched are the fields that patches have written.
+	patched []patch.Applied
 }
 
 // digest is that of the objects, in their phases, of the image and of its signers.
@@ -138,6 +142,38 @@ func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desi
 	return made, nil
 }
 
+// patch changes the objects as the extension asks for, before anything looks at them.
+func (c *content) patch(value string) *maker.Outcome {
+	if value == "" {
+		return nil
+	}
+	patches, err := patch.Parse(value)
+	if err == nil {
+		var objects []*manifest.Object
+		for _, phase := range c.Phases {
+			for i := range phase.Objects {
+				objects = append(objects, &phase.Objects[i])
+			}
+		}
+		c.patched, err = patch.Apply(patches, objects)
+	}
+	if err != nil {
+		return stop(status.InvalidConfiguration, fmt.Sprintf("annotation %s: %s", extension.PatchesAnnotation, err), "")
+	}
+	return nil
+}
+
+// patches says which fields patches have written, in at most extension.MaxPatched bytes.
+func (c *content) patches() string {
+	for keep := len(c.patched); keep > 0; keep /= 2 {
+		encoded, err := json.Marshal(c.patched[:keep])
+		if err == nil && len(encoded) <= extension.MaxPatched {
+			return string(encoded)
+		}
+	}
+	return ""
+}
+
 func inWords(formats []packed.Format) string {
 	words := make([]string, len(formats))
 	for i, format := range formats {
@@ -199,7 +235,11 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	if stopped := desired.check(rendered, pulled.Reference); stopped != nil {
 		return nil, stopped
 	}
-	return &content{Rendered: rendered, reference: pulled.Reference, signed: pulled.Signed}, nil
+	made := &content{Rendered: rendered, reference: pulled.Reference, signed: pulled.Signed}
+	if stopped := made.patch(desired.Patches); stopped != nil {
+		return nil, stopped
+	}
+	return made, nil
 }
 
 // configuring says what is wrong with the configuration of a bundle, and how it is set right where

@@ -158,7 +158,7 @@ func packageOf(object *unstructured.Unstructured) string {
 func (c *Controller) forget(name string) {
 	c.wait(name, false)
 	c.noteWindowed(name, false)
-	c.note(c.requiring, name, false)
+	c.noteRequiring(name, nil)
 	c.rendered.forget(name)
 	c.jobs.Forget(name)
 	c.jobs.Forget(reviewOf(name))

@@ -29,7 +29,7 @@ const (
 	// SignatureFormatUnsupported: the signature policy refuses the image, whose signatures are in a
 	// format that is not verified here.
 	SignatureFormatUnsupported Result = "SignatureFormatUnsupported"
-	// InvalidConfiguration: the bundle does not take spec.config.
+	// InvalidConfiguration: the bundle does not take spec.config, or a patch does not match.
 	InvalidConfiguration Result = "InvalidConfiguration"
 	// UnsafeDefinitions: a CustomResourceDefinition would change in a way that is not safe.
 	UnsafeDefinitions Result = "UnsafeDefinitions"

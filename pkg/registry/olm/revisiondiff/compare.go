@@ -118,6 +118,7 @@ func (c *Comparer) compare(ctx context.Context, from, to *olm.ClusterExtensionRe
 	scope.nameRemoved(out, from, to)
 	scope.nameApproved(out, from, to)
 	lostSigner(out, from, to)
+	namePatches(out, to)
 	if from == nil {
 		out.Notes = append(out.Notes, noEarlierRevision(to))
 	}

@@ -22,6 +22,7 @@ import (
 const (
 	reasonNoEarlierRevision = "NoEarlierRevision"
 	reasonKept              = "Kept"
+	reasonPatched           = "Patched"
 )
 
 func newDiff(from, to *olm.ClusterExtensionRevision) *v1alpha1.RevisionDiff {

@@ -1,0 +1,40 @@
+package extension
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+)
+
+// TestPatched: patches change what is rendered before anything else looks at it. A patch that does not match
+// makes no revision, and what is installed stays.
+func TestPatched(t *testing.T) {
+	p := installed(t)
+	const text = "[{target: {kind: ConfigMap, name: lamp}, type: Merge, patch: {data: {text: mine}}}]"
+	p.set(extension.PatchesAnnotation, text)
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.0.0 alice")
+	if got := p.annotation("lamp-2", extension.PatchedAnnotation); !strings.Contains(got, `"kind":"ConfigMap"`) || !strings.Contains(got, `"fields":["data.text"]`) {
+		t.Errorf("the revision says of its patches: %s", got)
+	}
+	p.succeed("lamp-2")
+	p.set(extension.PatchesAnnotation, strings.ReplaceAll(text, "name: lamp", "name: gone"))
+	p.await("it names the patch", func() bool {
+		return p.condition("Ready") == "False/InvalidConfiguration" && strings.Contains(p.message("Ready"), "annotation penstock.dev/patches: patch 1 matches no object: its target is ConfigMap gone")
+	})
+	if shown := p.shown(); shown != "2 Active 1.0.0 alice" {
+		t.Errorf("there is %s", shown)
+	}
+	p.set(extension.PatchesAnnotation, text)
+	p.await("it is as installed", func() bool { return p.condition("Ready") == "True/Succeeded" && p.shown() == "2 Active 1.0.0 alice" })
+}
+
+// TestPatchesCannotBeRead: nobody writes such patches. They are no reason to install without them.
+func TestPatchesCannotBeRead(t *testing.T) {
+	p := installed(t)
+	p.set(extension.PatchesAnnotation, "{")
+	p.await("it is said", func() bool { return p.condition("Ready") == "False/InvalidConfiguration" })
+	if shown := p.shown(); shown != "1 Active 1.0.0 alice" {
+		t.Errorf("there is %s", shown)
+	}
+}
