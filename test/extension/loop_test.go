@@ -28,6 +28,7 @@ func loopScenarios() map[string]scenario {
 		"Reviewed":    reviewed,
 		"Ordered":     ordered,
 		"Dependent":   dependent,
+		"Patched":     patched,
 	}
 }
 
