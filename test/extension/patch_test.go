@@ -44,7 +44,7 @@ func patched(w shared) {
 	}
 
 	// A patch that gives rights is judged as the bundle would be.
-	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0", patches(`[{target: {group: rbac.authorization.k8s.io, kind: Role}, type: JSON, patch: [{op: add, path: /rules/-, value: {apiGroups: ["*"], resources: ["*"], verbs: ["*"]}}]}]`)))
+	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0", patches(`[{target: {group: rbac.authorization.k8s.io, kind: ClusterRole}, type: JSON, patch: [{op: add, path: /rules/-, value: {apiGroups: ["*"], resources: ["*"], verbs: ["*"]}}]}]`)))
 	w.awaitExtension(w.name, "alice lacks these rights", is("Ready=False/Denied"))
 	w.apply(alice, w.name, w.extend(w.name, w.name, "version: 1.0.0", patches(text("mine"))))
 	w.awaitExtension(w.name, "it is as before", is("Ready=True/Succeeded"))

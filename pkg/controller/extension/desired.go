@@ -280,6 +280,12 @@ func (s *scope) mayBeHeld(newest *olmv1alpha1.ClusterExtensionRevision) bool {
 	return maker.IsRollback(newest) || s.byHelm || newest.Annotations[olmv1alpha1.AdoptedReleaseAnnotation] != ""
 }
 
+// undecided is whether the stamp that the extension has counts, and no revision was made by it.
+func (s *scope) undecided() bool {
+	stamp, err := author.ClusterExtensions().Verify(s.Key, s.object)
+	return err == nil && stamp.Fresh(s.Clock.Now()) && !s.wasUsed(s.stampName(stamp))
+}
+
 // isDecided is whether a revision was made for the extension as it is: by the stamp that it has
 // now, or, when it has none, for its generation.
 func (s *scope) isDecided(revision *olmv1alpha1.ClusterExtensionRevision) bool {

@@ -11,6 +11,7 @@ import (
 // makes no revision, and what is installed stays.
 func TestPatched(t *testing.T) {
 	p := installed(t)
+	p.exact = true // an annotation alone changes no generation
 	const text = "[{target: {kind: ConfigMap, name: lamp}, type: Merge, patch: {data: {text: mine}}}]"
 	p.set(extension.PatchesAnnotation, text)
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.0.0 alice")
@@ -32,8 +33,11 @@ func TestPatched(t *testing.T) {
 // TestPatchesCannotBeRead: nobody writes such patches. They are no reason to install without them.
 func TestPatchesCannotBeRead(t *testing.T) {
 	p := installed(t)
+	p.exact = true
 	p.set(extension.PatchesAnnotation, "{")
-	p.await("it is said", func() bool { return p.condition("Ready") == "False/InvalidConfiguration" })
+	p.await("it is said", func() bool {
+		return p.condition("Ready") == "False/InvalidConfiguration" && p.condition("Stalled") == "True/InvalidConfiguration"
+	})
 	if shown := p.shown(); shown != "1 Active 1.0.0 alice" {
 		t.Errorf("there is %s", shown)
 	}

@@ -47,7 +47,7 @@ func (s *scope) writeStatus(ctx context.Context, outcome *maker.Outcome) error {
 
 // facts are what status tells.
 func (s *scope) facts(outcome *maker.Outcome) status.Facts {
-	facts := status.Facts{Extension: s.extension, Now: s.Clock.Now()}
+	facts := status.Facts{Extension: s.extension, Now: s.Clock.Now(), Undecided: s.undecided()}
 	facts.Outcome = status.Outcome{Result: resultOf(outcome), Message: outcome.Message, Why: outcome.Why, Bundle: s.resolved}
 	if facts.Outcome.Result == status.Settled {
 		facts.Outcome.Message, facts.Outcome.Later = "", s.later

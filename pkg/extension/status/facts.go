@@ -16,6 +16,9 @@ type Facts struct {
 	Revisions []*olmv1alpha1.ClusterExtensionRevision
 	// RevisionsErr is why the revisions are not known. Their status stays then.
 	RevisionsErr error
+	// Undecided is whether the author's last write counts and has led to no revision yet. An annotation does
+	// not change the generation.
+	Undecided bool
 	// Outcome is what came of the pass.
 	Outcome Outcome
 	// Deprecations are those of the catalog that won. Nil when no catalog answered.

@@ -61,7 +61,7 @@ func keeps(facts Facts, v view) bool {
 // objects: of those that Helm has, or has had, the outcome of the pass says so and not the
 // revision.
 func settled(facts Facts, v view) bool {
-	if v.installed == nil || v.latest() != nil || held(v) != nil || facts.Outcome.Result == Held {
+	if v.installed == nil || v.latest() != nil || facts.Undecided || held(v) != nil || facts.Outcome.Result == Held {
 		return false
 	}
 	generation := facts.Extension.Generation
