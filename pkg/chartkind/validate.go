@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
-// Limits of a ChartKind, and of what is made of a custom resource.
+// Limits of a ChartKind, and of the values and objects that are made of a custom resource.
 const (
 	MaxValues           = 128
 	MaxInputs           = 16

@@ -52,8 +52,8 @@ func (f *Flags) AddAll(flags *pflag.FlagSet) error {
 // Namespace is what the flag --namespace says, empty without it.
 func (f *Flags) Namespace() string { return f.overrides.Context.Namespace }
 
-// Context is the name of the context that the flags and the kubeconfig lead to: what the user
-// calls the cluster. It is empty without a kubeconfig.
+// Context is the name of the selected context of the kubeconfig, by which the user knows
+// the cluster. It is empty without a kubeconfig.
 func (f *Flags) Context() string {
 	if f.overrides.CurrentContext != "" {
 		return f.overrides.CurrentContext

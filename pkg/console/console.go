@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/console/web"
 )
 
-// Options are what a console on loopback needs, which is of one user.
+// Options are the settings of a console on loopback, which serves one user.
 type Options struct {
 	// Key is what a browser has to show, as a bearer token.
 	Key string

@@ -42,9 +42,9 @@ func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) 
 	return read, nil
 }
 
-// Ours tells whether we installed a definition, and nobody else has applied one of theirs
-// over it since: then we may change and remove it. Manager is the field manager by which we
-// write.
+// Ours is true when Penstock installed a definition and no other program has
+// applied its own over it since. Only then Penstock may change or remove it.
+// Manager is the field manager by which we write.
 func Ours(found metav1.Object, manager string) bool {
 	if found.GetLabels()[managedByLabel] != managedByUs {
 		return false

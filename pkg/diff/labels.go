@@ -33,7 +33,7 @@ func isTemplate(id manifest.ID, path string) bool {
 	return len(template) > 0 && path == "."+strings.Join(template, ".")
 }
 
-// maxLabelBytes is how long a value of a label may be to be shown in one line with others.
+// maxLabelBytes is the largest value of a label that is shown in one line with others.
 const maxLabelBytes = 128
 
 // onlyLabels says which version labels change, empty when anything else of the object changes too, or

@@ -18,9 +18,9 @@ type InformerOptions struct {
 	Indexers cache.Indexers
 }
 
-// NewInformer returns an informer of all objects, for those who need their store or what was
-// before an event: others have a Watch. It sends no request before it runs. Parameters are as
-// in New.
+// NewInformer returns an informer of all objects, for callers that need its
+// store, or the object as it was before an event. Other callers use a Watch.
+// It sends no request before it runs. Parameters are as in New.
 func NewInformer[L runtime.Object](of any, client Client[L], example runtime.Object, o InformerOptions) cache.SharedIndexInformer {
 	return newInformer(Source(of, client, ""), example, o)
 }

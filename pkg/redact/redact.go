@@ -110,9 +110,9 @@ func (r *Redactor) Hides(kind schema.GroupKind) bool {
 	return kind == secretKind() || len(r.Mask(kind)) > 0
 }
 
-// Fields returns the places of hidden fields of a kind as far as they are names
-// of fields: {"spec", "users"} for `.spec.users[*].password`. Code that keeps parts
-// of an object needs them to know what is hidden of it.
+// Fields returns the paths of a kind's hidden fields up to the first part that is no name:
+// {"spec", "users"} for `.spec.users[*].password`. Code that keeps only parts of an object
+// asks it which parts have hidden fields.
 func (r *Redactor) Fields(kind schema.GroupKind) [][]string {
 	var fields [][]string
 	for _, path := range r.Mask(kind) {

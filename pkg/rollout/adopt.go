@@ -237,9 +237,9 @@ func (o *object) wiped(seen Seen) bool {
 	return !found
 }
 
-// restore applies the manifest before, so that its fields are known as ours again,
-// but for those that are left to others. Where that manifest is gone, or the version that
-// it is written in, there is nothing to know them by.
+// restore applies the earlier manifest, so that the engine owns its fields again, except
+// fields that are left to others. It does nothing when the earlier manifest, or the version
+// in which it is written, is gone.
 func (o *object) restore(ctx context.Context, seen Seen) (Seen, []Event, error) {
 	memo := o.memo
 	before := o.step

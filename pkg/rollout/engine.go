@@ -35,8 +35,8 @@ type Reader interface {
 	ReadMetadata(ctx context.Context, ref manifest.Ref) (*metav1.PartialObjectMetadata, error)
 	// Mapping fails with a NoMatch error while the kind is not served in this version.
 	Mapping(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
-	// Served is how an object of the kind is reached, in whichever version that is
-	// possible; a NoMatch error says that it is in none.
+	// Served returns the resource of a kind in a served version. A NoMatch error means that
+	// no version is served.
 	Served(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 	// HasStatus tells whether a kind has the subresource status: the API server then ignores the field
 	// status in an apply. It fails with a NoMatch error while the kind is not served in this version.

@@ -46,8 +46,8 @@ type Entry struct {
 	// Rank is the position of the object's stage: teardown goes from the highest
 	// to the lowest.
 	Rank int
-	// Yielded are the fields of the manifest that are left to somebody else,
-	// sorted (see manifest.FieldPath).
+	// Yielded are the fields of the manifest that are left to other managers, sorted (see
+	// manifest.FieldPath).
 	Yielded []string
 	// Doomed is true for an object that may go: the budget was charged with it, or
 	// somebody acknowledged it.

@@ -27,7 +27,8 @@ type pass struct {
 	// claimed is the answer of the competing owner.
 	claimed claim
 
-	// events tell what was done so far, and requeue is when to come again at the latest.
+	// events report the actions of this pass so far; requeue is the latest time of the next
+	// pass.
 	events  []Event
 	requeue time.Duration
 }

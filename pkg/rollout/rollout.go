@@ -239,9 +239,9 @@ const (
 	ReasonStale = "Stale"
 )
 
-// StuckAfter is how long the same refusal may last before it counts as one that somebody
-// should look at: longer than a webhook or a server behind an APIService takes to be
-// replaced, and than it takes to establish a definition.
+// StuckAfter is the time after which the same refusal needs a person. It is longer than the
+// replacement of a webhook or of a server behind an APIService, and than the establishing
+// of a definition.
 const StuckAfter = 2 * time.Minute
 
 // Failure is an object that is not (yet) as it should be.

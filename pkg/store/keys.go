@@ -114,8 +114,8 @@ func (k Keys) PackPartOf(key string) (PackPart, bool) {
 	return part, nested == (len(parts) == 3) && (nested || part.Name == "pack" || part.Name == "candidate")
 }
 
-// PackRoot returns the root of the pack that a key makes exist, or false for a
-// key of another kind.
+// PackRoot returns the root of the pack that is stored under a key, or false for a key of
+// another kind.
 func (k Keys) PackRoot(key string) (string, bool) {
 	return nameIn(key, k.Packs(), "/pack")
 }

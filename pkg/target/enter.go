@@ -39,8 +39,8 @@ func (e *ClaimedError) Error() string {
 		e.Store, metav1.NamespaceSystem, claimName)
 }
 
-// Look returns which cluster a configuration leads to: the uid of its namespace
-// kube-system. One that is another Penstock's is a *ClaimedError.
+// Look returns the identity of the cluster that a configuration leads to: the uid of its
+// namespace kube-system. A cluster that another Penstock has claimed is a *ClaimedError.
 func (v Visitor) Look(ctx context.Context, config *rest.Config) (string, error) {
 	cluster := ""
 	err := v.visit(ctx, config, func(found string, _ bool, _ typedcorev1.ConfigMapInterface) error {

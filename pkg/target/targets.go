@@ -24,8 +24,8 @@ type Options struct {
 	Namespace string
 	// Enter makes a cluster ours, and returns which one it is (see Visitor.Enter).
 	Enter func(ctx context.Context, config *rest.Config) (string, error)
-	// Open makes an engine for clients of a configuration, and what is to run as long
-	// as it is used.
+	// Open makes an engine for the clients of a configuration, and a function that runs
+	// while the engine is used.
 	Open func(ctx context.Context, config *rest.Config) (*rollout.Engine, func(ctx context.Context) error, error)
 	// Notify is called with a chain when something else can be said of its target.
 	Notify func(chain string)

@@ -69,28 +69,28 @@ type PlanRun struct {
 	Run int64
 	// Profile that was executed.
 	Profile ProfileName
-	// PlanHash names what was executed.
+	// PlanHash is the hash of the executed plan.
 	PlanHash string
-	// Manifests names where its desired state is stored.
+	// Manifests is the name of the pack with the desired state.
 	Manifests string
-	// Captured names where the targets are stored as they were before.
+	// Captured is the name of the pack with the targets as they were before the run.
 	Captured string
-	// RestoreRun is the run before which the targets were put back; 0 when this run did
-	// what the profile says.
+	// RestoreRun is the run whose earlier state this run restored; 0 when this run applied
+	// the profile.
 	RestoreRun int64
-	// Approval is who approved it.
+	// Approval names the users who approved it.
 	Approval PlanApproval
 	// StartedAt is when the execution began.
 	StartedAt metav1.Time
-	// EndedAt is when it ended; absent while it goes on.
+	// EndedAt is when it ended; absent while it runs.
 	EndedAt *metav1.Time
-	// Outcome is the phase it ended in; absent while it goes on.
+	// Outcome is the phase in which it ended; absent while it runs.
 	Outcome Phase
-	// Items are what became of the items.
+	// Items are the results of the items.
 	Items []PlanRunItem
 }
 
-// PlanRunItem is what became of one item.
+// PlanRunItem is the result of one item.
 type PlanRunItem struct {
 	// Name of the item.
 	Name string
@@ -107,8 +107,8 @@ type PlanRunItem struct {
 	// StartedAt is when the item's turn came.
 	StartedAt *metav1.Time
 	// Applied is true when the run has written the target: only then a rollback
-	// restores it. Runs of versions that did not note it lack it; of those all that
-	// was started counts.
+	// restores it. Runs of versions that did not record it lack it; a rollback
+	// of such a run restores every started item.
 	Applied *bool
 	// EndedAt is when its state changed last.
 	EndedAt *metav1.Time
@@ -116,9 +116,9 @@ type PlanRunItem struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanRollbackRequest has a plan computed that restores what the targets had before
-// a run: POST it to the subresource rollback. It is reviewed and approved as any
-// other; nothing is undone silently.
+// PlanRollbackRequest asks for a plan that restores the targets as they were
+// before a run: POST it to the subresource rollback. It is reviewed and
+// approved as any other; nothing is undone silently.
 type PlanRollbackRequest struct {
 	metav1.TypeMeta
 	// ObjectMeta may be left out.

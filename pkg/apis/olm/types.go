@@ -13,7 +13,7 @@ const (
 	LifecycleStateActive LifecycleState = "Active"
 	// LifecycleStatePaused writes nothing; status still tells what is.
 	LifecycleStatePaused LifecycleState = "Paused"
-	// LifecycleStateArchived gives the revision's objects up: what belongs to
+	// LifecycleStateArchived ends the rollout for good: what belongs to
 	// no other active revision of the extension is deleted. It is final.
 	LifecycleStateArchived LifecycleState = "Archived"
 )
@@ -104,22 +104,20 @@ type ClusterExtensionRevisionSpec struct {
 	// else: Prevent (the default), IfNoController or None. Immutable.
 	CollisionProtection CollisionProtection
 	// ProgressDeadlineMinutes is how long a rollout may take before status says
-	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on
-	// behind it.
+	// Stalled, in minutes; 0 (the default) is no deadline. The rollout
+	// continues after it.
 	ProgressDeadlineMinutes int32
-	// SuccessDelaySeconds is how long all objects must stay Available before
-	// Succeeded turns True and what is superseded is given up, in seconds, at most
-	// 86400; 0 (the default) is not at all. When an object fails meanwhile, it
-	// begins anew with the next time that all are Available. The progress deadline
-	// does not count while it runs. It may change: who has seen enough sets 0.
+	// SuccessDelaySeconds is how long all objects must stay Available before Succeeded
+	// turns True and Penstock archives the older revisions, in seconds, at most 86400; 0
+	// (the default) means no delay. When an object fails meanwhile, the delay begins anew
+	// the next time that all objects are Available. The progress deadline does not count
+	// while the delay runs. The delay may change: 0 ends it.
 	SuccessDelaySeconds int32
-	// OnFailure is what happens when the progress deadline passes and the
-	// rollout has never succeeded: None (the default), status says so, or
-	// Rollback, the newest earlier revision that has succeeded is rolled out again
-	// as the next revision: once, by the subresource rollback, and not when this
-	// revision is a rollback itself. Rollback needs progressDeadlineMinutes. It may
-	// change, as the deadline may: whoever watches a rollout go wrong can still ask
-	// for the way back, and whoever repairs it can still call it off.
+	// OnFailure is the reaction when the progress deadline passes and the rollout has never
+	// succeeded. None (the default): only status says so. Rollback: Penstock rolls back to
+	// the newest earlier revision that has succeeded, once, and not when this revision is a
+	// rollback itself. Rollback needs progressDeadlineMinutes. Both fields may change
+	// during a rollout.
 	OnFailure OnFailure
 	// ProgressionProbes hold phases back until selected objects fulfil their
 	// assertions, in addition to the built-in probes of well-known kinds.

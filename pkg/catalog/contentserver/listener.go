@@ -39,7 +39,7 @@ func DefaultLimits() Limits {
 // maxHeader is the size of a request's header, in bytes.
 const maxHeader = 16 << 10
 
-// Listen opens the port. It is done apart from Serve because the URLs of catalogs have it.
+// Listen opens the port before Serve, because the URLs of catalogs contain the port.
 func Listen(address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

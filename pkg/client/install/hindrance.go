@@ -83,7 +83,8 @@ func (r Request) OutsideChannels(offered *catalogv1alpha1.CatalogPackage, versio
 	return ""
 }
 
-// Words of the server about a version, as in catalogpackages: pkg/catalog/graph has them.
+// Statements of the server about a version, as pkg/catalog/graph writes them into
+// catalogpackages.
 const (
 	cannotWatchAll = "cannot watch all namespaces"
 	hasDependency  = "has a dependency"

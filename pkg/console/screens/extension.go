@@ -29,7 +29,7 @@ type Extension struct {
 // Wanted is what a ClusterExtension asks for, and what has become of that.
 type Wanted struct {
 	Row ExtensionRow `json:"row"`
-	// UID and Generation are what a write names, so that it is of what was on the screen.
+	// UID and Generation identify the shown object: a write names them, and fails when the object has changed.
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
 	// Source is Catalog, Image or Chart; of a catalog are Package, Version (a range) and Channels.
@@ -46,7 +46,7 @@ type Wanted struct {
 type Revision struct {
 	Name   string `json:"name"`
 	Number int64  `json:"number"`
-	// UID and Generation are what a write names, so that it is of what was on the screen.
+	// UID and Generation identify the shown object: a write names them, and fails when the object has changed.
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
 	Version    string `json:"version,omitempty"`

@@ -273,7 +273,7 @@ func (c *Controller) find(name string) (*unstructured.Unstructured, error) {
 	return nil, nil
 }
 
-// Served is what is served under the name of a catalog, nil for nothing.
+// Served returns the content that is served for a catalog, or nil.
 func (c *Controller) Served(name string) *contentserver.Served {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -108,9 +108,9 @@ func (m memories) wrote(revision *olmv1alpha1.ClusterExtensionRevision) {
 // written are the writes that the cache may lack, by uid.
 type written map[types.UID]*olmv1alpha1.ClusterExtensionRevision
 
-// recall puts what was written in the place of what was seen before that, and
-// leaves out what is gone since. The cache lags behind our own writes: a pass that
-// begins with what they have changed would be refused, and have to come again.
+// recall replaces revisions of the cache by our own later writes, and leaves out deleted
+// ones. The cache lags behind our writes: a write that is based on an outdated revision
+// would be refused.
 func (w written) recall(revisions []olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.ClusterExtensionRevision {
 	current := revisions[:0]
 	for _, seen := range revisions {

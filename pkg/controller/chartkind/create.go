@@ -225,7 +225,7 @@ func (s *scope) Write(ctx context.Context, identity maker.Identity, made source.
 	return outcome
 }
 
-// describe says in the next revision what it is made of, and how it is rolled out.
+// describe records the inputs and the rollout settings in the next revision.
 func (s *scope) describe(next *olmv1alpha1.ClusterExtensionRevision, made source.Rendered) {
 	next.Annotations = map[string]string{
 		chartkind.ResourceAnnotation: s.name + "/" + s.key, chartkind.UIDAnnotation: string(s.object.GetUID()),

@@ -140,14 +140,14 @@ func (s *scope) leave(ctx context.Context) error {
 	return s.writeStatus(ctx, settled())
 }
 
-// advance makes the next revision, or says why it does not:
+// advance makes the next revision, or returns the reason for making none. Its steps:
 //
-//  1. The revisions of its name are its own.
-//  2. They are rolled out by the engine, or were handed to Helm, as the feature gate says.
-//  3. Which bundle, or other image.
-//  4. Nothing keeps it from making a revision: no rollback, no rollout that is on its way.
-//  5. The next revision, or a proposal: package maker has the steps.
-//  6. The approval of a proposal for later.
+//  1. findRevisions: the revisions of this name belong to the extension.
+//  2. settleGate: the feature gate decides whether the engine or Helm applies them.
+//  3. choose: resolve the bundle, or take the image of the spec.
+//  4. A rollback that holds, or a rollout under way, ends the pass.
+//  5. Package maker makes the revision, or a proposal.
+//  6. An approval for later resumes its proposal.
 func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	if stopped := s.findRevisions(ctx); stopped != nil {
 		return stopped
@@ -184,7 +184,7 @@ func (s *scope) writer(desired *desired) maker.Writer[*content] {
 	return engineWriter{making{s, desired}}
 }
 
-// making is what a pass makes.
+// making is the front end of package maker for one pass.
 type making struct {
 	*scope
 	desired *desired

@@ -294,8 +294,9 @@ type Stored interface {
 	// Run watches until ctx ends. Changed is called when there is a first answer, and when there
 	// may be another one.
 	Run(ctx context.Context, changed func())
-	// Releases are those that are stored, by the name of their extension: true for one that does
-	// not say that the engine has its objects. An error means that it is not known.
+	// Releases returns the stored releases by the name of their extension. The value is
+	// false for a release that is marked as superseded by the engine. After an error the
+	// releases are unknown.
 	Releases() (map[string]bool, error)
 }
 

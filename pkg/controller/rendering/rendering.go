@@ -33,7 +33,8 @@ func (p *Pool) Pull(ctx context.Context, user string, pull func()) error {
 	return run(ctx, p.pulls, user, pull)
 }
 
-// Render runs a function when a user may render. The error is the context's: it was not run.
+// Render waits for the user's turn and runs a function. It returns the error of the context
+// when the function did not run.
 func (p *Pool) Render(ctx context.Context, user string, render func()) error {
 	return run(ctx, p.renders, user, render)
 }

@@ -25,8 +25,8 @@ type canonical struct {
 	depth    int
 	// keepsStatus is true while status is content.
 	keepsStatus bool
-	// fields and items are of the objects and lists that are being read: those of an
-	// inner one are behind those of the outer.
+	// fields and items are stacks of the objects and lists that are being read: the parts
+	// of an inner object follow those of the outer one.
 	fields []Field
 	items  []*Node
 	// kept counts the entries of the object that was read last, nulls included.

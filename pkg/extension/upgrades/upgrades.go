@@ -31,8 +31,9 @@ type Upgrades struct {
 	AllowedCatalog string `json:"allowedCatalog,omitempty"`
 	// Newest is the highest version in the channels and catalogs that the spec asks for.
 	Newest string `json:"newest,omitempty"`
-	// Blocked are versions above both the installed and the allowed one, the newest first, and
-	// why they do not come. BlockedMore is how many others there are.
+	// Blocked lists versions above both the installed and the allowed one, the newest
+	// first, with the reason why Penstock does not install them. BlockedMore counts further
+	// ones.
 	Blocked     []Blocked `json:"blocked,omitempty"`
 	BlockedMore int       `json:"blockedMore,omitempty"`
 	// None says why the spec leads to no version. It is empty when it does.

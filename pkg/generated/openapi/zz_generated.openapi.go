@@ -1659,7 +1659,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanSpec(ref common.ReferenceCall
 					},
 					"failurePolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "failurePolicy is what happens when an item fails: Abort leaves the rest Pending, Continue goes on with the next.\n\nPossible enum values:\n - `\"Abort\"` leaves the rest Pending.\n - `\"Continue\"` goes on with the next item.",
+							Description: "failurePolicy is what happens when an item fails: Abort leaves the rest Pending, Continue goes on with the next.\n\nPossible enum values:\n - `\"Abort\"` leaves the rest Pending.\n - `\"Continue\"` executes the next item.",
 							Default:     "Abort",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1864,7 +1864,7 @@ func schema_pkg_apis_hco_v1alpha1_ConfigurationPlanStatus(ref common.ReferenceCa
 					},
 					"approval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approval is who approved what. The server writes it.",
+							Description: "approval names the approved hash and the users who approved it. The server writes it.",
 							Ref:         ref(hcov1alpha1.PlanApproval{}.OpenAPIModelName()),
 						},
 					},
@@ -3153,7 +3153,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApproval(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanApproval is who approved what. The server writes it.",
+				Description: "PlanApproval names the approved hash and the users who approved it. The server writes it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"username": {
@@ -3358,7 +3358,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanApprover(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanApprover is somebody who approved a plan, besides the first.",
+				Description: "PlanApprover is a further user who approved a plan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"username": {
@@ -3608,7 +3608,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanHistory(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanHistory is what was executed, the newest run first. It outlives the plan.",
+				Description: "PlanHistory lists the runs of a plan, the newest first. It outlives the plan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -3778,7 +3778,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanItem(ref common.ReferenceCallback) common.
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message says what goes on, or why it failed.",
+							Description: "message says what the item waits for, or why it failed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4046,7 +4046,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"planHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "planHash names what was executed.",
+							Description: "planHash is the hash of the executed plan.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4054,14 +4054,14 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"manifests": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manifests names where its desired state is stored.",
+							Description: "manifests is the name of the pack with the desired state.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"captured": {
 						SchemaProps: spec.SchemaProps{
-							Description: "captured names where the targets are stored as they were before.",
+							Description: "captured is the name of the pack with the targets as they were before the run.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4075,7 +4075,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"approval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "approval is who approved it.",
+							Description: "approval names the users who approved it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(hcov1alpha1.PlanApproval{}.OpenAPIModelName()),
 						},
@@ -4088,13 +4088,13 @@ func schema_pkg_apis_hco_v1alpha1_PlanRun(ref common.ReferenceCallback) common.O
 					},
 					"endedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endedAt is when it ended; absent while it goes on.",
+							Description: "endedAt is when it ended; absent while it runs.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is the phase it ended in; absent while it goes on.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
+							Description: "outcome is the phase in which it ended; absent while it runs.\n\nPossible enum values:\n - `\"Completed\"` is a plan that is in effect.\n - `\"CompletedWithErrors\"` is an executed plan of which items failed.\n - `\"Drafting\"` is a plan that is being computed.\n - `\"Drifted\"` is a plan that was in effect until somebody changed a target.\n - `\"Expired\"` is a plan that waited too long for its approval.\n - `\"Failed\"` is a plan that was not computed, or stopped in the middle.\n - `\"Ignored\"` is a plan that is not looked at.\n - `\"InProgress\"` is a plan that is being executed.\n - `\"Pending\"` is a plan that nobody has looked at yet.\n - `\"PrerequisiteFailed\"` is a plan that lacks something in the cluster.\n - `\"ReviewRequired\"` is a computed plan that waits for its approval.\n - `\"Scheduled\"` is an approved plan that waits for its window, or for what it requires.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "CompletedWithErrors", "Drafting", "Drifted", "Expired", "Failed", "Ignored", "InProgress", "Pending", "PrerequisiteFailed", "ReviewRequired", "Scheduled"},
@@ -4212,7 +4212,7 @@ func schema_pkg_apis_hco_v1alpha1_PlanWindow(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanWindow is a time that comes again and again.",
+				Description: "PlanWindow is a recurring time.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"schedule": {
@@ -4943,7 +4943,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"lifecycleState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lifecycleState is Active (the default), Paused or Archived. Archived is final.\n\nPossible enum values:\n - `\"Active\"` rolls the revision out and keeps it that way.\n - `\"Archived\"` gives the revision's objects up: what belongs to no other active revision of the extension is deleted. It is final.\n - `\"Paused\"` writes nothing; status still reports the state of the objects.",
+							Description: "lifecycleState is Active (the default), Paused or Archived. Archived is final.\n\nPossible enum values:\n - `\"Active\"` rolls the revision out and keeps it that way.\n - `\"Archived\"` ends the rollout of the revision for good: Penstock deletes its objects that belong to no other active revision of the extension.\n - `\"Paused\"` writes nothing; status still reports the state of the objects.",
 							Default:     "Active",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5016,21 +5016,21 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 					},
 					"progressDeadlineMinutes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "progressDeadlineMinutes is how long a rollout may take before status says Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on after the deadline.",
+							Description: "progressDeadlineMinutes is how long a rollout may take before status says Stalled, in minutes; 0 (the default) is no deadline. The rollout continues after the deadline.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"successDelaySeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "successDelaySeconds is how long all objects must stay Available before Succeeded turns True and what is superseded is given up, in seconds, at most 86400; 0 (the default) means no delay. When an object fails meanwhile, the delay begins anew the next time that all objects are Available. The progress deadline does not count while the delay runs. The delay may change: 0 ends it.",
+							Description: "successDelaySeconds is how long all objects must stay Available before Succeeded turns True and Penstock archives the older revisions, in seconds, at most 86400; 0 (the default) means no delay. When an object fails meanwhile, the delay begins anew the next time that all objects are Available. The progress deadline does not count while the delay runs. The delay may change: 0 ends it.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"onFailure": {
 						SchemaProps: spec.SchemaProps{
-							Description: "onFailure is what happens when the progress deadline passes and the rollout has never succeeded. None (the default): only status says so. Rollback: the newest earlier revision that has succeeded is rolled out again as the next revision, once, through the subresource rollback; not when this revision is a rollback itself. Rollback needs progressDeadlineMinutes. Both fields may change during a rollout, to ask for the rollback or to call it off.\n\nPossible enum values:\n - `\"None\"` leaves it to people.\n - `\"Rollback\"` rolls out again what has succeeded before.",
+							Description: "onFailure is the reaction when the progress deadline passes and the rollout has never succeeded. None (the default): only status says so. Rollback: the newest earlier revision that has succeeded is rolled out again as the next revision, once, through the subresource rollback; not when this revision is a rollback itself. Rollback needs progressDeadlineMinutes. Both fields may change during a rollout, to ask for the rollback or to call it off.\n\nPossible enum values:\n - `\"None\"` leaves it to people.\n - `\"Rollback\"` rolls out again what has succeeded before.",
 							Default:     "None",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5116,7 +5116,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 					},
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is who created the revision. The server stamps it.",
+							Description: "requestedBy is the user who created the revision. The server stamps it.",
 							Ref:         ref(olmv1alpha1.Requester{}.OpenAPIModelName()),
 						},
 					},
@@ -7143,14 +7143,14 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref common.ReferenceCallback)
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for; it may be left out.",
+							Description: "spec is the request; it may be left out.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what was done.",
+							Description: "status is the result.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName()),
 						},
@@ -7258,7 +7258,7 @@ func schema_pkg_apis_olm_v1alpha1_UpgradeAcknowledgement(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "UpgradeAcknowledgement is the word of a person who accepts a finding for one minor of Kubernetes.",
+				Description: "UpgradeAcknowledgement records the user who accepts a finding for one minor of Kubernetes.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"by": {

@@ -54,7 +54,7 @@ func Main(ctx context.Context, process session.Process) int {
 			if i == 0 {
 				s.Err.Para(screen.Red, "Error:", line)
 			} else {
-				// It may be a command to copy, which a break would make another one.
+				// The line can be a command to copy, which a line break would change.
 				s.Err.Printf("%s\n", line)
 			}
 		}

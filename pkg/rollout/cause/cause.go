@@ -24,7 +24,7 @@ const (
 	// does not pass.
 	StartupProbeFailing   = "StartupProbeFailing"
 	ReadinessProbeFailing = "ReadinessProbeFailing"
-	// ReadinessGate is a condition that the Pod waits for, and somebody else sets.
+	// ReadinessGate is a condition that the Pod waits for and another controller sets.
 	ReadinessGate = "ReadinessGate"
 	// Starting is a Pod of which nothing is wrong yet.
 	Starting = "Starting"

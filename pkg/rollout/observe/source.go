@@ -27,7 +27,7 @@ func (s *source) newest() *stream {
 	return s.current
 }
 
-// sources are all targets that are wanted. The lock of the cache guards them.
+// sources are all watched targets. The lock of the cache guards them.
 type sources struct {
 	all map[target]*source
 	// labelled are the sources by label of a kind: one per version in use.

@@ -31,9 +31,9 @@ type Checks struct {
 	Metrics metrics.KubeRegistry
 }
 
-// Initializer gives the admission plugins that check requesters what they need. They have a
-// client of their own, so that the host's audit log tells their reviews from those of
-// every request; and no cache, so that a right that was taken away is gone.
+// Initializer configures the admission plugins that check requesters. They have a client of
+// their own, so that the host's audit log distinguishes their reviews from others. They
+// have no cache, so that a withdrawn right has no effect any more.
 func (c Checks) Initializer() (apiserveradmission.PluginInitializer, error) {
 	config := c.Host.ConfigFor("privilege")
 	client, err := kubernetes.NewForConfig(config)

@@ -65,8 +65,8 @@ type Health struct {
 	full atomic.Bool
 	// space is that of the volume of ours, nil for an etcd elsewhere.
 	space *space
-	// quota is the size of the database from which on nothing is added to ours, 0 for an
-	// etcd elsewhere.
+	// quota is the database size at which the embedded etcd refuses additions; 0 for an
+	// external etcd.
 	quota int64
 	// free is how many bytes are free below the quota, and scarce whether that is less than half
 	// of it.

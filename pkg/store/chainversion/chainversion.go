@@ -52,9 +52,9 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the revisions of %s changed while this change was checked against them", e.Chain)
 }
 
-// Precondition is what the writes of one request rest on. It is good for one write,
-// tried as often as it takes while the chain stands as it did: the storage begins with the
-// record as a cache has it.
+// Precondition holds the state of the chain on which a request was judged. It is valid for
+// one write. The storage may try that write several times, because it begins with the
+// cached record.
 type Precondition struct {
 	mu    sync.Mutex
 	chain string

@@ -68,8 +68,8 @@ type Collector struct {
 	keys   store.Keys
 	source *references.Source
 	rebase Rebaser
-	// tried has, by root of packs that are there, the pack against which compressing it did
-	// not pay.
+	// tried has, by the root of a pack, the base against which a delta of it saved too
+	// little.
 	tried map[string]string
 	// read is what records of packs say that this collection has read, by root.
 	read   map[string]said

@@ -17,9 +17,9 @@ const (
 	// Both fit into one window of the compressor, and a read needs less memory than
 	// that of the largest whole pack.
 	maxDeltaContent = 4 << 20
-	// maxDistance is how many deltas in a row are against one base. The further a
-	// revision is from it, the larger is its delta; and as many archived revisions are
-	// kept of a chain, so that an old base goes soon after the next one has come.
+	// maxDistance is the number of consecutive deltas against one base. Deltas grow with
+	// the distance from their base. The number equals that of the archived revisions that a
+	// chain keeps, so an old base is deleted soon after the next one is stored.
 	maxDistance = 5
 	// maxLooked is how many packs of a chain are looked at to find a base.
 	maxLooked = 3

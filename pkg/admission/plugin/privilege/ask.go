@@ -2,7 +2,7 @@ package privilege
 
 import "github.com/penstock-project/penstock/pkg/authz"
 
-// ask is a right that a change needs, and what for when the right does not say.
+// ask is a right that a change needs, with its purpose unless the right itself shows it.
 type ask struct {
 	authz.Right
 	// because names the object of the revision that hands the right on.

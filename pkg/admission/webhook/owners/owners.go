@@ -20,8 +20,8 @@ import (
 // timeoutSeconds is short: an answer takes a millisecond.
 const timeoutSeconds = 3
 
-// Webhook refuses owners that are added by users who cannot delete the object. kube-apiserver
-// finds out who may, before it asks.
+// Webhook refuses owners that are added by users who cannot delete the object. A match
+// condition exempts all other users, so kube-apiserver does not call it for them.
 func Webhook() webhook.Webhook {
 	rule := func(group string, resources ...string) admissionregistrationv1.RuleWithOperations {
 		return admissionregistrationv1.RuleWithOperations{

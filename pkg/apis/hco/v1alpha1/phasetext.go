@@ -23,8 +23,8 @@ func AfterText[T ~string](profiles []T) string {
 	return "after " + strings.Join(names, ",")
 }
 
-// CurrentText says in a word or two what goes on with a plan beside its phase: which item runs,
-// or why it does not go on, where its phase alone does not tell. Reason is that of its
+// CurrentText is the column CURRENT of a plan: the item that runs, or the
+// reason why the plan waits, unless the phase says it. Reason is that of its
 // condition Ready, running the item that is InProgress.
 func CurrentText(phase, reason, running string) string {
 	switch Phase(phase) {

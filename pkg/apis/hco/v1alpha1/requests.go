@@ -61,7 +61,7 @@ type PlanRetryRequest struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanHistory is what was executed, the newest run first. It outlives the plan.
+// PlanHistory lists the runs of a plan, the newest first. It outlives the plan.
 type PlanHistory struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the plan's name.
@@ -80,26 +80,26 @@ type PlanRun struct {
 	Run int64 `json:"run"`
 	// profile that was executed.
 	Profile ProfileName `json:"profile"`
-	// planHash names what was executed.
+	// planHash is the hash of the executed plan.
 	PlanHash string `json:"planHash"`
-	// manifests names where its desired state is stored.
+	// manifests is the name of the pack with the desired state.
 	// +optional
 	Manifests string `json:"manifests,omitempty"`
-	// captured names where the targets are stored as they were before.
+	// captured is the name of the pack with the targets as they were before the run.
 	// +optional
 	Captured string `json:"captured,omitempty"`
 	// restoreRun is the run whose earlier state this run restored; absent when this
 	// run applied the profile.
 	// +optional
 	RestoreRun int64 `json:"restoreRun,omitempty"`
-	// approval is who approved it.
+	// approval names the users who approved it.
 	Approval PlanApproval `json:"approval"`
 	// startedAt is when the execution began.
 	StartedAt metav1.Time `json:"startedAt"`
-	// endedAt is when it ended; absent while it goes on.
+	// endedAt is when it ended; absent while it runs.
 	// +optional
 	EndedAt *metav1.Time `json:"endedAt,omitempty"`
-	// outcome is the phase it ended in; absent while it goes on.
+	// outcome is the phase in which it ended; absent while it runs.
 	// +optional
 	Outcome Phase `json:"outcome,omitempty"`
 	// items are the results of the items.

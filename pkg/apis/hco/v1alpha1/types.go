@@ -88,7 +88,7 @@ const (
 	ProfileNodeHealthRemediation ProfileName = "NodeHealthRemediation"
 )
 
-// Action is what is to be done with a plan.
+// Action says whether Penstock computes, executes or ignores a plan.
 // +enum
 type Action string
 
@@ -108,7 +108,7 @@ type FailurePolicy string
 const (
 	// FailurePolicyAbort leaves the rest Pending.
 	FailurePolicyAbort FailurePolicy = "Abort"
-	// FailurePolicyContinue goes on with the next item.
+	// FailurePolicyContinue executes the next item.
 	FailurePolicyContinue FailurePolicy = "Continue"
 )
 
@@ -193,7 +193,7 @@ type ConfigurationPlanSpec struct {
 	RestoreRun int64 `json:"restoreRun,omitempty"`
 }
 
-// PlanWindow is a time that comes again and again.
+// PlanWindow is a recurring time.
 type PlanWindow struct {
 	// schedule is when a window opens, as cron has it: minute, hour, day of the month,
 	// month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly, @weekly,
@@ -432,12 +432,12 @@ const (
 	ConditionUpgradeAvailable = "UpgradeAvailable"
 	// ConditionDrifted tells that somebody changed a target.
 	ConditionDrifted = "Drifted"
-	// ConditionHealthy tells whether the operators of the targets have no complaint, once the
-	// plan is in effect.
+	// ConditionHealthy says whether the operators of the targets report no
+	// problem, once the plan is in effect.
 	ConditionHealthy = "Healthy"
-	// ConditionReady tells that nothing is to be done.
+	// ConditionReady says that the plan needs no action.
 	ConditionReady = "Ready"
-	// ConditionStalled tells that a person is needed.
+	// ConditionStalled says that a person must act.
 	ConditionStalled = "Stalled"
 )
 
@@ -485,7 +485,7 @@ type ConfigurationPlanStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Items []PlanItem `json:"items,omitempty"`
-	// approval is who approved what. The server writes it.
+	// approval names the approved hash and the users who approved it. The server writes it.
 	// +optional
 	Approval *PlanApproval `json:"approval,omitempty"`
 	// requestedBy are the names of those who created the plan, or changed more of spec
@@ -597,7 +597,7 @@ type PlanItem struct {
 	// state is how far the item is.
 	// +optional
 	State ItemState `json:"state,omitempty"`
-	// message says what goes on, or why it failed.
+	// message says what the item waits for, or why it failed.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// startedAt is when the item's turn came.
@@ -689,7 +689,7 @@ const (
 	ApprovalStanding ApprovalMode = "Standing"
 )
 
-// PlanApproval is who approved what. The server writes it.
+// PlanApproval names the approved hash and the users who approved it. The server writes it.
 type PlanApproval struct {
 	// username of the approver.
 	Username string `json:"username"`
@@ -725,7 +725,7 @@ type PlanApproval struct {
 	Others []PlanApprover `json:"others,omitempty"`
 }
 
-// PlanApprover is somebody who approved a plan, besides the first.
+// PlanApprover is a further user who approved a plan.
 type PlanApprover struct {
 	// username of the approver.
 	Username string `json:"username"`

@@ -14,8 +14,7 @@ const (
 	ResultStalled = "Stalled"
 	// ResultProgressing is for those that are rolled out now.
 	ResultProgressing = "Progressing"
-	// ResultIncomplete is for those that were given up before they were
-	// complete.
+	// ResultIncomplete is for revisions that ended before they were complete.
 	ResultIncomplete = "Incomplete"
 )
 

@@ -58,7 +58,7 @@ const (
 	// ObjectStateLeaving is for objects of an archived or deleted revision that are still
 	// there.
 	ObjectStateLeaving ObjectState = "Leaving"
-	// ObjectStateGone is for objects that an archived or deleted revision has given up.
+	// ObjectStateGone is for objects that an archived or deleted revision no longer has.
 	ObjectStateGone ObjectState = "Gone"
 	// ObjectStateUnknown is for objects that could not be read.
 	ObjectStateUnknown ObjectState = "Unknown"

@@ -21,7 +21,8 @@ const (
 type UpgradeSeverity string
 
 const (
-	// UpgradeBlocks means that what is rolled out now cannot be applied after the upgrade.
+	// UpgradeBlocks means that objects that are rolled out now cannot be applied after the
+	// upgrade.
 	UpgradeBlocks UpgradeSeverity = "Blocks"
 	// UpgradeBreaksRollback means that only earlier revisions cannot be applied after the upgrade.
 	UpgradeBreaksRollback UpgradeSeverity = "BreaksRollback"
@@ -178,7 +179,8 @@ type UpgradeFinding struct {
 	Acknowledged *UpgradeAcknowledgement `json:"acknowledged,omitempty"`
 }
 
-// UpgradeAcknowledgement is the word of a person who accepts a finding for one minor of Kubernetes.
+// UpgradeAcknowledgement records the user who accepts a finding for one minor of
+// Kubernetes.
 type UpgradeAcknowledgement struct {
 	// by is the user.
 	By string `json:"by"`

@@ -13,10 +13,10 @@ type RevisionRollback struct {
 	// metadata may be left out.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what is asked for; it may be left out.
+	// spec is the request; it may be left out.
 	// +optional
 	Spec RevisionRollbackSpec `json:"spec,omitempty"`
-	// status is what was done.
+	// status is the result.
 	// +optional
 	Status RevisionRollbackStatus `json:"status,omitempty"`
 }

@@ -109,10 +109,11 @@ const (
 	// which the revision may take objects that their namespace protects. It needs the verb
 	// bypass on privilegechecks.policy.penstock.dev for each of them.
 	TakeOverFromAnnotation = "penstock.dev/take-over-from"
-	// AcknowledgeDeletionAnnotation, set on a revision, lets deletions go on
-	// that somebody has to answer for: the words that status of that revision asks for,
-	// several separated by commas. It is refused before status asks for it; but whoever
-	// lets a paused revision go on may set it to summary.removedDigest of its diff.
+	// AcknowledgeDeletionAnnotation, set on a revision, allows deletions that wait for an
+	// acknowledgement. Its value has the words that status of the revision asks for,
+	// separated by commas. It is refused before status asks for it, with one exception: the
+	// update that resumes a paused revision may set it to summary.removedDigest of its
+	// diff.
 	AcknowledgeDeletionAnnotation = "penstock.dev/acknowledge-deletion"
 	// AcknowledgeFindingPrefix begins annotations of revisions that acknowledge a finding of upgrade readiness.
 	// The name is the id of the finding, the value a minor of Kubernetes and a reason: "1.38 nobody uses it".
@@ -140,8 +141,9 @@ const (
 	// stays Paused, approves it for later (RFC 3339): when upgrades of its ClusterExtension may begin by the maintenance
 	// windows, and not before that time. To remove it withdraws the approval.
 	ApproveNotBeforeAnnotation = "penstock.dev/approve-not-before"
-	// ScheduledApprovalAnnotation, on a proposal, is who approved it for later, and, when that had no
-	// effect, why. The server writes it; no client can.
+	// ScheduledApprovalAnnotation records on a proposal the user who approved it for later.
+	// When that approval had no effect, it also has the reason. The server writes it; no
+	// client can.
 	ScheduledApprovalAnnotation = "penstock.dev/scheduled-approval"
 	// ApprovedByAnnotation and ApprovedAtAnnotation, on a revision that was proposed, tell
 	// who approved it, and when (RFC 3339). The server sets them; no client can.
@@ -177,8 +179,8 @@ const (
 	// LifecycleStatePaused writes nothing; status still reports the state of the
 	// objects.
 	LifecycleStatePaused LifecycleState = "Paused"
-	// LifecycleStateArchived gives the revision's objects up: what belongs to
-	// no other active revision of the extension is deleted. It is final.
+	// LifecycleStateArchived ends the rollout of the revision for good: Penstock deletes
+	// its objects that belong to no other active revision of the extension.
 	LifecycleStateArchived LifecycleState = "Archived"
 )
 
@@ -208,7 +210,7 @@ const (
 	OnFailureRollback OnFailure = "Rollback"
 )
 
-// TeardownPolicy says what becomes of the objects when the revision is deleted.
+// TeardownPolicy says whether the objects are deleted with the revision.
 // +enum
 type TeardownPolicy string
 
@@ -294,18 +296,18 @@ type ClusterExtensionRevisionSpec struct {
 	// +default="Prevent"
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 	// progressDeadlineMinutes is how long a rollout may take before status says
-	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on after
-	// the deadline.
+	// Stalled, in minutes; 0 (the default) is no deadline. The rollout
+	// continues after the deadline.
 	// +optional
 	ProgressDeadlineMinutes int32 `json:"progressDeadlineMinutes,omitempty"`
 	// successDelaySeconds is how long all objects must stay Available before Succeeded
-	// turns True and what is superseded is given up, in seconds, at most 86400; 0 (the
-	// default) means no delay. When an object fails meanwhile, the delay begins anew
-	// the next time that all objects are Available. The progress deadline does not
-	// count while the delay runs. The delay may change: 0 ends it.
+	// turns True and Penstock archives the older revisions, in seconds, at most 86400;
+	// 0 (the default) means no delay. When an object fails meanwhile, the delay begins
+	// anew the next time that all objects are Available. The progress deadline does
+	// not count while the delay runs. The delay may change: 0 ends it.
 	// +optional
 	SuccessDelaySeconds int32 `json:"successDelaySeconds,omitempty"`
-	// onFailure is what happens when the progress deadline passes and the rollout has
+	// onFailure is the reaction when the progress deadline passes and the rollout has
 	// never succeeded. None (the default): only status says so. Rollback: the newest
 	// earlier revision that has succeeded is rolled out again as the next revision,
 	// once, through the subresource rollback; not when this revision is a rollback
@@ -579,7 +581,7 @@ type ClusterExtensionRevisionStatus struct {
 	// observedGeneration is the generation that status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// requestedBy is who created the revision. The server stamps it.
+	// requestedBy is the user who created the revision. The server stamps it.
 	// +optional
 	RequestedBy *Requester `json:"requestedBy,omitempty"`
 	// conditions are Ready, Available, Progressing, Succeeded, Failing and

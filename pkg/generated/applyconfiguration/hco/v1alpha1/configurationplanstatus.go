@@ -43,7 +43,7 @@ type ConfigurationPlanStatusApplyConfiguration struct {
 	Diff *string `json:"diff,omitempty"`
 	// items are the steps of the plan, in their order.
 	Items []PlanItemApplyConfiguration `json:"items,omitempty"`
-	// approval is who approved what. The server writes it.
+	// approval names the approved hash and the users who approved it. The server writes it.
 	Approval *PlanApprovalApplyConfiguration `json:"approval,omitempty"`
 	// requestedBy are the names of those who created the plan, or changed more of spec
 	// than action and approvedPlanHash: the first, and the newest of the others. The

@@ -12,7 +12,7 @@ import (
 // PlanApprovalApplyConfiguration represents a declarative configuration of the PlanApproval type for use
 // with apply.
 //
-// PlanApproval is who approved what. The server writes it.
+// PlanApproval names the approved hash and the users who approved it. The server writes it.
 type PlanApprovalApplyConfiguration struct {
 	// username of the approver.
 	Username *string `json:"username,omitempty"`

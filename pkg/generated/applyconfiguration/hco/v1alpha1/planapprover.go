@@ -12,7 +12,7 @@ import (
 // PlanApproverApplyConfiguration represents a declarative configuration of the PlanApprover type for use
 // with apply.
 //
-// PlanApprover is somebody who approved a plan, besides the first.
+// PlanApprover is a further user who approved a plan.
 type PlanApproverApplyConfiguration struct {
 	// username of the approver.
 	Username *string `json:"username,omitempty"`

@@ -39,7 +39,7 @@ type PlanItemApplyConfiguration struct {
 	Notes []string `json:"notes,omitempty"`
 	// state is how far the item is.
 	State *hcov1alpha1.ItemState `json:"state,omitempty"`
-	// message says what goes on, or why it failed.
+	// message says what the item waits for, or why it failed.
 	Message *string `json:"message,omitempty"`
 	// startedAt is when the item's turn came.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`

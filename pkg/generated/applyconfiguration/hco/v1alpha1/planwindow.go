@@ -11,7 +11,7 @@ import (
 // PlanWindowApplyConfiguration represents a declarative configuration of the PlanWindow type for use
 // with apply.
 //
-// PlanWindow is a time that comes again and again.
+// PlanWindow is a recurring time.
 type PlanWindowApplyConfiguration struct {
 	// schedule is when a window opens, as cron has it: minute, hour, day of the month,
 	// month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly, @weekly,

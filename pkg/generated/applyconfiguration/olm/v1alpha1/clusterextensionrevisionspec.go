@@ -37,16 +37,16 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// Prevent (the default), IfNoController or None. Immutable.
 	CollisionProtection *olmv1alpha1.CollisionProtection `json:"collisionProtection,omitempty"`
 	// progressDeadlineMinutes is how long a rollout may take before status says
-	// Stalled, in minutes; 0 (the default) is no deadline. The rollout goes on after
-	// the deadline.
+	// Stalled, in minutes; 0 (the default) is no deadline. The rollout
+	// continues after the deadline.
 	ProgressDeadlineMinutes *int32 `json:"progressDeadlineMinutes,omitempty"`
 	// successDelaySeconds is how long all objects must stay Available before Succeeded
-	// turns True and what is superseded is given up, in seconds, at most 86400; 0 (the
-	// default) means no delay. When an object fails meanwhile, the delay begins anew
-	// the next time that all objects are Available. The progress deadline does not
-	// count while the delay runs. The delay may change: 0 ends it.
+	// turns True and Penstock archives the older revisions, in seconds, at most 86400;
+	// 0 (the default) means no delay. When an object fails meanwhile, the delay begins
+	// anew the next time that all objects are Available. The progress deadline does
+	// not count while the delay runs. The delay may change: 0 ends it.
 	SuccessDelaySeconds *int32 `json:"successDelaySeconds,omitempty"`
-	// onFailure is what happens when the progress deadline passes and the rollout has
+	// onFailure is the reaction when the progress deadline passes and the rollout has
 	// never succeeded. None (the default): only status says so. Rollback: the newest
 	// earlier revision that has succeeded is rolled out again as the next revision,
 	// once, through the subresource rollback; not when this revision is a rollback

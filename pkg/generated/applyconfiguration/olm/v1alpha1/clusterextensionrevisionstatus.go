@@ -15,7 +15,7 @@ import (
 type ClusterExtensionRevisionStatusApplyConfiguration struct {
 	// observedGeneration is the generation that status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// requestedBy is who created the revision. The server stamps it.
+	// requestedBy is the user who created the revision. The server stamps it.
 	RequestedBy *RequesterApplyConfiguration `json:"requestedBy,omitempty"`
 	// conditions are Ready, Available, Progressing, Succeeded, Failing and
 	// Stalled, and where there is something to say, RolledBack and Held.

@@ -86,7 +86,7 @@ type findings struct {
 	items []trial
 }
 
-// verdict sums up what was seen. It is a function of that alone.
+// verdict sums up the observations. It is a pure function of them.
 func (s findings) verdict() hco.ConfigurationProfileStatus {
 	status := hco.ConfigurationProfileStatus{Requirements: s.requirements()}
 	if s.plan != nil {
