@@ -91,8 +91,9 @@ func Notes() []string {
 	return []string{GenerationAnnotation, ChannelAnnotation, CatalogAnnotation, MadeOfAnnotation, StampAnnotation, WarningsAnnotation, PatchedAnnotation}
 }
 
-// BundleNotes are those that anybody writes on a revision of their own. On one that has
-// MadeOfAnnotation they are Penstock's: what it upgrades from is what they say.
+// BundleNotes are annotations that users can set on their own revisions. On a revision with
+// MadeOfAnnotation only Penstock writes them, because they name the version from which it
+// upgrades.
 func BundleNotes() []string {
 	return []string{v1alpha1.PackageAnnotation, v1alpha1.BundleAnnotation, v1alpha1.VersionAnnotation, v1alpha1.ReferenceAnnotation, ReleaseAnnotation,
 		v1alpha1.KubeVersionAnnotation, v1alpha1.MaxOpenShiftAnnotation}

@@ -39,8 +39,8 @@ type Change struct {
 	// Waiting is the hash of the plan that waits for its approval; empty when none
 	// does, or none of the spec as it was.
 	Waiting string
-	// Reviewed tells that the write says which plan was reviewed: it carries the hash
-	// of the one that waits, or the resourceVersion under which that is shown.
+	// Reviewed is true when the write names the reviewed plan: by the hash of the waiting
+	// plan, or by the resourceVersion under which that plan is shown.
 	Reviewed bool
 }
 

@@ -41,9 +41,9 @@ func Each(approval v1alpha1.PlanApproval) []v1alpha1.PlanApproval {
 	return all
 }
 
-// Join adds an approval to one of the same plan that does not suffice. Without such, or
-// where one person is enough, the new one takes the place of the other. A plan that somebody has
-// approved already is as it was.
+// Join adds an approval to earlier ones of the same plan that do not suffice. Without
+// earlier ones, or when one person is enough, it replaces the earlier approval. A second
+// approval of the same user changes nothing.
 func Join(spec v1alpha1.ConfigurationPlanSpec, given, fresh *v1alpha1.PlanApproval) *v1alpha1.PlanApproval {
 	switch {
 	case Needed(spec) == 1 || given == nil || given.Run != 0 || given.PlanHash != fresh.PlanHash:

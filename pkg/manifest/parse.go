@@ -38,9 +38,9 @@ var refusedMetadata = []struct{ field, reason string }{
 	{"finalizers", "the controller that acts on a finalizer adds it: one from a manifest would come back whenever it is removed, and the object could never be deleted"},
 }
 
-// Parse returns identity and canonical form of a JSON object, without a digest:
-// what render prints and whoever has no key can work with. Its errors are those
-// of Digester.FromJSON.
+// Parse returns identity and canonical form of a JSON object, without a
+// digest: for render, and for callers without the key of digests. Its errors
+// are those of Digester.FromJSON.
 func Parse(data []byte) (Object, error) {
 	object, err := decodeJSON(data)
 	if err != nil {

@@ -107,8 +107,8 @@ func mayHaveAliases(text []byte) bool {
 	return found
 }
 
-// maxAnchorNames bounds the memory for names of anchors; whoever has more of them
-// is looked at closely.
+// maxAnchorNames bounds the memory for names of anchors; a body with more of them counts
+// as one with aliases.
 const maxAnchorNames = 1000
 
 // eachName calls f for every name that follows a mark, until f returns false.

@@ -37,9 +37,9 @@ type Deletion struct {
 	Objects int
 }
 
-// chargeBudget returns those of the leaving objects that may go, and charges the budget
-// with them before any of them goes: a crash must not make us forget it. Objects
-// that somebody has to answer for stay, and are asked for.
+// chargeBudget returns the objects whose deletion is allowed. It charges the budget before
+// the first deletion, so that a crash cannot lose the charge. Objects whose deletion needs
+// an acknowledgement stay, and status asks for it.
 func (p *pass) chargeBudget(ctx context.Context, objects []*object) ([]*object, leaving, error) {
 	if p.Budget == nil {
 		return objects, leaving{}, nil

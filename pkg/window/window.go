@@ -11,7 +11,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Window is a time that comes again and again.
+// Window is a recurring time.
 type Window struct {
 	schedule *cron.SpecSchedule
 	zone     *time.Location

@@ -129,8 +129,8 @@ func Internal(ctx context.Context) context.Context {
 // sent is a request of this process; own is false when it is in the name of somebody else.
 type sent struct{ own bool }
 
-// impersonates tells whether a request is in the name of somebody else. The headers are
-// taken away behind authentication.
+// impersonates tells whether a request impersonates a user. The library removes the headers
+// after authentication.
 func impersonates(header http.Header) bool {
 	for name := range header {
 		if strings.HasPrefix(strings.ToLower(name), "impersonate-") {
@@ -140,8 +140,8 @@ func impersonates(header http.Header) bool {
 	return false
 }
 
-// IsInternal tells whether a request is one of this process, in its own name. An
-// internal request that impersonates somebody is that somebody's.
+// IsInternal tells whether a request is one of this process, in its own name. An internal
+// request that impersonates a user counts as that user's.
 func IsInternal(ctx context.Context, who user.Info) bool {
 	request, _ := ctx.Value(internalKey{}).(sent)
 	return request.own && who != nil && who.GetName() == user.APIServerUser

@@ -117,9 +117,10 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request) ([]byte, decisi
 	return out, decided, nil
 }
 
-// isHost tells whether kube-apiserver itself asks. It authenticates to itself with a token
-// that no other process has, and its aggregation layer, whose certificate we verify, says so.
-// The group is that of those who may do everything anyway.
+// isHost tells whether kube-apiserver itself is the caller. kube-apiserver authenticates to
+// itself with a token that no other process has, and its aggregation layer, whose
+// certificate we verify, forwards that identity. Members of the group have all rights
+// anyway.
 func isHost(r *http.Request) bool {
 	asks, found := request.UserFrom(r.Context())
 	return found && asks.GetName() == user.APIServerUser && slices.Contains(asks.GetGroups(), user.SystemPrivilegedGroup)

@@ -52,7 +52,7 @@ type PlanRetryRequest struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// PlanHistory is what was executed, the newest run first. It outlives the plan.
+// PlanHistory lists the runs of a plan, the newest first. It outlives the plan.
 type PlanHistory struct {
 	metav1.TypeMeta
 	// ObjectMeta has the plan's name.

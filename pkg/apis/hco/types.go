@@ -131,7 +131,7 @@ type ConfigurationPlanSpec struct {
 	RestoreRun int64
 }
 
-// PlanWindow is a time that comes again and again.
+// PlanWindow is a recurring time.
 type PlanWindow struct {
 	// Schedule is when a window opens, as cron has it: minute, hour, day of the month,
 	// month and day of the week, such as "0 22 * * Sat"; or @yearly, @monthly, @weekly,
@@ -356,7 +356,7 @@ type ConfigurationPlanStatus struct {
 	Diff string
 	// Items are the steps of the plan, in their order.
 	Items []PlanItem
-	// Approval is who approved what. The server writes it.
+	// Approval names the approved hash and the users who approved it. The server writes it.
 	Approval *PlanApproval
 	// RequestedBy are the names of those who created the plan, or changed more of spec
 	// than action and approvedPlanHash: the first, and the newest of the others. The
@@ -519,7 +519,7 @@ const (
 	ApprovalStanding ApprovalMode = "Standing"
 )
 
-// PlanApproval is who approved what. The server writes it.
+// PlanApproval names the approved hash and the users who approved it. The server writes it.
 type PlanApproval struct {
 	// Username of who approved.
 	Username string

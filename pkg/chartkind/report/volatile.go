@@ -100,9 +100,8 @@ func (w Workloads) ready() metav1.Condition {
 		fmt.Sprintf("%d of %d workloads are not ready: %s%s", count, len(w.Expected), strings.Join(missing, ", "), more))
 }
 
-// IsSettling tells whether nothing but the controllers of workloads is missing, which have not
-// looked at the newest spec yet. That lasts some milliseconds each time that somebody, or an
-// autoscaler, changes a workload.
+// IsSettling tells whether the only problem is that controllers of workloads have not seen
+// the newest spec yet. That lasts some milliseconds after each change of a workload.
 func (w Workloads) IsSettling() bool {
 	if w.Unknown != "" || !w.Installed {
 		return false

@@ -207,8 +207,8 @@ func proposed(r *v1alpha1.ClusterExtensionRevision) Advice {
 	return fromRevision(r, "is proposed, and waits for approval", "Proposed", why)
 }
 
-// whyPaused is what somebody has said who paused a revision, and otherwise what the server
-// says without that it is paused.
+// whyPaused is the reason that a user gave for the pause. Without one, it is the server's
+// message, less the words that say that the revision is paused.
 func whyPaused(r *v1alpha1.ClusterExtensionRevision, message string) string {
 	return cmp.Or(r.Annotations[overview.ReasonAnnotation], strings.TrimPrefix(message, "the revision is paused: "))
 }

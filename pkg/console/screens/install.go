@@ -39,7 +39,8 @@ type Installation struct {
 	Name string `json:"name"`
 	// Written is the ClusterExtension, as YAML.
 	Written string `json:"written"`
-	// Version is what it leads to now, as far as the package tells; empty for a range.
+	// Version is the version that would be installed now, as far as the package shows it;
+	// empty for a range.
 	Version string `json:"version,omitempty"`
 	// Refused is why nothing would be installed, empty when nothing is known that keeps it; Free is
 	// a name that nothing has, when the name is why.

@@ -1,7 +1,8 @@
-// Package catalog brings about what ClusterCatalogs ask for: it pulls their images, makes
-// content and index of them, and says in status what came of it.
+// Package catalog reconciles ClusterCatalogs: it pulls their images, makes content and
+// index of them, and reports the result in status.
 //
-// Every replica has the content and serves it. The one that leads decides which image a
-// catalog is and writes the status; the others follow that status. Where OLM's catalogd has
-// a lease, it decides, and all replicas read what it serves.
+// Every replica has the content and serves it. The leader resolves the image
+// of a catalog and writes the status; the other replicas follow that status.
+// Where OLM's catalogd has a lease, it decides, and all replicas read what it
+// serves.
 package catalog

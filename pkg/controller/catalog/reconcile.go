@@ -223,8 +223,8 @@ func (c *Controller) follow(ctx context.Context, catalog *clustercatalog.Catalog
 	return wait
 }
 
-// agree notes that what is in use is what the status names: should this replica lead, the
-// status tells what was tried.
+// agree records that the content in use is that of the status. It takes the tried generation
+// over from the status, because this replica can become the leader.
 func (c *Controller) agree(catalog *clustercatalog.Catalog, k *known) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,8 +43,8 @@ type memory struct {
 	own  ownWrite
 }
 
-// ownWrite is what this controller wrote of a revision and the cache does not have
-// yet. The cache tells what it has come to while a pass works.
+// ownWrite is a write of this controller to a revision that the cache does not have yet.
+// The cache can get it during a pass.
 type ownWrite struct {
 	mu sync.Mutex
 	// latest is the revision as it was written last, nil when the cache has come to

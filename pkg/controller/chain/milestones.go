@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// repeatAfter is how long the same event of a revision is not told again: what comes
-	// and goes is told once.
+	// repeatAfter is the time in which the same event of a revision is not repeated, so
+	// that a state that flaps makes one event.
 	repeatAfter = time.Hour
 	// maxMilestones bounds the different events of a revision that are remembered, and so
 	// those within repeatAfter. Ends are told beyond that.

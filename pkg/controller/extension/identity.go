@@ -100,10 +100,11 @@ func (s *scope) wasUsed(stamp string) bool {
 	return false
 }
 
-// mayPull says why no image is asked for: it comes with the credentials of Penstock, and what is
-// in it can be told from what is said of it. The question is about the user in whose name the revision will be
-// made; and, where a reference in the spec chooses the image, its author. A version of a catalog
-// may be proposed whatever its author may.
+// mayPull returns the reason for not pulling an image. Penstock pulls with its own
+// credentials, and status and revision reveal parts of the content. So the user in whose
+// name the revision is made needs the right to create revisions. When a reference in the
+// spec chooses the image, the author of the spec needs it too. A version of a catalog can
+// be proposed without that right of the author.
 func (s *scope) mayPull(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if identity.As == nil && s.extension.Spec.Source.SourceType == extension.SourceCatalog {
 		return nil

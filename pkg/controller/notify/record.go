@@ -187,10 +187,10 @@ func (c *Controller) record(ctx context.Context, at key) error {
 	return nil
 }
 
-// compare returns the facts that are to be told, the marks that say that they were recorded, and
-// after how long to compare again; 0 for nothing to wait for. A fact that was told within the last
-// repeatAfter and has come back is told then, if it still holds.
-// A fact that began and ended before since, or within its second, is nobody's news.
+// compare returns the facts to send, the marks that record them, and the time until the
+// next comparison; 0 when there is nothing to wait for. A fact that returns within
+// repeatAfter of its last notification is sent after that time, if it still holds. A fact
+// that began and ended before since, or within its second, is not sent.
 func compare(marks []outbox.Mark, facts []notify.Fact, since, now time.Time) (_ []outbox.Mark, fresh []notify.Fact, rest time.Duration) {
 	for _, fact := range facts {
 		if !fact.Type.Lasts() && !fact.At.After(since) {

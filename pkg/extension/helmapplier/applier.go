@@ -318,7 +318,8 @@ func become(ctx context.Context, records store, one stored, before, after releas
 	return records.update(ctx, decoded)
 }
 
-// prune removes the oldest revisions; before are those before the one that was just made.
+// prune removes the oldest revisions; before are the revisions that are older than the
+// newest one.
 func prune(ctx context.Context, records store, before []stored) error {
 	for _, one := range before[min(len(before), maxHistory-1):] {
 		if err := records.delete(ctx, one.Index.Name); err != nil {

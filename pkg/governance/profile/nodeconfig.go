@@ -29,7 +29,8 @@ const (
 	maxFileBytes = 4 << 20
 )
 
-// NodeConfig is what of a MachineConfig tells whether nodes have what a plan asks for.
+// NodeConfig has the parts of a MachineConfig that show whether nodes have the
+// configuration of a plan.
 type NodeConfig struct {
 	// Files by path, and Units by name, as digests of what they hold.
 	Files map[string]string `json:"files,omitempty"`

@@ -193,7 +193,7 @@ func given(plan *v1alpha1.ConfigurationPlan) int {
 	return 1 + len(approval.Others)
 }
 
-// lacksApprovals tells whether a plan that somebody has approved waits for others to do so.
+// lacksApprovals tells whether a plan has an approval and waits for further ones.
 func lacksApprovals(plan *v1alpha1.ConfigurationPlan) bool {
 	return given(plan) > 0 && given(plan) < int(plan.Spec.Approvals)
 }

@@ -26,8 +26,8 @@ const longestVersion = 100
 type Revisions func(ctx context.Context) (map[string][]olm.ClusterExtensionRevision, error)
 
 // InstalledBy tells what is installed from annotations of revisions: of each extension the
-// newest revision that has succeeded counts. It is nil for whoever cannot list revisions:
-// reading packages must not be a way around that.
+// newest revision that has succeeded counts. It is nil for users who cannot list
+// revisions: reading packages must not be a way around that right.
 func InstalledBy(revisions Revisions, by authorizer.UnconditionalAuthorizer) catalogpackage.Installed {
 	return func(ctx context.Context) (map[string][]catalogv1alpha1.InstalledVersion, error) {
 		caller, ok := request.UserFrom(ctx)

@@ -20,8 +20,9 @@ type Takeover struct {
 	Fields []metav1.ManagedFieldsEntry
 }
 
-// TakeOver finds out from managedFields who kept an object so far, and moves what they
-// have to manager, in apiVersion where one of them has it. It is nil when there was nobody whose fields can be told from those of others.
+// TakeOver finds the previous managers of an object in managedFields, and moves their
+// fields to manager, in apiVersion where one of them has it. It returns nil when no
+// manager's fields can be distinguished from those of others.
 //
 // A manager kept the object when it held at least half of what our manifest sets
 // and anybody held, or signed it as tools do. A manager that holds less only added to it:

@@ -33,12 +33,12 @@ type Options struct {
 	Clock clock.WithDelayedExecution
 }
 
-// Cache is what is known of the objects that some owners want. It may be used by
-// several goroutines.
+// Cache has the observed state of the objects that its owners want. Several goroutines can
+// use it.
 //
-// Whoever wants objects is called an owner, by the name of its chain: an event
-// of an object that carries the chain label is told to that chain, and to all
-// owners that want the object.
+// An owner is a user of the cache, known by the name of its chain. The cache reports an
+// event of an object to the chain in the object's label, and to all owners that want the
+// object.
 type Cache struct {
 	options Options
 	api     api

@@ -39,9 +39,9 @@ func newTermCache(term context.Context, revisions Revisions) ctrlcache.NewCacheF
 	}
 }
 
-// termCache tells its manager that it is there also when the term has ended, so that the
-// manager gets to see that. The manager is the first who asks. A later caller, such
-// as the sources of controllers, is told the truth.
+// termCache reports to its manager, which asks first, that it has synced even after the
+// term has ended. The manager then sees the end of the term itself. Later callers, such as
+// the sources of controllers, get the true answer.
 type termCache struct {
 	ctrlcache.Cache
 	revisions Revisions

@@ -49,11 +49,11 @@ const (
 	CheckName = "store-space"
 )
 
-// Health knows whether etcd takes writes. A full etcd raises an alarm, refuses whatever
-// puts a value until the alarm is lifted, and lifts it for nobody: not when there is
-// room again, nor for a larger quota. With an etcd elsewhere that is for those who run
-// it. Ours is reached by nobody else, so we do it: drop the history of records, give
-// the space back, and lift the alarm if that was enough.
+// Health knows whether etcd takes writes. A full etcd raises an alarm, and refuses every
+// put until the alarm is disarmed. It never disarms the alarm itself, even when there is
+// room again or a larger quota. The administrator of an external etcd disarms it. Health
+// does so for the embedded etcd: it compacts, defragments, and disarms the alarm if that
+// was enough.
 //
 // Before it comes to that, ours takes nothing that adds to it once it is as large as its
 // quota (see Reserved). Deletions, and what collects behind them, go on in the reserve, so

@@ -31,10 +31,10 @@ const (
 	tryTimeout = 10 * time.Second
 )
 
-// Cluster is the one that revisions are rolled out into when it is not the host
-// (--target-kubeconfig). Nothing reaches it before it was found to be the one that
-// the store knows, and to be ours; until then, all that is asked of it fails with
-// the reason, as when it cannot be reached.
+// Cluster is the target of revisions when it is not the host (--target-kubeconfig).
+// Penstock sends it no other request before it has identified the cluster as the one that
+// the store knows and that this Penstock has claimed. Until then every request fails with
+// the reason, as for an unreachable cluster.
 type Cluster struct {
 	// file has the kubeconfig.
 	file string

@@ -41,7 +41,8 @@ type Options struct {
 	// Integers makes whole numbers of Values integers, as operators give them to Helm; otherwise
 	// they are floating point, as from a file of values.
 	Integers bool
-	// Cluster is what templates see of the cluster; nil is what Helm's libraries know of Kubernetes.
+	// Cluster has the facts of the cluster that templates see. With nil they see those of
+	// Helm's libraries.
 	Cluster *template.Capabilities
 	// KubeVersion replaces the version of the cluster, and APIVersions (example.com/v1,
 	// example.com/v1/Lamp) are added to what it serves.

@@ -77,8 +77,7 @@ type Report struct {
 	Omitted  int       `json:"omitted,omitempty"`
 }
 
-// Damaged tells whether something is wrong that concerns somebody: anything but what is
-// left over.
+// Damaged tells whether the check found damage: any finding but leftovers.
 func (r Report) Damaged() bool {
 	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != LeftOver })
 }

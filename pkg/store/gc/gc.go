@@ -1,4 +1,4 @@
-// Package gc collects packs: it deletes those that nothing refers to.
+// Package gc deletes packs without references.
 //
 // A pack is shared by whoever has the same content, and it is stored before the record that
 // refers to it. So whether something refers to it is not a property of the pack, and can

@@ -23,8 +23,8 @@ type Inventory interface {
 	At(version inventory.Version) *inventory.Snapshot
 }
 
-// Installed tells what is installed, by package. It is what the caller of the request may
-// know: nil when that is nothing.
+// Installed returns the installed versions by package, as far as the caller of the request
+// may know them; nil without that right.
 type Installed func(ctx context.Context) (map[string][]v1alpha1.InstalledVersion, error)
 
 // Storage are the endpoints.

@@ -20,9 +20,9 @@ import (
 // reviewed. A plan has a few KB.
 const maxReviewedBytes = 1 << 20
 
-// Reviewed is what a write says that its author has read. It is in what they sent
-// and not in what becomes of it: a patch that names neither has both from the stored
-// plan, whatever that is by then.
+// Reviewed names the plan that the author of a write has read. It is taken from the body of
+// the request, and not from the patched object: a patch that names neither hash nor
+// resourceVersion gets both from the stored plan.
 type Reviewed struct {
 	// PlanHash is spec.approvedPlanHash, or a test of status.planHash in a JSON patch.
 	PlanHash string

@@ -31,7 +31,7 @@ type ApplyCheck interface {
 
 // applicable wraps the validation of a create: manifests that server-side apply cannot
 // take are refused before anything is written, and not by the phase that comes to them.
-// It comes last: whoever cannot use a cluster learns nothing of its types.
+// It comes last, so that users who cannot use a cluster learn nothing of its types.
 //
 // What a revision of the chain has already, or what is imported, was created before there
 // was this check, and perhaps rolled out: of it there are warnings only.

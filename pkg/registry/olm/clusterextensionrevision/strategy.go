@@ -204,8 +204,9 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	return objectmeta.Bounded(append(errs, validation.ValidateRevisionUpdate(revision, stored, removed...)...))
 }
 
-// removed returns the digests of what a revision that goes on removes of each earlier
-// one, as their diffs tell them, when the update may name one of them.
+// removed returns, for an update that resumes or approves a revision, the digests of the objects that
+// it removes of each earlier one, as the diffs show them. It returns them only when the
+// update can name one.
 func (s *strategy) removed(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) ([]string, error) {
 	chain, _, ok := olm.ChainOf(revision.Name)
 	if !ok || !validation.Unpauses(revision, stored) && !validation.ApprovesLater(revision, stored) ||

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// deploymentConfig is what can be changed in Deployments: the fields that OLM's Subscription
-// has for it. Its types are those of Kubernetes, so the schema knows what the Kubernetes
-// knows that this program was built with.
+// deploymentConfig has the settings of Deployments: the fields of OLM's Subscription. Its
+// types are those of Kubernetes, so the schema has the fields of the Kubernetes version
+// that this program is built with.
 type deploymentConfig struct {
 	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
 	Tolerations  []corev1.Toleration          `json:"tolerations,omitempty"`
