@@ -29,7 +29,7 @@ func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgrad
 		return readiness.Contents{}, fmt.Errorf("image %s: waiting for other pulls: %w: %w", wanted.Image, upgradereadiness.ErrBusy, waiting)
 	}
 	if err != nil {
-		return readiness.Contents{}, err
+		return readiness.Contents{}, fmt.Errorf("%w: %w", upgradereadiness.ErrNotPulled, err)
 	}
 	defer pulled.Close()
 	var out readiness.Contents

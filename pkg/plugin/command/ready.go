@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/review"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
 	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
@@ -23,6 +24,7 @@ func newReady(s *session.Session) *cobra.Command {
 	var output session.Format
 	var extension string
 	var strict, plan bool
+	var timeout time.Duration
 	command := &cobra.Command{
 		Use:   "ready [VERSION]",
 		Short: "Say what an upgrade of the cluster breaks",
@@ -48,7 +50,8 @@ func newReady(s *session.Session) *cobra.Command {
 			if plan {
 				request = request.SubResource("plan")
 			}
-			for ask := true; ask; ask = answer.Pending > 0 { // the server waits while it renders
+			begun := time.Now()
+			for ask := true; ask; ask = answer.Pending > 0 && (timeout == 0 || time.Since(begun) < timeout) { // the server waits while it renders
 				if answer.Pending > 0 {
 					select {
 					case <-time.After(askAgain): // without a place, it does not wait
@@ -83,6 +86,7 @@ func newReady(s *session.Session) *cobra.Command {
 	output.Add(command.Flags())
 	command.Flags().StringVar(&extension, "extension", "", "Only look at this extension.")
 	command.Flags().BoolVar(&plan, "plan", false, "Pull and render the versions that follow, and print the steps of the upgrade in order.")
+	command.Flags().DurationVar(&timeout, "timeout", review.Patience, "Stop asking for a plan after this time, and print what is known; 0 is no limit.")
 	command.Flags().BoolVar(&strict, "strict", false, "Exit with 1 when there is any finding that nobody acknowledges.")
 	return command
 }
@@ -92,7 +96,7 @@ func readyOutcome(answer *v1alpha1.UpgradeReadiness, strict bool) error {
 	switch {
 	case answer.Verdict == v1alpha1.UpgradeBlocked:
 		return outcome.Quiet(outcome.No)
-	case answer.Verdict != v1alpha1.UpgradeNothingFound:
+	case answer.Verdict != v1alpha1.UpgradeNothingFound || answer.Pending > 0:
 		return outcome.Quiet(outcome.Unknown)
 	case strict && slices.ContainsFunc(answer.Findings, func(found v1alpha1.UpgradeFinding) bool { return found.Acknowledged == nil }):
 		return outcome.Quiet(outcome.No)

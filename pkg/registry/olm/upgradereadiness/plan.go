@@ -35,17 +35,21 @@ const (
 	mostKept, mostPlanned = 4000, 2000
 	// mostCandidates bounds the versions of one extension, the lowest first.
 	mostCandidates = 8
-	// kept is how long the contents of a package are kept, and failureKept how long a failure is, or the
-	// contents of an image without a digest.
-	kept, failureKept = time.Hour, time.Minute
+	// kept is how long the contents of a package are kept. A failure, and the contents of an image without a
+	// digest, are kept for unusedKept after somebody asked last: a plan that is asked for again gets to its end.
+	kept, unusedKept = time.Hour, time.Minute
 )
 
 // Render pulls and renders the package of a version, as an extension would have it in a version of
 // Kubernetes. A user waits for others in the pool of images. ErrBusy means that there was no place.
 type Render func(ctx context.Context, user string, wanted Wanted) (readiness.Contents, error)
 
-// ErrBusy says that a package waits for others: a later request has it.
-var ErrBusy = errors.New("too many packages wait to be rendered: ask again")
+var (
+	// ErrBusy says that a package waits for others: a later request has it.
+	ErrBusy = errors.New("too many packages wait to be rendered: ask again")
+	// ErrNotPulled says that an image cannot be had: those of later versions are not asked for.
+	ErrNotPulled = errors.New("the package cannot be pulled")
+)
 
 // Wanted is one package.
 type Wanted struct {
@@ -155,8 +159,9 @@ type result struct {
 	ended    chan struct{}
 	contents readiness.Contents
 	err      error
-	// used is when somebody asked for it last.
+	// used is when somebody asked for it last, and idle how long it is kept then; 0 until it is forgotten.
 	used time.Time
+	idle time.Duration
 }
 
 func (r *result) hasEnded() bool {
@@ -223,7 +228,8 @@ func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Exten
 		default:
 			candidate.Contents.NotLooked = "it cannot be rendered; users who may get the ClusterExtension see why"
 		}
-		if plan.Settles(candidate) {
+		// A registry that is away answers late, for each version again.
+		if errors.Is(found.err, ErrNotPulled) || plan.Settles(candidate) {
 			break
 		}
 	}
@@ -235,7 +241,7 @@ func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *resu
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := keyOf(wanted)
-	if found := r.known[key]; found != nil {
+	if found := r.known[key]; found != nil && (!found.hasEnded() || found.idle == 0 || r.clock.Since(found.used) < found.idle) {
 		found.used = r.clock.Now()
 		return found
 	}
@@ -261,15 +267,14 @@ func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *resu
 				delete(r.known, key)
 			}
 		}
-		last := failureKept
 		switch {
 		case errors.Is(err, ErrBusy):
 			forget()
 			return
-		case err == nil && strings.Contains(wanted.Image, "@"):
-			last = kept
+		case err != nil || !strings.Contains(wanted.Image, "@"):
+			made.idle = unusedKept
 		}
-		r.clock.AfterFunc(last, func() {
+		r.clock.AfterFunc(kept, func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			forget()

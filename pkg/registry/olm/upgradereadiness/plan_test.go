@@ -115,7 +115,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestKept: contents are kept for an hour, failures for a minute, and who had no place asks again.
+// TestKept: contents are kept for an hour; a failure, and an image without a digest, until nobody asks for a
+// minute, or for an hour; and who had no place asks again.
 func TestKept(t *testing.T) {
 	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
 		switch wanted.Image {
@@ -126,25 +127,56 @@ func TestKept(t *testing.T) {
 		}
 		return readiness.Contents{}, nil
 	})
+	type ask struct {
+		after time.Duration
+		again bool
+	}
+	used := []ask{{0, true}, {unusedKept - 1, false}, {unusedKept - 1, false}, {unusedKept, true}}
+	for range kept / (unusedKept - 1) {
+		used = append(used, ask{unusedKept - 1, false})
+	}
+	used = append(used, ask{unusedKept - 1, true})
 	for _, tc := range []struct {
 		image   string
-		last    time.Duration
+		asks    []ask
 		pending int
-	}{{"good@1", kept, 0}, {"tag", failureKept, 0}, {"broken@1", failureKept, 0}, {"busy@1", 0, 1}} {
-		for _, after := range []time.Duration{0, tc.last - 1, 1} {
+	}{
+		{"good@1", []ask{{0, true}, {kept - 1, false}, {1, true}}, 0},
+		{"tag", used, 0},
+		{"broken@1", used, 0},
+		{"busy@1", []ask{{0, true}, {0, true}}, 1},
+	} {
+		for i, ask := range tc.asks {
 			before := r.asked.Load()
-			r.clock.Step(max(after, 0))
+			r.clock.Step(ask.after)
 			if _, pending := r.fill(t.Context(), r.plan("1.38"), tc.image); pending != tc.pending {
 				t.Errorf("%s: %d pending", tc.image, pending)
 			}
-			if again := r.asked.Load() > before; again != (after == 0 || after == 1 || tc.last == 0) {
-				t.Errorf("%s after %s: rendered again: %t", tc.image, after, again)
+			if again := r.asked.Load() > before; again != ask.again {
+				t.Errorf("%s, question %d after %s: rendered again: %t", tc.image, i, ask.after, again)
 			}
 		}
 	}
 	r.clock.Step(kept)
 	if n := len(r.known); n != 0 {
 		t.Errorf("%d packages are kept while nobody asks", n)
+	}
+}
+
+// TestNotPulled: a registry that is away is asked for one version of an extension, and the answer comes to an
+// end. A version that cannot be rendered does not hide later ones.
+func TestNotPulled(t *testing.T) {
+	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
+		if strings.HasPrefix(wanted.Image, "away") {
+			return readiness.Contents{}, fmt.Errorf("%w: nobody answers", ErrNotPulled)
+		}
+		return readiness.Contents{}, errors.New("the values are wrong")
+	})
+	if got, pending := r.fill(t.Context(), r.plan("1.38"), "away0@1", "away1@1"); r.asked.Load() != 1 || pending != 0 || !strings.Contains(got[0].Contents.NotLooked, "nobody answers") || got[1].Rendered {
+		t.Errorf("%d pulled, %d pending: %+v", r.asked.Load(), pending, got)
+	}
+	if got, pending := r.fill(t.Context(), r.plan("1.38"), "wrong0@1", "wrong1@1"); r.asked.Load() != 3 || pending != 0 || !got[1].Rendered {
+		t.Errorf("%d pulled, %d pending: %+v", r.asked.Load(), pending, got)
 	}
 }
 
