@@ -83,6 +83,7 @@ func fences() []fence {
 		{"pkg/admission/request", []string{"pkg/apis", "pkg/manifest", "pkg/authz"}, "what endpoints tell plugins is no business of either alone"},
 		{"pkg/signer", nil, "who signed is recorded whatever verifies signatures"},
 		{"pkg/sigstore", nil, "a signature is verified whatever is signed"},
+		{"pkg/verification", []string{"pkg/sigstore"}, "who must have signed does not depend on where an image is"},
 		{"pkg/release", []string{"pkg/sigstore"}, "the files of a release are verified without a cluster"},
 		{"pkg/fairshare", nil, "sharing knows nothing of what is shared"},
 		{"pkg/requestbody", []string{"pkg/fairshare"}, "a body is read whatever is in it"},

@@ -21,8 +21,10 @@ func TestToolModules(t *testing.T) {
 	ours := moduleOf(t, "..")
 	folder := fmt.Sprintf("../hack/tools/v1.%d", utilversion.MustParseSemantic(ours.versions()["k8s.io/apiserver"]).Minor())
 	tools := moduleOf(t, folder)
+	// A module that few packages of the control plane need may differ.
+	few := map[string]string{"github.com/spf13/cast": "kwok alone has it, for the functions of templates"}
 	for path, version := range tools.versions() {
-		if want := ours.versions()[path]; want != "" && want != version {
+		if want := ours.versions()[path]; want != "" && want != version && few[path] == "" {
 			t.Errorf("%s is %s in go.mod and %s in %s: raise the older one with go get, and run go mod tidy", path, want, version, folder)
 		}
 	}

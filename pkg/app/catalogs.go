@@ -31,6 +31,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/server"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 	"github.com/penstock-project/penstock/pkg/server/registration"
+	"github.com/penstock-project/penstock/pkg/verification"
 )
 
 const (
@@ -51,6 +52,8 @@ type Catalogs struct {
 	Dir string
 	// Registries say how registries are reached.
 	Registries image.Registries
+	// VerificationPolicy is a file that says which Sigstore bundles images need; empty for none.
+	VerificationPolicy string
 	// AuthFile and PullSecret (namespace/name) are credentials besides those of our
 	// ServiceAccount.
 	AuthFile, PullSecret string
@@ -103,6 +106,8 @@ func (c *Catalogs) AddFlags(flags *pflag.FlagSet) {
 		"Directory with authorities (*.crt) for all registries, besides those of this system. --registry-certs-dir is not read then.")
 	flags.StringVar(&c.Registries.Policy, "signature-policy", c.Registries.Policy,
 		"policy.json of podman and CRI-O: whose signatures an image needs. Without it, no signatures are needed.")
+	flags.StringVar(&c.VerificationPolicy, "verification-policy", c.VerificationPolicy,
+		"File that says which keys or identities must have signed an image by a Sigstore bundle, and where it must have been built. It adds to --signature-policy. The file is read again for each pull. Without it, no bundles are needed.")
 	flags.StringVar(&c.Registries.Lookaside, "registries-d", c.Registries.Lookaside,
 		"registries.d of podman and CRI-O: where signatures are.")
 }
@@ -120,7 +125,30 @@ func (c *Catalogs) Validate() error {
 	if _, err := c.pullSecret(); err != nil {
 		errs = append(errs, err)
 	}
+	if c.VerificationPolicy != "" {
+		if _, err := verification.Load(c.VerificationPolicy); err != nil {
+			errs = append(errs, fmt.Errorf("--verification-policy: %w", err))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// registries are Registries with the rules for Sigstore bundles.
+func (c *Catalogs) registries() image.Registries {
+	with := c.Registries
+	if file := c.VerificationPolicy; file != "" {
+		with.Rules = func(reference, catalog string) (image.Rules, error) {
+			policy, err := verification.Load(file)
+			if err != nil {
+				return nil, err
+			}
+			if found := policy.For(reference, catalog); found != nil {
+				return found, nil
+			}
+			return nil, nil
+		}
+	}
+	return with
 }
 
 func (c *Catalogs) pullSecret() (types.NamespacedName, error) {

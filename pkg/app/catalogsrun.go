@@ -76,7 +76,7 @@ func (r *catalogsRun) run(ctx context.Context) {
 // open opens the folder, trying again until that works; nil when ctx ends.
 func (r *catalogsRun) open(ctx context.Context) *catalog.Folder {
 	options := image.DefaultOptions()
-	options.Registries = r.catalogs.Registries
+	options.Registries = r.catalogs.registries()
 	for {
 		folder, err := catalog.OpenFolder(r.dir, options)
 		if err == nil {

@@ -110,7 +110,7 @@ type charts struct{ images catalogImages }
 
 // Chart implements chartkind.Charts.
 func (c charts) Chart(ctx context.Context, reference string) (archive []byte, pinned string, err error) {
-	pulled, err := c.images.Pull(ctx, "ChartKind of "+reference, reference)
+	pulled, err := c.images.Pull(ctx, "ChartKind of "+reference, "", reference)
 	if err != nil {
 		return nil, "", err
 	}

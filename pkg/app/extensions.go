@@ -135,14 +135,14 @@ type catalogImages struct{ catalogs *Catalogs }
 var errNoImages = errors.New("images cannot be pulled yet: the folder of catalogs (--catalog-dir) is not open")
 
 // Pull implements extension.Images.
-func (c catalogImages) Pull(ctx context.Context, user, reference string) (*extension.Pulled, error) {
+func (c catalogImages) Pull(ctx context.Context, user, catalog, reference string) (*extension.Pulled, error) {
 	images, credentials := c.catalogs.puller()
 	if images == nil {
 		return nil, errNoImages
 	}
 	file, done, credentialsErr := credentials.File(ctx)
 	defer done()
-	pulled, err := images.Fetch(ctx, image.Request{Reference: reference, Auth: file, User: user})
+	pulled, err := images.Fetch(ctx, image.Request{Reference: reference, Auth: file, User: user, Catalog: catalog})
 	if err != nil && credentialsErr != nil {
 		err = fmt.Errorf("%w (without some of the credentials: %s)", err, credentialsErr.Error())
 	}

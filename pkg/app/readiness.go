@@ -25,7 +25,7 @@ func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgrad
 	}
 	var pulled *extension.Pulled
 	var err error
-	if waiting := s.pool.Pull(ctx, user, func() { pulled, err = catalogImages{s.Catalogs}.Pull(ctx, user, wanted.Image) }); waiting != nil {
+	if waiting := s.pool.Pull(ctx, user, func() { pulled, err = catalogImages{s.Catalogs}.Pull(ctx, user, "", wanted.Image) }); waiting != nil {
 		return readiness.Contents{}, fmt.Errorf("image %s: waiting for other pulls: %w: %w", wanted.Image, upgradereadiness.ErrBusy, waiting)
 	}
 	if err != nil {

@@ -12,9 +12,11 @@ import (
 
 // Record says what was verified of an image before its content was used.
 type Record struct {
-	// Policy is the digest of the signature policy, and Rule names the part of it that applied.
-	Policy string `json:"policy"`
-	Rule   string `json:"rule"`
+	// Policy is the digest of the signature policy, Verification that of the verification policy, and
+	// Rule names the parts of both that applied.
+	Policy       string `json:"policy,omitempty"`
+	Verification string `json:"verification,omitempty"`
+	Rule         string `json:"rule"`
 	// Signers are the keys and identities of the verified signatures, sorted. It is empty when the
 	// rule asks for no signature.
 	Signers []string `json:"signers,omitempty"`

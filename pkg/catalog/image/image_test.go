@@ -396,7 +396,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check, err := s.check(named)
+		check, _, err := s.check(named, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,6 +93,13 @@ func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest,
 			if signed, err = checkSignatures(ctx, s.options.Registries.Policy, unparsed); err != nil {
 				return o.explainUnsigned(ctx, err, unparsed)
 			}
+		}
+		if o.rules != nil {
+			if signed, err = o.verified(ctx, unparsed, signed); err != nil {
+				return err
+			}
+		}
+		if signed != nil {
 			signed.Time = s.options.Clock.Now().UTC()
 		}
 		if err := checkManifest(found, s.options.Limits); err != nil {

@@ -74,7 +74,7 @@ func (o *session) unsupported(ctx context.Context, refused *Refused, of []digest
 		refused.Reason += fmt.Sprintf(" (its referrers cannot be read: %s)", err)
 	case found != "":
 		refused.SignatureFormat = found
-		refused.Reason += fmt.Sprintf(": SignatureFormatUnsupported: it has a signature or an attestation of type %q, and Penstock verifies simple signing and Sigstore attachments (tag sha256-DIGEST.sig)", shortened(found))
+		refused.Reason += fmt.Sprintf(": SignatureFormatUnsupported: it has a signature or an attestation of type %q, and a signature policy verifies simple signing and Sigstore attachments (tag sha256-DIGEST.sig)", shortened(found))
 	}
 	return refused
 }
@@ -82,23 +82,44 @@ func (o *session) unsupported(ctx context.Context, refused *Refused, of []digest
 // bundle is the artifact type of the first Sigstore bundle that refers to one of the digests. It asks
 // the registry and its mirrors in the order in which the library pulls.
 func (o *session) bundle(ctx context.Context, of []digest.Digest) (string, error) {
+	found := ""
+	err := o.eachSource(func(client *referrersClient) (done bool, err error) {
+		for _, d := range of {
+			bundles, err := client.bundles(ctx, d, 1)
+			if err != nil || len(bundles) > 0 {
+				if len(bundles) > 0 {
+					found = bundles[0].ArtifactType
+				}
+				return found != "", err
+			}
+		}
+		return false, nil
+	})
+	return found, err
+}
+
+// eachSource asks the mirrors and then the registry, until one is enough.
+func (o *session) eachSource(ask func(*referrersClient) (done bool, err error)) error {
 	named := o.source.Reference().DockerReference()
 	sources := []sysregistriesv2.PullSource{{Reference: named}}
 	registry, err := sysregistriesv2.FindRegistry(o.system, named.Name())
 	if err != nil {
-		return "", err
+		return err
 	}
 	if registry != nil {
 		if sources, err = registry.PullSourcesFromReference(named); err != nil {
-			return "", err
+			return err
 		}
 	}
 	var failed []error
 	for _, source := range sources {
-		var found string
-		found, err = o.bundleAt(ctx, source, of)
-		if found != "" {
-			return found, nil
+		var done bool
+		var client *referrersClient
+		if client, err = o.client(source); err == nil {
+			done, err = ask(client)
+		}
+		if done {
+			return nil
 		}
 		if err != nil {
 			failed = append(failed, err)
@@ -108,37 +129,39 @@ func (o *session) bundle(ctx context.Context, of []digest.Digest) (string, error
 	if joined != nil && err == nil {
 		// The registry itself is last, and has answered: a mirror that is gone for good is no outage,
 		// which is tried again. The answer of a mirror counts less, because few copy referrers.
-		return "", errors.New(joined.Error())
+		return errors.New(joined.Error())
 	}
-	return "", joined
+	return joined
 }
 
-func (o *session) bundleAt(ctx context.Context, source sysregistriesv2.PullSource, of []digest.Digest) (string, error) {
-	client, err := o.client(source)
-	if err != nil {
-		return "", err
-	}
-	for _, d := range of {
-		// A registry without the referrers API keeps the same index at a tag.
-		for _, path := range []string{"referrers/" + d.String(), "manifests/" + strings.Replace(d.String(), ":", "-", 1)} {
-			for page := 0; path != ""; page++ {
-				if page == mostPages {
-					return "", fmt.Errorf("the registry has more than %d pages of referrers", mostPages)
-				}
-				index, next, err := client.referrers(ctx, path)
-				if err != nil {
-					return "", err
-				}
-				for _, m := range index.Manifests {
-					if strings.HasPrefix(m.ArtifactType, sigstoreBundle) {
-						return m.ArtifactType, nil
-					}
-				}
-				path = next
+// bundles describes the Sigstore bundles that refer to a digest. It ends the search when it has found
+// as many as asked for.
+func (c *referrersClient) bundles(ctx context.Context, of digest.Digest, most int) ([]specs.Descriptor, error) {
+	var found []specs.Descriptor
+	seen := map[digest.Digest]bool{}
+	// A registry without the referrers API keeps the same index at a tag.
+	for _, path := range []string{"referrers/" + of.String(), "manifests/" + strings.Replace(of.String(), ":", "-", 1)} {
+		for page := 0; path != ""; page++ {
+			if page == mostPages {
+				return nil, fmt.Errorf("the registry has more than %d pages of referrers", mostPages)
 			}
+			index, next, err := c.referrers(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range index.Manifests {
+				if !strings.HasPrefix(m.ArtifactType, sigstoreBundle) || seen[m.Digest] {
+					continue
+				}
+				seen[m.Digest] = true
+				if found = append(found, m); len(found) == most {
+					return found, nil
+				}
+			}
+			path = next
 		}
 	}
-	return "", nil
+	return found, nil
 }
 
 // referrersClient asks one registry about one repository.
@@ -185,7 +208,7 @@ func (o *session) client(source sysregistriesv2.PullSource) (*referrersClient, e
 // referrers reads a page of an index of referrers, which is empty when the registry has none at this
 // path, and the path of the next page, empty for the last one.
 func (c *referrersClient) referrers(ctx context.Context, path string) (index *specs.Index, next string, err error) {
-	response, err := c.get(ctx, path)
+	response, err := c.get(ctx, path, specs.MediaTypeImageIndex)
 	if err != nil {
 		return nil, "", err
 	}
@@ -233,8 +256,8 @@ func (c *referrersClient) next(response *http.Response) string {
 }
 
 // get answers a challenge of the registry once.
-func (c *referrersClient) get(ctx context.Context, path string) (*http.Response, error) {
-	response, err := c.send(ctx, path)
+func (c *referrersClient) get(ctx context.Context, path, mediaType string) (*http.Response, error) {
+	response, err := c.send(ctx, path, mediaType)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
 		return response, err
 	}
@@ -243,17 +266,17 @@ func (c *referrersClient) get(ctx context.Context, path string) (*http.Response,
 	if c.authorization, err = c.authorize(ctx, challenge); err != nil {
 		return nil, err
 	}
-	return c.send(ctx, path)
+	return c.send(ctx, path, mediaType)
 }
 
-func (c *referrersClient) send(ctx context.Context, path string) (response *http.Response, err error) {
+func (c *referrersClient) send(ctx context.Context, path, mediaType string) (response *http.Response, err error) {
 	for _, scheme := range c.schemes {
 		var request *http.Request
 		request, err = http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://%s/v2/%s/%s", scheme, c.host, c.repository, path), nil)
 		if err != nil {
 			return nil, err
 		}
-		request.Header.Set("Accept", specs.MediaTypeImageIndex)
+		request.Header.Set("Accept", mediaType)
 		if c.authorization != "" {
 			request.Header.Set("Authorization", c.authorization)
 		}

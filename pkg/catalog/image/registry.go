@@ -37,6 +37,9 @@ type Registries struct {
 	CAs string
 	// Policy is policy.json: whose signatures an image needs. Without it, none are asked for.
 	Policy string
+	// Rules finds which Sigstore bundles an image of a catalog needs besides, or nil. It is called for
+	// each pull.
+	Rules func(reference, catalog string) (Rules, error)
 	// Lookaside is the folder registries.d: where signatures are.
 	Lookaside string
 	// Helpers lets authentication files name programs that give credentials. A file of
@@ -127,6 +130,8 @@ type session struct {
 	kind     string
 	// digest is that of the manifest, or index, as served: the one to pin.
 	digest digest.Digest
+	// rules say which Sigstore bundles the image needs, or are nil.
+	rules Rules
 }
 
 // connect asks for the manifest.

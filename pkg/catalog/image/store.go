@@ -87,6 +87,8 @@ type Request struct {
 	// User is for whom it is: users share the places for pulls, and do not wait for the registries
 	// of others.
 	User string
+	// Catalog is the ClusterCatalog that has or offers the image, or empty.
+	Catalog string
 }
 
 // Image is an unpacked image. It stays on disk until it is closed.
@@ -123,12 +125,20 @@ type record struct {
 	Bytes  int64                     `json:"bytes"`
 }
 
+// allowed is whether an image was checked. What a policy allowed has a record of who signed.
+func (r *record) allowed(check string, named reference.Named) bool {
+	return slices.Contains(r.Checked, check) && (check == named.Name() || r.Signed[check] != nil)
+}
+
 // check notes that an image was checked, and is false when that is known.
 func (r *record) check(check string, signed *signer.Record) bool {
-	if slices.Contains(r.Checked, check) {
+	known := slices.Contains(r.Checked, check)
+	if known && (signed == nil || r.Signed[check] != nil) {
 		return false
 	}
-	r.Checked = append(r.Checked, check)
+	if !known {
+		r.Checked = append(r.Checked, check)
+	}
 	if signed != nil {
 		if r.Signed == nil {
 			r.Signed = map[string]*signer.Record{}
@@ -170,7 +180,7 @@ func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
 		ctx, cancel = context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
 	}
-	check, err := s.check(named)
+	check, rules, err := s.check(named, request.Catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +203,7 @@ func (s *Store) Fetch(ctx context.Context, request Request) (*Image, error) {
 		return nil, told(err, request.Reference)
 	}
 	defer o.source.Close()
+	o.rules = rules
 	if pinned == "" {
 		if p, err = s.lockPull(ctx, o.digest.String(), check, request.User); err != nil {
 			return nil, err
@@ -219,7 +230,7 @@ func (s *Store) open(ctx context.Context, digest, check string, named reference.
 		return nil, err
 	}
 	defer free()
-	if found := s.found(digest); found != nil && slices.Contains(found.Checked, check) {
+	if found := s.found(digest); found != nil && found.allowed(check, named) {
 		return s.image(found, check, named)
 	}
 	return nil, nil
@@ -283,19 +294,33 @@ func told(err error, asked string) error {
 	return fmt.Errorf("pulling image %s: %w", asked, err)
 }
 
-// check names what was asked for under the policy that is in force. Without a policy that is
-// the repository. A policy judges tags: a signature for one tag allows no other one.
-func (s *Store) check(named reference.Named) (string, error) {
-	file := s.options.Registries.Policy
-	if file == "" {
-		return named.Name(), nil
+// check names what was asked for under the policies that are in force. Without a policy that is
+// the repository. A policy judges tags: a signature for one tag allows no other one. It returns the
+// rules for Sigstore bundles, too.
+func (s *Store) check(named reference.Named, catalog string) (string, Rules, error) {
+	var policies string
+	if file := s.options.Registries.Policy; file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", nil, fmt.Errorf("reading the signature policy: %w", err)
+		}
+		sum := sha256.Sum256(content)
+		policies = " " + hex.EncodeToString(sum[:])
 	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("reading the signature policy: %w", err)
+	var rules Rules
+	if find := s.options.Registries.Rules; find != nil {
+		var err error
+		if rules, err = find(named.String(), catalog); err != nil {
+			return "", nil, err
+		}
 	}
-	sum := sha256.Sum256(content)
-	return named.String() + " " + hex.EncodeToString(sum[:]), nil
+	if rules != nil {
+		policies += " " + rules.Digest()
+	}
+	if policies == "" {
+		return named.Name(), nil, nil
+	}
+	return named.String() + policies, rules, nil
 }
 
 // found is the record of an image that is here, whole. The caller has the lock.

@@ -47,7 +47,7 @@ func (c *Controller) bring(ctx context.Context, catalog *clustercatalog.Catalog,
 func (c *Controller) pull(ctx context.Context, catalog *clustercatalog.Catalog, ref string) (_ *made, err error) {
 	file, done, credentialsErr := c.Credentials.File(ctx)
 	defer done()
-	pulled, err := c.Images.Fetch(ctx, image.Request{Reference: ref, Auth: file, User: "ClusterCatalog " + catalog.Name})
+	pulled, err := c.Images.Fetch(ctx, image.Request{Reference: ref, Auth: file, User: "ClusterCatalog " + catalog.Name, Catalog: catalog.Name})
 	if err != nil {
 		if credentialsErr != nil {
 			err = fmt.Errorf("%w (without some of the credentials: %s)", err, credentialsErr.Error())

@@ -42,8 +42,9 @@ type Manifests func(ctx context.Context, revision string) ([][]byte, error)
 
 // Images pulls what is installed. An error of type *image.Refused will be the same next time.
 type Images interface {
-	// Pull pulls an image for a user. Users do not wait for the registries of others.
-	Pull(ctx context.Context, user, reference string) (*Pulled, error)
+	// Pull pulls an image for a user, which a catalog offers; catalog is empty for any other image.
+	// Users do not wait for the registries of others.
+	Pull(ctx context.Context, user, catalog, reference string) (*Pulled, error)
 }
 
 // Pulled is an image on disk, until it is closed.

@@ -53,6 +53,14 @@ type desired struct {
 	Patches string
 }
 
+// catalog is the one that offers the image, or empty.
+func (d *desired) catalog() string {
+	if d.bundle == nil {
+		return ""
+	}
+	return d.bundle.Catalog
+}
+
 // digest is the same as long as the content of the revision would be.
 func (d *desired) digest() string {
 	content, err := json.Marshal(struct {

@@ -56,7 +56,7 @@ func (p *plane) May(_ context.Context, who user.Info, asked authz.Right) (bool, 
 }
 
 // Pull implements Images.
-func (p *plane) Pull(_ context.Context, _, reference string) (*Pulled, error) {
+func (p *plane) Pull(_ context.Context, _, _, reference string) (*Pulled, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pulls.Add(1)

@@ -105,7 +105,7 @@ func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desi
 	var err error
 	if waiting := s.Pool.Pull(ctx, author, func() {
 		began := s.Clock.Now()
-		pulled, err = s.Images.Pull(ctx, author, desired.ref)
+		pulled, err = s.Images.Pull(ctx, author, desired.catalog(), desired.ref)
 		s.measured.Pulled(s.Clock.Since(began), err)
 	}); waiting != nil {
 		return nil, retry(status.PullFailed, waiting)

@@ -1,0 +1,325 @@
+package verification
+
+import (
+	"crypto/sha256"
+	_ "embed" // the default trusted root
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-project/penstock/pkg/sigstore"
+)
+
+// trustedRoot is that of Sigstore's public instance, with the logs Rekor v1 and v2.
+//
+//go:embed trusted_root.json
+var trustedRoot []byte
+
+const (
+	// largestFile bounds the policy and each file that it names, in bytes.
+	largestFile = 1 << 20
+	// mostRules bounds the rules of a policy, and mostSigners the signers of a rule.
+	mostRules, mostSigners = 1000, 20
+)
+
+// file is a policy as it is written.
+type file struct {
+	// TrustedRoot is a file with the authorities and logs of identities, in the format
+	// application/vnd.dev.sigstore.trustedroot+json. Without it, those of Sigstore's public instance.
+	TrustedRoot string `json:"trustedRoot"`
+	Rules       []Rule `json:"rules"`
+}
+
+// Rule says what the images need that it matches.
+type Rule struct {
+	// Match is a prefix of references: whole parts of a repository, or a repository, a colon and the
+	// first part of a tag. Empty matches every image.
+	Match string `json:"match"`
+	// Catalog restricts the rule to images of a ClusterCatalog, and to those that it offers.
+	Catalog string `json:"catalog"`
+	// AnyOf are the keys and identities. One of them must have signed.
+	AnyOf []Signer `json:"anyOf"`
+	// Provenance, when set, asks for an attestation of the build in place of a signature.
+	Provenance *Provenance `json:"provenance"`
+}
+
+// Signer is a key or an identity.
+type Signer struct {
+	// Key is a file with a public key in PEM.
+	Key string `json:"key"`
+	// Issuer and Subject are those of a certificate. The expressions match them whole.
+	Issuer        string `json:"issuer"`
+	IssuerRegExp  string `json:"issuerRegExp"`
+	Subject       string `json:"subject"`
+	SubjectRegExp string `json:"subjectRegExp"`
+}
+
+// Provenance is what an attestation of the build must say.
+type Provenance struct {
+	// Builder is its id, and Repository that of the source.
+	Builder    string `json:"builder"`
+	Repository string `json:"repository"`
+}
+
+// Policy has rules that were read and checked.
+type Policy struct {
+	rules []rule
+	// roots verifies certificates, and rootName names it.
+	roots    *verify.Verifier
+	rootName string
+	// digest is that of all files.
+	digest string
+}
+
+type rule struct {
+	Rule
+	number  int
+	signers []signer
+}
+
+// signer is a Signer that was checked: either of them.
+type signer struct {
+	key      *sigstore.Verifier
+	identity *verify.CertificateIdentity
+}
+
+// Load reads a policy, and the files that it names, from its folder.
+func Load(path string) (*Policy, error) {
+	p, err := load(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the verification policy %s: %w", path, err)
+	}
+	return p, nil
+}
+
+func load(path string) (*Policy, error) {
+	sum := sha256.New()
+	read := func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(path), name)
+		}
+		return readFile(name, sum)
+	}
+	content, err := readFile(path, sum)
+	if err != nil {
+		return nil, err
+	}
+	var written file
+	if err := yaml.UnmarshalStrict(content, &written); err != nil {
+		return nil, err
+	}
+	if len(written.Rules) == 0 || len(written.Rules) > mostRules {
+		return nil, fmt.Errorf("rules has %d entries, 1 to %d are allowed", len(written.Rules), mostRules)
+	}
+	p := &Policy{rootName: "the embedded trusted root"}
+	roots := trustedRoot
+	if written.TrustedRoot != "" {
+		p.rootName = "the trusted root " + written.TrustedRoot
+		if roots, err = read(written.TrustedRoot); err != nil {
+			return nil, fmt.Errorf("trustedRoot: %w", err)
+		}
+	}
+	if p.roots, err = verifier(roots); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.rootName, err)
+	}
+	var errs []error
+	for n, one := range written.Rules {
+		checked, err := check(one, read)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("rules[%d]: %w", n, err))
+			continue
+		}
+		checked.number = n
+		for _, before := range p.rules {
+			if before.Match == one.Match && before.Catalog == one.Catalog {
+				errs = append(errs, fmt.Errorf("rules[%d]: match %q and catalog %q are those of rules[%d]", n, one.Match, one.Catalog, before.number))
+			}
+		}
+		p.rules = append(p.rules, checked)
+	}
+	p.digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	return p, errors.Join(errs...)
+}
+
+func readFile(name string, sum hash.Hash) ([]byte, error) {
+	found, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	content, err := io.ReadAll(io.LimitReader(found, largestFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > largestFile {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, largestFile)
+	}
+	fmt.Fprintf(sum, "%d\n", len(content))
+	sum.Write(content)
+	return content, nil
+}
+
+// verifier verifies certificates and their times. Authorities that log their certificates have their
+// logs in the trusted root: then each certificate must be in one.
+func verifier(content []byte) (*verify.Verifier, error) {
+	trusted, err := root.NewTrustedRootFromJSON(content)
+	if err != nil {
+		return nil, err
+	}
+	options := []verify.VerifierOption{verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1)}
+	if len(trusted.CTLogs()) > 0 {
+		options = append(options, verify.WithSignedCertificateTimestamps(1))
+	}
+	return verify.NewVerifier(trusted, options...)
+}
+
+func check(one Rule, read func(string) ([]byte, error)) (rule, error) {
+	checked := rule{Rule: one}
+	if strings.ContainsAny(one.Match, "*@ ") || strings.HasPrefix(one.Match, "/") {
+		return checked, fmt.Errorf("match %q: the prefix of a reference is expected, such as registry.example.com/team", one.Match)
+	}
+	if len(one.AnyOf) == 0 || len(one.AnyOf) > mostSigners {
+		return checked, fmt.Errorf("anyOf has %d entries, 1 to %d are allowed", len(one.AnyOf), mostSigners)
+	}
+	for n, written := range one.AnyOf {
+		found, err := checkSigner(written, read)
+		if err != nil {
+			return checked, fmt.Errorf("anyOf[%d]: %w", n, err)
+		}
+		checked.signers = append(checked.signers, found)
+	}
+	if p := one.Provenance; p != nil && (p.Builder == "" || p.Repository == "") {
+		return checked, errors.New("provenance needs builder and repository")
+	}
+	return checked, nil
+}
+
+func checkSigner(written Signer, read func(string) ([]byte, error)) (signer, error) {
+	if written.Key != "" {
+		if written != (Signer{Key: written.Key}) {
+			return signer{}, errors.New("key and an identity are both set, one is allowed")
+		}
+		content, err := read(written.Key)
+		if err != nil {
+			return signer{}, fmt.Errorf("key: %w", err)
+		}
+		key, err := sigstore.ByKey(content)
+		return signer{key: key}, err
+	}
+	if (written.Issuer == "") == (written.IssuerRegExp == "") || (written.Subject == "") == (written.SubjectRegExp == "") {
+		return signer{}, errors.New("key, or one of issuer and issuerRegExp and one of subject and subjectRegExp are expected")
+	}
+	issuer, err := anchored("issuerRegExp", written.IssuerRegExp)
+	if err != nil {
+		return signer{}, err
+	}
+	subject, err := anchored("subjectRegExp", written.SubjectRegExp)
+	if err != nil {
+		return signer{}, err
+	}
+	identity, err := verify.NewShortCertificateIdentity(written.Issuer, issuer, written.Subject, subject)
+	return signer{identity: &identity}, err
+}
+
+// strangers are issuers and subjects that no expression of a policy is about.
+var strangers = []string{"", "x", "somebody@stranger.invalid", "https://stranger.invalid", "https://stranger.invalid/somebody/something/.github/workflows/release.yml@refs/heads/main"}
+
+// anchored is the expression that matches whole texts only. One that anybody satisfies is refused.
+func anchored(field, expression string) (string, error) {
+	if expression == "" {
+		return "", nil
+	}
+	whole, err := regexp.Compile("^(?:" + expression + ")$")
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", field, err)
+	}
+	if slices.ContainsFunc(strangers, whole.MatchString) {
+		return "", fmt.Errorf("%s %q: anybody satisfies it, name whom you trust", field, expression)
+	}
+	return whole.String(), nil
+}
+
+// Rules are those that apply to an image.
+type Rules struct {
+	policy *Policy
+	rules  []rule
+}
+
+// For returns the rules for a reference of the form registry/repository:tag or …@digest, which a catalog
+// has offered, or nil when there are none. Of the rules for all catalogs the one with the longest match
+// applies, and of those for this one, too.
+func (p *Policy) For(reference, catalog string) *Rules {
+	var general, own *rule
+	for i := range p.rules {
+		one := &p.rules[i]
+		if !matches(one.Match, reference) {
+			continue
+		}
+		switch {
+		case one.Catalog == "" && (general == nil || len(one.Match) > len(general.Match)):
+			general = one
+		case one.Catalog != "" && one.Catalog == catalog && (own == nil || len(one.Match) > len(own.Match)):
+			own = one
+		}
+	}
+	found := &Rules{policy: p}
+	for _, one := range []*rule{general, own} {
+		if one != nil {
+			found.rules = append(found.rules, *one)
+		}
+	}
+	if len(found.rules) == 0 {
+		return nil
+	}
+	return found
+}
+
+// matches is true for whole parts of the repository, and for the first part of a tag.
+func matches(prefix, reference string) bool {
+	repository, _, _ := strings.Cut(reference, "@")
+	tag := ""
+	if colon := strings.LastIndexByte(repository, ':'); colon > strings.LastIndexByte(repository, '/') {
+		repository, tag = repository[:colon], repository[colon+1:]
+	}
+	if prefix == "" || repository == prefix || strings.HasPrefix(repository+"/", strings.TrimSuffix(prefix, "/")+"/") {
+		return true
+	}
+	rest, ok := strings.CutPrefix(prefix, repository+":")
+	return ok && tag != "" && strings.HasPrefix(tag, rest)
+}
+
+// Digest is that of the policy and of the files that it names, with what applies.
+func (r *Rules) Digest() string {
+	digest := r.policy.digest
+	for _, one := range r.rules {
+		digest += fmt.Sprintf(" %d", one.number)
+	}
+	return digest
+}
+
+// Policy is the digest of the policy and of the files that it names.
+func (r *Rules) Policy() string { return r.policy.digest }
+
+// String names the rules.
+func (r *Rules) String() string {
+	var names []string
+	for _, one := range r.rules {
+		name := fmt.Sprintf("rules[%d] %q", one.number, one.Match)
+		if one.Catalog != "" {
+			name += " of catalog " + one.Catalog
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}

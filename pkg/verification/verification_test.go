@@ -1,0 +1,406 @@
+package verification
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"crypto/x509"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	common "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
+	rekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/testing/ca"
+	"github.com/sigstore/sigstore-go/pkg/tlog"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/penstock-project/penstock/pkg/sigstore"
+)
+
+const (
+	issuer   = "https://token.example.com"
+	workflow = "https://git.example.com/team/lamp/.github/workflows/release.yml@refs/tags/v1.0.0"
+	image    = "registry.example.com/team/lamp:v1"
+)
+
+var digest = "sha256:" + strings.Repeat("ab", 32)
+
+// authority is a Sigstore instance of its own.
+type authority struct {
+	*ca.VirtualSigstore
+	t *testing.T
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	made, err := ca.NewVirtualSigstore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{made, t}
+}
+
+// root is its trusted root.
+func (a *authority) root() []byte {
+	a.t.Helper()
+	logs := a.RekorLogs()
+	for id, log := range logs {
+		var err error
+		if log.ID, err = hex.DecodeString(id); err != nil { // the library has the text there
+			a.t.Fatal(err)
+		}
+	}
+	trusted, err := root.NewTrustedRoot(root.TrustedRootMediaType01, a.FulcioCertificateAuthorities(), nil, a.TimestampingAuthorities(), logs)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	content, err := trusted.MarshalJSON()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return content
+}
+
+// attestation is how a bundle is made.
+type attestation struct {
+	subject, predicateType, predicate, digest string
+	// after is the time of the entry in the log.
+	after time.Duration
+	// stamped is whether the bundle has a timestamp, and untimed whether its log has no time.
+	stamped, untimed bool
+}
+
+func signature() attestation {
+	return attestation{subject: workflow, predicateType: signatureType, predicate: "{}", digest: digest, after: 5 * time.Minute, stamped: true}
+}
+
+func provenance(predicate string) attestation {
+	a := signature()
+	a.predicateType, a.predicate = "https://slsa.dev/provenance/v1", predicate
+	return a
+}
+
+func (a attestation) with(change func(*attestation)) attestation {
+	change(&a)
+	return a
+}
+
+func (a attestation) statement() []byte {
+	return fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","subject":[{"digest":{"sha256":%q}}],"predicateType":%q,"predicate":%s}`,
+		strings.TrimPrefix(a.digest, "sha256:"), a.predicateType, a.predicate)
+}
+
+// bundle signs an attestation in the name of its subject.
+func (a *authority) bundle(one attestation) []byte {
+	a.t.Helper()
+	at := time.Now().Add(one.after)
+	entity, err := a.AttestAtTime(one.subject, issuer, one.statement(), at, true)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	verified, err := entity.VerificationContent()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	signed, err := entity.SignatureContent()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	made := &protobundle.Bundle{
+		MediaType: sigstore.BundleType,
+		VerificationMaterial: &protobundle.VerificationMaterial{
+			Content: &protobundle.VerificationMaterial_Certificate{Certificate: &common.X509Certificate{RawBytes: verified.Certificate().Raw}},
+		},
+		Content: &protobundle.Bundle_DsseEnvelope{DsseEnvelope: envelope(a.t, signed.EnvelopeContent().RawEnvelope())},
+	}
+	entries, err := entity.TlogEntries()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	entry := entries[0].TransparencyLogEntry()
+	entry.KindVersion = &rekor.KindVersion{Kind: "dsse", Version: "0.0.1"}
+	if one.untimed {
+		// As in Rekor v2, the log says nothing about the time.
+		entry.IntegratedTime = 0
+	} else {
+		promise, err := a.RekorSignPayload(tlog.RekorPayload{Body: base64.StdEncoding.EncodeToString(entry.GetCanonicalizedBody()), IntegratedTime: entry.GetIntegratedTime(),
+			LogIndex: entry.GetLogIndex(), LogID: hex.EncodeToString(entry.GetLogId().GetKeyId())})
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		entry.InclusionPromise = &rekor.InclusionPromise{SignedEntryTimestamp: promise}
+	}
+	made.VerificationMaterial.TlogEntries = []*rekor.TransparencyLogEntry{entry}
+	if one.stamped {
+		stamps, err := entity.Timestamps()
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		made.VerificationMaterial.TimestampVerificationData = &protobundle.TimestampVerificationData{Rfc3161Timestamps: []*common.RFC3161SignedTimestamp{{SignedTimestamp: stamps[0]}}}
+	}
+	return marshalled(a.t, made)
+}
+
+func envelope(t *testing.T, raw *dsse.Envelope) *protodsse.Envelope {
+	t.Helper()
+	payload, err := raw.DecodeB64Payload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := base64.StdEncoding.DecodeString(raw.Signatures[0].Sig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &protodsse.Envelope{PayloadType: raw.PayloadType, Payload: payload, Signatures: []*protodsse.Signature{{Sig: signed}}}
+}
+
+func marshalled(t *testing.T, made *protobundle.Bundle) []byte {
+	t.Helper()
+	content, err := protojson.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// keyPair is a public key in PEM, and the bundle of a statement by it.
+func keyPair(t *testing.T, one attestation) (public, signed []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashed := crypto.SHA256.New()
+	hashed.Write(dsse.PAE(sigstore.StatementType, one.statement()))
+	signature, err := ecdsa.SignASN1(rand.Reader, key, hashed.Sum(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: content}), marshalled(t, &protobundle.Bundle{
+		MediaType: sigstore.BundleType,
+		VerificationMaterial: &protobundle.VerificationMaterial{
+			Content: &protobundle.VerificationMaterial_PublicKey{PublicKey: &common.PublicKeyIdentifier{}},
+		},
+		Content: &protobundle.Bundle_DsseEnvelope{DsseEnvelope: &protodsse.Envelope{PayloadType: sigstore.StatementType, Payload: one.statement(), Signatures: []*protodsse.Signature{{Sig: signature}}}},
+	})
+}
+
+// policyFile writes a policy, and the files that it names.
+func policyFile(t *testing.T, content string, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	files["policy.yaml"] = []byte(content)
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "policy.yaml")
+}
+
+func TestVerify(t *testing.T) {
+	const (
+		exactly = "issuer: " + issuer + ", subject: " + workflow
+		tags    = "issuer: " + issuer + `, subjectRegExp: "https://git\\.example\\.com/team/lamp/.*@refs/tags/v.*"`
+		built   = `, provenance: {builder: "https://builder.example.com/v1", repository: "https://git.example.com/team/lamp"}`
+		slsa    = `{"buildDefinition":{"externalParameters":{"workflow":{"repository":"REPOSITORY"}}},"runDetails":{"builder":{"id":"https://builder.example.com/v1"}}}`
+	)
+	ours, theirs := newAuthority(t), newAuthority(t)
+	key, byKey := keyPair(t, signature())
+	_, byOther := keyPair(t, signature())
+	for name, tc := range map[string]struct {
+		reason  string
+		signer  string
+		more    string
+		bundles [][]byte
+		want    []string
+		err     string
+	}{
+		"identity":            {reason: "issuer and subject are those of the rule", signer: exactly, bundles: [][]byte{ours.bundle(signature())}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"expression":          {reason: "the whole subject matches", signer: tags, bundles: [][]byte{ours.bundle(signature())}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"untimed log":         {reason: "the time is that of the timestamp: the log has none", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.untimed = true }))}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"no timestamp":        {reason: "the time is that of the log", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.stamped = false }))}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"no time":             {reason: "nobody says when it was signed", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.untimed, a.stamped = true, false }))}, err: "timestamp"},
+		"outside":             {reason: "the certificate was not valid at that time", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.after, a.stamped = 30*time.Minute, false }))}, err: "certificate"},
+		"another subject":     {reason: "the right issuer is not enough", signer: "issuer: " + issuer + ", subject: https://git.example.com/team/lamp/x", bundles: [][]byte{ours.bundle(signature())}, err: "SAN"},
+		"another issuer":      {reason: "the right subject is not enough", signer: "issuer: https://other.example.com, subject: " + workflow, bundles: [][]byte{ours.bundle(signature())}, err: "issuer"},
+		"evil repository":     {reason: "an expression does not match the beginning alone", signer: "issuer: " + issuer + `, subjectRegExp: "https://git\\.example\\.com/team/lamp"`, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.subject = "https://git.example.com/team/lamp-evil" }))}, err: "SAN"},
+		"evil prefix":         {reason: "an expression does not match the end alone", signer: "issuer: " + issuer + `, subjectRegExp: "https://git\\.example\\.com/team/lamp"`, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.subject = "https://evil.example.com/?https://git.example.com/team/lamp" }))}, err: "SAN"},
+		"another image":       {reason: "the bundle is about one digest", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.digest = "sha256:" + strings.Repeat("cd", 32) }))}, err: "digest"},
+		"another root":        {reason: "an authority that is not trusted; the message names the root", signer: exactly, bundles: [][]byte{theirs.bundle(signature())}, err: "the trusted root root.json"},
+		"a later one":         {reason: "one good bundle is enough", signer: exactly, bundles: [][]byte{[]byte("{"), theirs.bundle(signature()), ours.bundle(signature())}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"no bundle":           {reason: "nobody signed", signer: exactly, err: "no Sigstore bundle"},
+		"no JSON":             {reason: "bytes of a stranger", signer: exactly, bundles: [][]byte{[]byte("PNG")}, err: "reading the bundle"},
+		"attestation":         {reason: "a bill of materials is no signature", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.predicateType = "https://cyclonedx.org/bom" }))}, err: `type "https://cyclonedx.org/bom"`},
+		"key":                 {reason: "by the key, without a log", signer: "key: key.pub", bundles: [][]byte{byKey}, want: []string{"key "}},
+		"another key":         {reason: "by another key", signer: "key: key.pub", bundles: [][]byte{byOther}, err: "not by the key"},
+		"identity for key":    {reason: "a certificate is no key", signer: "key: key.pub", bundles: [][]byte{ours.bundle(signature())}, err: "identity"},
+		"key for identity":    {reason: "a key is no identity", signer: exactly, bundles: [][]byte{byKey}, err: "trusted root"},
+		"provenance":          {reason: "builder and repository are those of the rule", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "https://git.example.com/team/lamp", 1)))}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"provenance of git":   {reason: "a URI of Git with a revision", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "git+https://git.example.com/team/lamp.git@refs/tags/v1", 1)))}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"other repository":    {reason: "the beginning is not enough", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "https://git.example.com/team/lamp-evil", 1)))}, err: `names the repository "https://git.example.com/team/lamp-evil"`},
+		"other builder":       {reason: "somebody's laptop", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "/v1", "/v2", 1)))}, err: `names the builder "https://builder.example.com/v2"`},
+		"signature for build": {reason: "a signature says nothing about the build", signer: exactly, more: built, bundles: [][]byte{ours.bundle(signature())}, err: "a provenance (SLSA v1 or v0.2) is expected"},
+		"provenance unsigned": {reason: "the provenance is by somebody else", signer: exactly, more: built, bundles: [][]byte{theirs.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "https://git.example.com/team/lamp", 1)))}, err: "trusted root"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := policyFile(t, fmt.Sprintf("trustedRoot: root.json\nrules: [{match: registry.example.com/team, anyOf: [{%s}]%s}]", tc.signer, tc.more), map[string][]byte{"root.json": ours.root(), "key.pub": key})
+			policy, err := Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := policy.For(image, "").Verify(tc.bundles, digest)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("%s: got %v, %v, want an error with %q", tc.reason, got, err, tc.err)
+				}
+				return
+			}
+			if err != nil || len(got) != len(tc.want) || !strings.HasPrefix(got[0], tc.want[0]) {
+				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestEmbeddedRoot: the default trusted root has the logs and authorities of today.
+func TestEmbeddedRoot(t *testing.T) {
+	trusted, err := root.NewTrustedRootFromJSON(trustedRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(trusted.RekorLogs()) < 2 || len(trusted.CTLogs()) == 0 || len(trusted.TimestampingAuthorities()) == 0 || len(trusted.FulcioCertificateAuthorities()) == 0 {
+		t.Error("it lacks a log or an authority")
+	}
+	if _, err := verifier(trustedRoot); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFor(t *testing.T) {
+	const signer = "anyOf: [{issuer: a, subject: b}]"
+	path := policyFile(t, `rules:
+- {match: registry.example.com, `+signer+`}
+- {match: registry.example.com/team, `+signer+`}
+- {match: "registry.example.com/team/lamp:v1", `+signer+`}
+- {match: registry.example.com/team, catalog: community, `+signer+`}
+- {catalog: anywhere, `+signer+`}`, map[string][]byte{})
+	policy, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ reason, reference, catalog, want string }{
+		"longest":           {reason: "of several the longest", reference: "registry.example.com/team/oil:v1", want: `rules[1] "registry.example.com/team"`},
+		"whole parts":       {reason: "team-evil is not team", reference: "registry.example.com/team-evil/lamp:v1", want: `rules[0] "registry.example.com"`},
+		"tag":               {reason: "the beginning of a tag", reference: "registry.example.com/team/lamp:v1.2", want: `rules[2] "registry.example.com/team/lamp:v1"`},
+		"other tag":         {reason: "of another tag", reference: "registry.example.com/team/lamp:v2", want: `rules[1] "registry.example.com/team"`},
+		"digest":            {reason: "a digest has no tag", reference: "registry.example.com/team/lamp@" + digest, want: `rules[1] "registry.example.com/team"`},
+		"repository itself": {reason: "the repository is the prefix", reference: "registry.example.com/team:v1", want: `rules[1] "registry.example.com/team"`},
+		"port":              {reason: "another registry of the same host", reference: "registry.example.com:5000/team/lamp:v1"},
+		"catalog":           {reason: "both rules apply", reference: "registry.example.com/team/oil:v1", catalog: "community", want: `rules[1] "registry.example.com/team", rules[3] "registry.example.com/team" of catalog community`},
+		"other catalog":     {reason: "a rule of another catalog does not", reference: "registry.example.com/team/oil:v1", catalog: "operators", want: `rules[1] "registry.example.com/team"`},
+		"any image":         {reason: "an empty match is any image", reference: "mirror.example.com/x:v1", catalog: "anywhere", want: `rules[4] "" of catalog anywhere`},
+		"none":              {reason: "no rule is about it", reference: "mirror.example.com/x:v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if found := policy.For(tc.reference, tc.catalog); found != nil {
+				got = found.String()
+			}
+			if got != tc.want {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLoad(t *testing.T) {
+	const signer = "anyOf: [{issuer: a, subject: b}]"
+	for name, tc := range map[string]struct{ reason, content, want string }{
+		"no rules":        {reason: "a policy without rules is a mistake", content: "{}", want: "rules has 0 entries"},
+		"unknown field":   {reason: "a typo must not loosen", content: "rules: [{matches: x, " + signer + "}]", want: "matches"},
+		"no signer":       {reason: "nobody could sign", content: "rules: [{match: x}]", want: "anyOf has 0 entries"},
+		"half":            {reason: "an issuer signs for everybody", content: "rules: [{match: x, anyOf: [{issuer: a}]}]", want: "one of subject and subjectRegExp"},
+		"both":            {reason: "which one counts?", content: "rules: [{match: x, anyOf: [{issuer: a, subject: b, subjectRegExp: c}]}]", want: "one of subject and subjectRegExp"},
+		"key and subject": {reason: "which one counts?", content: "rules: [{match: x, anyOf: [{key: a, subject: b}]}]", want: "one is allowed"},
+		"any subject":     {reason: "anybody has a subject", content: "rules: [{match: x, anyOf: [{issuer: a, subjectRegExp: .*}]}]", want: "anybody satisfies it"},
+		"any URL":         {reason: "anybody has a URL", content: "rules: [{match: x, anyOf: [{issuer: a, subjectRegExp: 'https://.+'}]}]", want: "anybody satisfies it"},
+		"any address":     {reason: "anybody has an address", content: "rules: [{match: x, anyOf: [{issuer: a, subjectRegExp: '.+@.+'}]}]", want: "anybody satisfies it"},
+		"any workflow":    {reason: "anybody has a workflow", content: "rules: [{match: x, anyOf: [{issuer: a, subjectRegExp: '.*/release.yml@refs/heads/main'}]}]", want: "anybody satisfies it"},
+		"any issuer":      {reason: "anybody has an issuer", content: "rules: [{match: x, anyOf: [{issuerRegExp: '.*', subject: b}]}]", want: "anybody satisfies it"},
+		"alternatives":    {reason: "the anchors hold the whole expression", content: "rules: [{match: x, anyOf: [{issuer: a, subjectRegExp: 'b|.*'}]}]", want: "anybody satisfies it"},
+		"no expression":   {reason: "it cannot be compiled", content: "rules: [{match: x, anyOf: [{issuer: a, subjectRegExp: '('}]}]", want: "subjectRegExp"},
+		"glob":            {reason: "a match is a prefix", content: "rules: [{match: 'x/*', " + signer + "}]", want: "the prefix of a reference"},
+		"twice":           {reason: "which one counts?", content: "rules: [{match: x, " + signer + "}, {match: x, " + signer + "}]", want: "are those of rules[0]"},
+		"no key":          {reason: "the file is not there", content: "rules: [{match: x, anyOf: [{key: gone.pub}]}]", want: "gone.pub"},
+		"no PEM":          {reason: "the file is no key", content: "rules: [{match: x, anyOf: [{key: policy.yaml}]}]", want: "public key"},
+		"no root":         {reason: "the file is no root", content: "trustedRoot: policy.yaml\nrules: [{match: x, " + signer + "}]", want: "the trusted root policy.yaml"},
+		"half a build":    {reason: "a builder builds for everybody", content: "rules: [{match: x, " + signer + ", provenance: {builder: b}}]", want: "provenance needs builder and repository"},
+		"large":           {reason: "larger than any policy", content: "#" + strings.Repeat("x", largestFile), want: "more than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Load(policyFile(t, tc.content, map[string][]byte{})); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want an error with %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestDigest: what was verified is verified again after a change of any file.
+func TestDigest(t *testing.T) {
+	key, _ := keyPair(t, signature())
+	other, _ := keyPair(t, signature())
+	of := func(key []byte) string {
+		policy, err := Load(policyFile(t, "rules: [{match: registry.example.com, anyOf: [{key: key.pub}]}]", map[string][]byte{"key.pub": key}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return policy.For(image, "").Digest()
+	}
+	if of(key) != of(key) || of(key) == of(other) {
+		t.Error("the digest is not that of the files")
+	}
+}
+
+// FuzzVerify: bundles are bytes of strangers.
+func FuzzVerify(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "policy.yaml")
+	if err := os.WriteFile(path, []byte("rules: [{anyOf: [{issuer: a, subject: b}]}]"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	policy, err := Load(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	empty, err := json.Marshal(map[string]any{"mediaType": sigstore.BundleType})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(empty)
+	f.Add([]byte(`{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{"certificate":{"rawBytes":""},"tlogEntries":[{}]},"dsseEnvelope":{"signatures":[{}]}}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		_ = (&bundle.Bundle{}).UnmarshalJSON(content)
+		if signers, err := policy.For(image, "").Verify([][]byte{content}, digest); err == nil {
+			t.Errorf("%s signed", signers)
+		}
+	})
+}
