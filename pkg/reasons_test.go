@@ -28,7 +28,7 @@ var unrun = []struct{ of, reasons, why string }{
 	{"Of plans", "Frozen", "The command is that of Frozen of revisions"},
 	{"Of plans", "Unreadable", "The case needs a store with a damaged record, and the command only reads"},
 	{"Reasons of Ready", "CatalogUnavailable NoCatalog PullFailed Pending RevisionsUnknown", "The cases need a catalog, a registry, a store or a leader that fails. The commands only read, and the log is that of a Pod, which tests do not have"},
-	{"Reasons of Ready", "AuthorUnknown InvalidExtension InvalidManifests SignatureFormatUnsupported UnsupportedContent ReleaseBlocked RequiredByOthers RequirementsUnmet RevisionRefused", "The commands only open or show the ClusterExtension, as they do for InvalidConfiguration, Denied and Unresolved"},
+	{"Reasons of Ready", "AuthorUnknown ChangedSinceReview InvalidExtension InvalidManifests SignatureFormatUnsupported UnsupportedContent ReleaseBlocked RequiredByOthers RequirementsUnmet RevisionRefused", "The commands only open or show the ClusterExtension, as they do for InvalidConfiguration, Denied and Unresolved"},
 }
 
 // TestReasonsAreRun checks that a test runs the command of each reason of the reference against its

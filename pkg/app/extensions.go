@@ -39,6 +39,10 @@ func (s *Settings) startExtensions(ctx context.Context, term leadership.Term) er
 	if err != nil {
 		return err
 	}
+	controller := extension.New(options)
+	if err := s.addFleet(ctx, term, options, controller); err != nil {
+		return err
+	}
 	return term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		core := options.Leases
 		if !accessreview.MayWatch(ctx, core, ext.Resource, "", "", "ClusterExtensions") ||
@@ -47,7 +51,7 @@ func (s *Settings) startExtensions(ctx context.Context, term leadership.Term) er
 			<-ctx.Done()
 			return nil
 		}
-		return extension.New(options).Run(ctx)
+		return controller.Run(ctx)
 	}))
 }
 

@@ -44,6 +44,15 @@ const (
 	AcknowledgeDependentsAnnotation = "penstock.dev/acknowledge-dependents"
 	// PatchesAnnotation lists changes of single fields of what is rendered, see package patch.
 	PatchesAnnotation = "penstock.dev/patches"
+	// SetAnnotation names the ClusterExtensionSet of the extension. Only Penstock writes it, and
+	// the extension then.
+	SetAnnotation = "penstock.dev/set"
+	// ContentAnnotation is the digest of the content that was approved for the extension. A
+	// revision has it, and the extension gets no revision of other content. Only Penstock writes it.
+	ContentAnnotation = "penstock.dev/content"
+	// RolloutAnnotation is the ClusterExtensionRollout that the extension follows, a slash, and the
+	// number of the attempt. Only Penstock writes it.
+	RolloutAnnotation = "penstock.dev/rollout"
 	// AuthorAnnotation is who changed the spec or one of these annotations last, signed by
 	// the server. Only the server writes it.
 	AuthorAnnotation = "penstock.dev/author"
@@ -88,7 +97,7 @@ const MaxPatched = 16 << 10
 // Notes are the annotations by which Penstock knows what it has made of a ClusterExtension. No
 // client sets or changes them.
 func Notes() []string {
-	return []string{GenerationAnnotation, ChannelAnnotation, CatalogAnnotation, MadeOfAnnotation, StampAnnotation, WarningsAnnotation, PatchedAnnotation}
+	return []string{GenerationAnnotation, ChannelAnnotation, CatalogAnnotation, MadeOfAnnotation, StampAnnotation, WarningsAnnotation, PatchedAnnotation, ContentAnnotation}
 }
 
 // BundleNotes are annotations that users can set on their own revisions. On a revision with

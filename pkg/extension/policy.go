@@ -152,7 +152,7 @@ func (p *Policy) set(name, value string) *field.Error {
 			return field.Invalid(path, "a list of patches", err.Error())
 		}
 		return nil
-	case AcknowledgeDependentsAnnotation:
+	case AcknowledgeDependentsAnnotation, SetAnnotation, ContentAnnotation, RolloutAnnotation:
 		return nil
 	case TargetAnnotation:
 		if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {

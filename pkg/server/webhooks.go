@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/chartkind"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/extension"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/extensionset"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/governed"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/imagetemplate"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/installlevel"
@@ -47,7 +48,8 @@ func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.
 	if len(resources) > 0 {
 		all = append(all, installlevel.Webhook(resources))
 	}
-	all = append(all, extension.Webhooks(key, time.Now, o.writesForOthers, extensions)...)
+	all = append(all, extension.Webhooks(key, time.Now, o.writesForOthers, o.isPenstock, extensions)...)
+	all = append(all, extensionset.Webhooks(key, time.Now, o.writesForOthers)...)
 	all = append(all, chartkind.Webhooks(key, time.Now, o.writesForOthers)...)
 	all = append(all, maintenancewindow.Webhook())
 	return append(all, imagetemplate.Webhooks(key, time.Now, o.writesForOthers, access)...), nil
@@ -58,6 +60,11 @@ func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.
 func (o *Options) writesForOthers(username string) bool {
 	namespace, _, err := serviceaccount.SplitUsername(username)
 	return err == nil && namespace == o.Namespace
+}
+
+// isPenstock tells the ServiceAccount of this process.
+func (o *Options) isPenstock(username string) bool {
+	return username == serviceaccount.MakeUsername(o.Namespace, registration.ServiceAccount)
 }
 
 // templateAccess asks the host about authors of templates, in the name of this process.

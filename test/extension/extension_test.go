@@ -56,6 +56,7 @@ func scenarios() map[string]map[string]scenario {
 	}
 	return map[string]map[string]scenario{
 		"Author":      authorScenarios(),
+		"Fleet":       fleetScenarios(),
 		"Loop":        loop,
 		"Plugin":      pluginScenarios(),
 		"Conformance": merged(conformInstall(), conformUpdate()),

@@ -171,8 +171,11 @@ func watchable(t *testing.T, c *cluster.Cluster, version schema.GroupVersion) []
 func neighbours(t *testing.T, c *cluster.Cluster) {
 	for _, breed := range ours() {
 		want := []string{breed.resource.Resource}
-		if breed.kind == "ConfigurationPlan" {
-			want = append(want, "configurationprofiledefinitions") // stored as well
+		switch breed.kind { // stored as well
+		case "ConfigurationPlan":
+			want = append(want, "configurationprofiledefinitions")
+		case "ClusterExtensionRevision":
+			want = append(want, "clusterextensionrollouts")
 		}
 		if diff := cmp.Diff(want, watchable(t, c, breed.resource.GroupVersion())); diff != "" {
 			t.Errorf("what is watched of %s, which is for what is stored (-want +got):\n%s", breed.resource.GroupVersion(), diff)

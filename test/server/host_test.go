@@ -143,13 +143,14 @@ func rarelyUsed() []string {
 		// bind and escalate are asked for by the host when a role and its binding are
 		// written. Events, owners, definitions and the freeze are for controllers and
 		// rollbacks, which are not here: the end-to-end tests run under these rights
-		// too. ClusterExtensions have a suite of their own, and so have templates of images, ChartKinds and maintenance windows. Roles of namespaces are read for revisions with a binding. A flow schema is patched
+		// too. ClusterExtensions have a suite of their own, and so have templates of images, ChartKinds, ClusterExtensionSets and maintenance windows. Roles of namespaces are read for revisions with a binding. A flow schema is patched
 		// when it names a priority level that is not there, and the Secret a year
 		// before the authority ends. The host asks for delete before it lets anybody set an owner (TestLeave).
 		"bind clusterroles.rbac.authorization.k8s.io penstock-engine",
 		"bind clusterroles.rbac.authorization.k8s.io penstock-executor",
 		"bind clusterroles.rbac.authorization.k8s.io penstock-reader",
 		"bind clusterroles.rbac.authorization.k8s.io penstock-templates",
+		"create clusterextensions.olm.operatorframework.io",
 		"create events.",
 		"create serviceaccounts/token. penstock-templates",
 		"delete apiservices.apiregistration.k8s.io v1alpha1.catalog.penstock.dev",
@@ -166,6 +167,7 @@ func rarelyUsed() []string {
 		"list catalogsources.operators.coreos.com",
 		"list chartkinds.charts.penstock.dev",
 		"list clusterextensions.olm.operatorframework.io",
+		"list clusterextensionsets.penstock.dev",
 		"list configmaps. penstock-freeze",
 		"list leases.coordination.k8s.io 9c4404e7.operatorframework.io",
 		"list maintenancewindows.penstock.dev",
@@ -177,11 +179,15 @@ func rarelyUsed() []string {
 		"patch events.",
 		"patch flowschemas/status.flowcontrol.apiserver.k8s.io",
 		"patch maintenancewindows/status.penstock.dev",
+		"update clusterextensions.olm.operatorframework.io",
 		"update clusterextensions/status.olm.operatorframework.io",
+		"update clusterextensionsets.penstock.dev",
+		"update clusterextensionsets/status.penstock.dev",
 		"update secrets. penstock-ca",
 		"watch catalogsources.operators.coreos.com",
 		"watch chartkinds.charts.penstock.dev",
 		"watch clusterextensions.olm.operatorframework.io",
+		"watch clusterextensionsets.penstock.dev",
 		"watch configmaps. penstock-freeze",
 		"watch leases.coordination.k8s.io 9c4404e7.operatorframework.io",
 		"watch maintenancewindows.penstock.dev",

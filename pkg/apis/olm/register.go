@@ -28,6 +28,9 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&ClusterExtensionRevision{},
 		&ClusterExtensionRevisionList{},
+		&ClusterExtensionRollout{},
+		&ClusterExtensionRolloutList{},
+		&RolloutRequest{},
 		&UpgradeReadiness{},
 		&UpgradeReadinessOptions{},
 	)

@@ -152,6 +152,7 @@ func extensionSteps() map[string]step {
 		"UnsafeDefinitions":          {signal: NeedsAttention, who: Owner, do: "read what would break, and " + another + "; or accept it: set spec.install.preflight.crdUpgradeSafety.enforcement to None", command: versions},
 		"InvalidManifests":           {signal: NeedsAttention, who: Owner, do: another + "; the message names the manifest that cannot be stored", command: versions},
 		"AuthorUnknown":              {signal: NeedsAttention, who: Owner, do: "write the extension again, since nobody has signed it as it is", command: edit},
+		"ChangedSinceReview":         {signal: NeedsAttention, who: Owner, do: "the image becomes other content than the approved one: change the ClusterExtensionSet of the extension, and have the next rollout approved", example: "kubectl describe clusterextension {extension}"},
 		"Denied":                     {signal: NeedsAttention, who: Administrator, do: "grant the rights that the message names; then write the extension again, or wait: Penstock tries again within 5 minutes", example: "kubectl describe clusterextension {extension}"},
 		"RevisionRefused":            {signal: NeedsAttention, who: Administrator, do: "have the policy or the quota that the message names allow the revision", example: "kubectl describe clusterextension {extension}"},
 		"NameTaken":                  {signal: NeedsAttention, who: Owner, do: "use another name, or do what the message says to take the revisions over", example: "kubectl penstock history {extension}"},

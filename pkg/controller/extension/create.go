@@ -72,7 +72,7 @@ func (m making) describe(revision *olmv1alpha1.ClusterExtensionRevision, identit
 	if desired.Target != "" {
 		revision.Spec.TargetRef = &olmv1alpha1.TargetReference{Name: desired.Target}
 	}
-	for key, value := range map[string]string{olmv1alpha1.KubeVersionAnnotation: made.KubeVersion, olmv1alpha1.MaxOpenShiftAnnotation: made.MaxOpenShift(), olmv1alpha1.VerifiedAnnotation: made.signed.String(), extension.PatchedAnnotation: made.patches()} {
+	for key, value := range map[string]string{extension.ContentAnnotation: m.extension.Annotations[extension.ContentAnnotation], olmv1alpha1.KubeVersionAnnotation: made.KubeVersion, olmv1alpha1.MaxOpenShiftAnnotation: made.MaxOpenShift(), olmv1alpha1.VerifiedAnnotation: made.signed.String(), extension.PatchedAnnotation: made.patches()} {
 		if value != "" {
 			revision.Annotations[key] = value
 		}

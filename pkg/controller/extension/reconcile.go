@@ -195,6 +195,9 @@ func (m making) Render(ctx context.Context, identity maker.Identity) (made *cont
 	if made, stopped = m.render(ctx, identity, m.desired); stopped != nil {
 		return nil, false, stopped
 	}
+	if stopped := m.approvedContent(made); stopped != nil {
+		return nil, false, stopped
+	}
 	if stopped := m.judge(ctx, identity, made); stopped != nil {
 		return nil, false, stopped
 	}

@@ -36,6 +36,9 @@ const (
 	// InvalidManifests: the objects are no revision that can be stored.
 	InvalidManifests Result = "InvalidManifests"
 
+	// ChangedSinceReview: the content is not what was approved for a child of a ClusterExtensionSet.
+	ChangedSinceReview Result = "ChangedSinceReview"
+
 	// AuthorUnknown: nobody has signed the spec as it is.
 	AuthorUnknown Result = "AuthorUnknown"
 	// Denied: the author, or the ServiceAccount, may not do what the revision does.
@@ -93,6 +96,7 @@ func verdicts() map[Result]verdict {
 		InvalidConfiguration:       {progressing: no, reason: ReasonInvalidConfiguration, resolved: true, person: true},
 		UnsafeDefinitions:          {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
 		InvalidManifests:           {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
+		ChangedSinceReview:         {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
 		AuthorUnknown:              {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
 		Denied:                     {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
 		Refused:                    {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},

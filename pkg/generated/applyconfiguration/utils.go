@@ -90,6 +90,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationolmv1alpha1.ClusterExtensionRevisionSpecApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRevisionStatus"):
 		return &applyconfigurationolmv1alpha1.ClusterExtensionRevisionStatusApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRollout"):
+		return &applyconfigurationolmv1alpha1.ClusterExtensionRolloutApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRolloutSpec"):
+		return &applyconfigurationolmv1alpha1.ClusterExtensionRolloutSpecApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("ClusterExtensionRolloutStatus"):
+		return &applyconfigurationolmv1alpha1.ClusterExtensionRolloutStatusApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("ConditionEqual"):
 		return &applyconfigurationolmv1alpha1.ConditionEqualApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("FailureCause"):
@@ -118,6 +124,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationolmv1alpha1.RevisionObjectApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("RevisionPhase"):
 		return &applyconfigurationolmv1alpha1.RevisionPhaseApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutApproval"):
+		return &applyconfigurationolmv1alpha1.RolloutApprovalApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutClusterStatus"):
+		return &applyconfigurationolmv1alpha1.RolloutClusterStatusApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutGroup"):
+		return &applyconfigurationolmv1alpha1.RolloutGroupApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutSet"):
+		return &applyconfigurationolmv1alpha1.RolloutSetApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutTarget"):
+		return &applyconfigurationolmv1alpha1.RolloutTargetApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutWait"):
+		return &applyconfigurationolmv1alpha1.RolloutWaitApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("RolloutWave"):
+		return &applyconfigurationolmv1alpha1.RolloutWaveApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("TargetReference"):
 		return &applyconfigurationolmv1alpha1.TargetReferenceApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("YieldRule"):

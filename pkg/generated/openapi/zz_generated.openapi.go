@@ -102,6 +102,10 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.ClusterExtensionRevisionList{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionList(ref),
 		olmv1alpha1.ClusterExtensionRevisionSpec{}.OpenAPIModelName():         schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref),
 		olmv1alpha1.ClusterExtensionRevisionStatus{}.OpenAPIModelName():       schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref),
+		olmv1alpha1.ClusterExtensionRollout{}.OpenAPIModelName():              schema_pkg_apis_olm_v1alpha1_ClusterExtensionRollout(ref),
+		olmv1alpha1.ClusterExtensionRolloutList{}.OpenAPIModelName():          schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutList(ref),
+		olmv1alpha1.ClusterExtensionRolloutSpec{}.OpenAPIModelName():          schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutSpec(ref),
+		olmv1alpha1.ClusterExtensionRolloutStatus{}.OpenAPIModelName():        schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref),
 		olmv1alpha1.ConditionEqual{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref),
 		olmv1alpha1.DiffNote{}.OpenAPIModelName():                             schema_pkg_apis_olm_v1alpha1_DiffNote(ref),
 		olmv1alpha1.DiffSummary{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_DiffSummary(ref),
@@ -138,6 +142,15 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.RevisionRollback{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_RevisionRollback(ref),
 		olmv1alpha1.RevisionRollbackSpec{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RevisionRollbackSpec(ref),
 		olmv1alpha1.RevisionRollbackStatus{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref),
+		olmv1alpha1.RolloutApproval{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_RolloutApproval(ref),
+		olmv1alpha1.RolloutClusterStatus{}.OpenAPIModelName():                 schema_pkg_apis_olm_v1alpha1_RolloutClusterStatus(ref),
+		olmv1alpha1.RolloutGroup{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_RolloutGroup(ref),
+		olmv1alpha1.RolloutRequest{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_RolloutRequest(ref),
+		olmv1alpha1.RolloutRequestSpec{}.OpenAPIModelName():                   schema_pkg_apis_olm_v1alpha1_RolloutRequestSpec(ref),
+		olmv1alpha1.RolloutSet{}.OpenAPIModelName():                           schema_pkg_apis_olm_v1alpha1_RolloutSet(ref),
+		olmv1alpha1.RolloutTarget{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref),
+		olmv1alpha1.RolloutWait{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_RolloutWait(ref),
+		olmv1alpha1.RolloutWave{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_RolloutWave(ref),
 		olmv1alpha1.TargetReference{}.OpenAPIModelName():                      schema_pkg_apis_olm_v1alpha1_TargetReference(ref),
 		olmv1alpha1.UpgradeAcknowledgement{}.OpenAPIModelName():               schema_pkg_apis_olm_v1alpha1_UpgradeAcknowledgement(ref),
 		olmv1alpha1.UpgradeFinding{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_UpgradeFinding(ref),
@@ -5172,6 +5185,380 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 	}
 }
 
+func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRollout(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterExtensionRollout is one change of a ClusterExtensionSet to many clusters. Penstock creates it; people approve it. Its spec never changes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the change, as it is reviewed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(olmv1alpha1.ClusterExtensionRolloutSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is how far the change is.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(olmv1alpha1.ClusterExtensionRolloutStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.ClusterExtensionRolloutSpec{}.OpenAPIModelName(), olmv1alpha1.ClusterExtensionRolloutStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterExtensionRolloutList is a list of rollouts.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the rollouts.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.ClusterExtensionRollout{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.ClusterExtensionRollout{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterExtensionRolloutSpec is one change to many clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"set": {
+						SchemaProps: spec.SchemaProps{
+							Description: "set is the ClusterExtensionSet that asks for the change.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(olmv1alpha1.RolloutSet{}.OpenAPIModelName()),
+						},
+					},
+					"requestedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedBy is the user who wrote the set. That user does not approve the change.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"deadlineSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deadlineSeconds is how long a cluster may take to become healthy.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"waves": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "waves in their order. A wave begins when the earlier waves are done.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RolloutWave{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"clusters": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters that the change reaches.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RolloutTarget{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"groups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"change",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "groups of clusters that see the same change, the largest first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RolloutGroup{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"set", "requestedBy", "deadlineSeconds", "waves", "clusters", "groups"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.RolloutGroup{}.OpenAPIModelName(), olmv1alpha1.RolloutSet{}.OpenAPIModelName(), olmv1alpha1.RolloutTarget{}.OpenAPIModelName(), olmv1alpha1.RolloutWave{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRolloutStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterExtensionRolloutStatus is how far a rollout is.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"phase": {
+						SchemaProps: spec.SchemaProps{
+							Description: "phase of the rollout: ReviewRequired, Scheduled, InProgress, Soaking, Halted, Completed or Superseded.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says for whom the rollout waits, and what helps.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest is what an approval takes now: that of the rollout, or of the wave that waits.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"wave": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wave that waits for an approval; empty for the rollout.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"troubles": {
+						SchemaProps: spec.SchemaProps{
+							Description: "troubles is the digest of the clusters that failed, are unreachable or leave. Resume, retry and skip take it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"waits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "waits say for whom the rollout waits.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RolloutWait{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"approvals": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"wave",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "approvals of the rollout, and of its waves.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RolloutApproval{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"haltedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "haltedBy is the user who halted the rollout.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"ended": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ended is true once another rollout took the place of this one.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"completed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "completed is true once every wave was done.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"clusters": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters that are not Pending.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RolloutClusterStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"leaving": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "leaving are clusters of the rollout that the set no longer selects, and that wait for a decision.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions are Ready, Progressing and Stalled.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.RolloutApproval{}.OpenAPIModelName(), olmv1alpha1.RolloutClusterStatus{}.OpenAPIModelName(), olmv1alpha1.RolloutWait{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_olm_v1alpha1_ConditionEqual(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -7229,6 +7616,496 @@ func schema_pkg_apis_olm_v1alpha1_RevisionRollbackStatus(ref common.ReferenceCal
 		},
 		Dependencies: []string{
 			olmv1alpha1.RevisionDiff{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutApproval(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutApproval is an approval of a rollout, or of one of its waves.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"wave": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wave that was approved; empty for the rollout.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest that was approved.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"user": {
+						SchemaProps: spec.SchemaProps{
+							Description: "user who approved it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time of the approval.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"comment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "comment of the user.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"wave", "digest", "user", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutClusterStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutClusterStatus is where one cluster is.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the Secret with its kubeconfig.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state of the cluster: Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped or Leaving.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"attempt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempt counts how often the change began.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"since": {
+						SchemaProps: spec.SchemaProps{
+							Description: "since is when the state began.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"healthy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "healthy is since when a cluster that soaks is healthy.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"seen": {
+						SchemaProps: spec.SchemaProps{
+							Description: "seen is when the cluster was seen healthy last.",
+							Ref:         ref(v1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason of a failure.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"by": {
+						SchemaProps: spec.SchemaProps{
+							Description: "by is the user who skipped or retried the cluster last.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "state", "since"},
+			},
+		},
+		Dependencies: []string{
+			v1.MicroTime{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutGroup(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutGroup is the change of some clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"change": {
+						SchemaProps: spec.SchemaProps{
+							Description: "change is the digest of the content before and after.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusters": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is the version that the clusters have; empty for an installation.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "to is the version that the clusters get.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"extension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "extension is the ClusterExtension that each cluster gets, without its name and target.",
+							Ref:         ref(olmv1alpha1.Manifest{}.OpenAPIModelName()),
+						},
+					},
+					"diff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "diff is the RevisionDiff of the first of the clusters.",
+							Ref:         ref(olmv1alpha1.Manifest{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"change", "clusters", "to", "extension"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.Manifest{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutRequest is a decision about a rollout: POST it to the subresource approve, halt, resume, retry or skip. The answer is the same.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata may be left out.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the decision.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(olmv1alpha1.RolloutRequestSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.RolloutRequestSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutRequestSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutRequestSpec is a decision about a rollout as it was read.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest is status.digest for approve, and status.troubles for resume, retry and skip. When the rollout has another one by now, nothing happens: 409 Conflict.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusters": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters that are retried or skipped.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"comment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "comment is why, at most 1024 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutSet(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutSet names a ClusterExtensionSet as it was when the change was computed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the set.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the set.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest of the spec of the set, but for paused. A set with another digest has another rollout.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "uid", "digest"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutTarget(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutTarget is one cluster of a rollout.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the Secret with its kubeconfig.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of its namespace kube-system.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"wave": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wave of the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"before": {
+						SchemaProps: spec.SchemaProps{
+							Description: "before is the digest of the content that the cluster has; empty for an installation.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"after": {
+						SchemaProps: spec.SchemaProps{
+							Description: "after is the digest of the content that the cluster gets.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "uid", "wave", "after"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutWait(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutWait is why a rollout waits.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason in one CamelCase word.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"wave": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wave that waits; empty for the whole rollout.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusters": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters that it waits for, at most ten.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"count": {
+						SchemaProps: spec.SchemaProps{
+							Description: "count of the clusters that it waits for.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"reason"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_RolloutWave(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RolloutWave is a group of clusters that later waves wait for.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the wave.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"maxUnavailable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxUnavailable is how many clusters may be changing or unhealthy at a time.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"maxFailures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxFailures is how many clusters may fail before the rollout halts.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"maxUnreachable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxUnreachable is how many clusters may be unreachable before the rollout halts.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"soakSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "soakSeconds is how long each cluster must stay healthy.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"approvalRequired": {
+						SchemaProps: spec.SchemaProps{
+							Description: "approvalRequired asks for an approval before the wave, after the earlier waves.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "maxUnavailable", "maxFailures", "maxUnreachable", "soakSeconds"},
+			},
+		},
 	}
 }
 

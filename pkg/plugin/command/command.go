@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-project/penstock/pkg/plugin/extensions"
+	"github.com/penstock-project/penstock/pkg/plugin/fleet"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/plans"
 	"github.com/penstock-project/penstock/pkg/plugin/screen"
@@ -95,7 +96,7 @@ func New(s *session.Session) (*cobra.Command, error) {
 	program := verbs.Program{Name: "kubectl penstock", Cluster: s.Flags(), HasClusterFlags: true}
 	for group, commands := range map[string][]*cobra.Command{
 		reading:  {newConsole(s), newStatus(s), newDiff(s), newHistory(s), newTree(s), newWhy(s), newReady(s), extensions.NewSearch(s), extensions.NewUpgrades(s), verbs.NewRender(program)},
-		changing: {extensions.NewInstall(s), extensions.NewUpgrade(s), extensions.NewUninstall(s), newDeploy(s), newRollback(s), plans.New(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s), verbs.NewAdopt(program), verbs.NewUnregister(program)},
+		changing: {extensions.NewInstall(s), extensions.NewUpgrade(s), extensions.NewUninstall(s), newDeploy(s), newRollback(s), plans.New(s), fleet.New(s), newPause(s), newResume(s), newArchive(s), newFreeze(s), newUnfreeze(s), verbs.NewAdopt(program), verbs.NewUnregister(program)},
 		helping:  {newCheck(s), newVersion(s), newVerifyRelease(s), newCompletion(s)},
 	} {
 		for _, command := range commands {

@@ -5,12 +5,14 @@ package olm
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/utils/clock"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
@@ -18,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/registry/encoding"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
+	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrollout"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionhistory"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisionimport"
@@ -95,6 +98,16 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 	// options of our subresources.
 	info := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, deps.Scheme, runtime.NewParameterCodec(deps.Scheme), codecs)
 	info.NegotiatedSerializer = encoding.Text(codecs)
+	rollouts, err := clusterextensionrollout.NewStorage(clusterextensionrollout.Deps{
+		Scheme: deps.Scheme, Authorizer: deps.Authorizer, Clock: clock.RealClock{},
+		OptsGetter: encoding.Stored{
+			RESTOptionsGetter: stored.RESTOptionsGetter, Codecs: codecs, Version: v1alpha1.SchemeGroupVersion,
+			Placeholder: clusterextensionrollout.Unreadable, Unreadable: deps.Unreadable,
+		},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("installing %s: %w", v1alpha1.GroupName, err)
+	}
 	histories := revisionhistory.NewREST(storage.Revision, deps.Heads, deps.Inventories, deps.ChainVersions)
 	ready := upgradereadiness.NewREST(upgradereadiness.Deps{
 		Revisions: storage.Revision, Authorizer: deps.Authorizer, Table: table, Current: deps.ClusterVersion,
@@ -128,6 +141,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"revisionmanifests":  revisionmanifest.NewREST(storage.Revision, deps.Authorizer),
 		"upgradereadinesses": ready,
 	}
+	maps.Copy(served, rollouts)
 	if deps.Render != nil {
 		served["upgradereadinesses/plan"] = upgradereadiness.NewPlanREST(ready)
 	}

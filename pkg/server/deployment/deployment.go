@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/catalog/clustercatalog"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/server/certificates"
@@ -76,6 +77,10 @@ func clusterRights() []reasonedRule {
 		to("MaintenanceWindows", maintenancewindow.Resource.Group, all(maintenancewindow.Resource.Resource), all("list", "watch")),
 		to("MaintenanceWindows", maintenancewindow.Resource.Group, all(maintenancewindow.Resource.Resource+"/status"), all("patch")),
 		to("MaintenanceWindows: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), maintenancewindow.DefinitionName),
+		to("ClusterExtensionSets", extensionset.Resource.Group, all(extensionset.Resource.Resource), all("list", "watch", "update")),
+		to("ClusterExtensionSets", extensionset.Resource.Group, all(extensionset.Resource.Resource+"/status"), all("update")),
+		to("ClusterExtensionSets: the extensions of their clusters", extension.Resource.Group, all(extension.Resource.Resource), all("create", "update")),
+		to("ClusterExtensionSets: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), extensionset.DefinitionName),
 		to("what happened to revisions", "", all("events"), all("create", "patch")),
 	)
 }
@@ -100,7 +105,7 @@ func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("get", "patch"), apiServices...),
 		to(setOwner, "apiregistration.k8s.io", all("apiservices"), all("delete"), apiServices...),
 		to("--register: the definitions of kinds that people declare things with", "apiextensions.k8s.io", all("customresourcedefinitions"), all("create")),
-		to("--register: the definitions of kinds that people declare things with", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName, maintenancewindow.DefinitionName),
+		to("--register: the definitions of kinds that people declare things with", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName, maintenancewindow.DefinitionName, extensionset.DefinitionName),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles"), all("list", "watch", "patch", "escalate", "bind"), names...),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterrolebindings"), all("list", "watch", "patch"), names...),

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/definition"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
@@ -28,7 +29,7 @@ func definitions() schema.GroupVersionResource {
 
 // Definitions are the CustomResourceDefinitions that we bring.
 func Definitions() []definition.Definition {
-	return []definition.Definition{clustercatalog.Definition(), extension.Definition(), chartkind.Definition(), maintenancewindow.Definition()}
+	return []definition.Definition{clustercatalog.Definition(), extension.Definition(), chartkind.Definition(), maintenancewindow.Definition(), extensionset.Definition()}
 }
 
 // applyDefinitions makes the host have the kinds that people declare things with. A

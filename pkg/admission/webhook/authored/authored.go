@@ -27,6 +27,9 @@ type Stamps struct {
 	// ForOthers tells the users who write what somebody else asked for, with rights that these
 	// may not have: those of Penstock. They are nobody's author. Nil tells none.
 	ForOthers func(username string) bool
+	// Brings tells the user who may bring the stamp of another author, signed for what is written. Nil
+	// tells none.
+	Brings func(username string) bool
 }
 
 // Stamp notes who writes. The annotation of the request does not count: it is
@@ -46,6 +49,9 @@ func (s Stamps) StampForThemselves(r webhook.Review, bypass bool) webhook.Answer
 	if refused != nil {
 		return *refused
 	}
+	if w.IsBrought(w.generation()) {
+		return webhook.Answer{}
+	}
 	if w.ForOthers && w.MakesStamp() {
 		return webhook.Refuse(fmt.Sprintf("the author of %s would be %s, which writes for others: create it in your own name, not through a revision or a plan", r, r.User.Username))
 	}
@@ -62,7 +68,7 @@ func (s Stamps) Check(r webhook.Review, validate func(w *Write) field.ErrorList)
 	if errs := validate(w); len(errs) > 0 {
 		return s.Invalid(r, errs)
 	}
-	if !w.Changes() && !w.ChangesStamp() || w.IsStamped(w.Object.GetGeneration()) {
+	if !w.Changes() && !w.ChangesStamp() || w.IsStamped(w.Object.GetGeneration()) || w.IsBrought(w.Object.GetGeneration()) {
 		return webhook.Answer{}
 	}
 	return webhook.Refuse(fmt.Sprintf("%s has no stamp of %s for this write (annotation %s): mutatingwebhookconfigurations penstock must be registered, and no other webhook may change the spec or this annotation after it",
@@ -120,5 +126,6 @@ func (s Stamps) Read(r webhook.Review) (*Write, *webhook.Answer) {
 		return nil, &refused
 	}
 	w.ForOthers = s.ForOthers != nil && s.ForOthers(r.User.Username)
+	w.Brings = s.Brings != nil && s.Brings(r.User.Username)
 	return w, nil
 }

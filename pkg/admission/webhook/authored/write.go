@@ -24,6 +24,8 @@ type Write struct {
 	Object, Old *unstructured.Unstructured
 	// ForOthers is whether the user writes what somebody else asked for.
 	ForOthers bool
+	// Brings is whether the user may bring the stamp of another author.
+	Brings bool
 
 	subject author.Subject
 	user    authenticationv1.UserInfo
@@ -109,6 +111,16 @@ func (w *Write) generation() int64 {
 func (w *Write) IsStamped(generation int64) bool {
 	stamp, err := w.subject.Written(w.key, w.Object)
 	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew && isOf(stamp, w.user)
+}
+
+// IsBrought tells whether the object has a stamp that the user brings: one of another author, signed a
+// moment ago for what is written and a generation.
+func (w *Write) IsBrought(generation int64) bool {
+	if !w.Brings {
+		return false
+	}
+	stamp, err := w.subject.Written(w.key, w.Object)
+	return err == nil && stamp.Generation == generation && w.now.Sub(stamp.Time).Abs() <= author.CreationSkew
 }
 
 // isOf tells whether a stamp is of a user, with the groups that they have now.

@@ -7,6 +7,7 @@ package extension
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -20,9 +21,10 @@ import (
 )
 
 // Webhooks are those of ClusterExtensions. Key returns the key of the store, or why there is
-// none now; forOthers tells users who cannot write any; all lists the extensions that there are.
-func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool, all Extensions) []webhook.Webhook {
-	s := authored.Stamps{Subject: author.ClusterExtensions(), Key: key, Now: now, ForOthers: forOthers}
+// none now; forOthers tells users who cannot write any; penstock tells the user of this process, who
+// alone writes the children of ClusterExtensionSets; all lists the extensions that there are.
+func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, penstock func(username string) bool, all Extensions) []webhook.Webhook {
+	s := authored.Stamps{Subject: author.ClusterExtensions(), Key: key, Now: now, ForOthers: forOthers, Brings: penstock}
 	return []webhook.Webhook{
 		{
 			Name: "extension-author", Mutating: true, Authenticated: true,
@@ -39,11 +41,13 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 		{
 			Name: "extension", Authenticated: true,
 			Decide: func(ctx context.Context, r webhook.Review) webhook.Answer {
-				return s.Check(r, func(w *authored.Write) field.ErrorList { return append(validate(w), all.cycle(ctx, w)...) })
+				return s.Check(r, func(w *authored.Write) field.ErrorList {
+					return append(append(validate(w), child(w)...), all.cycle(ctx, w)...)
+				})
 			},
 			Registration: registration(""),
 		},
-		{Name: "extension-dependents", Authenticated: true, Decide: all.mayDelete, Registration: deletions()},
+		{Name: "extension-dependents", Authenticated: true, Decide: func(ctx context.Context, r webhook.Review) webhook.Answer { return all.mayDelete(ctx, r, penstock) }, Registration: deletions()},
 	}
 }
 
@@ -67,6 +71,30 @@ func registration(who string) webhook.Registration {
 		conditions = append(conditions, admissionregistrationv1.MatchCondition{Name: "author", Expression: who})
 	}
 	return authored.Registration(extension.Resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Fail, conditions...)
+}
+
+// child refuses changes of a child of a ClusterExtensionSet, and of the annotations that make one, by
+// other users than Penstock.
+func child(w *authored.Write) field.ErrorList {
+	if w.Brings {
+		return nil
+	}
+	var old map[string]string
+	if w.Old != nil {
+		old = w.Old.GetAnnotations()
+	}
+	annotations := w.Object.GetAnnotations()
+	if set := old[extension.SetAnnotation]; set != "" && w.Changes() {
+		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(extension.SetAnnotation),
+			fmt.Sprintf("only Penstock changes it: change ClusterExtensionSet %s", set))}
+	}
+	var errs field.ErrorList
+	for _, name := range []string{extension.SetAnnotation, extension.ContentAnnotation, extension.RolloutAnnotation} {
+		if annotations[name] != old[name] {
+			errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(name), "only Penstock writes this annotation"))
+		}
+	}
+	return errs
 }
 
 // validate says which annotations mean nothing.

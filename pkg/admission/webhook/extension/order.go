@@ -44,14 +44,19 @@ func (e Extensions) cycle(ctx context.Context, w *authored.Write) field.ErrorLis
 }
 
 // mayDelete refuses the deletion of an extension that installed ones require, until the extension has an
-// annotation that acknowledges it.
-func (e Extensions) mayDelete(ctx context.Context, r webhook.Review) webhook.Answer {
+// annotation that acknowledges it, and the deletion of a child of a ClusterExtensionSet.
+func (e Extensions) mayDelete(ctx context.Context, r webhook.Review, penstock func(username string) bool) webhook.Answer {
 	if r.Operation != admissionv1.Delete || r.Kind != extension.Kind.Kind || r.SubResource != "" {
 		return webhook.Refuse(fmt.Sprintf("this webhook does not handle %s of %s %s", r.Operation, r, r.SubResource))
 	}
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(r.OldJSON); err != nil {
 		return webhook.Refuse(fmt.Sprintf("%s cannot be read: %s", r, err))
+	}
+	// Without a mark of a rollout, the set no longer selects the cluster of the child.
+	set, served := object.GetAnnotations()[extension.SetAnnotation], object.GetAnnotations()[extension.RolloutAnnotation] != ""
+	if set != "" && served && !penstock(r.User.Username) {
+		return webhook.Refuse(fmt.Sprintf("%s is not deleted: ClusterExtensionSet %s asks for it: change the selector of the set, or delete the set, first", r, set))
 	}
 	all, err := e(ctx)
 	if err != nil {

@@ -25,7 +25,7 @@ func TestDeletion(t *testing.T) {
 	deletes := func(annotations map[string]string, all []order.Extension, err error) webhook.Answer {
 		r := webhooktest.Review(t, alice, written("1.0.0", annotations), nil)
 		r.Operation, r.ObjectJSON, r.OldJSON = admissionv1.Delete, nil, r.ObjectJSON
-		return Extensions(func(context.Context) ([]order.Extension, error) { return all, err }).mayDelete(t.Context(), r)
+		return Extensions(func(context.Context) ([]order.Extension, error) { return all, err }).mayDelete(t.Context(), r, nobody)
 	}
 	refused := deletes(nil, []order.Extension{dependent}, nil)
 	if refused.Refusal == nil || strings.Contains(refused.Refusal.Message, "shop") || !strings.Contains(refused.Refusal.Message, "1 installed extensions require it; to go on") {
@@ -44,7 +44,9 @@ func TestDeletion(t *testing.T) {
 	if unknown := deletes(nil, nil, errors.New("no answer")); unknown.Refusal != nil || len(unknown.Warnings) != 1 {
 		t.Errorf("extensions cannot be listed: it answers %+v", unknown)
 	}
-	if wrong := Extensions(nil).mayDelete(t.Context(), webhooktest.Review(t, alice, written("1.0.0", nil), nil)); wrong.Refusal == nil {
+	if wrong := Extensions(nil).mayDelete(t.Context(), webhooktest.Review(t, alice, written("1.0.0", nil), nil), nobody); wrong.Refusal == nil {
 		t.Error("it answers a creation")
 	}
 }
+
+func nobody(string) bool { return false }

@@ -73,6 +73,46 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ClusterExtensionRollout)(nil), (*olm.ClusterExtensionRollout)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterExtensionRollout_To_olm_ClusterExtensionRollout(a.(*ClusterExtensionRollout), b.(*olm.ClusterExtensionRollout), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.ClusterExtensionRollout)(nil), (*ClusterExtensionRollout)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_ClusterExtensionRollout_To_v1alpha1_ClusterExtensionRollout(a.(*olm.ClusterExtensionRollout), b.(*ClusterExtensionRollout), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterExtensionRolloutList)(nil), (*olm.ClusterExtensionRolloutList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterExtensionRolloutList_To_olm_ClusterExtensionRolloutList(a.(*ClusterExtensionRolloutList), b.(*olm.ClusterExtensionRolloutList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.ClusterExtensionRolloutList)(nil), (*ClusterExtensionRolloutList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_ClusterExtensionRolloutList_To_v1alpha1_ClusterExtensionRolloutList(a.(*olm.ClusterExtensionRolloutList), b.(*ClusterExtensionRolloutList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterExtensionRolloutSpec)(nil), (*olm.ClusterExtensionRolloutSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterExtensionRolloutSpec_To_olm_ClusterExtensionRolloutSpec(a.(*ClusterExtensionRolloutSpec), b.(*olm.ClusterExtensionRolloutSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.ClusterExtensionRolloutSpec)(nil), (*ClusterExtensionRolloutSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_ClusterExtensionRolloutSpec_To_v1alpha1_ClusterExtensionRolloutSpec(a.(*olm.ClusterExtensionRolloutSpec), b.(*ClusterExtensionRolloutSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ClusterExtensionRolloutStatus)(nil), (*olm.ClusterExtensionRolloutStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ClusterExtensionRolloutStatus_To_olm_ClusterExtensionRolloutStatus(a.(*ClusterExtensionRolloutStatus), b.(*olm.ClusterExtensionRolloutStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.ClusterExtensionRolloutStatus)(nil), (*ClusterExtensionRolloutStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_ClusterExtensionRolloutStatus_To_v1alpha1_ClusterExtensionRolloutStatus(a.(*olm.ClusterExtensionRolloutStatus), b.(*ClusterExtensionRolloutStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ConditionEqual)(nil), (*olm.ConditionEqual)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ConditionEqual_To_olm_ConditionEqual(a.(*ConditionEqual), b.(*olm.ConditionEqual), scope)
 	}); err != nil {
@@ -225,6 +265,96 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*RevisionPhase)(nil), (*olm.RevisionPhase)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_RevisionPhase_To_olm_RevisionPhase(a.(*RevisionPhase), b.(*olm.RevisionPhase), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutApproval)(nil), (*olm.RolloutApproval)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutApproval_To_olm_RolloutApproval(a.(*RolloutApproval), b.(*olm.RolloutApproval), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutApproval)(nil), (*RolloutApproval)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutApproval_To_v1alpha1_RolloutApproval(a.(*olm.RolloutApproval), b.(*RolloutApproval), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutClusterStatus)(nil), (*olm.RolloutClusterStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutClusterStatus_To_olm_RolloutClusterStatus(a.(*RolloutClusterStatus), b.(*olm.RolloutClusterStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutClusterStatus)(nil), (*RolloutClusterStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutClusterStatus_To_v1alpha1_RolloutClusterStatus(a.(*olm.RolloutClusterStatus), b.(*RolloutClusterStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutGroup)(nil), (*olm.RolloutGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutGroup_To_olm_RolloutGroup(a.(*RolloutGroup), b.(*olm.RolloutGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutGroup)(nil), (*RolloutGroup)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutGroup_To_v1alpha1_RolloutGroup(a.(*olm.RolloutGroup), b.(*RolloutGroup), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutRequest)(nil), (*olm.RolloutRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutRequest_To_olm_RolloutRequest(a.(*RolloutRequest), b.(*olm.RolloutRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutRequest)(nil), (*RolloutRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutRequest_To_v1alpha1_RolloutRequest(a.(*olm.RolloutRequest), b.(*RolloutRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutRequestSpec)(nil), (*olm.RolloutRequestSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutRequestSpec_To_olm_RolloutRequestSpec(a.(*RolloutRequestSpec), b.(*olm.RolloutRequestSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutRequestSpec)(nil), (*RolloutRequestSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutRequestSpec_To_v1alpha1_RolloutRequestSpec(a.(*olm.RolloutRequestSpec), b.(*RolloutRequestSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutSet)(nil), (*olm.RolloutSet)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutSet_To_olm_RolloutSet(a.(*RolloutSet), b.(*olm.RolloutSet), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutSet)(nil), (*RolloutSet)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutSet_To_v1alpha1_RolloutSet(a.(*olm.RolloutSet), b.(*RolloutSet), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutTarget)(nil), (*olm.RolloutTarget)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutTarget_To_olm_RolloutTarget(a.(*RolloutTarget), b.(*olm.RolloutTarget), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutTarget)(nil), (*RolloutTarget)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutTarget_To_v1alpha1_RolloutTarget(a.(*olm.RolloutTarget), b.(*RolloutTarget), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutWait)(nil), (*olm.RolloutWait)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutWait_To_olm_RolloutWait(a.(*RolloutWait), b.(*olm.RolloutWait), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutWait)(nil), (*RolloutWait)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutWait_To_v1alpha1_RolloutWait(a.(*olm.RolloutWait), b.(*RolloutWait), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RolloutWave)(nil), (*olm.RolloutWave)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RolloutWave_To_olm_RolloutWave(a.(*RolloutWave), b.(*olm.RolloutWave), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*olm.RolloutWave)(nil), (*RolloutWave)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_olm_RolloutWave_To_v1alpha1_RolloutWave(a.(*olm.RolloutWave), b.(*RolloutWave), scope)
 	}); err != nil {
 		return err
 	}
@@ -512,6 +642,100 @@ func autoConvert_olm_ClusterExtensionRevisionStatus_To_v1alpha1_ClusterExtension
 // Convert_olm_ClusterExtensionRevisionStatus_To_v1alpha1_ClusterExtensionRevisionStatus is an autogenerated conversion function.
 func Convert_olm_ClusterExtensionRevisionStatus_To_v1alpha1_ClusterExtensionRevisionStatus(in *olm.ClusterExtensionRevisionStatus, out *ClusterExtensionRevisionStatus, s conversion.Scope) error {
 	return autoConvert_olm_ClusterExtensionRevisionStatus_To_v1alpha1_ClusterExtensionRevisionStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_ClusterExtensionRollout_To_olm_ClusterExtensionRollout(in *ClusterExtensionRollout, out *olm.ClusterExtensionRollout, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ClusterExtensionRolloutSpec_To_olm_ClusterExtensionRolloutSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_ClusterExtensionRolloutStatus_To_olm_ClusterExtensionRolloutStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_ClusterExtensionRollout_To_olm_ClusterExtensionRollout is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterExtensionRollout_To_olm_ClusterExtensionRollout(in *ClusterExtensionRollout, out *olm.ClusterExtensionRollout, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterExtensionRollout_To_olm_ClusterExtensionRollout(in, out, s)
+}
+
+func autoConvert_olm_ClusterExtensionRollout_To_v1alpha1_ClusterExtensionRollout(in *olm.ClusterExtensionRollout, out *ClusterExtensionRollout, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_olm_ClusterExtensionRolloutSpec_To_v1alpha1_ClusterExtensionRolloutSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_olm_ClusterExtensionRolloutStatus_To_v1alpha1_ClusterExtensionRolloutStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_olm_ClusterExtensionRollout_To_v1alpha1_ClusterExtensionRollout is an autogenerated conversion function.
+func Convert_olm_ClusterExtensionRollout_To_v1alpha1_ClusterExtensionRollout(in *olm.ClusterExtensionRollout, out *ClusterExtensionRollout, s conversion.Scope) error {
+	return autoConvert_olm_ClusterExtensionRollout_To_v1alpha1_ClusterExtensionRollout(in, out, s)
+}
+
+func autoConvert_v1alpha1_ClusterExtensionRolloutList_To_olm_ClusterExtensionRolloutList(in *ClusterExtensionRolloutList, out *olm.ClusterExtensionRolloutList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]olm.ClusterExtensionRollout)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_ClusterExtensionRolloutList_To_olm_ClusterExtensionRolloutList is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterExtensionRolloutList_To_olm_ClusterExtensionRolloutList(in *ClusterExtensionRolloutList, out *olm.ClusterExtensionRolloutList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterExtensionRolloutList_To_olm_ClusterExtensionRolloutList(in, out, s)
+}
+
+func autoConvert_olm_ClusterExtensionRolloutList_To_v1alpha1_ClusterExtensionRolloutList(in *olm.ClusterExtensionRolloutList, out *ClusterExtensionRolloutList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]ClusterExtensionRollout)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_olm_ClusterExtensionRolloutList_To_v1alpha1_ClusterExtensionRolloutList is an autogenerated conversion function.
+func Convert_olm_ClusterExtensionRolloutList_To_v1alpha1_ClusterExtensionRolloutList(in *olm.ClusterExtensionRolloutList, out *ClusterExtensionRolloutList, s conversion.Scope) error {
+	return autoConvert_olm_ClusterExtensionRolloutList_To_v1alpha1_ClusterExtensionRolloutList(in, out, s)
+}
+
+func autoConvert_v1alpha1_ClusterExtensionRolloutSpec_To_olm_ClusterExtensionRolloutSpec(in *ClusterExtensionRolloutSpec, out *olm.ClusterExtensionRolloutSpec, s conversion.Scope) error {
+	*out = *(*olm.ClusterExtensionRolloutSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ClusterExtensionRolloutSpec_To_olm_ClusterExtensionRolloutSpec is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterExtensionRolloutSpec_To_olm_ClusterExtensionRolloutSpec(in *ClusterExtensionRolloutSpec, out *olm.ClusterExtensionRolloutSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterExtensionRolloutSpec_To_olm_ClusterExtensionRolloutSpec(in, out, s)
+}
+
+func autoConvert_olm_ClusterExtensionRolloutSpec_To_v1alpha1_ClusterExtensionRolloutSpec(in *olm.ClusterExtensionRolloutSpec, out *ClusterExtensionRolloutSpec, s conversion.Scope) error {
+	*out = *(*ClusterExtensionRolloutSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_ClusterExtensionRolloutSpec_To_v1alpha1_ClusterExtensionRolloutSpec is an autogenerated conversion function.
+func Convert_olm_ClusterExtensionRolloutSpec_To_v1alpha1_ClusterExtensionRolloutSpec(in *olm.ClusterExtensionRolloutSpec, out *ClusterExtensionRolloutSpec, s conversion.Scope) error {
+	return autoConvert_olm_ClusterExtensionRolloutSpec_To_v1alpha1_ClusterExtensionRolloutSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_ClusterExtensionRolloutStatus_To_olm_ClusterExtensionRolloutStatus(in *ClusterExtensionRolloutStatus, out *olm.ClusterExtensionRolloutStatus, s conversion.Scope) error {
+	*out = *(*olm.ClusterExtensionRolloutStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ClusterExtensionRolloutStatus_To_olm_ClusterExtensionRolloutStatus is an autogenerated conversion function.
+func Convert_v1alpha1_ClusterExtensionRolloutStatus_To_olm_ClusterExtensionRolloutStatus(in *ClusterExtensionRolloutStatus, out *olm.ClusterExtensionRolloutStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ClusterExtensionRolloutStatus_To_olm_ClusterExtensionRolloutStatus(in, out, s)
+}
+
+func autoConvert_olm_ClusterExtensionRolloutStatus_To_v1alpha1_ClusterExtensionRolloutStatus(in *olm.ClusterExtensionRolloutStatus, out *ClusterExtensionRolloutStatus, s conversion.Scope) error {
+	*out = *(*ClusterExtensionRolloutStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_ClusterExtensionRolloutStatus_To_v1alpha1_ClusterExtensionRolloutStatus is an autogenerated conversion function.
+func Convert_olm_ClusterExtensionRolloutStatus_To_v1alpha1_ClusterExtensionRolloutStatus(in *olm.ClusterExtensionRolloutStatus, out *ClusterExtensionRolloutStatus, s conversion.Scope) error {
+	return autoConvert_olm_ClusterExtensionRolloutStatus_To_v1alpha1_ClusterExtensionRolloutStatus(in, out, s)
 }
 
 func autoConvert_v1alpha1_ConditionEqual_To_olm_ConditionEqual(in *ConditionEqual, out *olm.ConditionEqual, s conversion.Scope) error {
@@ -898,6 +1122,192 @@ func autoConvert_olm_RevisionPhase_To_v1alpha1_RevisionPhase(in *olm.RevisionPha
 	out.Objects = *(*[]RevisionObject)(unsafe.Pointer(&in.Objects))
 	// WARNING: in.Packed requires manual conversion: does not exist in peer-type
 	return nil
+}
+
+func autoConvert_v1alpha1_RolloutApproval_To_olm_RolloutApproval(in *RolloutApproval, out *olm.RolloutApproval, s conversion.Scope) error {
+	*out = *(*olm.RolloutApproval)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutApproval_To_olm_RolloutApproval is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutApproval_To_olm_RolloutApproval(in *RolloutApproval, out *olm.RolloutApproval, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutApproval_To_olm_RolloutApproval(in, out, s)
+}
+
+func autoConvert_olm_RolloutApproval_To_v1alpha1_RolloutApproval(in *olm.RolloutApproval, out *RolloutApproval, s conversion.Scope) error {
+	*out = *(*RolloutApproval)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RolloutApproval_To_v1alpha1_RolloutApproval is an autogenerated conversion function.
+func Convert_olm_RolloutApproval_To_v1alpha1_RolloutApproval(in *olm.RolloutApproval, out *RolloutApproval, s conversion.Scope) error {
+	return autoConvert_olm_RolloutApproval_To_v1alpha1_RolloutApproval(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutClusterStatus_To_olm_RolloutClusterStatus(in *RolloutClusterStatus, out *olm.RolloutClusterStatus, s conversion.Scope) error {
+	*out = *(*olm.RolloutClusterStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutClusterStatus_To_olm_RolloutClusterStatus is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutClusterStatus_To_olm_RolloutClusterStatus(in *RolloutClusterStatus, out *olm.RolloutClusterStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutClusterStatus_To_olm_RolloutClusterStatus(in, out, s)
+}
+
+func autoConvert_olm_RolloutClusterStatus_To_v1alpha1_RolloutClusterStatus(in *olm.RolloutClusterStatus, out *RolloutClusterStatus, s conversion.Scope) error {
+	*out = *(*RolloutClusterStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RolloutClusterStatus_To_v1alpha1_RolloutClusterStatus is an autogenerated conversion function.
+func Convert_olm_RolloutClusterStatus_To_v1alpha1_RolloutClusterStatus(in *olm.RolloutClusterStatus, out *RolloutClusterStatus, s conversion.Scope) error {
+	return autoConvert_olm_RolloutClusterStatus_To_v1alpha1_RolloutClusterStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutGroup_To_olm_RolloutGroup(in *RolloutGroup, out *olm.RolloutGroup, s conversion.Scope) error {
+	*out = *(*olm.RolloutGroup)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutGroup_To_olm_RolloutGroup is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutGroup_To_olm_RolloutGroup(in *RolloutGroup, out *olm.RolloutGroup, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutGroup_To_olm_RolloutGroup(in, out, s)
+}
+
+func autoConvert_olm_RolloutGroup_To_v1alpha1_RolloutGroup(in *olm.RolloutGroup, out *RolloutGroup, s conversion.Scope) error {
+	*out = *(*RolloutGroup)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RolloutGroup_To_v1alpha1_RolloutGroup is an autogenerated conversion function.
+func Convert_olm_RolloutGroup_To_v1alpha1_RolloutGroup(in *olm.RolloutGroup, out *RolloutGroup, s conversion.Scope) error {
+	return autoConvert_olm_RolloutGroup_To_v1alpha1_RolloutGroup(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutRequest_To_olm_RolloutRequest(in *RolloutRequest, out *olm.RolloutRequest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_RolloutRequestSpec_To_olm_RolloutRequestSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_RolloutRequest_To_olm_RolloutRequest is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutRequest_To_olm_RolloutRequest(in *RolloutRequest, out *olm.RolloutRequest, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutRequest_To_olm_RolloutRequest(in, out, s)
+}
+
+func autoConvert_olm_RolloutRequest_To_v1alpha1_RolloutRequest(in *olm.RolloutRequest, out *RolloutRequest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_olm_RolloutRequestSpec_To_v1alpha1_RolloutRequestSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_olm_RolloutRequest_To_v1alpha1_RolloutRequest is an autogenerated conversion function.
+func Convert_olm_RolloutRequest_To_v1alpha1_RolloutRequest(in *olm.RolloutRequest, out *RolloutRequest, s conversion.Scope) error {
+	return autoConvert_olm_RolloutRequest_To_v1alpha1_RolloutRequest(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutRequestSpec_To_olm_RolloutRequestSpec(in *RolloutRequestSpec, out *olm.RolloutRequestSpec, s conversion.Scope) error {
+	*out = *(*olm.RolloutRequestSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutRequestSpec_To_olm_RolloutRequestSpec is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutRequestSpec_To_olm_RolloutRequestSpec(in *RolloutRequestSpec, out *olm.RolloutRequestSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutRequestSpec_To_olm_RolloutRequestSpec(in, out, s)
+}
+
+func autoConvert_olm_RolloutRequestSpec_To_v1alpha1_RolloutRequestSpec(in *olm.RolloutRequestSpec, out *RolloutRequestSpec, s conversion.Scope) error {
+	*out = *(*RolloutRequestSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RolloutRequestSpec_To_v1alpha1_RolloutRequestSpec is an autogenerated conversion function.
+func Convert_olm_RolloutRequestSpec_To_v1alpha1_RolloutRequestSpec(in *olm.RolloutRequestSpec, out *RolloutRequestSpec, s conversion.Scope) error {
+	return autoConvert_olm_RolloutRequestSpec_To_v1alpha1_RolloutRequestSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutSet_To_olm_RolloutSet(in *RolloutSet, out *olm.RolloutSet, s conversion.Scope) error {
+	*out = *(*olm.RolloutSet)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutSet_To_olm_RolloutSet is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutSet_To_olm_RolloutSet(in *RolloutSet, out *olm.RolloutSet, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutSet_To_olm_RolloutSet(in, out, s)
+}
+
+func autoConvert_olm_RolloutSet_To_v1alpha1_RolloutSet(in *olm.RolloutSet, out *RolloutSet, s conversion.Scope) error {
+	*out = *(*RolloutSet)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RolloutSet_To_v1alpha1_RolloutSet is an autogenerated conversion function.
+func Convert_olm_RolloutSet_To_v1alpha1_RolloutSet(in *olm.RolloutSet, out *RolloutSet, s conversion.Scope) error {
+	return autoConvert_olm_RolloutSet_To_v1alpha1_RolloutSet(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutTarget_To_olm_RolloutTarget(in *RolloutTarget, out *olm.RolloutTarget, s conversion.Scope) error {
+	*out = *(*olm.RolloutTarget)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutTarget_To_olm_RolloutTarget is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutTarget_To_olm_RolloutTarget(in *RolloutTarget, out *olm.RolloutTarget, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutTarget_To_olm_RolloutTarget(in, out, s)
+}
+
+func autoConvert_olm_RolloutTarget_To_v1alpha1_RolloutTarget(in *olm.RolloutTarget, out *RolloutTarget, s conversion.Scope) error {
+	*out = *(*RolloutTarget)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RolloutTarget_To_v1alpha1_RolloutTarget is an autogenerated conversion function.
+func Convert_olm_RolloutTarget_To_v1alpha1_RolloutTarget(in *olm.RolloutTarget, out *RolloutTarget, s conversion.Scope) error {
+	return autoConvert_olm_RolloutTarget_To_v1alpha1_RolloutTarget(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutWait_To_olm_RolloutWait(in *RolloutWait, out *olm.RolloutWait, s conversion.Scope) error {
+	*out = *(*olm.RolloutWait)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutWait_To_olm_RolloutWait is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutWait_To_olm_RolloutWait(in *RolloutWait, out *olm.RolloutWait, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutWait_To_olm_RolloutWait(in, out, s)
+}
+
+func autoConvert_olm_RolloutWait_To_v1alpha1_RolloutWait(in *olm.RolloutWait, out *RolloutWait, s conversion.Scope) error {
+	*out = *(*RolloutWait)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RolloutWait_To_v1alpha1_RolloutWait is an autogenerated conversion function.
+func Convert_olm_RolloutWait_To_v1alpha1_RolloutWait(in *olm.RolloutWait, out *RolloutWait, s conversion.Scope) error {
+	return autoConvert_olm_RolloutWait_To_v1alpha1_RolloutWait(in, out, s)
+}
+
+func autoConvert_v1alpha1_RolloutWave_To_olm_RolloutWave(in *RolloutWave, out *olm.RolloutWave, s conversion.Scope) error {
+	*out = *(*olm.RolloutWave)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RolloutWave_To_olm_RolloutWave is an autogenerated conversion function.
+func Convert_v1alpha1_RolloutWave_To_olm_RolloutWave(in *RolloutWave, out *olm.RolloutWave, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RolloutWave_To_olm_RolloutWave(in, out, s)
+}
+
+func autoConvert_olm_RolloutWave_To_v1alpha1_RolloutWave(in *olm.RolloutWave, out *RolloutWave, s conversion.Scope) error {
+	*out = *(*RolloutWave)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_olm_RolloutWave_To_v1alpha1_RolloutWave is an autogenerated conversion function.
+func Convert_olm_RolloutWave_To_v1alpha1_RolloutWave(in *olm.RolloutWave, out *RolloutWave, s conversion.Scope) error {
+	return autoConvert_olm_RolloutWave_To_v1alpha1_RolloutWave(in, out, s)
 }
 
 func autoConvert_v1alpha1_TargetReference_To_olm_TargetReference(in *TargetReference, out *olm.TargetReference, s conversion.Scope) error {

@@ -43,6 +43,26 @@ func (in ClusterExtensionRevisionStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterExtensionRollout) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRollout"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterExtensionRolloutList) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRolloutList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterExtensionRolloutSpec) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRolloutSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterExtensionRolloutStatus) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRolloutStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ConditionEqual) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ConditionEqual"
 }
@@ -220,6 +240,51 @@ func (in RevisionRollbackSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RevisionRollbackStatus) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionRollbackStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutApproval) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutApproval"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutClusterStatus) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutClusterStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutGroup) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutGroup"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutRequest) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutRequest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutRequestSpec) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutRequestSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutSet) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutSet"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutTarget) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutTarget"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutWait) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWait"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RolloutWave) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWave"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -884,6 +884,129 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requestedBy
       type:
         namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.Requester
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRollout
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRolloutSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRolloutStatus
+      default: {}
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRolloutSpec
+  map:
+    fields:
+    - name: clusters
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutTarget
+          elementRelationship: associative
+          keys:
+          - name
+    - name: deadlineSeconds
+      type:
+        scalar: numeric
+      default: 0
+    - name: groups
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutGroup
+          elementRelationship: associative
+          keys:
+          - change
+    - name: requestedBy
+      type:
+        scalar: string
+      default: ""
+    - name: set
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutSet
+      default: {}
+    - name: waves
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWave
+          elementRelationship: associative
+          keys:
+          - name
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ClusterExtensionRolloutStatus
+  map:
+    fields:
+    - name: approvals
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutApproval
+          elementRelationship: associative
+          keys:
+          - wave
+    - name: clusters
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutClusterStatus
+          elementRelationship: associative
+          keys:
+          - name
+    - name: completed
+      type:
+        scalar: boolean
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: digest
+      type:
+        scalar: string
+    - name: ended
+      type:
+        scalar: boolean
+    - name: haltedBy
+      type:
+        scalar: string
+    - name: leaving
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: message
+      type:
+        scalar: string
+    - name: phase
+      type:
+        scalar: string
+    - name: troubles
+      type:
+        scalar: string
+    - name: waits
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWait
+          elementRelationship: atomic
+    - name: wave
+      type:
+        scalar: string
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ConditionEqual
   map:
     fields:
@@ -1157,6 +1280,164 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RevisionObject
           elementRelationship: atomic
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutApproval
+  map:
+    fields:
+    - name: comment
+      type:
+        scalar: string
+    - name: digest
+      type:
+        scalar: string
+      default: ""
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: user
+      type:
+        scalar: string
+      default: ""
+    - name: wave
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutClusterStatus
+  map:
+    fields:
+    - name: attempt
+      type:
+        scalar: numeric
+    - name: by
+      type:
+        scalar: string
+    - name: healthy
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: reason
+      type:
+        scalar: string
+    - name: seen
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: state
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutGroup
+  map:
+    fields:
+    - name: change
+      type:
+        scalar: string
+      default: ""
+    - name: clusters
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: diff
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.Manifest
+    - name: extension
+      type:
+        namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.Manifest
+    - name: from
+      type:
+        scalar: string
+    - name: to
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutSet
+  map:
+    fields:
+    - name: digest
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: uid
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutTarget
+  map:
+    fields:
+    - name: after
+      type:
+        scalar: string
+      default: ""
+    - name: before
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: uid
+      type:
+        scalar: string
+      default: ""
+    - name: wave
+      type:
+        scalar: string
+      default: ""
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWait
+  map:
+    fields:
+    - name: clusters
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: count
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: wave
+      type:
+        scalar: string
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RolloutWave
+  map:
+    fields:
+    - name: approvalRequired
+      type:
+        scalar: boolean
+    - name: maxFailures
+      type:
+        scalar: numeric
+      default: 0
+    - name: maxUnavailable
+      type:
+        scalar: numeric
+      default: 0
+    - name: maxUnreachable
+      type:
+        scalar: numeric
+      default: 0
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: soakSeconds
+      type:
+        scalar: numeric
+      default: 0
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.TargetReference
   map:
     fields:
@@ -1296,6 +1577,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+  scalar: untyped
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
   map:
     fields:

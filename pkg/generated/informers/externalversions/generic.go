@@ -53,6 +53,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		// Group=olm.operatorframework.io, Version=v1alpha1
 	case olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrevisions"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Olm().V1alpha1().ClusterExtensionRevisions().Informer()}, nil
+	case olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrollouts"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Olm().V1alpha1().ClusterExtensionRollouts().Informer()}, nil
 
 	}
 

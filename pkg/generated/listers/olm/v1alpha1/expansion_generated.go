@@ -8,6 +8,10 @@ package v1alpha1
 // ClusterExtensionRevisionLister.
 type ClusterExtensionRevisionListerExpansion interface{}
 
+// ClusterExtensionRolloutListerExpansion allows custom methods to be added to
+// ClusterExtensionRolloutLister.
+type ClusterExtensionRolloutListerExpansion interface{}
+
 // RevisionHistoryListerExpansion allows custom methods to be added to
 // RevisionHistoryLister.
 type RevisionHistoryListerExpansion interface{}

@@ -12,6 +12,8 @@ import (
 type Interface interface {
 	// ClusterExtensionRevisions returns a ClusterExtensionRevisionInformer.
 	ClusterExtensionRevisions() TypedClusterExtensionRevisionInformer
+	// ClusterExtensionRollouts returns a ClusterExtensionRolloutInformer.
+	ClusterExtensionRollouts() TypedClusterExtensionRolloutInformer
 }
 
 type version struct {
@@ -28,4 +30,9 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // ClusterExtensionRevisions returns a TypedClusterExtensionRevisionInformer.
 func (v *version) ClusterExtensionRevisions() TypedClusterExtensionRevisionInformer {
 	return &clusterExtensionRevisionInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// ClusterExtensionRollouts returns a TypedClusterExtensionRolloutInformer.
+func (v *version) ClusterExtensionRollouts() TypedClusterExtensionRolloutInformer {
+	return &clusterExtensionRolloutInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

@@ -6,6 +6,8 @@ package v1alpha1
 
 type ClusterExtensionRevisionExpansion interface{}
 
+type ClusterExtensionRolloutExpansion interface{}
+
 type RevisionDiffExpansion interface{}
 
 type RevisionHistoryExpansion interface{}

@@ -15,6 +15,7 @@ import (
 type OlmV1alpha1Interface interface {
 	RESTClient() rest.Interface
 	ClusterExtensionRevisionsGetter
+	ClusterExtensionRolloutsGetter
 	RevisionDiffsGetter
 	RevisionHistoriesGetter
 	RevisionManifestsGetter
@@ -28,6 +29,10 @@ type OlmV1alpha1Client struct {
 
 func (c *OlmV1alpha1Client) ClusterExtensionRevisions() ClusterExtensionRevisionInterface {
 	return newClusterExtensionRevisions(c)
+}
+
+func (c *OlmV1alpha1Client) ClusterExtensionRollouts() ClusterExtensionRolloutInterface {
+	return newClusterExtensionRollouts(c)
 }
 
 func (c *OlmV1alpha1Client) RevisionDiffs() RevisionDiffInterface {

@@ -18,6 +18,10 @@ func (c *FakeOlmV1alpha1) ClusterExtensionRevisions() v1alpha1.ClusterExtensionR
 	return newFakeClusterExtensionRevisions(c)
 }
 
+func (c *FakeOlmV1alpha1) ClusterExtensionRollouts() v1alpha1.ClusterExtensionRolloutInterface {
+	return newFakeClusterExtensionRollouts(c)
+}
+
 func (c *FakeOlmV1alpha1) RevisionDiffs() v1alpha1.RevisionDiffInterface {
 	return newFakeRevisionDiffs(c)
 }

@@ -1,0 +1,104 @@
+package extension
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/webhooktest"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/extension/order"
+)
+
+var penstock = authenticationv1.UserInfo{Username: "system:serviceaccount:penstock-system:penstock"}
+
+func none(context.Context) ([]order.Extension, error) { return nil, nil }
+
+func isPenstock(username string) bool { return username == penstock.Username }
+
+// signed is an object with a stamp of alice that Penstock signed for it as it is.
+func signed(t *testing.T, object *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
+	t.Helper()
+	digest, err := author.ClusterExtensions().Digest(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamp := &author.Stamp{User: alice.Username, UID: alice.UID, Groups: alice.Groups, Time: at, Name: object.GetName(), Generation: generation, Digest: digest}
+	if err := key().Sign(stamp); err != nil {
+		t.Fatal(err)
+	}
+	value, err := stamp.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations := object.GetAnnotations()
+	annotations[extension.AuthorAnnotation] = value
+	object.SetAnnotations(annotations)
+	return object
+}
+
+// TestChild: Penstock alone writes children, with the stamp of another author that is signed for exactly
+// what it writes.
+func TestChild(t *testing.T) {
+	all := map[string]webhook.Webhook{}
+	for _, one := range Webhooks(func() (author.Key, error) { return key(), nil }, func() time.Time { return at }, isPenstock, isPenstock, none) {
+		all[one.Name] = one
+	}
+	made := func(version string) *unstructured.Unstructured {
+		return signed(t, written(version, map[string]string{extension.SetAnnotation: "edge", extension.ContentAnnotation: "sha256:a", extension.RolloutAnnotation: "edge-1/1/u"}), 1)
+	}
+	ask := func(name string, who authenticationv1.UserInfo, object, old *unstructured.Unstructured) webhook.Answer {
+		t.Helper()
+		return all[name].Decide(t.Context(), webhooktest.Review(t, who, object, old))
+	}
+	for _, name := range []string{"extension-author", "extension"} {
+		if given := ask(name, penstock, made("1.0.0"), nil); given.Refusal != nil || len(given.Annotations) > 0 {
+			t.Errorf("%s: the stamp that Penstock brings: %+v", name, given)
+		}
+	}
+	other := made("1.0.0")
+	if err := unstructured.SetNestedField(other.Object, "kube-system", "spec", "namespace"); err != nil {
+		t.Fatal(err)
+	}
+	if given := ask("extension-author", penstock, other, nil); given.Refusal == nil {
+		t.Errorf("a stamp for other content is taken: %+v", given)
+	}
+	if given := ask("extension-author", mallory, made("1.0.0"), nil); given.Annotations[extension.AuthorAnnotation] == nil || !strings.Contains(*given.Annotations[extension.AuthorAnnotation], "mallory") {
+		t.Errorf("another user brings a stamp: %+v", given)
+	}
+	if given := ask("extension", mallory, made("1.0.0"), nil); given.Refusal == nil || !strings.Contains(given.Refusal.Message, "only Penstock writes this annotation") {
+		t.Errorf("another user makes a child: %+v", given)
+	}
+	old := made("1.0.0")
+	changed := old.DeepCopy()
+	if err := unstructured.SetNestedField(changed.Object, "2.0.0", "spec", "source", "catalog", "version"); err != nil {
+		t.Fatal(err)
+	}
+	if given := ask("extension", mallory, changed, old); given.Refusal == nil || !strings.Contains(given.Refusal.Message, "change ClusterExtensionSet edge") {
+		t.Errorf("another user changes a child: %+v", given)
+	}
+	labelled := old.DeepCopy()
+	labelled.SetLabels(map[string]string{"a": "b"})
+	if given := ask("extension", mallory, labelled, old); given.Refusal != nil {
+		t.Errorf("labels of a child: %+v", given)
+	}
+	left := old.DeepCopy()
+	unstructured.RemoveNestedField(left.Object, "metadata", "annotations", extension.RolloutAnnotation)
+	gone := webhooktest.Review(t, mallory, left, left)
+	gone.Operation = admissionv1.Delete
+	if given := all["extension-dependents"].Decide(t.Context(), gone); given.Refusal != nil {
+		t.Errorf("a child of a cluster that left cannot be deleted: %+v", given)
+	}
+	deletion := webhooktest.Review(t, mallory, old, old)
+	deletion.Operation = admissionv1.Delete
+	if given := all["extension-dependents"].Decide(t.Context(), deletion); given.Refusal == nil || !strings.Contains(given.Refusal.Message, "ClusterExtensionSet edge asks for it") {
+		t.Errorf("another user deletes a child: %+v", given)
+	}
+}

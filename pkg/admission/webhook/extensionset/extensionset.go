@@ -1,0 +1,57 @@
+// Package extensionset has the webhooks of ClusterExtensionSets: one notes who writes a set, as a
+// signed stamp, and one checks the stamp and the spec. They answer nobody but kube-apiserver.
+package extensionset
+
+import (
+	"context"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+)
+
+// Webhooks are those of ClusterExtensionSets. Key returns the key of the store, or why there is none
+// now; forOthers tells users who cannot write any.
+func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
+	s := authored.Stamps{Subject: extensionset.Author(), Key: key, Now: now, ForOthers: forOthers}
+	return []webhook.Webhook{
+		{
+			Name: "extensionset-author", Mutating: true, Authenticated: true,
+			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.StampForThemselves(r, false) },
+			Registration: registration(),
+		},
+		{
+			Name: "extensionset", Authenticated: true,
+			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.Check(r, validate) },
+			Registration: registration(),
+		},
+	}
+}
+
+// registration asks about writes that change the spec or the stamp. While Penstock does not answer,
+// nobody makes such a write.
+func registration() webhook.Registration {
+	stamp := func(object string) string {
+		return "(has(" + object + ".metadata.annotations) && '" + extension.AuthorAnnotation + "' in " + object + ".metadata.annotations ? " +
+			object + ".metadata.annotations['" + extension.AuthorAnnotation + "'] : '')"
+	}
+	return authored.Registration(extensionset.Resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Fail, admissionregistrationv1.MatchCondition{
+		Name:       "changes-what-an-author-answers-for",
+		Expression: "request.operation == 'CREATE' || " + authored.Spec("object") + " != " + authored.Spec("oldObject") + " || " + stamp("object") + " != " + stamp("oldObject"),
+	})
+}
+
+// validate returns the faults of a set.
+func validate(w *authored.Write) field.ErrorList {
+	set, err := extensionset.From(w.Object)
+	if err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("spec"), w.Object.GetName(), err.Error())}
+	}
+	return extensionset.Validate(set)
+}

@@ -1,0 +1,127 @@
+package extension
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+)
+
+// approvedContent refuses content that is not what was approved for a child of a
+// ClusterExtensionSet.
+func (m making) approvedContent(made *content) *maker.Outcome {
+	approved := m.extension.Annotations[extension.ContentAnnotation]
+	if approved == "" {
+		return nil
+	}
+	found, err := contentOf(m.object, made)
+	if err != nil {
+		return retry(status.Failed, err)
+	}
+	if found == approved {
+		return nil
+	}
+	return stop(status.ChangedSinceReview, fmt.Sprintf("rollout %s approved the content %s, and the image becomes %s: change the ClusterExtensionSet, or retry the cluster",
+		m.extension.Annotations[extension.RolloutAnnotation], approved, found), "")
+}
+
+// contentOf names the content of a pinned child: its settings, and the objects that it becomes.
+func contentOf(child *unstructured.Unstructured, made *content) (string, error) {
+	common, err := extension.ChildWithoutCluster(child)
+	if err != nil {
+		return "", fmt.Errorf("encoding ClusterExtension %s: %w", child.GetName(), err)
+	}
+	return extension.ContentDigest(common, made.digest()), nil
+}
+
+// Preview is the change that a child of a ClusterExtensionSet would see.
+type Preview struct {
+	// Child has the image by digest.
+	Child *unstructured.Unstructured
+	// Version of the content, Before of the installed revision, or their images; empty for none.
+	Version, Before string
+	// After names the content.
+	After string
+
+	making  making
+	content *content
+}
+
+// Find returns an extension, nil when there is none. Known is false while that is not known.
+func (c *Controller) Find(name string) (object *unstructured.Unstructured, known bool) {
+	return c.find(name)
+}
+
+// Preview resolves, pulls and renders a child for its author, and stores nothing. It takes the time of
+// a pull.
+func (c *Controller) Preview(ctx context.Context, wanted *unstructured.Unstructured, who user.Info) (*Preview, *maker.Outcome) {
+	live, known := c.find(wanted.GetName())
+	if !known || c.measured == nil {
+		return nil, stop(status.Pending, "the ClusterExtensions are not known yet", "").Later()
+	}
+	child := wanted.DeepCopy()
+	if live != nil {
+		if live.GetAnnotations()[extension.SetAnnotation] != child.GetAnnotations()[extension.SetAnnotation] {
+			return nil, stop(status.NameTaken, fmt.Sprintf("ClusterExtension %s exists, and is no child of this set: delete it, or rename the set", live.GetName()), "")
+		}
+		child.SetUID(live.GetUID())
+		child.SetGeneration(live.GetGeneration())
+	}
+	asked, err := extension.From(child)
+	if err != nil {
+		return nil, stop(status.Invalid, err.Error(), "")
+	}
+	s := &scope{Controller: c, Chain: maker.Chain{Store: c.Store, Rules: rules(), Name: asked.Name}, object: child, extension: asked, catalogs: c.Inventory.Snapshot()}
+	s.cluster = s.clusterVersion(ctx)
+	if stopped := s.findRevisions(ctx); stopped != nil {
+		return nil, stopped
+	}
+	desired, stopped := s.choose()
+	if desired == nil {
+		return nil, stopped
+	}
+	s.resolved = desired.bundle
+	identity := maker.Identity{As: who, Author: who}
+	if stopped := s.mayUse(ctx, who); stopped != nil {
+		return nil, stopped
+	}
+	if stopped := s.mayPull(ctx, identity); stopped != nil {
+		return nil, stopped
+	}
+	made, stopped := s.pull(ctx, identity, desired)
+	if stopped != nil {
+		return nil, stopped
+	}
+	if err := extension.Pin(child, made.reference); err != nil {
+		return nil, stop(status.Invalid, err.Error(), "")
+	}
+	out := &Preview{Child: child, Version: cmp.Or(desired.of(made).bundle.Version, made.reference), making: making{s, desired}, content: made}
+	if installed := s.installed(); installed != nil {
+		out.Before = cmp.Or(installed.Annotations[olmv1alpha1.VersionAnnotation], installed.Annotations[olmv1alpha1.ReferenceAnnotation])
+	}
+	if out.After, err = contentOf(child, made); err != nil {
+		return nil, stop(status.Invalid, err.Error(), "")
+	}
+	return out, nil
+}
+
+// Diff is what the next revision of the child would change.
+func (p *Preview) Diff(ctx context.Context) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
+	revision, stopped := p.making.Next(ctx, p.content.Phases)
+	if stopped != nil {
+		return nil, stopped
+	}
+	p.making.describe(revision, maker.Identity{Approval: "compared for a rollout"}, p.content)
+	if p.making.extension.UID == "" {
+		revision.OwnerReferences = []metav1.OwnerReference{}
+	}
+	return p.making.Compare(ctx, revision)
+}

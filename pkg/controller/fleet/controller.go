@@ -1,0 +1,236 @@
+package fleet
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/inventory"
+	"github.com/penstock-project/penstock/pkg/controller/extension"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	rollouts "github.com/penstock-project/penstock/pkg/generated/clientset/versioned/typed/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/maintenancewindow"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/rollout"
+)
+
+// FieldManager writes children, rollouts and the status of sets.
+const FieldManager = "penstock-fleet"
+
+const (
+	// workers is how many sets are looked at at a time.
+	workers = 2
+	// lookEvery is how often clusters of a rollout in progress are looked at, and lookTimeout bounds
+	// one look. lookers look at a time.
+	lookEvery   = 5 * time.Second
+	lookTimeout = 5 * time.Second
+	lookers     = 16
+	// maxChanging bounds the clusters of all sets that are changing.
+	maxChanging = 64
+)
+
+// Extensions knows ClusterExtensions, as a *extension.Controller does.
+type Extensions interface {
+	Find(name string) (object *unstructured.Unstructured, known bool)
+	Preview(ctx context.Context, child *unstructured.Unstructured, who user.Info) (*extension.Preview, *maker.Outcome)
+}
+
+// Windows are the maintenance windows of the host.
+type Windows interface {
+	Decide(labels map[string]string) maintenancewindow.Decision
+	OnChange(tell func())
+}
+
+// Freezes says whether the cluster is frozen.
+type Freezes interface {
+	Frozen() (*rollout.Freeze, error)
+	Changed() <-chan event.TypedGenericEvent[string]
+}
+
+// Options of a Controller; all are required.
+type Options struct {
+	// Host reads and writes sets and ClusterExtensions, and Definitions watches whether there are sets.
+	Host        dynamic.Interface
+	Definitions metadata.Interface
+	// Core reads the Secrets of clusters in Namespace.
+	Core      kubernetes.Interface
+	Namespace string
+	// Rollouts are in our own API.
+	Rollouts rollouts.ClusterExtensionRolloutInterface
+	// Store reads revisions, and writes in the name of this process.
+	maker.Store
+	Extensions Extensions
+	Catalogs   *inventory.Inventory
+	Windows    Windows
+	Freezes    Freezes
+	// Key verifies the stamps of authors of sets, and signs those of children.
+	Key    author.Key
+	Rights maker.Rights
+	// Look returns which cluster a configuration leads to.
+	Look  func(ctx context.Context, config *rest.Config) (string, error)
+	Clock clock.WithTicker
+}
+
+// Controller is safe for concurrent use.
+type Controller struct {
+	Options
+	queue maker.Queue
+
+	mu sync.Mutex
+	// known is nil while the host has no ClusterExtensionSets.
+	known *known
+	// looks are the last looks at clusters, by Secret.
+	looks map[string]look
+	// previews are those of clusters, by what they depend on; others are forgotten.
+	previews map[string]map[string]preview
+	// changing is how many clusters of each set are changing.
+	changing map[string]int
+}
+
+// New returns a controller that sends no request before Run.
+func New(o Options) *Controller {
+	return &Controller{Options: o, queue: maker.NewQueue(o.Clock), looks: map[string]look{}, previews: map[string]map[string]preview{}, changing: map[string]int{}}
+}
+
+// known are the watches while the host has ClusterExtensionSets.
+type known struct {
+	sets     cache.SharedIndexInformer
+	secrets  *objectwatch.Watch[*corev1.Secret]
+	rollouts *objectwatch.Watch[*olmv1alpha1.ClusterExtensionRollout]
+}
+
+// withoutData keeps the names and labels of Secrets: their content is read for each look.
+func withoutData(object any) (any, error) {
+	if secret, ok := object.(*corev1.Secret); ok {
+		secret.Data, secret.ManagedFields, secret.Annotations = nil, nil, nil
+	}
+	return object, nil
+}
+
+// Run follows sets until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("fleet"))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer c.queue.ShutDown() // the workers wait for it
+	add := func(object any) {
+		if revision, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRevision](object); ok {
+			if set, _, child := strings.Cut(revision.Labels[olmv1alpha1.ChainLabel], "."); child {
+				c.addSet(set)
+			}
+		}
+	}
+	if _, err := c.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }, DeleteFunc: add}); err != nil {
+		return err
+	}
+	c.Windows.OnChange(c.addAll)
+	running.Go(func() { c.watchCatalogs(ctx) })
+	running.Go(func() { c.watchFreezes(ctx) })
+	running.Go(func() {
+		objectwatch.WhileDefined(ctx, c.Definitions, extensionset.DefinitionName, func(bool) { c.set(nil) }, c.watchSets)
+	})
+	for range workers {
+		running.Go(func() {
+			maker.Work(ctx, c.queue, c.reconcile, "A ClusterExtensionSet could not be brought up to date; trying again")
+		})
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (c *Controller) set(watches *known) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = watches
+}
+
+// watches returns the watches, nil while the host has no ClusterExtensionSets.
+func (c *Controller) watches() *known {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
+}
+
+// informer is that of sets, nil while the host has no such kind.
+func (c *Controller) informer() cache.SharedIndexInformer {
+	if watches := c.watches(); watches != nil {
+		return watches.sets
+	}
+	return nil
+}
+
+// watchSets follows sets, clusters and rollouts for as long as the host has the definition.
+func (c *Controller) watchSets(ctx context.Context) {
+	informer := objectwatch.NewInformer(c.Host, c.Host.Resource(extensionset.Resource), &unstructured.Unstructured{}, objectwatch.InformerOptions{Failed: objectwatch.NotServedYet})
+	add := func(object any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil && ctx.Err() == nil {
+			c.queue.Add(key)
+		}
+	}
+	// An informer that has not run takes it.
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, DeleteFunc: add, UpdateFunc: func(_, now any) { add(now) }})
+	watches := &known{
+		sets:     informer,
+		secrets:  objectwatch.New(c.Core, c.Core.CoreV1().Secrets(c.Namespace), &corev1.Secret{}, objectwatch.Options{Selector: extensionset.ClusterLabel, Changed: c.addAll, Keep: withoutData, Failed: func() {}}),
+		rollouts: objectwatch.New(c.Rollouts, c.Rollouts, &olmv1alpha1.ClusterExtensionRollout{}, objectwatch.Options{Changed: c.addAll, Failed: func() {}}),
+	}
+	c.set(watches)
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { watches.secrets.Run(ctx) })
+	running.Go(func() { watches.rollouts.Run(ctx) })
+	objectwatch.Follow(ctx, c.addAll, informer)
+}
+
+// addAll asks for a pass over each set.
+func (c *Controller) addAll() {
+	for _, set := range objectwatch.All[*unstructured.Unstructured](c.informer()) {
+		c.queue.Add(set.GetName())
+	}
+}
+
+// addSet asks for a pass over a set, when there is one.
+func (c *Controller) addSet(name string) {
+	if set, known := objectwatch.Find[*unstructured.Unstructured](c.informer(), name); known && set != nil {
+		c.queue.Add(name)
+	}
+}
+
+func (c *Controller) watchCatalogs(ctx context.Context) {
+	for {
+		outdated := c.Catalogs.Snapshot().Outdated()
+		c.addAll()
+		select {
+		case <-ctx.Done():
+			return
+		case <-outdated:
+		}
+	}
+}
+
+func (c *Controller) watchFreezes(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.Freezes.Changed():
+			c.addAll()
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	"github.com/penstock-project/penstock/pkg/fleet"
+	"github.com/penstock-project/penstock/pkg/target"
+)
+
+// conflictWait is how long a pass waits for the watch after a conflict.
+const conflictWait = 200 * time.Millisecond
+
+// look is what a look at a cluster found.
+type look struct {
+	at time.Time
+	// version of the Secret that the watch knew.
+	version string
+	// uid of the cluster; that of the last successful look while err is not nil.
+	uid string
+	err error
+}
+
+// forget drops what is kept of a set that is gone.
+func (c *Controller) forget(set string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.previews, set)
+	delete(c.changing, set)
+}
+
+func (c *Controller) noteChanging(set string, count int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changing[set] = count
+}
+
+// room is how many clusters may begin, beside those of all sets that are changing.
+func (c *Controller) room() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	room := maxChanging
+	for _, count := range c.changing {
+		room -= count
+	}
+	return room
+}
+
+// lookAt looks at clusters whose last look is not fresh any more, or was by another Secret, some at a time. A cluster that does
+// not answer takes the time of one look, and the place of no other.
+func (p *pass) lookAt(ctx context.Context, clusters []string, fresh time.Duration) map[string]look {
+	c := p.Controller
+	var running sync.WaitGroup
+	places := make(chan struct{}, lookers)
+	for _, name := range clusters {
+		c.mu.Lock()
+		last, known := c.looks[name]
+		c.mu.Unlock()
+		version := ""
+		if secret := p.clusters[name]; secret != nil {
+			version = secret.ResourceVersion
+		}
+		if known && last.version == version && c.Clock.Now().Sub(last.at) < fresh {
+			continue
+		}
+		running.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			uid, err := c.lookOnce(ctx, name)
+			if err != nil {
+				uid = last.uid
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.looks[name] = look{c.Clock.Now(), version, uid, err}
+		})
+	}
+	running.Wait()
+	found := map[string]look{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range clusters {
+		found[name] = c.looks[name]
+	}
+	return found
+}
+
+func (c *Controller) lookOnce(ctx context.Context, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	secret, err := c.Core.CoreV1().Secrets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading Secret %s/%s: %w", c.Namespace, name, err)
+	}
+	config, err := target.Config(secret)
+	if err != nil {
+		return "", fmt.Errorf("reading Secret %s/%s: %w", c.Namespace, name, err)
+	}
+	return c.Look(ctx, config)
+}
+
+// situation is what a step of a rollout depends on now.
+func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout, plan *fleet.Plan, progress fleet.Progress) (fleet.Situation, error) {
+	s := fleet.Situation{
+		Now: p.Clock.Now(), Room: p.room(), Frozen: p.set.Spec.Paused || !p.isCurrent(rollout), Closed: !p.Windows.Decide(p.set.Spec.Template.Metadata.Labels).Open,
+		MembersKnown: true, Members: map[string]bool{}, Clusters: map[string]fleet.Observation{},
+	}
+	if frozen, err := p.Freezes.Frozen(); err != nil || frozen != nil {
+		s.Frozen = true
+	}
+	approved := progress.Approved == plan.Digest()
+	var names []string
+	for _, cluster := range plan.Clusters {
+		// A Secret that is gone is a cluster that cannot be reached, and one that lost its labels leaves.
+		_, s.Members[cluster.Name] = p.clusters[cluster.Name]
+		if !s.Members[cluster.Name] && !p.hasSecret(ctx, cluster.Name) {
+			s.Members[cluster.Name] = true
+		}
+		if state := progress.Clusters[cluster.Name].State; approved && state != fleet.Skipped && state != fleet.Leaving {
+			names = append(names, cluster.Name)
+		}
+	}
+	looks := p.lookAt(ctx, names, lookEvery-time.Second)
+	if ctx.Err() != nil {
+		return s, ctx.Err()
+	}
+	for _, cluster := range plan.Clusters {
+		found, looked := looks[cluster.Name]
+		if !looked {
+			continue
+		}
+		observed, err := p.observe(ctx, rollout, cluster, progress.Clusters[cluster.Name])
+		if err != nil {
+			return s, err
+		}
+		observed.At, observed.Unreachable, observed.UID = found.at, found.err != nil, found.uid
+		s.Clusters[cluster.Name] = observed
+	}
+	return s, nil
+}
+
+// hasSecret is whether there is a Secret of a name, whatever its labels. Without an answer there is none.
+func (p *pass) hasSecret(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	_, err := p.Core.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
+	return err == nil
+}
+
+// observe is what the revisions of a child say.
+func (p *pass) observe(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout, cluster fleet.Cluster, at fleet.At) (fleet.Observation, error) {
+	name := extensionset.ChildName(p.set.Name, cluster.Name)
+	child, known := p.Extensions.Find(name)
+	if !known {
+		return fleet.Observation{}, errUnknown
+	}
+	revisions, err := maker.List(ctx, p.Reader, name)
+	if err != nil {
+		return fleet.Observation{}, err
+	}
+	chain := maker.Chain{Name: name, Revisions: revisions, Rules: maker.Rules{NeverApproved: func(one *olmv1alpha1.ClusterExtensionRevision) bool {
+		return one.Annotations[extension.ProposedAnnotation] == "true"
+	}}}
+	newest := chain.Newest()
+	seen := fleet.Observation{Change: fleet.Change(contentBefore(revisions), cluster.After), Healthy: newest == nil}
+	mark := ""
+	if child != nil {
+		mark = child.GetAnnotations()[extension.RolloutAnnotation]
+		seen.Refused = refused(child, mark)
+	}
+	if mark == attemptMark(rollout, at.Attempt) && at.Attempt > 0 {
+		seen.Attempt = at.Attempt
+	}
+	if newest == nil {
+		return seen, nil
+	}
+	conditions := newest.Status.Conditions
+	succeeded := maker.HasSucceeded(newest)
+	seen.Healthy = succeeded && meta.IsStatusConditionTrue(conditions, olmv1alpha1.ConditionAvailable)
+	ours := newest.Annotations[extension.ContentAnnotation] == cluster.After && !maker.IsRollback(newest)
+	rolledBack := maker.IsRollback(newest) && at.Attempt > 0 && !newest.CreationTimestamp.Time.Before(at.Since.Truncate(time.Second))
+	switch {
+	case ours && succeeded:
+		seen.Content = cluster.After
+	case ours:
+		// A retry waits for the deadline: the revision may be stalled by what was mended meanwhile.
+		seen.Failed = at.Attempt == 1 && meta.IsStatusConditionTrue(conditions, olmv1alpha1.ConditionStalled) && newest.Spec.OnFailure != olmv1alpha1.OnFailureRollback
+	case rolledBack, at.State == fleet.Soaking, at.State == fleet.Succeeded:
+		seen.Content = "revision " + newest.Name
+	}
+	return seen, nil
+}
+
+// contentBefore names the content that a cluster has: that of the newest revision that was rolled out.
+func contentBefore(revisions []olmv1alpha1.ClusterExtensionRevision) string {
+	for i := range revisions {
+		one := &revisions[i]
+		if one.DeletionTimestamp != nil || one.Spec.LifecycleState == olmv1alpha1.LifecycleStateArchived || !maker.HasSucceeded(one) {
+			continue
+		}
+		if content := one.Annotations[extension.ContentAnnotation]; content != "" {
+			return content
+		}
+		return "revision " + one.Name
+	}
+	return ""
+}
+
+// attemptMark is the value of the annotation of an attempt.
+func attemptMark(rollout *olmv1alpha1.ClusterExtensionRollout, attempt int64) string {
+	return fmt.Sprintf("%s/%d/%s", rollout.Name, attempt, rollout.UID)
+}
+
+// refused is whether the attempt of a mark was refused because its content is not what was approved.
+func refused(child *unstructured.Unstructured, mark string) bool {
+	read, err := extension.From(child)
+	if err != nil || mark == "" {
+		return false
+	}
+	ready := meta.FindStatusCondition(read.Status.Conditions, "Ready")
+	return ready != nil && ready.Reason == string(status.ChangedSinceReview) && strings.Contains(ready.Message, "rollout "+mark+" ")
+}

@@ -1,0 +1,361 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/authz"
+	"github.com/penstock-project/penstock/pkg/controller/extension"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	ext "github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/extensionrollout"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	"github.com/penstock-project/penstock/pkg/fleet"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+const (
+	// maxDiff bounds the diff of a group, and maxDiffs those of a rollout, in bytes.
+	maxDiff  = 128 << 10
+	maxDiffs = 512 << 10
+	// longestReason bounds the message of an exception, in bytes.
+	longestReason = 500
+)
+
+// Reasons of exceptions.
+const (
+	reasonDenied      = "Denied"
+	reasonUnreachable = "Unreachable"
+	reasonSame        = "SameCluster"
+	reasonNoWave      = "NoWave"
+)
+
+// preview is what a cluster would see, or why that is not known.
+type preview struct {
+	found   *extension.Preview
+	stopped *maker.Outcome
+}
+
+// propose records the change that clusters would see, unless people have approved one that is not
+// completed yet:
+//
+//  1. The set has an author, who may use each cluster.
+//  2. Each cluster is reached, and is in a wave.
+//  3. Each cluster is previewed. Clusters of equal change are a group.
+//  4. The rollout takes the place of the newest one, when it is another change.
+func (p *pass) propose(ctx context.Context) error {
+	active := p.newest()
+	if active != nil && p.isBusy(active) {
+		return nil
+	}
+	if p.stopped != "" {
+		return nil
+	}
+	waves, err := p.assign(ctx)
+	if err != nil {
+		return err
+	}
+	spec, err := p.compute(ctx, waves)
+	if err != nil || p.waits {
+		return err
+	}
+	open := active != nil && !active.Status.Ended && !active.Status.Completed
+	switch {
+	case spec == nil && open:
+		return p.supersede(ctx, active) // no cluster would see a change any more
+	case spec == nil:
+		return nil
+	case open && extensionrollout.Plan(&active.Spec).Digest() == extensionrollout.Plan(spec).Digest() && p.isCurrent(active):
+		return nil
+	case active != nil && !active.Status.Ended:
+		if err := p.supersede(ctx, active); err != nil {
+			return err
+		}
+	}
+	return p.create(ctx, spec)
+}
+
+// isBusy is whether the newest rollout was approved, is about the set as it is, and is not completed.
+func (p *pass) isBusy(active *olmv1alpha1.ClusterExtensionRollout) bool {
+	return len(active.Status.Approvals) > 0 && !active.Status.Ended && !active.Status.Completed && p.isCurrent(active)
+}
+
+// assign gives each cluster a wave. Clusters that cannot be served are exceptions.
+func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(p.clusters)) {
+		may, err := p.mayUse(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !may {
+			p.except(name, reasonDenied, fmt.Sprintf("%s, who wrote the set, may not use target %s", p.stamp.User, name))
+			continue
+		}
+		names = append(names, name)
+	}
+	looks := p.lookAt(ctx, names, knownFor)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var candidates []fleet.Candidate
+	for _, name := range names {
+		uid := looks[name].uid
+		if uid == "" {
+			uid = p.uidBefore(name)
+		}
+		candidates = append(candidates, fleet.Candidate{Name: name, UID: uid, Labels: p.clusters[name].Labels})
+	}
+	var selectors []labels.Selector
+	for i := range p.set.Spec.Strategy.Waves {
+		selector, err := metav1.LabelSelectorAsSelector(&p.set.Spec.Strategy.Waves[i].ClusterSelector)
+		if err != nil {
+			return nil, fmt.Errorf("reading the waves of ClusterExtensionSet %s: %w", p.set.Name, err)
+		}
+		selectors = append(selectors, selector)
+	}
+	assigned := fleet.Assign(selectors, candidates)
+	for _, one := range assigned.Unassigned {
+		p.except(one.Name, reasonNoWave, "no wave selects the cluster")
+	}
+	for _, one := range assigned.Same {
+		p.except(one.Name, reasonSame, "another Secret of the set leads to the same cluster")
+	}
+	for _, one := range assigned.Unknown {
+		why := "nobody has reached the cluster yet"
+		if err := looks[one.Name].err; err != nil {
+			why = err.Error()
+			p.queue.AddAfter(p.set.Name, lookAgain)
+		}
+		p.except(one.Name, reasonUnreachable, why)
+	}
+	return assigned.Waves, nil
+}
+
+// mayUse is whether the author may use a cluster, or all of them.
+func (p *pass) mayUse(ctx context.Context, name string) (bool, error) {
+	for _, target := range []string{"", name} {
+		may, err := p.Rights.May(ctx, p.stamp.Info(), authz.Use(target))
+		if err != nil {
+			return false, fmt.Errorf("finding out whether %s may use target %s: %w", p.stamp.User, name, err)
+		}
+		if may {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// uidBefore is the uid that an earlier rollout has of a cluster that cannot be reached.
+func (p *pass) uidBefore(name string) string {
+	for _, rollout := range slices.Backward(p.rollouts) {
+		for _, cluster := range rollout.Spec.Clusters {
+			if cluster.Name == name {
+				return cluster.UID
+			}
+		}
+	}
+	return ""
+}
+
+func (p *pass) except(cluster, reason, message string) {
+	p.exceptions[cluster] = extensionset.Exception{Cluster: cluster, Reason: reason, Message: text.Clip(message, longestReason)}
+}
+
+// compute returns the change that clusters would see, nil for none.
+func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1alpha1.ClusterExtensionRolloutSpec, error) {
+	spec := &olmv1alpha1.ClusterExtensionRolloutSpec{
+		Set:         olmv1alpha1.RolloutSet{Name: p.set.Name, UID: string(p.set.UID), Digest: p.digest},
+		RequestedBy: p.stamp.User, DeadlineSeconds: p.set.Spec.Strategy.DeadlineSeconds,
+	}
+	decided := p.decided()
+	previews := map[string]*extension.Preview{}
+	for i, wave := range p.set.Spec.Strategy.Waves {
+		count := 0
+		for _, candidate := range waves[i] {
+			one, err := p.preview(ctx, candidate.Name)
+			if err != nil {
+				return nil, err
+			}
+			if one.found == nil {
+				p.waits = p.waits || unknown(one.stopped)
+				p.except(candidate.Name, string(one.stopped.Reason), one.stopped.Message)
+				continue
+			}
+			revisions, err := maker.List(ctx, p.Reader, one.found.Child.GetName())
+			if err != nil {
+				return nil, err
+			}
+			before := contentBefore(revisions)
+			if before == one.found.After || decided[candidate.Name] == one.found.After {
+				continue
+			}
+			previews[candidate.Name] = one.found
+			spec.Clusters = append(spec.Clusters, olmv1alpha1.RolloutTarget{Name: candidate.Name, UID: candidate.UID, Wave: wave.Name, Before: before, After: one.found.After})
+			count++
+		}
+		bounds, err := wave.Bounds(count)
+		if err != nil {
+			return nil, fmt.Errorf("reading wave %s of ClusterExtensionSet %s: %w", wave.Name, p.set.Name, err)
+		}
+		spec.Waves = append(spec.Waves, olmv1alpha1.RolloutWave{
+			Name: wave.Name, SoakSeconds: wave.SoakSeconds, ApprovalRequired: wave.Approval == extensionset.ApprovalRequired,
+			MaxUnavailable: int32(bounds.MaxUnavailable), MaxFailures: int32(bounds.MaxFailures), MaxUnreachable: int32(bounds.MaxUnreachable),
+		})
+	}
+	if len(spec.Clusters) == 0 {
+		return nil, nil
+	}
+	return spec, p.group(ctx, spec, previews)
+}
+
+// decided are the contents that the newest completed rollout ended with for clusters that do not have
+// them: people went on without these clusters, or they follow.
+func (p *pass) decided() map[string]string {
+	decided := map[string]string{}
+	newest := p.newest()
+	if newest == nil || !newest.Status.Completed || newest.Status.Ended {
+		return decided
+	}
+	progress := extensionrollout.Progress(&newest.Status)
+	for _, cluster := range newest.Spec.Clusters {
+		if progress.Clusters[cluster.Name].State != fleet.Succeeded {
+			decided[cluster.Name] = cluster.After
+		}
+	}
+	return decided
+}
+
+// preview is what a cluster would see. What is known stays known until the set, the catalogs or the
+// revisions of the child are others.
+func (p *pass) preview(ctx context.Context, cluster string) (preview, error) {
+	child := p.set.Child(cluster)
+	revisions, err := maker.List(ctx, p.Reader, child.GetName())
+	if err != nil {
+		return preview{}, err
+	}
+	key := fmt.Sprintf("%s %v", p.digest, p.Catalogs.Snapshot().Version())
+	for i := range revisions {
+		key += fmt.Sprintf(" %s/%d", revisions[i].UID, revisions[i].Generation)
+	}
+	p.mu.Lock()
+	known, found := p.previews[p.set.Name][cluster+" "+key]
+	p.mu.Unlock()
+	if found {
+		return known, nil
+	}
+	var made preview
+	made.found, made.stopped = p.Extensions.Preview(ctx, child, p.stamp.Info())
+	if ctx.Err() != nil {
+		return preview{}, ctx.Err()
+	}
+	if made.stopped != nil && unknown(made.stopped) {
+		p.queue.AddAfter(p.set.Name, lookAgain)
+		return made, nil // it may be known soon
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept := map[string]preview{cluster + " " + key: made}
+	for other, one := range p.previews[p.set.Name] {
+		if !strings.HasPrefix(other, cluster+" ") {
+			kept[other] = one
+		}
+	}
+	p.previews[p.set.Name] = kept
+	return made, nil
+}
+
+// unknown is whether an answer may be another one soon. Until then no rollout is proposed: clusters
+// must not be missing in it because an answer was.
+func unknown(stopped *maker.Outcome) bool {
+	switch status.Result(stopped.Reason) {
+	case status.Pending, status.CatalogUnavailable, status.PullFailed, status.Failed:
+		return true
+	}
+	return stopped.Reason == maker.Failed || stopped.Reason == maker.Unreadable
+}
+
+// group writes the groups of equal change, each with the diff of its first cluster.
+func (p *pass) group(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRolloutSpec, previews map[string]*extension.Preview) error {
+	size := 0
+	for _, one := range extensionrollout.Plan(spec).Groups() {
+		first := previews[one.Clusters[0]]
+		child, err := common(first.Child)
+		if err != nil {
+			return err
+		}
+		group := olmv1alpha1.RolloutGroup{Change: one.Change, Clusters: one.Clusters, From: first.Before, To: first.Version, Extension: &olmv1alpha1.Manifest{Raw: child}}
+		diff, stopped := first.Diff(ctx)
+		if stopped != nil {
+			return fmt.Errorf("comparing what cluster %s has with what it would get: %s", one.Clusters[0], stopped.Message)
+		}
+		content, err := json.Marshal(diff)
+		if err == nil && (len(content) > maxDiff || size+len(content) > maxDiffs) {
+			diff.Truncated = &olmv1alpha1.DiffTruncation{Objects: int32(len(diff.Changes))}
+			diff.Changes = nil
+			content, err = json.Marshal(diff)
+		}
+		if err != nil {
+			return fmt.Errorf("encoding the diff of cluster %s: %w", one.Clusters[0], err)
+		}
+		size += len(content)
+		group.Diff = &olmv1alpha1.Manifest{Raw: content}
+		spec.Groups = append(spec.Groups, group)
+	}
+	return nil
+}
+
+// common is a child without its name and what its cluster decides.
+func common(child *unstructured.Unstructured) ([]byte, error) {
+	annotations := child.GetAnnotations()
+	for _, name := range ext.ChildAnnotations() {
+		delete(annotations, name)
+	}
+	out := &unstructured.Unstructured{Object: map[string]any{"spec": child.Object["spec"]}}
+	out.SetGroupVersionKind(ext.Kind)
+	out.SetAnnotations(annotations)
+	out.SetLabels(child.GetLabels())
+	content, err := json.Marshal(out.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding ClusterExtension %s: %w", child.GetName(), err)
+	}
+	return content, nil
+}
+
+// create records a rollout. Of a name that is taken, the watch brings the next pass.
+func (p *pass) create(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRolloutSpec) error {
+	next := int64(1)
+	if newest := p.newest(); newest != nil {
+		next = number(newest.Name) + 1
+	}
+	rollout := &olmv1alpha1.ClusterExtensionRollout{
+		ObjectMeta: metav1.ObjectMeta{Name: p.set.Name + "-" + strconv.FormatInt(next, 10), Labels: map[string]string{olmv1alpha1.SetLabel: p.set.Name}},
+		Spec:       *spec,
+	}
+	created, err := p.Rollouts.Create(ctx, rollout, metav1.CreateOptions{FieldManager: FieldManager})
+	if err != nil {
+		return fmt.Errorf("recording rollout %s: %w", rollout.Name, err)
+	}
+	p.rollouts = append(p.rollouts, created)
+	return p.advance(ctx, created)
+}
+
+// number is that of a rollout of a set, 0 for another name.
+func number(name string) int64 {
+	found, err := strconv.ParseInt(name[strings.LastIndex(name, "-")+1:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return found
+}

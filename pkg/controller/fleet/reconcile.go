@@ -1,0 +1,242 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/extensionrollout"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	"github.com/penstock-project/penstock/pkg/fleet"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+)
+
+// finalizer keeps a set until its children are nobody's.
+const finalizer = "penstock.dev/children"
+
+// pass is one pass over one set.
+type pass struct {
+	*Controller
+	object *unstructured.Unstructured
+	set    *extensionset.Set
+	stamp  *author.Stamp
+	digest string
+	// clusters are those that the set selects, by the names of their Secrets.
+	clusters map[string]*corev1.Secret
+	// rollouts of the set, the oldest first.
+	rollouts []*olmv1alpha1.ClusterExtensionRollout
+	// exceptions are clusters that the set cannot serve.
+	exceptions map[string]extensionset.Exception
+	// stopped says why no rollout is computed; empty when one is, or there is nothing to do.
+	stopped string
+	// waits is whether answers are missing that a rollout needs.
+	waits bool
+}
+
+// errUnknown ends a pass before the watches have answered: they bring the next one.
+var errUnknown = errors.New("not known yet")
+
+// reconcile brings one set up to date:
+//
+//  1. The set, its author, the clusters that it selects, and its rollouts.
+//  2. The children of a set that is deleted become extensions of their own.
+//  3. The newest rollout goes on: its progress is stored, and then the children are written.
+//  4. Children of clusters that left may be deleted by their users.
+//  5. The next rollout is proposed, when clusters would see a change that nobody approved.
+//  6. The status.
+func (c *Controller) reconcile(ctx context.Context, name string) error {
+	p, err := c.begin(name)
+	if err != nil || p == nil {
+		if errors.Is(err, errUnknown) {
+			return nil
+		}
+		return err
+	}
+	if p.set.DeletionTimestamp != nil {
+		return p.release(ctx)
+	}
+	if done, err := p.keep(ctx); err != nil || done {
+		return err
+	}
+	if active := p.newest(); active != nil && !active.Status.Ended {
+		if err := p.advance(ctx, active); err != nil {
+			return err
+		}
+	}
+	if err := p.leaveBehind(ctx); err != nil {
+		return err
+	}
+	if err := p.propose(ctx); err != nil {
+		return err
+	}
+	return p.writeStatus(ctx)
+}
+
+// begin reads what is known of a set. It is nil when there is no such set.
+func (c *Controller) begin(name string) (*pass, error) {
+	watches := c.watches()
+	if watches == nil {
+		return nil, errUnknown
+	}
+	object, known := objectwatch.Find[*unstructured.Unstructured](watches.sets, name)
+	if !known {
+		return nil, errUnknown
+	}
+	if object == nil {
+		c.forget(name)
+		return nil, nil
+	}
+	set, err := extensionset.From(object)
+	if err != nil {
+		return nil, err
+	}
+	p := &pass{Controller: c, object: object, set: set, clusters: map[string]*corev1.Secret{}, exceptions: map[string]extensionset.Exception{}}
+	secrets, err := watches.secrets.List()
+	if err != nil {
+		return nil, errUnknown // a missing answer is no empty list
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.ClusterSelector)
+	if err != nil {
+		return nil, fmt.Errorf("reading the selector of ClusterExtensionSet %s: %w", name, err)
+	}
+	for _, secret := range secrets {
+		if selector.Matches(labels.Set(secret.Labels)) {
+			p.clusters[secret.Name] = secret
+		}
+	}
+	all, err := watches.rollouts.List()
+	if err != nil {
+		return nil, errUnknown
+	}
+	for _, one := range all {
+		if one.Spec.Set.Name == name && one.Spec.Set.UID == string(set.UID) {
+			p.rollouts = append(p.rollouts, one)
+		}
+	}
+	slices.SortFunc(p.rollouts, func(a, b *olmv1alpha1.ClusterExtensionRollout) int {
+		return cmp.Or(cmp.Compare(number(a.Name), number(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	if p.stamp, err = extensionset.Author().Verify(c.Key, object); err != nil {
+		p.stopped = fmt.Sprintf("the author of the set, as it is now, is not known: %s", err)
+	}
+	p.digest = specDigest(set)
+	return p, nil
+}
+
+// specDigest names the spec of a set, but for what changes no rollout.
+func specDigest(set *extensionset.Set) string {
+	spec := set.Spec
+	spec.Paused, spec.RolloutHistoryLimit = false, nil
+	content, err := json.Marshal(spec)
+	if err != nil {
+		return "" // it was read from JSON
+	}
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// isCurrent is whether a rollout is what the set asks for now, in the name of its author.
+func (p *pass) isCurrent(rollout *olmv1alpha1.ClusterExtensionRollout) bool {
+	return p.stamp != nil && rollout.Spec.Set.Digest == p.digest && rollout.Spec.RequestedBy == p.stamp.User
+}
+
+// newest is the newest rollout, nil for none.
+func (p *pass) newest() *olmv1alpha1.ClusterExtensionRollout {
+	if len(p.rollouts) == 0 {
+		return nil
+	}
+	return p.rollouts[len(p.rollouts)-1]
+}
+
+// keep adds the finalizer, and tells whether that brings another pass.
+func (p *pass) keep(ctx context.Context) (bool, error) {
+	if slices.Contains(p.object.GetFinalizers(), finalizer) {
+		return false, nil
+	}
+	changed := p.object.DeepCopy()
+	changed.SetFinalizers(append(changed.GetFinalizers(), finalizer))
+	_, err := p.Host.Resource(extensionset.Resource).Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
+	if err != nil {
+		return false, fmt.Errorf("adding the finalizer to ClusterExtensionSet %s: %w", p.set.Name, err)
+	}
+	return true, nil
+}
+
+// advance leads a rollout on:
+//
+//  1. Clusters are looked at.
+//  2. The next progress is stored.
+//  3. The children of clusters that are changing are written.
+func (p *pass) advance(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout) error {
+	plan := extensionrollout.Plan(&rollout.Spec)
+	progress := extensionrollout.Progress(&rollout.Status)
+	situation, err := p.situation(ctx, rollout, plan, progress)
+	if err != nil {
+		return err
+	}
+	next, report := plan.Step(progress, situation)
+	changed := rollout.DeepCopy()
+	extensionrollout.Record(&changed.Status, next, "")
+	extensionrollout.Say(rollout.Name, plan, &changed.Status, next, report, situation)
+	if err := p.store(ctx, rollout, changed); err != nil {
+		return err
+	}
+	p.rollouts[len(p.rollouts)-1] = changed
+	p.noteChanging(p.set.Name, report.Counts[fleet.Updating]+report.Counts[fleet.Unknown])
+	if err := p.writeChildren(ctx, changed, plan, next); err != nil {
+		return err
+	}
+	changing := report.Counts[fleet.Updating] + report.Counts[fleet.Unknown] + report.Counts[fleet.Soaking]
+	switch {
+	case changing > 0 || report.Phase == fleet.InProgress || report.Phase == fleet.PhaseSoaking:
+		p.queue.AddAfter(p.set.Name, lookEvery)
+	case report.Counts[fleet.Deferred] > 0 || report.Phase == fleet.PhaseHalted || report.Phase == fleet.Scheduled:
+		p.queue.AddAfter(p.set.Name, lookAgain)
+	}
+	return nil
+}
+
+// store writes the status of a rollout as it was read: a decision of a person meanwhile is a conflict.
+func (p *pass) store(ctx context.Context, stored, changed *olmv1alpha1.ClusterExtensionRollout) error {
+	if same(&stored.Status, &changed.Status) {
+		return nil
+	}
+	written, err := p.Rollouts.UpdateStatus(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
+	if err != nil {
+		if apierrors.IsConflict(err) {
+			p.queue.AddAfter(p.set.Name, conflictWait)
+		}
+		return fmt.Errorf("writing the status of rollout %s: %w", changed.Name, err)
+	}
+	changed.ResourceVersion = written.ResourceVersion
+	return nil
+}
+
+// supersede ends a rollout in whose place another one comes.
+func (p *pass) supersede(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout) error {
+	changed := rollout.DeepCopy()
+	plan, progress := extensionrollout.Plan(&rollout.Spec), extensionrollout.Progress(&rollout.Status)
+	progress.Ended, changed.Status.Ended = true, true
+	situation := extensionrollout.Situation(&rollout.Spec, &rollout.Status, p.Clock.Now())
+	next, report := plan.Step(progress, situation)
+	extensionrollout.Say(rollout.Name, plan, &changed.Status, next, report, situation)
+	changed.Status.Message = "another rollout took its place"
+	if err := p.store(ctx, rollout, changed); err != nil {
+		return err
+	}
+	p.rollouts[len(p.rollouts)-1] = changed
+	return nil
+}

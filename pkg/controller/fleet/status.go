@@ -1,0 +1,131 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	"github.com/penstock-project/penstock/pkg/fleet"
+)
+
+const (
+	// second is the resolution of stamps.
+	second = time.Second
+	// lookAgain is when clusters are looked at again that no rollout could name.
+	lookAgain = time.Minute
+	// knownFor is how long it is believed which cluster a Secret leads to, before a rollout begins.
+	knownFor = time.Hour
+)
+
+// same is whether two statuses say the same.
+func same(a, b *olmv1alpha1.ClusterExtensionRolloutStatus) bool {
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// writeStatus says where a set is, when that is not what it says already, and deletes rollouts that
+// nobody needs.
+func (p *pass) writeStatus(ctx context.Context) error {
+	status := extensionset.Status{ObservedGeneration: p.object.GetGeneration(), Clusters: int32(len(p.clusters)), Conditions: slices.Clone(p.set.Status.Conditions)}
+	for _, name := range slices.Sorted(maps.Keys(p.exceptions)) {
+		if len(status.Exceptions) < extensionset.MaxExceptions {
+			status.Exceptions = append(status.Exceptions, p.exceptions[name])
+		}
+	}
+	phase, message := "Completed", "every cluster has the newest content"
+	if newest := p.newest(); newest != nil && !newest.Status.Ended {
+		status.Rollout, status.Phase = newest.Name, newest.Status.Phase
+		phase, message = newest.Status.Phase, newest.Status.Message
+	}
+	updated, err := p.updated(ctx)
+	if err != nil {
+		return err
+	}
+	status.Updated = int32(updated)
+	stalled := phase == string(fleet.PhaseHalted) || phase == string(fleet.ReviewRequired)
+	switch {
+	case p.stopped != "":
+		phase, message, stalled = "AuthorUnknown", p.stopped, true
+	case len(p.exceptions) > 0 && (phase == "Completed" || phase == ""):
+		phase, message = "ClustersExcepted", fmt.Sprintf("%d of %d clusters cannot be served: see status.exceptions", len(p.exceptions), len(p.clusters))
+	}
+	if phase == "" {
+		phase = "Pending"
+	}
+	condition := func(kind string, is bool) {
+		value := metav1.ConditionFalse
+		if is {
+			value = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: kind, Status: value, Reason: phase, Message: message, ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(p.Clock.Now().UTC().Truncate(second)),
+		})
+	}
+	condition("Ready", phase == "Completed" && updated == len(p.clusters))
+	condition("Progressing", !stalled && phase != "Completed" && phase != "ClustersExcepted")
+	condition("Stalled", stalled)
+	if err := p.prune(ctx); err != nil {
+		return err
+	}
+	if equality.Semantic.DeepEqual(status, p.set.Status) {
+		return nil
+	}
+	changed, err := extensionset.WithStatus(p.object, status)
+	if err != nil {
+		return err
+	}
+	_, err = p.Host.Resource(extensionset.Resource).UpdateStatus(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("writing the status of ClusterExtensionSet %s: %w", p.set.Name, err)
+	}
+	return nil
+}
+
+// updated counts the clusters that have the content that was approved for them last.
+func (p *pass) updated(ctx context.Context) (int, error) {
+	updated := 0
+	for cluster := range p.clusters {
+		name := extensionset.ChildName(p.set.Name, cluster)
+		child, known := p.Extensions.Find(name)
+		if !known || child == nil {
+			continue
+		}
+		revisions, err := maker.List(ctx, p.Reader, name)
+		if err != nil {
+			return 0, err
+		}
+		if content := contentBefore(revisions); content != "" && content == child.GetAnnotations()[extension.ContentAnnotation] {
+			updated++
+		}
+	}
+	return updated, nil
+}
+
+// prune deletes the oldest rollouts that ended, but for those of the history.
+func (p *pass) prune(ctx context.Context) error {
+	limit := extensionset.DefaultHistoryLimit
+	if p.set.Spec.RolloutHistoryLimit != nil {
+		limit = int(*p.set.Spec.RolloutHistoryLimit)
+	}
+	for i := 0; i < len(p.rollouts)-limit-1; i++ {
+		one := p.rollouts[i]
+		if !one.Status.Ended {
+			continue
+		}
+		uid := one.UID
+		if err := p.Rollouts.Delete(ctx, one.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting rollout %s, which is beyond the history: %w", one.Name, err)
+		}
+	}
+	return nil
+}

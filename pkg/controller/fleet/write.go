@@ -1,0 +1,252 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/maker"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extension/author"
+	"github.com/penstock-project/penstock/pkg/extensionrollout"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	"github.com/penstock-project/penstock/pkg/fleet"
+)
+
+// writeChildren gives each cluster whose change began the content of its attempt. The progress that
+// says so is stored: a crash before or after a write loses nothing.
+func (p *pass) writeChildren(ctx context.Context, rollout *olmv1alpha1.ClusterExtensionRollout, plan *fleet.Plan, progress fleet.Progress) error {
+	groups := map[string]*olmv1alpha1.RolloutGroup{}
+	for i := range rollout.Spec.Groups {
+		groups[rollout.Spec.Groups[i].Change] = &rollout.Spec.Groups[i]
+	}
+	for _, cluster := range plan.Clusters {
+		at := progress.Clusters[cluster.Name]
+		if at.State != fleet.Updating || p.stamp == nil {
+			continue
+		}
+		group := groups[cluster.Change()]
+		if group == nil || group.Extension == nil {
+			return fmt.Errorf("rollout %s has no group for cluster %s", rollout.Name, cluster.Name)
+		}
+		if err := p.writeChild(ctx, cluster, group.Extension.Raw, attemptMark(rollout, at.Attempt)); err != nil {
+			return err
+		}
+		if at.Attempt > 1 {
+			if err := p.releaseHold(ctx, cluster.Name, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pass) writeChild(ctx context.Context, cluster fleet.Cluster, content []byte, mark string) error {
+	name := extensionset.ChildName(p.set.Name, cluster.Name)
+	live, known := p.Extensions.Find(name)
+	switch {
+	case !known:
+		return nil
+	case live != nil && live.GetAnnotations()[extension.SetAnnotation] != p.set.Name:
+		return fmt.Errorf("ClusterExtension %s exists, and is no child of set %s", name, p.set.Name)
+	case live != nil && live.GetAnnotations()[extension.RolloutAnnotation] == mark:
+		return nil
+	}
+	child := &unstructured.Unstructured{}
+	if err := json.Unmarshal(content, &child.Object); err != nil {
+		return fmt.Errorf("reading the ClusterExtension of cluster %s: %w", cluster.Name, err)
+	}
+	annotations := child.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[extension.SetAnnotation], annotations[extension.TargetAnnotation] = p.set.Name, cluster.Name
+	annotations[extension.ContentAnnotation], annotations[extension.RolloutAnnotation] = cluster.After, mark
+	return p.write(ctx, live, name, child.Object["spec"], child.GetLabels(), annotations)
+}
+
+// write creates or changes a child, with a stamp of the author of the set that is signed for exactly
+// what is written.
+func (p *pass) write(ctx context.Context, live *unstructured.Unstructured, name string, spec any, labels, annotations map[string]string) error {
+	child := &unstructured.Unstructured{Object: map[string]any{}}
+	generation := int64(1)
+	if live != nil {
+		child = live.DeepCopy()
+		generation = live.GetGeneration()
+		if !equality.Semantic.DeepEqual(live.Object["spec"], spec) {
+			generation++
+		}
+		for other := range child.GetAnnotations() {
+			if strings.HasPrefix(other, extension.AnnotationPrefix) {
+				unstructured.RemoveNestedField(child.Object, "metadata", "annotations", other)
+			}
+		}
+	}
+	child.SetGroupVersionKind(extension.Kind)
+	child.SetName(name)
+	child.Object["spec"] = spec
+	child.SetLabels(merged(child.GetLabels(), labels))
+	child.SetAnnotations(merged(child.GetAnnotations(), annotations))
+	if err := p.sign(child, generation); err != nil {
+		return err
+	}
+	var err error
+	if live == nil {
+		_, err = p.Host.Resource(extension.Resource).Create(ctx, child, metav1.CreateOptions{FieldManager: FieldManager})
+	} else {
+		_, err = p.Host.Resource(extension.Resource).Update(ctx, child, metav1.UpdateOptions{FieldManager: FieldManager})
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		p.queue.AddAfter(p.set.Name, conflictWait) // the watch is behind
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing ClusterExtension %s: %w", name, err)
+	}
+	return nil
+}
+
+func merged(old, changed map[string]string) map[string]string {
+	all := maps.Clone(old)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, changed)
+	return all
+}
+
+// sign gives a child the stamp of the author of its set.
+func (p *pass) sign(child *unstructured.Unstructured, generation int64) error {
+	digest, err := author.ClusterExtensions().Digest(child)
+	if err != nil {
+		return err
+	}
+	stamp := &author.Stamp{
+		User: p.stamp.User, UID: p.stamp.UID, Groups: p.stamp.Groups, Extra: p.stamp.Extra, Time: p.Clock.Now().UTC().Truncate(second),
+		Name: child.GetName(), Extension: string(child.GetUID()), Generation: generation, Digest: digest,
+	}
+	if err := p.Key.Sign(stamp); err != nil {
+		return fmt.Errorf("signing ClusterExtension %s: %w", child.GetName(), err)
+	}
+	value, err := stamp.Encode()
+	if err != nil {
+		return err
+	}
+	annotations := child.GetAnnotations()
+	annotations[extension.AuthorAnnotation] = value
+	child.SetAnnotations(annotations)
+	return nil
+}
+
+// releaseHold lets a cluster go on that was rolled back before its attempt: a person asked for that.
+func (p *pass) releaseHold(ctx context.Context, cluster string, at fleet.At) error {
+	name := extensionset.ChildName(p.set.Name, cluster)
+	revisions, err := maker.List(ctx, p.Reader, name)
+	if err != nil || len(revisions) == 0 {
+		return err
+	}
+	newest := &revisions[0]
+	if !maker.IsRollback(newest) || newest.Annotations[olmv1alpha1.ReleaseHoldAnnotation] != "" || !newest.CreationTimestamp.Time.Before(at.Since) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": newest.UID, "annotations": map[string]string{olmv1alpha1.ReleaseHoldAnnotation: newest.Name}}})
+	if err == nil {
+		_, err = p.Own.Patch(ctx, newest.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+	}
+	if err != nil {
+		return fmt.Errorf("releasing the hold of %s: %w", newest.Name, err)
+	}
+	return nil
+}
+
+// leaveBehind takes the mark of a rollout from the children of clusters that the set no longer selects:
+// users may delete them then. They stay as they are, and follow again when the set selects them again.
+func (p *pass) leaveBehind(ctx context.Context) error {
+	serving := map[string]bool{}
+	if active := p.newest(); active != nil && !active.Status.Ended {
+		progress := extensionrollout.Progress(&active.Status)
+		for _, cluster := range active.Spec.Clusters {
+			state := progress.Clusters[cluster.Name].State
+			serving[cluster.Name] = state != fleet.Leaving && state != fleet.Skipped
+		}
+	}
+	for _, rollout := range p.rollouts {
+		for _, cluster := range rollout.Spec.Clusters {
+			name := extensionset.ChildName(p.set.Name, cluster.Name)
+			live, known := p.Extensions.Find(name)
+			if p.clusters[cluster.Name] != nil || serving[cluster.Name] || !known || live == nil || p.stamp == nil ||
+				live.GetAnnotations()[extension.SetAnnotation] != p.set.Name || live.GetAnnotations()[extension.RolloutAnnotation] == "" || !p.hasSecret(ctx, cluster.Name) {
+				continue
+			}
+			annotations := maps.Clone(live.GetAnnotations())
+			delete(annotations, extension.RolloutAnnotation)
+			if err := p.write(ctx, live, name, live.Object["spec"], nil, annotations); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// release makes the children of a set that is deleted extensions of their own, and lets the set go.
+// Nothing in a cluster changes.
+func (p *pass) release(ctx context.Context) error {
+	if !slices.Contains(p.object.GetFinalizers(), finalizer) {
+		return nil
+	}
+	if newest := p.newest(); newest != nil && !newest.Status.Ended {
+		if err := p.supersede(ctx, newest); err != nil {
+			return err
+		}
+	}
+	children := map[string]bool{}
+	for _, rollout := range p.rollouts {
+		for _, cluster := range rollout.Spec.Clusters {
+			children[extensionset.ChildName(p.set.Name, cluster.Name)] = true
+		}
+	}
+	waits := false
+	for _, name := range slices.Sorted(maps.Keys(children)) {
+		live, known := p.Extensions.Find(name)
+		if !known {
+			return nil
+		}
+		if live == nil || live.GetAnnotations()[extension.SetAnnotation] != p.set.Name {
+			continue
+		}
+		waits = true
+		if stamp, err := author.ClusterExtensions().Verify(p.Key, live); err == nil {
+			p.stamp = stamp
+		}
+		if p.stamp == nil {
+			return fmt.Errorf("the author of ClusterExtension %s is not known: write ClusterExtensionSet %s again before it is deleted", name, p.set.Name)
+		}
+		annotations := maps.Clone(live.GetAnnotations())
+		maps.DeleteFunc(annotations, func(key, _ string) bool {
+			return key == extension.SetAnnotation || key == extension.ContentAnnotation || key == extension.RolloutAnnotation
+		})
+		if err := p.write(ctx, live, name, live.Object["spec"], nil, annotations); err != nil {
+			return err
+		}
+	}
+	if waits {
+		p.queue.AddAfter(p.set.Name, lookEvery) // until the watch has them
+		return nil
+	}
+	changed := p.object.DeepCopy()
+	changed.SetFinalizers(slices.DeleteFunc(changed.GetFinalizers(), func(one string) bool { return one == finalizer }))
+	if _, err := p.Host.Resource(extensionset.Resource).Update(ctx, changed, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing the finalizer from ClusterExtensionSet %s: %w", p.set.Name, err)
+	}
+	return nil
+}

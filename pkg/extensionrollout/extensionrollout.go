@@ -1,0 +1,168 @@
+// Package extensionrollout reads a ClusterExtensionRollout as a plan and its progress, which
+// package fleet decides by, and writes the progress back. It knows no client and no clock.
+package extensionrollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/fleet"
+)
+
+// Plan is what people approve of a rollout.
+func Plan(spec *v1alpha1.ClusterExtensionRolloutSpec) *fleet.Plan {
+	plan := &fleet.Plan{Deadline: time.Duration(spec.DeadlineSeconds) * time.Second}
+	for _, wave := range spec.Waves {
+		plan.Waves = append(plan.Waves, fleet.Wave{
+			Name: wave.Name, Soak: time.Duration(wave.SoakSeconds) * time.Second, AsksAgain: wave.ApprovalRequired,
+			Bounds: fleet.Bounds{MaxUnavailable: int(wave.MaxUnavailable), MaxFailures: int(wave.MaxFailures), MaxUnreachable: int(wave.MaxUnreachable)},
+		})
+	}
+	for _, cluster := range spec.Clusters {
+		plan.Clusters = append(plan.Clusters, fleet.Cluster(cluster))
+	}
+	return plan
+}
+
+// Progress is how far a rollout is.
+func Progress(status *v1alpha1.ClusterExtensionRolloutStatus) fleet.Progress {
+	progress := fleet.Progress{Halted: status.HaltedBy != "", Ended: status.Ended, Completed: status.Completed, ApprovedWaves: map[string]string{}, Clusters: map[string]fleet.At{}}
+	for _, approval := range status.Approvals {
+		if approval.Wave == "" {
+			progress.Approved = approval.Digest
+		} else {
+			progress.ApprovedWaves[approval.Wave] = approval.Digest
+		}
+	}
+	for _, cluster := range status.Clusters {
+		at := fleet.At{State: fleet.State(cluster.State), Attempt: cluster.Attempt, Since: cluster.Since.Time, Reason: fleet.Reason(cluster.Reason)}
+		if cluster.Healthy != nil {
+			at.Healthy = cluster.Healthy.Time
+		}
+		if cluster.Seen != nil {
+			at.Seen = cluster.Seen.Time
+		}
+		progress.Clusters[cluster.Name] = at
+	}
+	return progress
+}
+
+// Record writes a progress, which has the approvals that the status has, into a status. By is who
+// moved clusters, empty for Penstock.
+func Record(status *v1alpha1.ClusterExtensionRolloutStatus, progress fleet.Progress, by string) {
+	was := map[string]v1alpha1.RolloutClusterStatus{}
+	for _, cluster := range status.Clusters {
+		was[cluster.Name] = cluster
+	}
+	status.Completed, status.Clusters = progress.Completed, nil
+	for name, at := range progress.Clusters {
+		one := v1alpha1.RolloutClusterStatus{Name: name, State: string(at.State), Attempt: at.Attempt, Since: metav1.NewMicroTime(at.Since), Reason: string(at.Reason), By: was[name].By}
+		if by != "" && was[name].State != one.State {
+			one.By = by
+		}
+		if !at.Healthy.IsZero() {
+			healthy := metav1.NewMicroTime(at.Healthy)
+			one.Healthy = &healthy
+		}
+		if !at.Seen.IsZero() {
+			seen := metav1.NewMicroTime(at.Seen)
+			one.Seen = &seen
+		}
+		status.Clusters = append(status.Clusters, one)
+	}
+	slices.SortFunc(status.Clusters, func(a, b v1alpha1.RolloutClusterStatus) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Situation is the part of a situation that decisions of people depend on, as the status has it.
+func Situation(spec *v1alpha1.ClusterExtensionRolloutSpec, status *v1alpha1.ClusterExtensionRolloutStatus, now time.Time) fleet.Situation {
+	s := fleet.Situation{Now: now, MembersKnown: true, Members: map[string]bool{}}
+	for _, cluster := range spec.Clusters {
+		s.Members[cluster.Name] = !slices.Contains(status.Leaving, cluster.Name)
+	}
+	return s
+}
+
+// maxNamed bounds the clusters that a wait names.
+const maxNamed = 10
+
+// Say writes into a status where the rollout is, for whom it waits, and by which digests people
+// decide.
+func Say(name string, plan *fleet.Plan, status *v1alpha1.ClusterExtensionRolloutStatus, progress fleet.Progress, report fleet.Report, situation fleet.Situation) {
+	status.Phase, status.Waits, status.Digest, status.Wave = string(report.Phase), nil, "", ""
+	for _, wait := range report.Waits {
+		one := v1alpha1.RolloutWait{Reason: string(wait.Reason), Wave: wait.Wave, Clusters: wait.Clusters[:min(len(wait.Clusters), maxNamed)], Count: int32(len(wait.Clusters))}
+		status.Waits = append(status.Waits, one)
+		switch wait.Reason {
+		case fleet.WaitApproval:
+			status.Digest = plan.Digest()
+		case fleet.WaitWaveApproval:
+			status.Digest, status.Wave = plan.WaveDigest(progress, wait.Wave), wait.Wave
+		case fleet.WaitLeaving:
+			status.Leaving = wait.Clusters
+		}
+	}
+	if !slices.ContainsFunc(report.Waits, func(w fleet.Wait) bool { return w.Reason == fleet.WaitLeaving }) {
+		status.Leaving = nil
+	}
+	status.Troubles = plan.Troubles(progress, situation)
+	status.Message = message(name, report)
+	condition := func(kind string, is bool) {
+		value := metav1.ConditionFalse
+		if is {
+			value = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: status.Phase, Message: status.Message, LastTransitionTime: metav1.NewTime(situation.Now)})
+	}
+	condition("Ready", report.Phase == fleet.Completed)
+	condition("Progressing", report.Phase == fleet.InProgress || report.Phase == fleet.PhaseSoaking || report.Phase == fleet.Scheduled)
+	condition("Stalled", report.Phase == fleet.PhaseHalted)
+}
+
+// words are the reasons to wait, for people; the commands that help have the name of the rollout.
+func words() map[fleet.WaitReason]string {
+	return map[fleet.WaitReason]string{
+		fleet.WaitHalted:       "a user halted the rollout: kubectl penstock fleet resume %s",
+		fleet.WaitFrozen:       "the set is paused or was changed, or the cluster is frozen",
+		fleet.WaitFailures:     "more clusters failed than maxFailures allows: kubectl penstock fleet retry %s CLUSTER, or kubectl penstock fleet skip %[1]s CLUSTER",
+		fleet.WaitUnreachable:  "more clusters are unreachable than maxUnreachable allows",
+		fleet.WaitLeaving:      "the set no longer selects these clusters: kubectl penstock fleet resume %s lets them leave",
+		fleet.WaitNoSuccess:    "no cluster of the wave succeeded: kubectl penstock fleet retry %s CLUSTER, or kubectl penstock fleet skip %[1]s CLUSTER",
+		fleet.WaitApproval:     "the change waits for an approval: kubectl penstock fleet diff %s, then kubectl penstock fleet approve %[1]s",
+		fleet.WaitWaveApproval: "the wave waits for an approval: kubectl penstock fleet status %s, then kubectl penstock fleet approve %[1]s",
+		fleet.WaitWindow:       "no maintenance window is open",
+		fleet.WaitUnobserved:   "it is not known yet whether the clusters would see the approved change",
+		fleet.WaitUnavailable:  "maxUnavailable clusters are changing or unhealthy",
+		fleet.WaitRoom:         "too many clusters of all sets are changing",
+		fleet.WaitWave:         "clusters are changing",
+		fleet.WaitSoak:         "clusters soak",
+	}
+}
+
+// message says for whom a rollout waits.
+func message(name string, report fleet.Report) string {
+	var lines []string
+	for _, wait := range report.Waits {
+		text := words()[wait.Reason]
+		if strings.Contains(text, "%") {
+			text = fmt.Sprintf(text, name)
+		}
+		if wait.Wave != "" {
+			text = "wave " + wait.Wave + ": " + text
+		}
+		if len(wait.Clusters) > 0 {
+			named := strings.Join(wait.Clusters[:min(len(wait.Clusters), maxNamed)], ", ")
+			if more := len(wait.Clusters) - maxNamed; more > 0 {
+				named += fmt.Sprintf(" and %d more", more)
+			}
+			text += " (" + named + ")"
+		}
+		lines = append(lines, text)
+	}
+	return strings.Join(lines, "; ")
+}

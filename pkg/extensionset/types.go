@@ -1,0 +1,156 @@
+package extensionset
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/penstock-project/penstock/pkg/extension/author"
+)
+
+// Resource is that of ClusterExtensionSets.
+var Resource = schema.GroupVersionResource{Group: "penstock.dev", Version: "v1alpha1", Resource: "clusterextensionsets"}
+
+// Kind is that of ClusterExtensionSets.
+var Kind = Resource.GroupVersion().WithKind("ClusterExtensionSet")
+
+// ClusterLabel is on each Secret with a kubeconfig that sets may select, in the namespace of
+// Penstock. Its value has no meaning.
+const ClusterLabel = "penstock.dev/cluster"
+
+// Approvals of waves.
+const (
+	// ApprovalAutomatic: the approval of the rollout is that of the wave.
+	ApprovalAutomatic = "Automatic"
+	// ApprovalRequired: the wave needs an approval after the earlier waves.
+	ApprovalRequired = "Required"
+)
+
+// Defaults of a set.
+const (
+	DefaultDeadlineSeconds = 1800
+	DefaultHistoryLimit    = 10
+)
+
+// Set is a ClusterExtensionSet.
+type Set struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   Spec   `json:"spec"`
+	Status Status `json:"status,omitempty,omitzero"`
+}
+
+// Spec is what people ask for.
+type Spec struct {
+	// ClusterSelector chooses clusters by the labels of their Secrets.
+	ClusterSelector metav1.LabelSelector `json:"clusterSelector"`
+	Template        Template             `json:"template"`
+	Strategy        Strategy             `json:"strategy,omitempty,omitzero"`
+	// Paused lets no cluster begin.
+	Paused bool `json:"paused,omitempty"`
+	// RolloutHistoryLimit is how many ended rollouts are kept.
+	RolloutHistoryLimit *int32 `json:"rolloutHistoryLimit,omitempty"`
+}
+
+// Template is a ClusterExtension without a name and a target.
+type Template struct {
+	Metadata TemplateMetadata `json:"metadata,omitempty,omitzero"`
+	// Spec is that of a ClusterExtension. Its source may be a range of versions: each rollout
+	// has one version.
+	Spec map[string]any `json:"spec"`
+}
+
+// TemplateMetadata are labels and annotations of each ClusterExtension.
+type TemplateMetadata struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Strategy is how a change reaches the clusters.
+type Strategy struct {
+	// Waves in their order; without any there is one, of all clusters.
+	Waves []Wave `json:"waves,omitempty"`
+	// DeadlineSeconds is how long a cluster may take to become healthy; 0 is the default.
+	DeadlineSeconds int64 `json:"deadlineSeconds,omitempty"`
+}
+
+// Wave is a group of clusters that later waves wait for.
+type Wave struct {
+	Name string `json:"name"`
+	// ClusterSelector chooses clusters of the set. The first wave that selects a cluster has it.
+	ClusterSelector metav1.LabelSelector `json:"clusterSelector,omitempty,omitzero"`
+	// MaxUnavailable is a number or a percentage of the wave; nil is 1.
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	MaxFailures    int32               `json:"maxFailures,omitempty"`
+	// MaxUnreachable is a number or a percentage of the wave; nil is 10%.
+	MaxUnreachable *intstr.IntOrString `json:"maxUnreachable,omitempty"`
+	SoakSeconds    int64               `json:"soakSeconds,omitempty"`
+	// Approval is ApprovalAutomatic, the default, or ApprovalRequired.
+	Approval string `json:"approval,omitempty"`
+}
+
+// Status says how far the set is. Its counts add up to Clusters.
+type Status struct {
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Clusters that the set selects.
+	Clusters int32 `json:"clusters"`
+	// Updated have the newest approved content.
+	Updated int32 `json:"updated"`
+	// Rollout is the newest one.
+	Rollout string `json:"rollout,omitempty"`
+	Phase   string `json:"phase,omitempty"`
+	// Exceptions are clusters that the set cannot serve, at most MaxExceptions.
+	Exceptions []Exception        `json:"exceptions,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MaxExceptions bounds the exceptions of a status.
+const MaxExceptions = 50
+
+// Exception is why the set does not serve a cluster.
+type Exception struct {
+	Cluster string `json:"cluster"`
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+}
+
+// Author is what the author of a set answers for: the spec.
+func Author() author.Subject {
+	return author.Subject{Kind: Kind, Spec: true, Annotation: func(string) bool { return false }}
+}
+
+// From reads a ClusterExtensionSet.
+func From(object *unstructured.Unstructured) (*Set, error) {
+	read := &Set{}
+	content, err := json.Marshal(object.Object)
+	if err == nil {
+		err = json.Unmarshal(content, read)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ClusterExtensionSet %s: %w", object.GetName(), err)
+	}
+	if read.Spec.Strategy.DeadlineSeconds == 0 {
+		read.Spec.Strategy.DeadlineSeconds = DefaultDeadlineSeconds
+	}
+	if len(read.Spec.Strategy.Waves) == 0 {
+		read.Spec.Strategy.Waves = []Wave{{Name: "all"}}
+	}
+	return read, nil
+}
+
+// WithStatus returns a copy of an object with another status, for a write to its subresource.
+func WithStatus(object *unstructured.Unstructured, status Status) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status of ClusterExtensionSet %s: %w", object.GetName(), err)
+	}
+	changed := object.DeepCopy()
+	changed.Object["status"] = fields
+	return changed, nil
+}

@@ -1,0 +1,122 @@
+package extensionset
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/fleet"
+)
+
+// MaxWaves bounds the waves of a set.
+const MaxWaves = 32
+
+// Validate returns the faults of a set.
+func Validate(set *Set) field.ErrorList {
+	var errs field.ErrorList
+	if problems := validation.IsDNS1123Label(set.Name); len(problems) > 0 {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), set.Name, strings.Join(problems, "; ")))
+	}
+	path := field.NewPath("spec")
+	errs = append(errs, selector(&set.Spec.ClusterSelector, path.Child("clusterSelector"), false)...)
+	errs = append(errs, template(&set.Spec.Template, path.Child("template"))...)
+	return append(errs, strategy(&set.Spec.Strategy, path.Child("strategy"))...)
+}
+
+func selector(s *metav1.LabelSelector, path *field.Path, empty bool) field.ErrorList {
+	if !empty && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+		return field.ErrorList{field.Required(path, "must name labels: an empty selector chooses every cluster")}
+	}
+	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path)
+}
+
+// template checks what children must not have: their cluster, and decisions that belong to the set.
+func template(t *Template, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(t.Spec) == 0 {
+		errs = append(errs, field.Required(path.Child("spec"), "must be the spec of a ClusterExtension"))
+	}
+	annotations := path.Child("metadata", "annotations")
+	for _, name := range append(extension.ChildAnnotations(), extension.ApprovalAnnotation, extension.HoldOnAnnotation, extension.RequiresAnnotation, extension.AcknowledgeDependentsAnnotation) {
+		if _, found := t.Metadata.Annotations[name]; found {
+			errs = append(errs, field.Forbidden(annotations.Key(name), "the set decides it for its children"))
+		}
+	}
+	if len(errs) == 0 {
+		_, faults := extension.ParsePolicy(t.Metadata.Annotations)
+		errs = append(errs, faults...)
+	}
+	return errs
+}
+
+func strategy(s *Strategy, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.DeadlineSeconds < 0 {
+		errs = append(errs, field.Invalid(path.Child("deadlineSeconds"), s.DeadlineSeconds, "must be 0, for the default, or more"))
+	}
+	if len(s.Waves) > MaxWaves {
+		return append(errs, field.TooMany(path.Child("waves"), len(s.Waves), MaxWaves))
+	}
+	names := map[string]bool{}
+	for i := range s.Waves {
+		wave, path := &s.Waves[i], path.Child("waves").Index(i)
+		if problems := validation.IsDNS1123Label(wave.Name); len(problems) > 0 {
+			errs = append(errs, field.Invalid(path.Child("name"), wave.Name, strings.Join(problems, "; ")))
+		}
+		if names[wave.Name] {
+			errs = append(errs, field.Duplicate(path.Child("name"), wave.Name))
+		}
+		names[wave.Name] = true
+		errs = append(errs, selector(&wave.ClusterSelector, path.Child("clusterSelector"), i == len(s.Waves)-1)...)
+		if !slices.Contains([]string{"", ApprovalAutomatic, ApprovalRequired}, wave.Approval) {
+			errs = append(errs, field.NotSupported(path.Child("approval"), wave.Approval, []string{ApprovalAutomatic, ApprovalRequired}))
+		}
+		if wave.MaxFailures < 0 {
+			errs = append(errs, field.Invalid(path.Child("maxFailures"), wave.MaxFailures, "must be 0 or more"))
+		}
+		if wave.SoakSeconds < 0 {
+			errs = append(errs, field.Invalid(path.Child("soakSeconds"), wave.SoakSeconds, "must be 0 or more"))
+		}
+		if _, err := bound(wave.MaxUnavailable, "1", 1, 1); err != nil {
+			errs = append(errs, field.Invalid(path.Child("maxUnavailable"), wave.MaxUnavailable.String(), err.Error()))
+		}
+		if _, err := bound(wave.MaxUnreachable, "10%", 1, 0); err != nil {
+			errs = append(errs, field.Invalid(path.Child("maxUnreachable"), wave.MaxUnreachable.String(), err.Error()))
+		}
+	}
+	return errs
+}
+
+// bound is a number of clusters of a wave, of a number or a percentage.
+func bound(value *intstr.IntOrString, usual string, clusters, least int) (int, error) {
+	text := usual
+	if value != nil {
+		text = value.String()
+	}
+	digits, percent := strings.CutSuffix(text, "%")
+	number, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0, errNumber
+	}
+	return fleet.Number(number, percent, clusters, least)
+}
+
+// Bounds are those of a wave of so many clusters.
+func (w *Wave) Bounds(clusters int) (fleet.Bounds, error) {
+	unavailable, err := bound(w.MaxUnavailable, "1", clusters, 1)
+	if err != nil {
+		return fleet.Bounds{}, err
+	}
+	unreachable, err := bound(w.MaxUnreachable, "10%", clusters, 0)
+	return fleet.Bounds{MaxUnavailable: unavailable, MaxFailures: int(w.MaxFailures), MaxUnreachable: unreachable}, err
+}
+
+var errNumber = errors.New("must be a number, or a percentage such as 10%")

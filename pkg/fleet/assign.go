@@ -1,0 +1,58 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Candidate is a cluster that a set selects, before it has a wave.
+type Candidate struct {
+	// Name is that of its Secret.
+	Name string
+	// UID of its namespace kube-system; empty while nobody has reached it.
+	UID    string
+	Labels map[string]string
+}
+
+// Assignment is the wave of each candidate. Every candidate is in it once.
+type Assignment struct {
+	// Waves have the candidates of each selector, by name.
+	Waves [][]Candidate
+	// Unassigned are in no wave.
+	Unassigned []Candidate
+	// Unknown have no uid yet: nobody knows which clusters they are.
+	Unknown []Candidate
+	// Same are clusters that another candidate of the same name or uid is already, by name.
+	Same []Candidate
+}
+
+// Assign gives each candidate the first wave whose selector has its labels. Of two candidates
+// with one uid, the first one by name counts.
+func Assign(waves []labels.Selector, candidates []Candidate) Assignment {
+	assigned := Assignment{Waves: make([][]Candidate, len(waves))}
+	sorted := slices.Clone(candidates)
+	slices.SortFunc(sorted, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+	names, uids := map[string]bool{}, map[string]bool{}
+	for _, candidate := range sorted {
+		switch {
+		case candidate.UID == "" && !names[candidate.Name]:
+			assigned.Unknown = append(assigned.Unknown, candidate)
+			continue
+		case names[candidate.Name] || uids[candidate.UID]:
+			assigned.Same = append(assigned.Same, candidate)
+			continue
+		}
+		names[candidate.Name], uids[candidate.UID] = true, true
+		wave := slices.IndexFunc(waves, func(selector labels.Selector) bool { return selector.Matches(labels.Set(candidate.Labels)) })
+		if wave < 0 {
+			assigned.Unassigned = append(assigned.Unassigned, candidate)
+			continue
+		}
+		assigned.Waves[wave] = append(assigned.Waves[wave], candidate)
+	}
+	return assigned
+}

@@ -1,0 +1,42 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Group is clusters that would see the same change, so that people review it once.
+type Group struct {
+	// Change is the digest of what the clusters have and get.
+	Change        string
+	Before, After string
+	// Clusters by name.
+	Clusters []string
+}
+
+// Change is the digest of the change that the cluster would see.
+func (c Cluster) Change() string { return Change(c.Before, c.After) }
+
+// Change is the digest of a change from one content to another.
+func Change(before, after string) string { return digest("fleet-change", []string{before, after}) }
+
+// Groups returns the groups of equal change, the largest first.
+func (p *Plan) Groups() []Group {
+	byChange := map[string]*Group{}
+	for _, cluster := range p.Clusters {
+		key := cluster.Change()
+		if byChange[key] == nil {
+			byChange[key] = &Group{Change: key, Before: cluster.Before, After: cluster.After}
+		}
+		byChange[key].Clusters = append(byChange[key].Clusters, cluster.Name)
+	}
+	groups := make([]Group, 0, len(byChange))
+	for _, group := range byChange {
+		slices.Sort(group.Clusters)
+		groups = append(groups, *group)
+	}
+	slices.SortFunc(groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(len(b.Clusters), len(a.Clusters)), cmp.Compare(a.Change, b.Change))
+	})
+	return groups
+}

@@ -1,0 +1,145 @@
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Plan is one change to many clusters, as it is reviewed and approved.
+type Plan struct {
+	// Waves in their order.
+	Waves []Wave
+	// Clusters by name. Each one is in one wave.
+	Clusters []Cluster
+	// Deadline is the time that a cluster has to become healthy with the new content.
+	Deadline time.Duration
+}
+
+// Wave is a barrier: clusters of later waves wait for it.
+type Wave struct {
+	Name   string
+	Bounds Bounds
+	// Soak is how long each cluster has to be healthy with the new content.
+	Soak time.Duration
+	// AsksAgain needs an approval of its own, after the earlier waves.
+	AsksAgain bool
+}
+
+// Bounds are numbers of clusters of a wave. Number computes them.
+type Bounds struct {
+	// MaxUnavailable clusters may be changing or unhealthy at a time: 1 or more.
+	MaxUnavailable int
+	// MaxFailures clusters may fail before the rollout halts.
+	MaxFailures int
+	// MaxUnreachable clusters may be away before the rollout halts.
+	MaxUnreachable int
+}
+
+// Cluster is one target of a change.
+type Cluster struct {
+	// Name is that of its Secret.
+	Name string
+	// UID of its namespace kube-system.
+	UID string
+	// Wave is the name of its wave.
+	Wave string
+	// Before and After are digests of the content that the cluster has and gets. Before is
+	// empty for an installation.
+	Before, After string
+}
+
+// Digest names a plan. An approval of it is one of exactly these clusters, changes, waves and
+// bounds.
+func (p *Plan) Digest() string { return digest("fleet", p) }
+
+// WaveDigest names the content of the approval of a later wave: the plan, the wave, and the state
+// of each cluster of the earlier waves.
+func (p *Plan) WaveDigest(progress Progress, wave string) string {
+	earlier := map[string]any{}
+	for _, cluster := range p.before(wave) {
+		at := progress.Clusters[cluster.Name]
+		earlier[cluster.Name] = []any{at.State, at.Attempt, at.Reason}
+	}
+	return digest("fleet-wave", []any{p.Digest(), wave, earlier})
+}
+
+// Validate returns what keeps a plan from being one: with it, the rule of the package holds.
+func (p *Plan) Validate() error {
+	waves, names, uids := map[string]bool{}, map[string]bool{}, map[string]string{}
+	for _, wave := range p.Waves {
+		switch {
+		case wave.Name == "" || waves[wave.Name]:
+			return fmt.Errorf("wave %q: names must be set, and unique", wave.Name)
+		case wave.Bounds.MaxUnavailable < 1 || wave.Bounds.MaxFailures < 0 || wave.Bounds.MaxUnreachable < 0 || wave.Soak < 0:
+			return fmt.Errorf("wave %s: maxUnavailable must be 1 or more, and the other bounds and the soak time 0 or more, found %+v and %s", wave.Name, wave.Bounds, wave.Soak)
+		}
+		waves[wave.Name] = true
+	}
+	if p.Deadline <= 0 {
+		return fmt.Errorf("the deadline must be above 0, found %s", p.Deadline)
+	}
+	for _, cluster := range p.Clusters {
+		switch other, known := uids[cluster.UID]; {
+		case cluster.Name == "" || names[cluster.Name]:
+			return fmt.Errorf("cluster %q: names must be set, and unique", cluster.Name)
+		case cluster.UID == "" || cluster.After == "":
+			return fmt.Errorf("cluster %s: its uid and its new content must be known", cluster.Name)
+		case known:
+			return fmt.Errorf("clusters %s and %s are one: both have uid %s", other, cluster.Name, cluster.UID)
+		case !waves[cluster.Wave]:
+			return fmt.Errorf("cluster %s is in wave %q, which does not exist", cluster.Name, cluster.Wave)
+		}
+		names[cluster.Name], uids[cluster.UID] = true, cluster.Name
+	}
+	return nil
+}
+
+// of returns the clusters of a wave.
+func (p *Plan) of(wave string) []Cluster {
+	var clusters []Cluster
+	for _, cluster := range p.Clusters {
+		if cluster.Wave == wave {
+			clusters = append(clusters, cluster)
+		}
+	}
+	return clusters
+}
+
+// before returns the clusters of the waves before one.
+func (p *Plan) before(wave string) []Cluster {
+	var clusters []Cluster
+	for _, w := range p.Waves {
+		if w.Name == wave {
+			break
+		}
+		clusters = append(clusters, p.of(w.Name)...)
+	}
+	return clusters
+}
+
+// Number is a bound of a wave of so many clusters. A percentage is rounded down, and is 1 at
+// least. A bound that lets nothing begin for ever is an error.
+func Number(value int, percent bool, clusters, least int) (int, error) {
+	switch {
+	case percent && (value < 1 || value > 100):
+		return 0, fmt.Errorf("must be between 1%% and 100%%, found %d%%", value)
+	case percent:
+		return max(clusters*value/100, 1), nil
+	case value < least:
+		return 0, fmt.Errorf("must be %d or more, found %d", least, value)
+	}
+	return value, nil
+}
+
+// digest is over the JSON of content.
+func digest(kind string, content any) string {
+	raw, err := json.Marshal([]any{"penstock/" + kind + "/1", content})
+	if err != nil {
+		panic(err) // strings, numbers and lists of them
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

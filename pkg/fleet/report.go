@@ -1,0 +1,106 @@
+package fleet
+
+// Phase of a rollout.
+type Phase string
+
+// Phases of a rollout.
+const (
+	ReviewRequired Phase = "ReviewRequired"
+	Scheduled      Phase = "Scheduled"
+	InProgress     Phase = "InProgress"
+	PhaseSoaking   Phase = "Soaking"
+	PhaseHalted    Phase = "Halted"
+	Completed      Phase = "Completed"
+	Superseded     Phase = "Superseded"
+)
+
+// WaitReason is why a rollout waits.
+type WaitReason string
+
+// Reasons to wait. The first group halts the rollout.
+const (
+	WaitHalted      WaitReason = "Halted"
+	WaitFrozen      WaitReason = "Frozen"
+	WaitFailures    WaitReason = "TooManyFailures"
+	WaitUnreachable WaitReason = "TooManyUnreachable"
+	WaitLeaving     WaitReason = "TooManyLeaving"
+	WaitNoSuccess   WaitReason = "NoSuccess"
+
+	WaitApproval     WaitReason = "ApprovalRequired"
+	WaitWaveApproval WaitReason = "WaveApprovalRequired"
+	WaitWindow       WaitReason = "WindowClosed"
+	WaitUnobserved   WaitReason = "Unobserved"
+	WaitUnavailable  WaitReason = "MaxUnavailable"
+	WaitRoom         WaitReason = "TooManyChanging"
+	WaitWave         WaitReason = "WaveInProgress"
+	WaitSoak         WaitReason = "Soaking"
+)
+
+// Wait is for whom a rollout waits.
+type Wait struct {
+	Reason WaitReason
+	// Wave that waits; empty for the whole rollout.
+	Wave string
+	// Clusters that it waits for, by name.
+	Clusters []string
+}
+
+// Report is where a rollout is after a step.
+type Report struct {
+	Phase Phase
+	// Counts of clusters by state. They add up to all clusters of the plan.
+	Counts map[State]int
+	// Waves have the counts of each wave.
+	Waves map[string]map[State]int
+	Waits []Wait
+}
+
+// report says where the rollout is.
+func (s *step) report() Report {
+	r := Report{Phase: s.phase(), Counts: map[State]int{}, Waves: map[string]map[State]int{}, Waits: s.waits}
+	for _, wave := range s.plan.Waves {
+		r.Waves[wave.Name] = map[State]int{}
+		for _, cluster := range s.plan.of(wave.Name) {
+			state := s.progress.at(cluster.Name).State
+			r.Counts[state]++
+			r.Waves[wave.Name][state]++
+		}
+	}
+	return r
+}
+
+// phase is that of the rollout.
+func (s *step) phase() Phase {
+	changing, soaking := false, false
+	for _, cluster := range s.plan.Clusters {
+		switch s.progress.at(cluster.Name).State {
+		case Updating, Unknown:
+			changing = true
+		case Soaking:
+			soaking = true
+		}
+	}
+	reasons := map[WaitReason]bool{}
+	for _, wait := range s.waits {
+		reasons[wait.Reason] = true
+	}
+	switch {
+	case s.progress.Ended:
+		return Superseded
+	case reasons[WaitApproval]:
+		return ReviewRequired
+	case reasons[WaitHalted], reasons[WaitFrozen], reasons[WaitFailures], reasons[WaitUnreachable], reasons[WaitLeaving], reasons[WaitNoSuccess]:
+		return PhaseHalted
+	case s.progress.Completed:
+		return Completed
+	case changing:
+		return InProgress
+	case soaking:
+		return PhaseSoaking
+	case reasons[WaitWaveApproval]:
+		return ReviewRequired
+	case reasons[WaitWindow]:
+		return Scheduled
+	}
+	return InProgress
+}

@@ -1,0 +1,371 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	// leavingTogether is how many clusters may leave within leavingTime without a person, and
+	// leavingPercent how many of all.
+	leavingTogether = 1
+	leavingPercent  = 10
+	leavingTime     = 10 * time.Minute
+	// longestGap bounds the time between two looks of a soak time: nobody knows what was in between.
+	longestGap = 5 * time.Minute
+)
+
+// step is one pass over a plan.
+type step struct {
+	plan *Plan
+	Situation
+	progress Progress
+	waits    []Wait
+}
+
+// Step leads from one progress to the next:
+//
+//  1. each cluster moves by what is observed of it,
+//  2. clusters that the set no longer selects leave, unless too many do at once,
+//  3. clusters whose turn has come begin, wave by wave, unless something halts the rollout,
+//  4. the rollout is completed when every wave is done.
+//
+// The report says where the rollout is, and for whom it waits.
+func (p *Plan) Step(progress Progress, situation Situation) (Progress, Report) {
+	s := &step{plan: p, Situation: situation, progress: progress.clone()}
+	for _, cluster := range p.Clusters {
+		s.observe(cluster)
+	}
+	s.leave()
+	if !s.progress.Ended {
+		s.begin()
+	}
+	return s.progress, s.report()
+}
+
+// soak is the soak time of a cluster.
+func (p *Plan) soak(cluster Cluster) time.Duration {
+	for _, wave := range p.Waves {
+		if wave.Name == cluster.Wave {
+			return wave.Soak
+		}
+	}
+	return 0
+}
+
+// observe moves a cluster by what is known of it.
+func (s *step) observe(cluster Cluster) {
+	before := s.progress.at(cluster.Name)
+	if s.progress.Completed && (before.State == Succeeded || before.State == RolledBack || before.State == Failed) {
+		return // the rollout is over for this cluster
+	}
+	if seen, observed := s.Clusters[cluster.Name]; observed {
+		s.see(cluster, before, seen)
+	}
+	at := s.progress.at(cluster.Name)
+	if (waits(at.State) || at.State == Soaking && at.Healthy.IsZero()) && !s.Now.Before(at.Since.Add(s.plan.Deadline)) {
+		s.progress.fail(cluster.Name, EventFail, ReasonDeadlineExceeded, s.Now)
+	}
+}
+
+// see moves a cluster by an observation.
+func (s *step) see(cluster Cluster, at At, seen Observation) {
+	name := cluster.Name
+	switch {
+	case seen.Unreachable:
+		s.progress.move(name, EventLost, s.Now)
+		if at.State == Updating { // the deadline goes on
+			lost := s.progress.Clusters[name]
+			lost.Since = at.Since
+			s.progress.Clusters[name] = lost
+		}
+		return
+	case seen.UID != "" && seen.UID != cluster.UID:
+		s.progress.fail(name, EventRefuse, ReasonOtherCluster, s.Now)
+		return
+	case at.State == Pending || at.State == Deferred || waits(at.State) && seen.Attempt != at.Attempt:
+		if seen.Change != "" && seen.Change != cluster.Change() {
+			s.progress.fail(name, EventRefuse, ReasonChangedSinceReview, s.Now)
+		}
+		return // nothing was written yet
+	case seen.At.Before(at.Since):
+		return // it is about something before
+	case seen.Refused && seen.Attempt == at.Attempt:
+		s.progress.fail(name, EventRefuse, ReasonChangedSinceReview, s.Now)
+		return
+	case seen.Failed && seen.Attempt == at.Attempt:
+		s.progress.fail(name, EventFail, ReasonFailed, s.Now)
+		return
+	case seen.Content != "" && seen.Content != cluster.After:
+		s.progress.fail(name, EventRolledBack, ReasonRolledBack, s.Now)
+		return
+	}
+	healthy := seen.Healthy && seen.Content == cluster.After
+	switch {
+	case !healthy && (at.State == Succeeded || at.State == Soaking && !at.Healthy.IsZero()):
+		s.progress.move(name, EventUnhealthy, s.Now)
+		at = s.progress.Clusters[name]
+		at.Healthy, at.Seen = time.Time{}, time.Time{}
+		s.progress.Clusters[name] = at
+	case healthy && (at.State == Soaking || s.progress.move(name, EventHealthy, s.Now)):
+		at = s.progress.Clusters[name]
+		if at.Healthy.IsZero() || seen.At.Sub(at.Seen) > longestGap {
+			at.Healthy = seen.At
+		}
+		at.Seen = seen.At
+		s.progress.Clusters[name] = at
+	}
+	// Only a look after the soak time tells that the cluster was healthy until its end.
+	at = s.progress.at(name)
+	if healthy && at.State == Soaking && !seen.At.Before(at.Healthy.Add(s.plan.soak(cluster))) {
+		s.progress.move(name, EventSoaked, s.Now)
+	}
+}
+
+// waits tells whether a cluster in a state waits for the end of its rollout.
+func waits(state State) bool { return state == Updating || state == Unknown }
+
+// leave lets clusters leave that the set no longer selects. Many at once are more probably a
+// mistake: a person has to accept that.
+func (s *step) leave() {
+	leaving := s.leaving()
+	if s.tooMany(leaving) {
+		s.wait(WaitLeaving, "", leaving...)
+		return
+	}
+	for _, name := range leaving {
+		s.progress.move(name, EventLeave, s.Now)
+	}
+}
+
+// leaving are the clusters that would leave now.
+func (s *step) leaving() []string {
+	var leaving []string
+	for _, cluster := range s.plan.Clusters {
+		if s.MembersKnown && !s.Members[cluster.Name] && handles(s.progress.at(cluster.Name).State, EventLeave) {
+			leaving = append(leaving, cluster.Name)
+		}
+	}
+	return leaving
+}
+
+// tooMany tells whether more clusters leave together than may without a person.
+func (s *step) tooMany(leaving []string) bool {
+	all := len(leaving)
+	for _, cluster := range s.plan.Clusters {
+		if at := s.progress.at(cluster.Name); at.State == Leaving && s.Now.Sub(at.Since) < leavingTime {
+			all++
+		}
+	}
+	return len(leaving) > 0 && all > leavingTogether && all*100 > leavingPercent*len(s.plan.Clusters)
+}
+
+// begin lets clusters begin, wave by wave.
+func (s *step) begin() {
+	if s.progress.Approved != s.plan.Digest() {
+		s.wait(WaitApproval, "")
+		return
+	}
+	if s.halted() {
+		return
+	}
+	for _, wave := range s.plan.Waves {
+		if !s.turn(wave) || !s.done(wave) {
+			return
+		}
+	}
+	s.progress.Completed = true
+}
+
+// halted tells whether nothing may begin, in any wave.
+func (s *step) halted() bool {
+	if s.progress.Halted {
+		s.wait(WaitHalted, "")
+	}
+	if s.Frozen {
+		s.wait(WaitFrozen, "")
+	}
+	for _, wave := range s.plan.Waves {
+		if failed := s.in(wave, Failed, RolledBack); len(failed) > wave.Bounds.MaxFailures {
+			s.wait(WaitFailures, wave.Name, failed...)
+		}
+	}
+	return len(s.waits) > 0
+}
+
+// turn lets clusters of a wave begin whose turn has come. It is false when no later wave may.
+func (s *step) turn(wave Wave) bool {
+	waiting := s.in(wave, Pending, Deferred)
+	if len(waiting) > 0 && !s.approved(wave) {
+		s.wait(WaitWaveApproval, wave.Name)
+		return false
+	}
+	for _, name := range s.in(wave, Pending) {
+		if s.Clusters[name].Unreachable {
+			s.progress.move(name, EventDefer, s.Now)
+		}
+	}
+	if away := s.away(wave); len(away) > wave.Bounds.MaxUnreachable {
+		s.wait(WaitUnreachable, wave.Name, away...)
+		return false
+	}
+	if s.Closed {
+		if len(waiting) > 0 {
+			s.wait(WaitWindow, wave.Name)
+		}
+		return true
+	}
+	s.spend(wave)
+	return true
+}
+
+// approved tells whether a wave needs no further approval. The approval of the plan is that of
+// the first wave that has clusters.
+func (s *step) approved(wave Wave) bool {
+	return !wave.AsksAgain || len(s.plan.before(wave.Name)) == 0 || s.progress.ApprovedWaves[wave.Name] == s.plan.WaveDigest(s.progress, wave.Name)
+}
+
+// spend lets clusters begin within the budget of a wave. Those that are unhealthy come first:
+// they count already.
+func (s *step) spend(wave Wave) {
+	counted := map[string]bool{}
+	for _, cluster := range s.plan.of(wave.Name) {
+		if s.unavailable(cluster) {
+			counted[cluster.Name] = true
+		}
+	}
+	var ready []Cluster
+	var unseen []string
+	for _, cluster := range s.plan.of(wave.Name) {
+		state := s.progress.at(cluster.Name).State
+		if state != Pending && state != Deferred {
+			continue
+		}
+		seen, observed := s.Clusters[cluster.Name]
+		switch {
+		case observed && !seen.Unreachable && cluster.UID != "" && seen.UID == cluster.UID && seen.Change == cluster.Change():
+			ready = append(ready, cluster)
+		case !seen.Unreachable:
+			unseen = append(unseen, cluster.Name)
+		}
+	}
+	if len(unseen) > 0 {
+		s.wait(WaitUnobserved, wave.Name, unseen...)
+	}
+	slices.SortStableFunc(ready, func(a, b Cluster) int {
+		return cmp.Or(cmp.Compare(rank(counted[a.Name]), rank(counted[b.Name])), cmp.Compare(a.Name, b.Name))
+	})
+	for _, cluster := range ready {
+		next := len(counted)
+		if !counted[cluster.Name] {
+			next++
+		}
+		switch {
+		case next > wave.Bounds.MaxUnavailable:
+			s.wait(WaitUnavailable, wave.Name, keys(counted)...)
+			return
+		case s.Room <= 0:
+			s.wait(WaitRoom, wave.Name)
+			return
+		}
+		s.Room--
+		counted[cluster.Name] = true
+		s.progress.move(cluster.Name, EventBegin, s.Now)
+		at := s.progress.Clusters[cluster.Name]
+		at.Attempt++
+		s.progress.Clusters[cluster.Name] = at
+	}
+}
+
+func rank(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+// unavailable tells whether a cluster counts against the budget of its wave: it is changing, not
+// healthy, or unknown.
+func (s *step) unavailable(cluster Cluster) bool {
+	state := s.progress.at(cluster.Name).State
+	seen, observed := s.Clusters[cluster.Name]
+	switch {
+	case state == Updating, state == Unknown:
+		return true
+	case state == Skipped, state == Leaving:
+		return false
+	case !observed:
+		return true
+	case seen.Unreachable:
+		return state != Pending && state != Deferred // MaxUnreachable bounds these
+	case seen.UID != "" && seen.UID != cluster.UID:
+		return false // it failed, and MaxFailures bounds that
+	case seen.UID == "":
+		return true
+	}
+	return !seen.Healthy
+}
+
+// away are the clusters of a wave that cannot be reached, but for those that failed. One that was
+// deferred is away until a look has reached it.
+func (s *step) away(wave Wave) []string {
+	var away []string
+	for _, name := range s.in(wave, Pending, Deferred, Updating, Unknown, Soaking, Succeeded) {
+		seen, observed := s.Clusters[name]
+		if seen.Unreachable || !observed && s.progress.at(name).State == Deferred {
+			away = append(away, name)
+		}
+	}
+	return away
+}
+
+// done tells whether later waves may begin.
+func (s *step) done(wave Wave) bool {
+	changing := s.in(wave, Pending, Updating, Unknown)
+	for _, name := range s.in(wave, Deferred) {
+		if seen, observed := s.Clusters[name]; observed && !seen.Unreachable {
+			changing = append(changing, name) // its turn has come again
+		}
+	}
+	if len(changing) > 0 {
+		s.wait(WaitWave, wave.Name, changing...)
+		return false
+	}
+	if soaking := s.in(wave, Soaking); len(soaking) > 0 {
+		s.wait(WaitSoak, wave.Name, soaking...)
+		return false
+	}
+	// The bounds are for exceptions: a wave without a single success has shown nothing.
+	if missing := s.in(wave, Deferred, Failed, RolledBack, Leaving); len(missing) > 0 && len(s.in(wave, Succeeded)) == 0 {
+		s.wait(WaitNoSuccess, wave.Name, missing...)
+		return false
+	}
+	return true
+}
+
+// in are the clusters of a wave in some states, by name.
+func (s *step) in(wave Wave, states ...State) []string {
+	var names []string
+	for _, cluster := range s.plan.of(wave.Name) {
+		if slices.Contains(states, s.progress.at(cluster.Name).State) {
+			names = append(names, cluster.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// wait notes for whom the rollout waits.
+func (s *step) wait(reason WaitReason, wave string, clusters ...string) {
+	s.waits = append(s.waits, Wait{Reason: reason, Wave: wave, Clusters: clusters})
+}
+
+func keys(set map[string]bool) []string {
+	var names []string
+	for name := range set {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,427 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// story is a rollout of a canary wave and a second wave, in which every cluster does what it
+// should, unless the story says something else.
+type story struct {
+	t        *testing.T
+	plan     *Plan
+	progress Progress
+	s        Situation
+	report   Report
+}
+
+// tell begins the story of an approved plan, with so many clusters in each wave.
+func tell(t *testing.T, canaries, others int) *story {
+	t.Helper()
+	soak := 10 * time.Minute
+	plan := &Plan{Deadline: 30 * time.Minute, Waves: []Wave{
+		{Name: "canary", Soak: soak, Bounds: Bounds{MaxUnavailable: 1, MaxFailures: 0, MaxUnreachable: 1}},
+		{Name: "rest", Bounds: Bounds{MaxUnavailable: 2, MaxFailures: 1, MaxUnreachable: 1}},
+	}}
+	for n := range canaries + others {
+		wave := "canary"
+		if n >= canaries {
+			wave = "rest"
+		}
+		name := fmt.Sprintf("c%02d", n)
+		plan.Clusters = append(plan.Clusters, Cluster{Name: name, UID: "uid of " + name, Wave: wave, Before: "old", After: "new"})
+	}
+	progress, err := plan.Approve(Progress{}, plan.Digest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &story{t: t, plan: plan, progress: progress, s: Situation{
+		Now: time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC), Room: 100, MembersKnown: true, Members: map[string]bool{}, Clusters: map[string]Observation{},
+	}}
+	for _, cluster := range plan.Clusters {
+		one.s.Members[cluster.Name] = true
+		one.s.Clusters[cluster.Name] = Observation{At: one.s.Now, UID: cluster.UID, Change: cluster.Change(), Content: "old", Healthy: true}
+	}
+	return one
+}
+
+// after lets time pass, has each cluster observed, with changes of what is seen, and takes a step.
+func (s *story) after(passed time.Duration, change func(cluster string, seen *Observation)) *story {
+	s.t.Helper()
+	for ; passed > longestGap; passed -= longestGap {
+		s.after(longestGap, change)
+	}
+	s.s.Now = s.s.Now.Add(passed)
+	for name, seen := range s.s.Clusters {
+		at := s.progress.at(name)
+		seen.At, seen.Unreachable, seen.Failed = s.s.Now, false, false
+		if at.Attempt > seen.Attempt && at.State == Updating {
+			seen.Attempt, seen.Content, seen.Healthy = at.Attempt, "new", true
+		}
+		if change != nil {
+			change(name, &seen)
+		}
+		s.s.Clusters[name] = seen
+	}
+	s.progress, s.report = s.plan.Step(s.progress, s.s)
+	return s
+}
+
+// is checks the states of all clusters, and the phase.
+func (s *story) is(phase Phase, states ...State) *story {
+	s.t.Helper()
+	var got []State
+	for _, cluster := range s.plan.Clusters {
+		got = append(got, s.progress.at(cluster.Name).State)
+	}
+	if s.report.Phase != phase || !slices.Equal(got, states) {
+		s.t.Fatalf("the rollout is %s with %v, want %s with %v; it waits for %+v", s.report.Phase, got, phase, states, s.report.Waits)
+	}
+	return s
+}
+
+// waits checks that the rollout says for whom it waits.
+func (s *story) waits(reason WaitReason, clusters ...string) *story {
+	s.t.Helper()
+	for _, wait := range s.report.Waits {
+		if wait.Reason == reason && slices.Equal(wait.Clusters, clusters) {
+			return s
+		}
+	}
+	s.t.Fatalf("it waits for %+v, want %s of %v", s.report.Waits, reason, clusters)
+	return s
+}
+
+// only changes what is seen of one cluster.
+func only(name string, change func(*Observation)) func(string, *Observation) {
+	return func(cluster string, seen *Observation) {
+		if cluster == name {
+			change(seen)
+		}
+	}
+}
+
+func away(seen *Observation) { seen.Unreachable = true }
+
+func TestWaves(t *testing.T) {
+	s := tell(t, 1, 3)
+	s.after(0, nil).is(InProgress, Updating, Pending, Pending, Pending).waits(WaitWave, "c00")
+	s.after(time.Minute, nil).is(PhaseSoaking, Soaking, Pending, Pending, Pending).waits(WaitSoak, "c00")
+	s.after(9*time.Minute, nil).is(PhaseSoaking, Soaking, Pending, Pending, Pending)
+	s.after(time.Minute, nil).is(InProgress, Succeeded, Updating, Updating, Pending).waits(WaitUnavailable, "c01", "c02")
+	s.after(time.Minute, nil).is(InProgress, Succeeded, Succeeded, Succeeded, Updating)
+	s.after(time.Minute, nil).is(Completed, Succeeded, Succeeded, Succeeded, Succeeded)
+}
+
+// TestStaleHealth: a cluster that is healthy with the content of before is not one that has the
+// new content.
+func TestStaleHealth(t *testing.T) {
+	before := func(_ string, seen *Observation) { seen.Attempt, seen.Content = 0, "new" }
+	s := tell(t, 1, 1).after(0, before).after(time.Hour/4, before)
+	s.is(InProgress, Updating, Pending)
+}
+
+// TestSoakBeginsAnew: the soak time counts from the last time that the cluster became healthy,
+// and only a look after it ends it.
+func TestSoakBeginsAnew(t *testing.T) {
+	s := tell(t, 1, 1).after(0, nil).after(time.Minute, nil)
+	s.after(8*time.Minute, only("c00", func(o *Observation) { o.Healthy = false })).is(PhaseSoaking, Soaking, Pending)
+	s.after(time.Minute, only("c00", func(o *Observation) { o.Healthy = true }))
+	s.after(9*time.Minute, nil).is(PhaseSoaking, Soaking, Pending)
+	looked := s.s.Now
+	s.after(time.Hour, only("c00", func(o *Observation) { o.At = looked })).is(PhaseSoaking, Soaking, Pending)
+	s.after(time.Minute, nil).is(PhaseSoaking, Soaking, Pending) // nobody looked meanwhile
+	s.after(10*time.Minute, nil).is(InProgress, Succeeded, Updating)
+}
+
+// TestUnhealthyAgain: while a cluster of an earlier wave is not healthy any more, nothing begins
+// in later waves.
+func TestUnhealthyAgain(t *testing.T) {
+	s := tell(t, 1, 3).after(0, nil).after(time.Minute, nil).after(10*time.Minute, nil)
+	s.is(InProgress, Succeeded, Updating, Updating, Pending)
+	s.after(time.Minute, only("c00", func(o *Observation) { o.Healthy = false })).is(PhaseSoaking, Soaking, Succeeded, Succeeded, Pending)
+	s.after(time.Minute, only("c00", func(o *Observation) { o.Healthy = true })).after(10*time.Minute, nil)
+	s.is(InProgress, Succeeded, Succeeded, Succeeded, Updating)
+}
+
+// TestRoom: the bound of all rollouts holds beside that of the wave.
+func TestRoom(t *testing.T) {
+	s := tell(t, 0, 3)
+	s.s.Room = 1
+	s.after(0, nil).is(InProgress, Updating, Pending, Pending).waits(WaitRoom)
+}
+
+// TestFailure: one failure above the bound halts; a person who has seen it has it tried again, or
+// goes on without it.
+func TestFailure(t *testing.T) {
+	s := tell(t, 2, 1).after(0, nil).after(time.Minute, only("c00", func(o *Observation) { o.Content = "old" }))
+	s.is(PhaseHalted, RolledBack, Pending, Pending).waits(WaitFailures, "c00")
+	if _, err := s.plan.Retry(s.progress, s.s, "sha256:before", []string{"c00"}); err == nil || !strings.Contains(err.Error(), "read it again") {
+		t.Errorf("a retry of something else: %v", err)
+	}
+	if _, err := s.plan.Skip(s.progress, s.s, s.plan.Troubles(s.progress, s.s), []string{"c00", "c09"}); err == nil || !strings.Contains(err.Error(), "c09") {
+		t.Errorf("a skip of a cluster that is not there: %v", err)
+	}
+	retried, err := s.plan.Retry(s.progress, s.s, s.plan.Troubles(s.progress, s.s), []string{"c00"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped, err := s.plan.Skip(s.progress, s.s, s.plan.Troubles(s.progress, s.s), []string{"c00"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.progress = retried
+	s.after(time.Minute, nil).is(InProgress, Updating, Pending, Pending)
+	if attempt := s.progress.at("c00").Attempt; attempt != 2 {
+		t.Errorf("it is attempt %d", attempt)
+	}
+	s.progress = skipped
+	s.after(time.Minute, nil).is(InProgress, Skipped, Updating, Pending)
+}
+
+// TestAway: a cluster that is away before its turn is deferred, and follows; one that is lost
+// while it changes keeps its place until the deadline.
+func TestAway(t *testing.T) {
+	s := tell(t, 1, 3)
+	s.after(0, only("c01", away)).after(time.Minute, only("c01", away)).after(10*time.Minute, only("c01", away))
+	s.is(InProgress, Succeeded, Deferred, Updating, Updating)
+	s.after(time.Minute, only("c01", away)).is(Completed, Succeeded, Deferred, Succeeded, Succeeded)
+	s.after(time.Minute, nil).is(Completed, Succeeded, Updating, Succeeded, Succeeded)
+	s.after(time.Minute, nil).is(Completed, Succeeded, Succeeded, Succeeded, Succeeded)
+
+	s = tell(t, 1, 1).after(0, nil).after(20*time.Minute, only("c00", away))
+	s.is(InProgress, Unknown, Pending)
+	s.after(10*time.Minute, only("c00", away)).is(PhaseHalted, Failed, Pending).waits(WaitFailures, "c00")
+	if reason := s.progress.at("c00").Reason; reason != ReasonDeadlineExceeded {
+		t.Errorf("the reason is %s", reason)
+	}
+}
+
+// TestManyAway: more clusters away than the bound halt the rollout, and a wave that nobody could
+// reach has shown nothing.
+func TestManyAway(t *testing.T) {
+	tell(t, 3, 1).after(0, func(cluster string, seen *Observation) { seen.Unreachable = cluster < "c02" }).
+		is(PhaseHalted, Deferred, Deferred, Pending, Pending).waits(WaitUnreachable, "c00", "c01")
+	tell(t, 1, 1).after(0, only("c00", away)).is(PhaseHalted, Deferred, Pending).waits(WaitNoSuccess, "c00")
+}
+
+// TestLeave: a cluster may leave; many at once are a question to people; an answer that is
+// missing is no answer.
+func TestLeave(t *testing.T) {
+	s := tell(t, 1, 2)
+	s.s.Members["c02"] = false
+	s.after(0, nil).is(InProgress, Updating, Pending, Leaving)
+
+	s = tell(t, 1, 2)
+	s.s.MembersKnown, s.s.Members = false, nil
+	s.after(0, nil).is(InProgress, Updating, Pending, Pending)
+	s.s.MembersKnown = true
+	s.after(time.Minute, nil).waits(WaitLeaving, "c00", "c01", "c02")
+	next, err := s.plan.Resume(s.progress, s.s, s.plan.Troubles(s.progress, s.s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.progress = next
+	s.after(time.Minute, nil).is(PhaseHalted, Leaving, Leaving, Leaving).waits(WaitNoSuccess, "c00")
+}
+
+// TestRefused: a cluster that is another one than was approved, or would see another change, gets
+// nothing.
+func TestRefused(t *testing.T) {
+	s := tell(t, 1, 1).after(0, only("c00", func(o *Observation) { o.UID = "another" }))
+	s.is(PhaseHalted, Failed, Pending)
+	if reason := s.progress.at("c00").Reason; reason != ReasonOtherCluster {
+		t.Errorf("the reason is %s", reason)
+	}
+	s = tell(t, 1, 1).after(0, only("c00", func(o *Observation) { o.Change = Change("old", "newer") }))
+	s.is(PhaseHalted, Failed, Pending)
+	if reason := s.progress.at("c00").Reason; reason != ReasonChangedSinceReview {
+		t.Errorf("the reason is %s", reason)
+	}
+	tell(t, 1, 1).after(0, only("c00", func(o *Observation) { o.Change = "" })).is(InProgress, Pending, Pending).waits(WaitUnobserved, "c00")
+}
+
+// TestWaveApproval: a wave that asks again waits for a person who has seen what became of the
+// earlier ones.
+func TestWaveApproval(t *testing.T) {
+	s := tell(t, 1, 1)
+	s.plan.Waves[1].AsksAgain = true
+	s.after(0, nil).is(ReviewRequired, Pending, Pending).waits(WaitApproval) // the approval was of another plan
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	early := s.plan.WaveDigest(s.progress, "rest")
+	s.after(0, nil).after(time.Minute, nil)
+	if _, err := s.plan.ApproveWave(s.progress, "rest", s.plan.WaveDigest(s.progress, "rest")); err == nil || !strings.Contains(err.Error(), "canary is not done") {
+		t.Errorf("too early: %v", err)
+	}
+	s.after(10*time.Minute, nil).is(ReviewRequired, Succeeded, Pending).waits(WaitWaveApproval)
+	if _, err := s.plan.ApproveWave(s.progress, "rest", early); err == nil || !strings.Contains(err.Error(), "read it again") {
+		t.Errorf("of something before: %v", err)
+	}
+	next, err := s.plan.ApproveWave(s.progress, "rest", s.plan.WaveDigest(s.progress, "rest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.progress = next
+	s.after(time.Minute, nil).is(InProgress, Succeeded, Updating)
+}
+
+// TestEnd: nothing begins in a rollout that ended, and nobody acts on it; what is changing ends.
+func TestEnd(t *testing.T) {
+	s := tell(t, 2, 0).after(0, nil)
+	s.progress.Ended = true
+	if _, err := s.plan.Halt(s.progress); err == nil {
+		t.Error("a rollout that ended is halted")
+	}
+	s.after(time.Minute, nil).after(10*time.Minute, nil).is(Superseded, Succeeded, Pending)
+}
+
+// TestTable: each state can be reached and left but for the last ones, and one event moves one
+// state one way.
+func TestTable(t *testing.T) {
+	type pair struct {
+		State
+		Event
+	}
+	seen, reached := map[pair]bool{}, map[State]bool{Pending: true}
+	for _, row := range Table() {
+		reached[row.To] = true
+		for _, from := range row.From {
+			if seen[pair{from, row.On}] {
+				t.Errorf("%s on %s has two rows", from, row.On)
+			}
+			seen[pair{from, row.On}] = true
+		}
+	}
+	for _, state := range States() {
+		if !reached[state] {
+			t.Errorf("nothing leads to %s", state)
+		}
+		leaves := slices.ContainsFunc(Table(), func(row Transition) bool { return slices.Contains(row.From, state) && row.To != state })
+		if last := state == Skipped; leaves == last {
+			t.Errorf("%s: a way out is %v", state, leaves)
+		}
+	}
+	if _, err := Next(Skipped, EventBegin); err == nil {
+		t.Error("a cluster that people skipped begins")
+	}
+}
+
+// TestAssign: nothing falls out: a cluster is in the first wave that has it, in none, or another
+// one already.
+func TestAssign(t *testing.T) {
+	ring := func(text string) labels.Selector {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return selector
+	}
+	of := func(name, uid, value string) Candidate {
+		return Candidate{Name: name, UID: uid, Labels: map[string]string{"ring": value}}
+	}
+	got := Assign([]labels.Selector{ring("ring=0"), ring("ring in (0,1)")}, []Candidate{
+		of("e", "5", "2"), of("d", "1", "0"), of("a", "1", "1"), of("b", "", "0"), of("c", "", "0"),
+	})
+	text := fmt.Sprint(got.Waves, got.Unassigned, got.Unknown, got.Same)
+	if want := "[[] [{a 1 map[ring:1]}]] [{e 5 map[ring:2]}] [{b  map[ring:0]} {c  map[ring:0]}] [{d 1 map[ring:0]}]"; text != want {
+		t.Errorf("got %s\nwant %s", text, want)
+	}
+}
+
+// TestGroups: the largest group comes first, and clusters of other content make another one.
+func TestGroups(t *testing.T) {
+	plan := tell(t, 1, 3).plan
+	plan.Clusters[1].Before = ""
+	digest := plan.Digest()
+	groups := plan.Groups()
+	if len(groups) != 2 || !slices.Equal(groups[0].Clusters, []string{"c00", "c02", "c03"}) || !slices.Equal(groups[1].Clusters, []string{"c01"}) {
+		t.Errorf("%+v", groups)
+	}
+	for what, change := range map[string]func(){
+		"cluster": func() { plan.Clusters[0].UID = "x" }, "content": func() { plan.Clusters[0].After = "x" }, "wave": func() { plan.Clusters[0].Wave = "rest" },
+		"bound": func() { plan.Waves[0].Bounds.MaxFailures++ }, "deadline": func() { plan.Deadline++ },
+	} {
+		if change(); plan.Digest() == digest {
+			t.Errorf("another %s has the same digest", what)
+		}
+		digest = plan.Digest()
+	}
+}
+
+// TestFound are the counter-examples that reading found once.
+func TestFound(t *testing.T) {
+	s := tell(t, 1, 1).after(0, nil).after(time.Minute, only("c00", func(o *Observation) { o.Failed = true }))
+	s.s.Members["c00"] = false
+	s.after(0, nil).is(PhaseHalted, Failed, Pending).waits(WaitFailures, "c00")
+
+	s = tell(t, 2, 1).after(0, only("c01", away)).after(time.Minute, only("c01", away)).after(10*time.Minute, only("c01", away))
+	s.is(InProgress, Succeeded, Deferred, Updating)
+	delete(s.s.Clusters, "c01")
+	s.after(time.Minute, nil).is(Completed, Succeeded, Deferred, Succeeded)
+
+	s = tell(t, 1, 1).after(0, nil).after(time.Minute, nil)
+	s.after(time.Minute, only("c00", func(o *Observation) { o.Attempt, o.Content = 7, "old" })).is(PhaseHalted, RolledBack, Pending)
+
+	s = tell(t, 1, 1).after(0, nil).after(time.Minute, nil)
+	looked := s.s.Now
+	s.after(9*time.Minute, only("c00", func(o *Observation) { o.At = looked })).after(time.Minute, nil).is(PhaseSoaking, Soaking, Pending)
+	s.after(10*time.Minute, nil).is(InProgress, Succeeded, Updating)
+
+	s = tell(t, 0, 2)
+	s.plan.Waves[1].Bounds.MaxUnavailable = 1
+	s.progress, _ = s.plan.Approve(s.progress, s.plan.Digest())
+	s.after(0, nil).after(time.Minute, only("c00", func(o *Observation) { o.UID = "" }))
+	s.after(time.Minute, only("c00", func(o *Observation) { o.UID = "" })).is(InProgress, Succeeded, Pending).waits(WaitUnavailable, "c00")
+
+	s = tell(t, 1, 1)
+	s.after(0, nil).is(InProgress, Updating, Pending)
+	s.after(time.Minute, only("c00", func(o *Observation) { o.Attempt, o.Change = 0, "another" })).is(PhaseHalted, Failed, Pending)
+
+	s = tell(t, 1, 1).after(0, nil).after(time.Minute, nil).after(10*time.Minute, nil)
+	s.after(time.Minute, only("c00", func(o *Observation) { o.Failed = true })).is(PhaseHalted, Failed, Succeeded)
+}
+
+// TestValidate: a plan that could not hold the rule is none.
+func TestValidate(t *testing.T) {
+	if err := tell(t, 1, 2).plan.Validate(); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(p *Plan){
+		"wave \"canary\": names":        func(p *Plan) { p.Waves[1].Name = "canary" },
+		"maxUnavailable must be":        func(p *Plan) { p.Waves[1].Bounds.MaxUnavailable = 0 },
+		"cluster \"c00\": names":        func(p *Plan) { p.Clusters[1].Name = "c00" },
+		"its uid":                       func(p *Plan) { p.Clusters[1].UID = "" },
+		"new content must be known":     func(p *Plan) { p.Clusters[1].After = "" },
+		"clusters c00 and c01 are one":  func(p *Plan) { p.Clusters[1].UID = p.Clusters[0].UID },
+		"in wave \"x\", which does not": func(p *Plan) { p.Clusters[1].Wave = "x" },
+		"deadline must be above 0":      func(p *Plan) { p.Deadline = 0 },
+	} {
+		plan := tell(t, 1, 2).plan
+		change(plan)
+		if err := plan.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for _, tc := range []struct {
+		value    int
+		percent  bool
+		clusters int
+		want     int
+	}{{10, true, 5, 1}, {10, true, 100, 10}, {10, true, 109, 10}, {100, true, 7, 7}, {0, true, 7, -1}, {101, true, 7, -1}, {0, false, 7, -1}, {3, false, 7, 3}} {
+		got, err := Number(tc.value, tc.percent, tc.clusters, 1)
+		if err != nil {
+			got = -1
+		}
+		if got != tc.want {
+			t.Errorf("%+v: %d", tc, got)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+// Package fleet has the commands about ClusterExtensionSets and their rollouts: they show a change to
+// many clusters, and decide about it as it was shown.
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/plugin/changes"
+	"github.com/penstock-project/penstock/pkg/plugin/outcome"
+	"github.com/penstock-project/penstock/pkg/plugin/screen"
+	"github.com/penstock-project/penstock/pkg/plugin/session"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+// New is the command fleet, with those below it.
+func New(s *session.Session) *cobra.Command {
+	command := &cobra.Command{
+		Use:     "fleet",
+		Short:   "Review, approve and follow one change to many clusters",
+		Long:    "A ClusterExtensionSet installs one ClusterExtension on each of many clusters. Each change is a rollout, which a person approves.",
+		Example: "  kubectl penstock fleet status argocd",
+		Args:    cobra.NoArgs,
+		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newStatus(s), newDiff(s), newApprove(s),
+		newDecision(s, "halt", "Let no further cluster begin", ""),
+		newDecision(s, "resume", "End a halt, and let clusters leave that the set no longer selects", ""),
+		newDecision(s, "retry", "Try failed clusters again", "CLUSTER…"),
+		newDecision(s, "skip", "Go on without clusters that failed, or that have not begun", "CLUSTER…"))
+	return command
+}
+
+// find reads a rollout by its name, or the newest rollout of a set.
+func find(ctx context.Context, cluster *session.Cluster, name string) (*v1alpha1.ClusterExtensionRollout, error) {
+	rollouts := cluster.OlmV1alpha1().ClusterExtensionRollouts()
+	found, err := rollouts.Get(ctx, name, metav1.GetOptions{})
+	if !session.NotFound(err) {
+		return found, err
+	}
+	listed, err := rollouts.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.SetLabel + "=" + name})
+	if err != nil {
+		return nil, fmt.Errorf("listing the rollouts of ClusterExtensionSet %s: %w", name, err)
+	}
+	if len(listed.Items) == 0 {
+		return nil, outcome.Errorf(outcome.Unknown, "%s is neither a rollout nor a ClusterExtensionSet with one: kubectl get clusterextensionrollouts lists the rollouts", name)
+	}
+	newest := slices.MaxFunc(listed.Items, func(a, b v1alpha1.ClusterExtensionRollout) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return &newest, nil
+}
+
+// names completes rollouts and their sets.
+func names(s *session.Session) cobra.CompletionFunc {
+	return s.Complete(func(ctx context.Context, cluster *session.Cluster) ([]string, error) {
+		listed, err := cluster.OlmV1alpha1().ClusterExtensionRollouts().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for i := range listed.Items {
+			for _, name := range []string{listed.Items[i].Name, listed.Items[i].Spec.Set.Name} {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		return names, nil
+	})
+}
+
+func newStatus(s *session.Session) *cobra.Command {
+	var output session.Format
+	command := &cobra.Command{
+		Use:               "status NAME",
+		Short:             "Show how far a change to many clusters is, and for whom it waits",
+		Long:              "Show the rollout of this name, or the newest rollout of the ClusterExtensionSet of this name.",
+		Example:           "  kubectl penstock fleet status argocd",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: names(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			rollout, err := find(command.Context(), cluster, args[0])
+			if err != nil {
+				return err
+			}
+			if output != "" {
+				return s.PrintObject(output, rollout)
+			}
+			show(s, rollout)
+			return nil
+		},
+	}
+	output.Add(command.Flags())
+	return command
+}
+
+// show prints a rollout: its phase, its waves and clusters, and for whom it waits.
+func show(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) {
+	s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, fmt.Sprintf("%s of set %s: %s", rollout.Name, rollout.Spec.Set.Name, cmp.Or(rollout.Status.Phase, "Pending"))))
+	at := map[string]v1alpha1.RolloutClusterStatus{}
+	for _, one := range rollout.Status.Clusters {
+		at[one.Name] = one
+	}
+	table := screen.Table{Header: []string{"WAVE", "CLUSTER", "STATE", "SINCE", "ATTEMPT", "REASON"}}
+	for _, wave := range rollout.Spec.Waves {
+		for _, target := range rollout.Spec.Clusters {
+			if target.Wave != wave.Name {
+				continue
+			}
+			one, style, since, attempt := at[target.Name], screen.Plain, "", ""
+			switch one.State {
+			case "Succeeded":
+				style = screen.Green
+			case "Failed", "RolledBack", "Unknown":
+				style = screen.Red
+			case "":
+				one.State = "Pending"
+			}
+			if !one.Since.IsZero() {
+				since, attempt = duration.HumanDuration(s.Now().Sub(one.Since.Time)), fmt.Sprint(one.Attempt)
+			}
+			table.Rows = append(table.Rows, []screen.Cell{{Text: wave.Name}, {Text: target.Name}, {Text: one.State, Style: style}, {Text: since}, {Text: attempt}, {Text: one.Reason}})
+		}
+	}
+	s.Out.Table(table)
+	for _, approval := range rollout.Status.Approvals {
+		what := "the rollout"
+		if approval.Wave != "" {
+			what = "wave " + approval.Wave
+		}
+		s.Out.Para(screen.Dim, screen.Good, fmt.Sprintf("%s was approved by %s at %s", what, approval.User, approval.Time.UTC().Format("2006-01-02 15:04Z")))
+	}
+	if rollout.Status.Message != "" {
+		s.Out.Para(screen.Yellow, screen.Waiting, rollout.Status.Message)
+	}
+}
+
+func newDiff(s *session.Session) *cobra.Command {
+	var output session.Format
+	command := &cobra.Command{
+		Use:   "diff NAME",
+		Short: "Show what each group of clusters would see, the largest group first",
+		Long: "Clusters that see the same change are one group, which is shown once: for the first of its clusters. The content of\n" +
+			"Secrets is never shown.",
+		Example:           "  kubectl penstock fleet diff argocd",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: names(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			rollout, err := find(command.Context(), cluster, args[0])
+			if err != nil {
+				return err
+			}
+			if output != "" {
+				return s.PrintObject(output, rollout)
+			}
+			return showGroups(s, rollout)
+		},
+	}
+	output.Add(command.Flags())
+	return command
+}
+
+// showGroups prints the diff of each group.
+func showGroups(s *session.Session, rollout *v1alpha1.ClusterExtensionRollout) error {
+	for i, group := range rollout.Spec.Groups {
+		if i > 0 {
+			s.Out.Printf("\n")
+		}
+		from := cmp.Or(group.From, "nothing")
+		s.Out.Printf("%s\n", s.Out.Paint(screen.Bold, fmt.Sprintf("%s, %s → %s: %s", text.Count(len(group.Clusters), "cluster"), from, group.To, session.Enumerate(group.Clusters))))
+		diff := &v1alpha1.RevisionDiff{}
+		if group.Diff == nil {
+			continue
+		}
+		if err := json.Unmarshal(group.Diff.Raw, diff); err != nil {
+			return fmt.Errorf("reading the diff of %s: %w", rollout.Name, err)
+		}
+		changes.Print(s.Out, diff, changes.View{Lines: true})
+	}
+	return nil
+}
+
+func newApprove(s *session.Session) *cobra.Command {
+	var digest, comment string
+	yes := false
+	command := &cobra.Command{
+		Use:   "approve NAME",
+		Short: "Show a change to many clusters, ask, and approve exactly what was shown",
+		Long: "Show the rollout, or the wave that waits, ask, and approve it by its digest: when it has changed since it was shown,\n" +
+			"nothing is approved (exit code 3). Without a terminal --digest says what was reviewed. You need the right to use each\n" +
+			"of the clusters, and must not be the author of the ClusterExtensionSet.",
+		Example:           "  kubectl penstock fleet approve argocd --comment CHG-4711",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: names(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			rollout, err := find(command.Context(), cluster, args[0])
+			if err != nil {
+				return err
+			}
+			return approve(command.Context(), s, cluster, rollout, approval{digest, comment, yes})
+		},
+	}
+	command.Flags().StringVar(&digest, "digest", "", "Approve the rollout or wave of this digest and no other. Required without a terminal, and with --yes.")
+	command.Flags().StringVar(&comment, "comment", "", "Why; the rollout keeps it.")
+	command.Flags().BoolVar(&yes, "yes", false, "Do not ask.")
+	return command
+}
+
+type approval struct {
+	digest, comment string
+	yes             bool
+}
+
+func approve(ctx context.Context, s *session.Session, cluster *session.Cluster, rollout *v1alpha1.ClusterExtensionRollout, asked approval) error {
+	shown := rollout.Status.Digest
+	switch {
+	case shown == "":
+		return outcome.Errorf(outcome.No, "rollout %s is %s: it does not wait for an approval", rollout.Name, rollout.Status.Phase)
+	case asked.digest == "" && (asked.yes || !s.Person()):
+		return outcome.Errorf(outcome.Unknown, "--digest is required when nobody is asked: %s is what kubectl penstock fleet diff %s shows now", shown, rollout.Name)
+	case asked.digest != "" && asked.digest != shown:
+		return outcome.Errorf(outcome.Conflict, "rollout %s has the digest %s now, not %s: read it again", rollout.Name, shown, asked.digest)
+	}
+	what := "rollout " + rollout.Name
+	if rollout.Status.Wave != "" {
+		what = "wave " + rollout.Status.Wave + " of " + what
+		show(s, rollout)
+	} else if err := showGroups(s, rollout); err != nil {
+		return err
+	}
+	request := &v1alpha1.RolloutRequest{Spec: v1alpha1.RolloutRequestSpec{Digest: shown, Comment: asked.comment}}
+	api := cluster.OlmV1alpha1().ClusterExtensionRollouts()
+	// The server judges beforehand: nobody has to agree to what is refused anyway.
+	if _, err := api.Approve(ctx, rollout.Name, request, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		return fmt.Errorf("%s cannot be approved: %w", what, err)
+	}
+	if !asked.yes && s.Person() {
+		agreed, err := s.Confirm(ctx, fmt.Sprintf("Approve %s for %s?", what, text.Count(len(rollout.Spec.Clusters), "cluster")))
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			s.Err.Para(screen.Dim, screen.Waiting, what+" waits for an approval as before")
+			return outcome.Quiet(outcome.No)
+		}
+	}
+	if _, err := api.Approve(ctx, rollout.Name, request, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("approving %s: %w", what, err)
+	}
+	s.Err.Para(screen.Green, screen.Good, what+" is approved; kubectl penstock fleet status "+rollout.Name+" shows how far it is")
+	return nil
+}
+
+// newDecision is a command that decides about a rollout as it is when the command reads it.
+func newDecision(s *session.Session, verb, short, more string) *cobra.Command {
+	var comment, digest string
+	use, args := verb+" NAME", cobra.ExactArgs(1)
+	if more != "" {
+		use, args = use+" "+more, cobra.MinimumNArgs(2)
+	}
+	command := &cobra.Command{
+		Use:               use,
+		Short:             short,
+		Long:              short + ". Clusters that are changing end as they would.",
+		Example:           "  kubectl penstock fleet " + verb + " argocd" + map[bool]string{true: " edge-17"}[more != ""],
+		Args:              args,
+		ValidArgsFunction: names(s),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := s.Connect()
+			if err != nil {
+				return err
+			}
+			ctx := command.Context()
+			rollout, err := find(ctx, cluster, args[0])
+			if err != nil {
+				return err
+			}
+			if digest != "" && digest != rollout.Status.Troubles {
+				return outcome.Errorf(outcome.Conflict, "the troubles of rollout %s have the digest %s now, not %s: read them again", rollout.Name, rollout.Status.Troubles, digest)
+			}
+			request := &v1alpha1.RolloutRequest{Spec: v1alpha1.RolloutRequestSpec{Digest: rollout.Status.Troubles, Clusters: args[1:], Comment: comment}}
+			api := cluster.OlmV1alpha1().ClusterExtensionRollouts()
+			decide := map[string]func(context.Context, string, *v1alpha1.RolloutRequest, metav1.CreateOptions) (*v1alpha1.RolloutRequest, error){
+				"halt": api.Halt, "resume": api.Resume, "retry": api.Retry, "skip": api.Skip,
+			}[verb]
+			if _, err := decide(ctx, rollout.Name, request, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("%s of rollout %s: %w", verb, rollout.Name, err)
+			}
+			s.Err.Para(screen.Green, screen.Good, fmt.Sprintf("%s of rollout %s is recorded; kubectl penstock fleet status %s shows the effect", verb, rollout.Name, rollout.Name))
+			return nil
+		},
+	}
+	command.Flags().StringVar(&comment, "comment", "", "Why.")
+	command.Flags().StringVar(&digest, "digest", "", "Decide only while status.troubles of the rollout is this digest.")
+	return command
+}

@@ -1,0 +1,270 @@
+//go:build integration
+
+package extension_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	"github.com/penstock-project/penstock/pkg/fleet"
+	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
+	"github.com/penstock-project/penstock/test/framework/cluster"
+	"github.com/penstock-project/penstock/test/framework/plugin"
+)
+
+// fleetScenarios are about ClusterExtensionSets, on control planes of their own.
+func fleetScenarios() map[string]scenario { return map[string]scenario{"Waves": waves} }
+
+const (
+	mayWriteSets = "- {apiGroups: [penstock.dev], resources: [clusterextensionsets], verbs: [create, get, patch, update, delete]}\n"
+	mayDecide    = `
+- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrollouts], verbs: [get, list, watch, approve, halt, resume, retry, skip]}
+- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrollouts/approve, clusterextensionrollouts/halt, clusterextensionrollouts/resume, clusterextensionrollouts/retry, clusterextensionrollouts/skip], verbs: [create]}
+`
+)
+
+// ship is a set and the clusters that it selects.
+type ship struct {
+	shared
+	targets map[string]*cluster.Cluster
+}
+
+// secret of a target.
+func (s ship) secret(target string) string { return s.name + "-" + target }
+
+// uses is the right to use some targets.
+func (s ship) uses(targets ...string) string {
+	names := make([]string, len(targets))
+	for i, target := range targets {
+		names[i] = s.secret(target)
+	}
+	return fmt.Sprintf("- {apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: [%s], verbs: [use]}\n", strings.Join(names, ", "))
+}
+
+// join makes a control plane a cluster of the set.
+func (s ship) join(target, ring string) {
+	s.t.Helper()
+	s.targets[target] = cluster.Start(s.t)
+	s.targets[target].MustKubectl("create", "namespace", s.name)
+	config, err := clientcmd.LoadFromFile(s.targets[target].User("penstock", "system:masters").Kubeconfig())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	raw, err := clientcmd.Write(*config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.MustKubectlInput(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: penstock-system, labels: {penstock.dev/cluster: '', fleet: %s, ring: %q}}, data: {kubeconfig: %s}}",
+		s.secret(target), s.name, ring, base64.StdEncoding.EncodeToString(raw)), "create", "-f", "-")
+}
+
+// set is the manifest of the set, of an image.
+func (s ship) set(image string) string {
+	return fmt.Sprintf(`
+apiVersion: penstock.dev/v1alpha1
+kind: ClusterExtensionSet
+metadata: {name: %[1]s}
+spec:
+  clusterSelector: {matchLabels: {fleet: %[1]s}}
+  template: {spec: {namespace: %[1]s, source: {sourceType: Image, image: {ref: %[2]q}}}}
+  strategy:
+    deadlineSeconds: 20
+    waves:
+    - {name: canary, clusterSelector: {matchLabels: {ring: "0"}}, soakSeconds: 1}
+    - {name: rest}
+`, s.name, image)
+}
+
+// rollout returns a rollout of the set once it is as it should be.
+func (s ship) rollout(number int, what string, is func(*olmv1alpha1.ClusterExtensionRollout) bool) *olmv1alpha1.ClusterExtensionRollout {
+	s.t.Helper()
+	found := &olmv1alpha1.ClusterExtensionRollout{}
+	s.await(olmv1alpha1.SchemeGroupVersion.WithResource("clusterextensionrollouts"), fmt.Sprintf("%s-%d", s.name, number), what, func(object *unstructured.Unstructured) (bool, error) {
+		if object == nil {
+			return false, nil
+		}
+		found = &olmv1alpha1.ClusterExtensionRollout{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, found); err != nil {
+			return false, err
+		}
+		return is(found), nil
+	})
+	return found
+}
+
+// in is whether a rollout is in a phase.
+func inPhase(phase fleet.Phase) func(*olmv1alpha1.ClusterExtensionRollout) bool {
+	return func(r *olmv1alpha1.ClusterExtensionRollout) bool { return r.Status.Phase == string(phase) }
+}
+
+// states are those of the clusters of a rollout that are not Pending.
+func (s ship) states(r *olmv1alpha1.ClusterExtensionRollout) string {
+	var states []string
+	for _, one := range r.Status.Clusters {
+		states = append(states, strings.TrimPrefix(one.Name, s.name+"-")+" "+one.State)
+	}
+	slices.Sort(states)
+	return strings.Join(states, ", ")
+}
+
+// as decides in somebody's name.
+func (s ship) as(who person) versioned.Interface {
+	s.t.Helper()
+	client, err := versioned.NewForConfig(who.Config())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return client
+}
+
+func (s ship) approve(who person, r *olmv1alpha1.ClusterExtensionRollout, digest string) error {
+	_, err := s.as(who).OlmV1alpha1().ClusterExtensionRollouts().Approve(s.t.Context(), r.Name, &olmv1alpha1.RolloutRequest{Spec: olmv1alpha1.RolloutRequestSpec{Digest: digest}}, metav1.CreateOptions{})
+	return err
+}
+
+// types runs a line of the plugin as the help of its command has it, with the names of the scenario.
+func (s ship) types(who person, code int, line string) plugin.Output {
+	s.t.Helper()
+	return s.shared.types(who, code, strings.NewReplacer("argocd", s.name, "edge-17", s.secret("b")).Replace(line))
+}
+
+// has is the content that a target has.
+func (s ship) has(target string) string {
+	s.t.Helper()
+	return s.targets[target].Kubectl("-n", s.name, "get", "--ignore-not-found", "configmap/lamp", "-o", "jsonpath={.data.version}").Stdout
+}
+
+// waves: a change reaches the canary first, and the others once it has run there. Nobody but another
+// person who may use the clusters approves it. A failing cluster halts it; without that cluster it
+// completes. Children are written by Penstock alone, and outlive the set.
+func waves(w shared) {
+	s := ship{w, map[string]*cluster.Cluster{}}
+	for target, ring := range map[string]string{"a": "0", "b": "1", "c": "1"} {
+		s.join(target, ring)
+	}
+	image := func(version, more string) string {
+		return s.pushFiles("plain/"+s.name, map[string]string{
+			"lamp.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lamp, namespace: %s}\ndata: {version: %q}\n%s", s.name, version, more),
+		})
+	}
+	all := s.uses("a", "b", "c")
+	alice := s.person("alice", mayWriteSets+mayCreate+mayDecide+all)
+	bob, carol := s.person("bob", mayDecide+all), s.person("carol", mayDecide+s.uses("a", "b"))
+	apply := func(manifest string) {
+		s.t.Helper()
+		alice.MustKubectlInput(manifest, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	}
+	apply(s.set(image("1", "")))
+	s.t.Cleanup(func() { s.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextensionset", s.name) })
+
+	first := s.rollout(1, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	if len(first.Spec.Groups) != 1 || len(first.Spec.Groups[0].Clusters) != 3 || first.Spec.RequestedBy != alice.name || !strings.Contains(string(first.Spec.Groups[0].Diff.Raw), `"lamp"`) {
+		s.t.Errorf("the rollout is %+v", first.Spec)
+	}
+	if got := s.Kubectl("get", "clusterextensions", "-o", "name").Stdout; strings.Contains(got, s.name+".") {
+		s.t.Errorf("children exist before anybody approved: %s", got)
+	}
+	for who, want := range map[*person]string{&alice: "another user must approve", &carol: s.secret("c")} {
+		if err := s.approve(*who, first, first.Status.Digest); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
+			s.t.Errorf("%s approves: %v, want %s", who.name, err, want)
+		}
+	}
+	if err := s.approve(bob, first, "sha256:before"); !apierrors.IsConflict(err) {
+		s.t.Errorf("another digest is approved: %v", err)
+	}
+	s.says(s.types(bob, 0, `kubectl penstock fleet diff argocd`).Stdout, "3 clusters", "lamp")
+	s.types(bob, 0, `kubectl penstock fleet halt argocd`)
+	s.types(bob, 0, `kubectl penstock fleet approve argocd --comment CHG-4711`)
+	if halted := s.rollout(1, "a user halted it", inPhase(fleet.PhaseHalted)); len(halted.Status.Clusters) > 0 || halted.Status.HaltedBy != bob.name {
+		s.t.Errorf("the rollout is %+v", halted.Status)
+	}
+	s.types(bob, 0, `kubectl penstock fleet resume argocd`)
+	s.rollout(1, "every cluster has it", func(r *olmv1alpha1.ClusterExtensionRollout) bool {
+		states := s.states(r)
+		if strings.Contains(states, "b ") && !strings.Contains(states, "a Succeeded") {
+			s.t.Errorf("the second wave begins before the first is done: %s", states)
+		}
+		return r.Status.Phase == string(fleet.Completed)
+	})
+	for target := range s.targets {
+		if got := s.has(target); got != "1" {
+			s.t.Errorf("cluster %s has %q", target, got)
+		}
+	}
+
+	// Cluster b has an object of somebody else that the next version has too.
+	s.targets["b"].MustKubectl("-n", s.name, "create", "configmap", "shade")
+	apply(s.set(image("2", fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shade, namespace: %s}\n", s.name))))
+	second := s.rollout(2, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	if err := s.approve(bob, second, second.Status.Digest); err != nil {
+		s.t.Fatal(err)
+	}
+	second = s.rollout(2, "one cluster halts it", inPhase(fleet.PhaseHalted))
+	if got := s.states(second); got != "a Succeeded, b Failed" {
+		s.t.Errorf("the clusters are %s", got)
+	}
+	if got := s.has("c"); got != "1" {
+		s.t.Errorf("the cluster whose turn has not come has %q", got)
+	}
+	child := extensionset.ChildName(s.name, s.secret("c"))
+	admin := s.admin()
+	for _, args := range [][]string{
+		{"patch", "clusterextension", child, "--type=merge", "-p", `{"spec":{"source":{"image":{"ref":"registry.example.com/x:1"}}}}`},
+		{"annotate", "--overwrite", "clusterextension", child, extension.ContentAnnotation + "=x"},
+		{"delete", "clusterextension", child},
+	} {
+		if out := admin.Kubectl(args...); out.ExitCode == 0 || !strings.Contains(out.Stderr, s.name) {
+			s.t.Errorf("%v: %s", args, out)
+		}
+	}
+	s.says(s.types(bob, 0, `kubectl penstock fleet status argocd`).Stdout, "Halted", "Failed", "fleet skip")
+	s.types(bob, 0, `kubectl penstock fleet retry argocd edge-17`)
+	s.rollout(2, "it fails again", func(r *olmv1alpha1.ClusterExtensionRollout) bool {
+		return slices.ContainsFunc(r.Status.Clusters, func(one olmv1alpha1.RolloutClusterStatus) bool {
+			return one.Attempt == 2 && one.State == string(fleet.Failed)
+		})
+	})
+	before := &olmv1alpha1.RolloutRequest{Spec: olmv1alpha1.RolloutRequestSpec{Digest: second.Status.Troubles, Clusters: []string{s.secret("b")}}}
+	if _, err := s.as(bob).OlmV1alpha1().ClusterExtensionRollouts().Skip(s.t.Context(), second.Name, before, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
+		s.t.Errorf("a decision about the troubles of before: %v", err)
+	}
+	s.types(bob, 0, `kubectl penstock fleet skip argocd edge-17`)
+	second = s.rollout(2, "it goes on without the cluster", inPhase(fleet.Completed))
+	if got := s.states(second); got != "a Succeeded, b Skipped, c Succeeded" {
+		s.t.Errorf("the clusters are %s", got)
+	}
+	if got := s.has("a") + s.has("c"); got != "22" {
+		s.t.Errorf("the clusters have %s", got)
+	}
+
+	// A cluster leaves: nothing changes there, and its extension can be deleted.
+	s.MustKubectl("-n", "penstock-system", "label", "secret", s.secret("c"), "fleet-")
+	s.await(extension.Resource, child, "its cluster left", func(object *unstructured.Unstructured) (bool, error) {
+		return object != nil && object.GetAnnotations()[extension.RolloutAnnotation] == "", nil
+	})
+	if got := s.has("c"); got != "2" {
+		s.t.Errorf("the cluster that left has %q", got)
+	}
+	admin.MustKubectl("delete", "clusterextension", child)
+	child = extensionset.ChildName(s.name, s.secret("a"))
+
+	alice.MustKubectl("delete", "--wait=false", "clusterextensionset", s.name)
+	s.awaitGone(extensionset.Resource, s.name, "its children are extensions of their own")
+	if got := s.MustKubectl("get", "clusterextension", child, "-o", "jsonpath={.metadata.annotations}"); strings.Contains(got, extension.SetAnnotation+`"`) {
+		s.t.Errorf("the child belongs to the set that is gone: %s", got)
+	}
+	if got := s.has("a"); got != "2" {
+		s.t.Errorf("the objects of the child went with the set: %q", got)
+	}
+}
