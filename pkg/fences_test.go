@@ -145,6 +145,7 @@ func fences() []fence {
 		{"pkg/extension/helmapplier", []string{"pkg/apis/olm/v1alpha1", "pkg/objectwatch", "pkg/source/helm"}, "Helm applies what it is given: who may have it, others judge"},
 		{"pkg/extension/upgrades", []string{"pkg/catalog/fbc", "pkg/clusterversion", "pkg/extension", "pkg/resolve"}, "what there is follows from catalogs and a request, without a cluster"},
 		{"pkg/extension/order", []string{"pkg/extension", "pkg/manifest", "pkg/resolve", "pkg/source"}, "the order follows from extensions, without a cluster"},
+		{"pkg/extension/values", []string{"pkg/manifest", "pkg/redact"}, "values are merged and hidden, whatever asks for it"},
 		{"pkg/extension/patch", []string{"pkg/manifest"}, "a patch changes a manifest, whatever asks for it"},
 		{"pkg/notify", []string{"pkg/apis", "pkg/extension"}, "what is told follows from what status says, and is sent without a cluster"},
 		{"pkg/extension", []string{"pkg/apis/olm/v1alpha1", "pkg/definition", "pkg/manifest", "pkg/note"}, "what somebody asks for does not depend on what is done with it"},

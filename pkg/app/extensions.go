@@ -77,6 +77,14 @@ func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (
 	if err != nil {
 		return extension.Options{}, err
 	}
+	host := term.Target
+	if term.TargetName != "" {
+		host = term.Host
+	}
+	values, err := newValueReader(component(host, "extensions"))
+	if err != nil {
+		return extension.Options{}, err
+	}
 	events, err := recorder(ctx, term, &targetclient.Counter{})
 	if err != nil {
 		return extension.Options{}, err
@@ -91,7 +99,7 @@ func (s *Settings) extensionOptions(ctx context.Context, term leadership.Term) (
 		Key:     author.NewKey(term.Digester.SecretKey), Rights: hostRights{clients.Leases}, RecentRights: newRecentRights(hostRights{clients.Leases}, clock.RealClock{}),
 		OperatorControllerNamespaces: s.OperatorControllerNamespaces, Target: term.TargetName, Inventory: s.Catalogs.Inventory, Images: catalogImages{s.Catalogs}, Pool: s.pool,
 		Definitions: definitions, Capabilities: definitions, Safety: safety, Digester: term.Digester, Windows: s.windows, Inventories: term.Inventories, Conditions: definitions, Certificates: bundle.CertManager, Clock: clock.RealClock{},
-		Manifests: manifestsOf(own),
+		Manifests: manifestsOf(own), Values: values,
 	}
 	frozen, err := freezeOf(ctx, term, "freeze")
 	if err != nil {

@@ -53,6 +53,8 @@ const (
 	// RolloutAnnotation is the ClusterExtensionRollout that the extension follows, a slash, and the
 	// number of the attempt. Only Penstock writes it.
 	RolloutAnnotation = "penstock.dev/rollout"
+	// ValuesFromAnnotation lists Secrets and ConfigMaps with configuration, see package values.
+	ValuesFromAnnotation = "penstock.dev/values-from"
 	// AuthorAnnotation is who changed the spec or one of these annotations last, signed by
 	// the server. Only the server writes it.
 	AuthorAnnotation = "penstock.dev/author"

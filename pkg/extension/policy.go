@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension/patch"
+	"github.com/penstock-project/penstock/pkg/extension/values"
 	"github.com/penstock-project/penstock/pkg/note"
 )
 
@@ -152,6 +153,11 @@ func (p *Policy) set(name, value string) *field.Error {
 			return field.Invalid(path, "a list of patches", err.Error())
 		}
 		return nil
+	case ValuesFromAnnotation:
+		if _, err := values.Parse(value); err != nil {
+			return field.Invalid(path, value, err.Error())
+		}
+		return nil
 	case AcknowledgeDependentsAnnotation, SetAnnotation, ContentAnnotation, RolloutAnnotation:
 		return nil
 	case TargetAnnotation:
@@ -198,5 +204,5 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
 		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation,
-		RequiresAnnotation, AcknowledgeDependentsAnnotation, PatchesAnnotation}
+		RequiresAnnotation, AcknowledgeDependentsAnnotation, PatchesAnnotation, ValuesFromAnnotation}
 }

@@ -148,13 +148,7 @@ func (v *Values) add(value string) {
 	if value == "" || v.whole[value] {
 		return
 	}
-	quoted, _ := json.Marshal(value) // a string can be encoded
-	for _, spelling := range []string{
-		value, strings.TrimSpace(value), strings.Join(strings.Fields(value), " "),
-		string(quoted[1 : len(quoted)-1]), strings.Trim(strconv.Quote(value), `"`), strings.Trim(strconv.QuoteToASCII(value), `"`),
-		base64.StdEncoding.EncodeToString([]byte(value)), base64.RawURLEncoding.EncodeToString([]byte(value)),
-		url.QueryEscape(value), url.PathEscape(value),
-	} {
+	for _, spelling := range Spellings(value) {
 		if spelling != "" {
 			v.whole[spelling] = true
 		}
@@ -166,6 +160,35 @@ func (v *Values) add(value string) {
 			}
 		}
 	}
+}
+
+// Spellings are the forms in which texts quote a value.
+func Spellings(value string) []string {
+	quoted, _ := json.Marshal(value) // a string can be encoded
+	return []string{
+		value, strings.TrimSpace(value), strings.Join(strings.Fields(value), " "),
+		string(quoted[1 : len(quoted)-1]), strings.Trim(strconv.Quote(value), `"`), strings.Trim(strconv.QuoteToASCII(value), `"`),
+		base64.StdEncoding.EncodeToString([]byte(value)), base64.RawURLEncoding.EncodeToString([]byte(value)),
+		url.QueryEscape(value), url.PathEscape(value),
+	}
+}
+
+// Readings are the texts that a text is read as: itself, without indentation, and decoded when it is base64.
+func Readings(text string) []string {
+	all := []string{text, strings.Join(strings.Fields(text), " ")}
+	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
+		all = append(all, string(decoded))
+	}
+	return all
+}
+
+// Texts returns some texts as hidden values.
+func Texts(texts []string) *Values {
+	hidden := (*Redactor)(nil).Values(schema.GroupKind{})
+	for _, one := range texts {
+		hidden.add(one)
+	}
+	return hidden
 }
 
 func isPunctuation(r rune) bool {

@@ -48,7 +48,7 @@ func (o *Options) Webhooks(key func() (author.Key, error), access imagetemplate.
 	if len(resources) > 0 {
 		all = append(all, installlevel.Webhook(resources))
 	}
-	all = append(all, extension.Webhooks(key, time.Now, o.writesForOthers, o.isPenstock, extensions)...)
+	all = append(all, extension.Webhooks(key, time.Now, o.writesForOthers, o.isPenstock, extensions, access)...)
 	all = append(all, extensionset.Webhooks(key, time.Now, o.writesForOthers)...)
 	all = append(all, chartkind.Webhooks(key, time.Now, o.writesForOthers)...)
 	all = append(all, maintenancewindow.Webhook())

@@ -29,6 +29,7 @@ func loopScenarios() map[string]scenario {
 		"Ordered":     ordered,
 		"Dependent":   dependent,
 		"Patched":     patched,
+		"Values":      valuesFrom,
 	}
 }
 

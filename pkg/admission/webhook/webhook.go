@@ -18,6 +18,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // Webhook is one judge and where it is heard.
@@ -114,6 +115,15 @@ type Review struct {
 	User authenticationv1.UserInfo
 	// ObjectJSON and OldJSON are Object and Old whole, of an Authenticated webhook only.
 	ObjectJSON, OldJSON []byte
+}
+
+// Info is User, for access reviews.
+func (r Review) Info() user.Info {
+	extra := map[string][]string{}
+	for key, values := range r.User.Extra {
+		extra[key] = values
+	}
+	return &user.DefaultInfo{Name: r.User.Username, UID: r.User.UID, Groups: r.User.Groups, Extra: extra}
 }
 
 // String names the object as people do: "ConfigMap default/settings".

@@ -118,6 +118,8 @@ type Options struct {
 	// Inventories and Conditions say whether the operator that is installed can be upgraded.
 	Inventories Inventories
 	Conditions  Conditions
+	// Values has what extensions take values from.
+	Values ValueObjects
 	// Freezes is asked before Helm writes, and before an approval for later takes effect.
 	Freezes Freezes
 	// Looked is called with each extension as it is before a pass, and without a uid when it is
@@ -148,6 +150,12 @@ type Controller struct {
 	windowed map[string]bool
 	// requiring has the packages that bundles of extensions waited for when a pass looked last.
 	requiring map[string][]string
+	// followed are the objects that extensions take values from.
+	followed map[valueObject]*followed
+	// edited is when the first of the edits of such objects was that an extension has not followed yet.
+	edited map[string]time.Time
+	// following is for the watches of these objects.
+	following sync.WaitGroup
 	// orphaning are the names of extensions that are being deleted and leave their revisions.
 	orphaning map[types.UID]string
 	// leftAlone are the uids of the extensions of which people were told that
@@ -161,7 +169,7 @@ func New(o Options) *Controller {
 		o.Looked = func(*extension.Extension) {}
 	}
 	return &Controller{
-		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, windowed: map[string]bool{}, requiring: map[string][]string{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
+		Options: o, rendered: newRenderings(), jobs: rendering.NewJobs[made](), waiting: map[string]bool{}, windowed: map[string]bool{}, requiring: map[string][]string{}, followed: map[valueObject]*followed{}, edited: map[string]time.Time{}, leftAlone: map[string]types.UID{}, orphaning: map[types.UID]string{},
 		queue: maker.NewQueue(o.Clock),
 	}
 }
@@ -170,6 +178,7 @@ func New(o Options) *Controller {
 func (c *Controller) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithName("extensions"))
 	var running sync.WaitGroup
+	defer c.following.Wait()
 	defer c.jobs.Wait()
 	defer running.Wait()
 	defer c.queue.ShutDown() // the workers wait for it

@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/extension/upgrades"
+	"github.com/penstock-project/penstock/pkg/extension/values"
 	"github.com/penstock-project/penstock/pkg/resolve"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
 	"github.com/penstock-project/penstock/pkg/source/packed"
@@ -51,6 +52,18 @@ type desired struct {
 	Yield []olmv1alpha1.YieldRule
 	// Patches change what is rendered, as the extension has them.
 	Patches string
+	// Values are those of Secrets and ConfigMaps, merged with Config, and nil without any. ValuesDigest tells
+	// nothing about them.
+	Values       *values.Values
+	ValuesDigest string
+}
+
+// configuration is what the bundle or chart is configured with.
+func (d *desired) configuration() json.RawMessage {
+	if d.Values != nil {
+		return d.Values.JSON
+	}
+	return d.Config
 }
 
 // catalog is the one that offers the image, or empty.
@@ -71,10 +84,11 @@ func (d *desired) digest() string {
 		Config                  json.RawMessage
 		Certificates            bundle.CertificateProvider
 		// Revisions of before have no word of these.
-		Accept  bool                    `json:",omitempty"`
-		Yield   []olmv1alpha1.YieldRule `json:",omitempty"`
-		Patches string                  `json:",omitempty"`
-	}{madeOfVersion, d.ref, d.Name, d.Namespace, d.Target, d.Collision, d.Config, d.Certificates, d.Accept, d.Yield, d.Patches})
+		Accept       bool                    `json:",omitempty"`
+		Yield        []olmv1alpha1.YieldRule `json:",omitempty"`
+		Patches      string                  `json:",omitempty"`
+		ValuesDigest string                  `json:",omitempty"`
+	}{madeOfVersion, d.ref, d.Name, d.Namespace, d.Target, d.Collision, d.Config, d.Certificates, d.Accept, d.Yield, d.Patches, d.ValuesDigest})
 	if err != nil {
 		return "" // no JSON in the spec: rendering says so
 	}

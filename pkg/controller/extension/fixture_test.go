@@ -102,6 +102,7 @@ type plane struct {
 	releases             *releases
 	windows              *windows
 	freezes              *freezes
+	values               *valueObjects
 	// kubernetes is the version of the cluster, to charts.
 	kubernetes string
 	// served are kinds of the cluster besides those of every cluster.
@@ -146,7 +147,7 @@ func newPlane(t *testing.T) *plane {
 		metadata: metadatafake.NewSimpleMetadataClient(metascheme, definition), leases: fake.NewClientset(),
 		inventory: inventorytest.Of(), key: author.NewKey([]byte("secret")),
 		revisions: map[string]*olmv1alpha1.ClusterExtensionRevision{}, made: map[string]string{}, denied: map[string]bool{}, impersonators: map[string]bool{}, lacks: map[string]bool{},
-		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: chain.Head{Name: "lamp"}, kubernetes: "v1.36.3", windows: &windows{}, freezes: &freezes{},
+		images: map[string]fs.FS{}, left: -1, died: make(chan struct{}), head: chain.Head{Name: "lamp"}, kubernetes: "v1.36.3", windows: &windows{}, freezes: &freezes{}, values: &valueObjects{},
 	}
 }
 
@@ -162,7 +163,7 @@ func (p *plane) controller() *Controller {
 		Clients: Clients{Extensions: host, Definitions: p.metadata, Leases: p.leases},
 		Store: maker.Store{Informer: p, Reader: reader{p}, Live: reader{p}, Heads: p, Own: writer{p, "penstock"},
 			As: func(who user.Info) (maker.Revisions, error) { return writer{p, who.GetName()}, nil }},
-		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock, Windows: p.windows, Freezes: p.freezes, Inventories: p, Conditions: p,
+		OperatorControllerNamespaces: extension.OperatorControllerNamespaces(), Key: p.key, Rights: p, RecentRights: p, Inventory: p.inventory, Images: p, Pool: rendering.NewPool(), Definitions: p, Capabilities: p, Safety: safety, Digester: digester(), Clock: p.clock, Windows: p.windows, Freezes: p.freezes, Values: p.values, Inventories: p, Conditions: p,
 		Events: record.NewFakeRecorder(1000), Metrics: func(func() []*unstructured.Unstructured) (Metrics, error) { return p, nil },
 	}
 	if p.versions != nil {

@@ -146,8 +146,9 @@ func (s *scope) leave(ctx context.Context) error {
 //  2. settleGate: the feature gate decides whether the engine or Helm applies them.
 //  3. choose: resolve the bundle, or take the image of the spec.
 //  4. A rollback that holds, or a rollout under way, ends the pass.
-//  5. Package maker makes the revision, or a proposal.
-//  6. An approval for later resumes its proposal.
+//  5. readValues: read the values of Secrets and ConfigMaps.
+//  6. Package maker makes the revision, or a proposal.
+//  7. An approval for later resumes its proposal.
 func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	if stopped := s.findRevisions(ctx); stopped != nil {
 		return stopped
@@ -163,7 +164,11 @@ func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	if stopped := s.mayAdvance(ctx); stopped != nil {
 		return stopped
 	}
+	if stopped := s.readValues(ctx, desired); stopped != nil {
+		return stopped
+	}
 	outcome := maker.Make(ctx, &s.Chain, desired.digest(), s.changesTeardown(), making{s, desired}, s.writer(desired))
+	outcome = desired.masked(outcome)
 	if outcome.Reason == maker.Proposed {
 		if later := s.approvedForLater(ctx, desired.digest()); later != nil {
 			outcome = later

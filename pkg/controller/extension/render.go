@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/patch"
 	"github.com/penstock-project/penstock/pkg/extension/status"
+	"github.com/penstock-project/penstock/pkg/extension/values"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/signer"
 	"github.com/penstock-project/penstock/pkg/source"
@@ -163,6 +164,24 @@ func (c *content) patch(value string) *maker.Outcome {
 	return nil
 }
 
+// keep keeps values of Secrets to Secrets, and out of warnings.
+func (c *content) keep(values *values.Values) *maker.Outcome {
+	if !values.HasSecrets() {
+		return nil
+	}
+	for i := range c.Warnings {
+		c.Warnings[i].Message = values.Mask(c.Warnings[i].Message)
+	}
+	for _, phase := range c.Phases {
+		for _, object := range phase.Objects {
+			if err := values.Exposed(object); err != nil {
+				return stop(status.InvalidConfiguration, err.Error(), "have the bundle or chart take the value from a Secret; or move it to a ConfigMap when it is none")
+			}
+		}
+	}
+	return nil
+}
+
 // patches says which fields patches have written, in at most extension.MaxPatched bytes.
 func (c *content) patches() string {
 	for keep := len(c.patched); keep > 0; keep /= 2 {
@@ -187,7 +206,7 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	switch format {
 	case packed.Bundle:
 		renderer.Bundle = bundle.Options{
-			InstallNamespace: desired.Namespace, Config: desired.Config, Certificates: desired.Certificates,
+			InstallNamespace: desired.Namespace, Config: desired.configuration(), Certificates: desired.Certificates,
 			AcceptRequirements: true, Providers: s.providersOf,
 		}
 		// Without the version, a warning says which version is needed.
@@ -205,14 +224,14 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 			return nil, retry(status.Failed, fmt.Errorf("reading what the cluster serves, for the chart: %w", err))
 		}
 		renderer.Chart = chart.Options{Release: desired.Name, Namespace: desired.Namespace, Cluster: cluster}
-		if len(desired.Config) > 0 {
-			if err := json.Unmarshal(desired.Config, &renderer.Chart.Values); err != nil {
-				return nil, stop(status.InvalidConfiguration, fmt.Sprintf("spec.config.inline must be an object with the values of the chart: %s", err), "")
+		if len(desired.configuration()) > 0 {
+			if err := json.Unmarshal(desired.configuration(), &renderer.Chart.Values); err != nil {
+				return nil, stop(status.InvalidConfiguration, fmt.Sprintf("the configuration must be an object with the values of the chart: %s", err), "")
 			}
 		}
 	case packed.Manifests:
-		if len(desired.Config) > 0 {
-			return nil, stop(status.InvalidConfiguration, "spec.config has no effect on plain manifests", "")
+		if len(desired.configuration()) > 0 {
+			return nil, stop(status.InvalidConfiguration, "configuration has no effect on plain manifests", "")
 		}
 	}
 	rendered, err := renderer.Render(ctx, pulled.FS)
@@ -237,6 +256,9 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	}
 	made := &content{Rendered: rendered, reference: pulled.Reference, signed: pulled.Signed}
 	if stopped := made.patch(desired.Patches); stopped != nil {
+		return nil, stopped
+	}
+	if stopped := made.keep(desired.Values); stopped != nil {
 		return nil, stopped
 	}
 	return made, nil

@@ -159,6 +159,7 @@ func (c *Controller) forget(name string) {
 	c.wait(name, false)
 	c.noteWindowed(name, false)
 	c.noteRequiring(name, nil)
+	c.unfollow(name, nil)
 	c.rendered.forget(name)
 	c.jobs.Forget(name)
 	c.jobs.Forget(reviewOf(name))

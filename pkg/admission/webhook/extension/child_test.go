@@ -48,7 +48,7 @@ func signed(t *testing.T, object *unstructured.Unstructured, generation int64) *
 // what it writes.
 func TestChild(t *testing.T) {
 	all := map[string]webhook.Webhook{}
-	for _, one := range Webhooks(func() (author.Key, error) { return key(), nil }, func() time.Time { return at }, isPenstock, isPenstock, none) {
+	for _, one := range Webhooks(func() (author.Key, error) { return key(), nil }, func() time.Time { return at }, isPenstock, isPenstock, none, nil) {
 		all[one.Name] = one
 	}
 	made := func(version string) *unstructured.Unstructured {

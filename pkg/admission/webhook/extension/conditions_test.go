@@ -37,7 +37,7 @@ func matchers(t *testing.T) map[string]matchconditions.Matcher {
 	t.Helper()
 	compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	all := map[string]matchconditions.Matcher{}
-	for _, w := range Webhooks(nil, nil, nil, nil, nil) {
+	for _, w := range Webhooks(nil, nil, nil, nil, nil, nil) {
 		if slices.Equal(w.Registration.Rules[0].Operations, []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}) {
 			continue // it has no conditions
 		}
@@ -126,7 +126,7 @@ func TestConditions(t *testing.T) {
 			}
 		})
 	}
-	for _, w := range Webhooks(nil, nil, nil, nil, nil) {
+	for _, w := range Webhooks(nil, nil, nil, nil, nil, nil) {
 		if path := w.Path(); !w.Authenticated || !strings.HasPrefix(path, "/apis/") || !webhookLeadsThroughHost(w) {
 			t.Errorf("%s is heard at %s", w.Name, path)
 		}

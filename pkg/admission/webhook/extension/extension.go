@@ -8,6 +8,7 @@ package extension
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -22,8 +23,9 @@ import (
 
 // Webhooks are those of ClusterExtensions. Key returns the key of the store, or why there is
 // none now; forOthers tells users who cannot write any; penstock tells the user of this process, who
-// alone writes the children of ClusterExtensionSets; all lists the extensions that there are.
-func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, penstock func(username string) bool, all Extensions) []webhook.Webhook {
+// alone writes the children of ClusterExtensionSets; all lists the extensions that there are;
+// rights asks the host.
+func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, penstock func(username string) bool, all Extensions, rights Rights) []webhook.Webhook {
 	s := authored.Stamps{Subject: author.ClusterExtensions(), Key: key, Now: now, ForOthers: forOthers, Brings: penstock}
 	return []webhook.Webhook{
 		{
@@ -42,7 +44,7 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, p
 			Name: "extension", Authenticated: true,
 			Decide: func(ctx context.Context, r webhook.Review) webhook.Answer {
 				return s.Check(r, func(w *authored.Write) field.ErrorList {
-					return append(append(validate(w), child(w)...), all.cycle(ctx, w)...)
+					return slices.Concat(validate(w), child(w), all.cycle(ctx, w), mayGet(ctx, rights, r, w))
 				})
 			},
 			Registration: registration(""),

@@ -82,17 +82,13 @@ func (d door) decide(ctx context.Context, r webhook.Review) webhook.Answer {
 	}
 	var warnings []string
 	if w.MakesStamp() {
-		who := &user.DefaultInfo{Name: r.User.Username, UID: r.User.UID, Groups: r.User.Groups, Extra: map[string][]string{}}
-		for key, values := range r.User.Extra {
-			who.Extra[key] = values
-		}
 		for name := range annotated.Annotations() {
 			text := w.Object.GetAnnotations()[name]
 			template := imagetemplate.Parse(text)
 			if text != "" && template.Problem != nil {
 				warnings = append(warnings, fmt.Sprintf("annotation %s is no template: %s", name, template.Problem))
 			}
-			more, reason := d.mayRead(ctx, who, template)
+			more, reason := d.mayRead(ctx, r.Info(), template)
 			if reason != "" {
 				return webhook.Refuse(fmt.Sprintf("annotation %s of %s: %s", name, r, reason))
 			}
