@@ -335,12 +335,9 @@ func common(child *unstructured.Unstructured) ([]byte, error) {
 
 // create records a rollout. Of a name that is taken, the watch brings the next pass.
 func (p *pass) create(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRolloutSpec) error {
-	next := int64(1)
-	if newest := p.newest(); newest != nil {
-		next = number(newest.Name) + 1
-	}
+	p.last++
 	rollout := &olmv1alpha1.ClusterExtensionRollout{
-		ObjectMeta: metav1.ObjectMeta{Name: p.set.Name + "-" + strconv.FormatInt(next, 10), Labels: map[string]string{olmv1alpha1.SetLabel: p.set.Name}},
+		ObjectMeta: metav1.ObjectMeta{Name: p.set.Name + "-" + strconv.FormatInt(p.last, 10), Labels: map[string]string{olmv1alpha1.SetLabel: p.set.Name}},
 		Spec:       *spec,
 	}
 	created, err := p.Rollouts.Create(ctx, rollout, metav1.CreateOptions{FieldManager: FieldManager})

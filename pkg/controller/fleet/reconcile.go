@@ -33,6 +33,8 @@ type pass struct {
 	object *unstructured.Unstructured
 	set    *extensionset.Set
 	stamp  *author.Stamp
+	// last is the highest number of a rollout of this name, also of a set that was deleted.
+	last   int64
 	digest string
 	// clusters are those that the set selects, by the names of their Secrets.
 	clusters map[string]*corev1.Secret
@@ -122,7 +124,11 @@ func (c *Controller) begin(name string) (*pass, error) {
 		return nil, errUnknown
 	}
 	for _, one := range all {
-		if one.Spec.Set.Name == name && one.Spec.Set.UID == string(set.UID) {
+		if one.Spec.Set.Name != name {
+			continue
+		}
+		p.last = max(p.last, number(one.Name))
+		if one.Spec.Set.UID == string(set.UID) {
 			p.rollouts = append(p.rollouts, one)
 		}
 	}

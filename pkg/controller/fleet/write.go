@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,9 +31,15 @@ func (p *pass) writeChildren(ctx context.Context, rollout *olmv1alpha1.ClusterEx
 	for i := range rollout.Spec.Groups {
 		groups[rollout.Spec.Groups[i].Change] = &rollout.Spec.Groups[i]
 	}
+	// Another author answers for another content: a set that was changed meanwhile writes nothing of
+	// this rollout.
+	if !p.isCurrent(rollout) {
+		return nil
+	}
+	var failed []error
 	for _, cluster := range plan.Clusters {
 		at := progress.Clusters[cluster.Name]
-		if at.State != fleet.Updating || p.stamp == nil {
+		if at.State != fleet.Updating {
 			continue
 		}
 		group := groups[cluster.Change()]
@@ -40,15 +47,16 @@ func (p *pass) writeChildren(ctx context.Context, rollout *olmv1alpha1.ClusterEx
 			return fmt.Errorf("rollout %s has no group for cluster %s", rollout.Name, cluster.Name)
 		}
 		if err := p.writeChild(ctx, cluster, group.Extension.Raw, attemptMark(rollout, at.Attempt)); err != nil {
-			return err
+			failed = append(failed, err)
+			continue
 		}
 		if at.Attempt > 1 {
 			if err := p.releaseHold(ctx, cluster.Name, at); err != nil {
-				return err
+				failed = append(failed, err)
 			}
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func (p *pass) writeChild(ctx context.Context, cluster fleet.Cluster, content []byte, mark string) error {
@@ -72,12 +80,12 @@ func (p *pass) writeChild(ctx context.Context, cluster fleet.Cluster, content []
 	}
 	annotations[extension.SetAnnotation], annotations[extension.TargetAnnotation] = p.set.Name, cluster.Name
 	annotations[extension.ContentAnnotation], annotations[extension.RolloutAnnotation] = cluster.After, mark
-	return p.write(ctx, live, name, child.Object["spec"], child.GetLabels(), annotations)
+	return p.write(ctx, p.stamp, live, name, child.Object["spec"], child.GetLabels(), annotations)
 }
 
-// write creates or changes a child, with a stamp of the author of the set that is signed for exactly
-// what is written.
-func (p *pass) write(ctx context.Context, live *unstructured.Unstructured, name string, spec any, labels, annotations map[string]string) error {
+// write creates or changes a child, with a stamp of an author that is signed for exactly what is
+// written. A child without an author stays without one.
+func (p *pass) write(ctx context.Context, stamp *author.Stamp, live *unstructured.Unstructured, name string, spec any, labels, annotations map[string]string) error {
 	child := &unstructured.Unstructured{Object: map[string]any{}}
 	generation := int64(1)
 	if live != nil {
@@ -97,8 +105,10 @@ func (p *pass) write(ctx context.Context, live *unstructured.Unstructured, name 
 	child.Object["spec"] = spec
 	child.SetLabels(merged(child.GetLabels(), labels))
 	child.SetAnnotations(merged(child.GetAnnotations(), annotations))
-	if err := p.sign(child, generation); err != nil {
-		return err
+	if stamp != nil {
+		if err := p.sign(stamp, child, generation); err != nil {
+			return err
+		}
 	}
 	var err error
 	if live == nil {
@@ -125,14 +135,14 @@ func merged(old, changed map[string]string) map[string]string {
 	return all
 }
 
-// sign gives a child the stamp of the author of its set.
-func (p *pass) sign(child *unstructured.Unstructured, generation int64) error {
+// sign gives a child the stamp of an author.
+func (p *pass) sign(by *author.Stamp, child *unstructured.Unstructured, generation int64) error {
 	digest, err := author.ClusterExtensions().Digest(child)
 	if err != nil {
 		return err
 	}
 	stamp := &author.Stamp{
-		User: p.stamp.User, UID: p.stamp.UID, Groups: p.stamp.Groups, Extra: p.stamp.Extra, Time: p.Clock.Now().UTC().Truncate(second),
+		User: by.User, UID: by.UID, Groups: by.Groups, Extra: by.Extra, Time: p.Clock.Now().UTC().Truncate(second),
 		Name: child.GetName(), Extension: string(child.GetUID()), Generation: generation, Digest: digest,
 	}
 	if err := p.Key.Sign(stamp); err != nil {
@@ -184,18 +194,29 @@ func (p *pass) leaveBehind(ctx context.Context) error {
 		for _, cluster := range rollout.Spec.Clusters {
 			name := extensionset.ChildName(p.set.Name, cluster.Name)
 			live, known := p.Extensions.Find(name)
-			if p.clusters[cluster.Name] != nil || serving[cluster.Name] || !known || live == nil || p.stamp == nil ||
+			if p.clusters[cluster.Name] != nil || serving[cluster.Name] || !known || live == nil ||
 				live.GetAnnotations()[extension.SetAnnotation] != p.set.Name || live.GetAnnotations()[extension.RolloutAnnotation] == "" || !p.hasSecret(ctx, cluster.Name) {
 				continue
 			}
 			annotations := maps.Clone(live.GetAnnotations())
 			delete(annotations, extension.RolloutAnnotation)
-			if err := p.write(ctx, live, name, live.Object["spec"], nil, annotations); err != nil {
+			if err := p.write(ctx, p.authorOf(live, annotations), live, name, live.Object["spec"], nil, annotations); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// authorOf is the author of a child as it is, nil when that is not known: the author of the set does
+// not answer for it. A stamp that is not valid is taken out of its annotations.
+func (p *pass) authorOf(child *unstructured.Unstructured, annotations map[string]string) *author.Stamp {
+	stamp, err := author.ClusterExtensions().Verify(p.Key, child)
+	if err != nil {
+		delete(annotations, extension.AuthorAnnotation)
+		return nil
+	}
+	return stamp
 }
 
 // release makes the children of a set that is deleted extensions of their own, and lets the set go.
@@ -225,17 +246,11 @@ func (p *pass) release(ctx context.Context) error {
 			continue
 		}
 		waits = true
-		if stamp, err := author.ClusterExtensions().Verify(p.Key, live); err == nil {
-			p.stamp = stamp
-		}
-		if p.stamp == nil {
-			return fmt.Errorf("the author of ClusterExtension %s is not known: write ClusterExtensionSet %s again before it is deleted", name, p.set.Name)
-		}
 		annotations := maps.Clone(live.GetAnnotations())
 		maps.DeleteFunc(annotations, func(key, _ string) bool {
 			return key == extension.SetAnnotation || key == extension.ContentAnnotation || key == extension.RolloutAnnotation
 		})
-		if err := p.write(ctx, live, name, live.Object["spec"], nil, annotations); err != nil {
+		if err := p.write(ctx, p.authorOf(live, annotations), live, name, live.Object["spec"], nil, annotations); err != nil {
 			return err
 		}
 	}

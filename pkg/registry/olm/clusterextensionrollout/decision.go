@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -171,11 +173,30 @@ func (r *DecisionREST) change(ctx context.Context, who user.Info, asked *olm.Rol
 	return nil
 }
 
+// requested is whether the user asked for the change: for this rollout, or for one of the same
+// content of the set, which another user asked for anew by pausing the set or otherwise.
+func (r *DecisionREST) requested(ctx context.Context, d *decision) (bool, error) {
+	if d.who.GetName() == d.rollout.Spec.RequestedBy {
+		return true, nil
+	}
+	all, err := r.store.List(ctx, &metainternalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.SetLabel: d.rollout.Spec.Set.Name})})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(all.(*olm.ClusterExtensionRolloutList).Items, func(one olm.ClusterExtensionRollout) bool {
+		return one.Spec.Set.UID == d.rollout.Spec.Set.UID && one.Spec.Set.Digest == d.rollout.Spec.Set.Digest && one.Spec.RequestedBy == d.who.GetName()
+	}), nil
+}
+
 // mayApprove refuses an approval by the user who asked for the change, and by a user without the
 // right to use each of its clusters. Only clusters that the rollout names are in the answer.
 func (r *DecisionREST) mayApprove(ctx context.Context, d *decision) error {
 	name := d.rollout.Name
-	if d.who.GetName() == d.rollout.Spec.RequestedBy {
+	asked, err := r.requested(ctx, d)
+	if err != nil {
+		return err
+	}
+	if asked {
 		return apierrors.NewForbidden(v1alpha1.Resource(resource), name, fmt.Errorf("%s wrote the ClusterExtensionSet: another user must approve its change", d.who.GetName()))
 	}
 	if all, err := authz.Use("").Has(ctx, r.authorizer, d.who); err != nil || all {
