@@ -287,6 +287,7 @@ func (p *Policy) For(reference, catalog string) *Rules {
 
 // matches is true for whole parts of the repository, and for the first part of a tag.
 func matches(prefix, reference string) bool {
+	prefix, reference = canonical(prefix), canonical(reference)
 	repository, _, _ := strings.Cut(reference, "@")
 	tag := ""
 	if colon := strings.LastIndexByte(repository, ':'); colon > strings.LastIndexByte(repository, '/') {
@@ -297,6 +298,16 @@ func matches(prefix, reference string) bool {
 	}
 	rest, ok := strings.CutPrefix(prefix, repository+":")
 	return ok && tag != "" && strings.HasPrefix(tag, rest)
+}
+
+// canonical gives all spellings of a host that lead to one registry the same one.
+func canonical(reference string) string {
+	host, rest, slash := strings.Cut(reference, "/")
+	host = strings.TrimSuffix(strings.ToLower(host), ":443")
+	if !slash {
+		return host
+	}
+	return host + "/" + rest
 }
 
 // Digest is that of the policy and of the files that it names, with what applies.

@@ -315,6 +315,8 @@ func TestFor(t *testing.T) {
 		"digest":            {reason: "a digest has no tag", reference: "registry.example.com/team/lamp@" + digest, want: `rules[1] "registry.example.com/team"`},
 		"repository itself": {reason: "the repository is the prefix", reference: "registry.example.com/team:v1", want: `rules[1] "registry.example.com/team"`},
 		"port":              {reason: "another registry of the same host", reference: "registry.example.com:5000/team/lamp:v1"},
+		"upper case":        {reason: "hosts have no case", reference: "Registry.Example.com/team/oil:v1", want: `rules[1] "registry.example.com/team"`},
+		"usual port":        {reason: "the usual port leads to the same registry", reference: "registry.example.com:443/team/oil:v1", want: `rules[1] "registry.example.com/team"`},
 		"catalog":           {reason: "both rules apply", reference: "registry.example.com/team/oil:v1", catalog: "community", want: `rules[1] "registry.example.com/team", rules[3] "registry.example.com/team" of catalog community`},
 		"other catalog":     {reason: "a rule of another catalog does not", reference: "registry.example.com/team/oil:v1", catalog: "operators", want: `rules[1] "registry.example.com/team"`},
 		"any image":         {reason: "an empty match is any image", reference: "mirror.example.com/x:v1", catalog: "anywhere", want: `rules[4] "" of catalog anywhere`},
