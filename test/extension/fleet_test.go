@@ -259,6 +259,16 @@ func waves(w shared) {
 	admin.MustKubectl("delete", "clusterextension", child)
 	child = extensionset.ChildName(s.name, s.secret("a"))
 
+	// Another user pauses the set, and so asks anew for what alice wrote: it stays hers to wait for.
+	dave := s.person("dave", mayWriteSets+mayCreate+all)
+	apply(s.set(image("3", "")))
+	s.rollout(3, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	dave.MustKubectl("patch", "clusterextensionset", s.name, "--type=merge", "-p", `{"spec":{"paused":true}}`)
+	fourth := s.rollout(4, "it waits for an approval", inPhase(fleet.ReviewRequired))
+	if err := s.approve(alice, fourth, fourth.Status.Digest); !apierrors.IsForbidden(err) || fourth.Spec.RequestedBy != dave.name {
+		s.t.Errorf("alice approves what %s asked for anew, and what she wrote: %v", fourth.Spec.RequestedBy, err)
+	}
+
 	alice.MustKubectl("delete", "--wait=false", "clusterextensionset", s.name)
 	s.awaitGone(extensionset.Resource, s.name, "its children are extensions of their own")
 	if got := s.MustKubectl("get", "clusterextension", child, "-o", "jsonpath={.metadata.annotations}"); strings.Contains(got, extension.SetAnnotation+`"`) {
