@@ -30,7 +30,8 @@ const (
 // nil when the proposal waits for a person:
 //
 //  1. An approval that is over, that cannot be read, or that is of another spec, ends.
-//  2. Its time has come, the cluster is not frozen, and upgrades of the extension may begin.
+//  2. Its time has come, the cluster is not frozen, upgrades of the extension may begin, and the operator
+//     that is installed can be upgraded.
 //  3. The approver lets the proposal go on, with the rights that they have now, and for the diff that
 //     they approved.
 //  4. A lasting refusal of the API ends the approval: nothing happens by itself any more.
@@ -56,21 +57,21 @@ func (s *scope) approvedForLater(ctx context.Context, digest string) *maker.Outc
 			s.queue.AddAfter(s.Name, min(given.NotBefore.Sub(now), approvalLook))
 			return maker.Stop(maker.Proposed, "", "")
 		}
-		if freeze, err := s.Freezes.Frozen(); err != nil {
-			return retry(status.Failed, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
-		} else if freeze != nil {
-			// Approved now, it would begin when the freeze ends, whatever the windows say then.
-			s.queue.AddAfter(s.Name, approvalLook)
-			s.later = freeze.String()
-			return maker.Stop(maker.Proposed, "", "")
+		stopped := s.waitsForWindow()
+		if stopped == nil {
+			stopped = s.notUpgradeable(ctx, maker.Identity{As: given.Info()})
 		}
-		if stopped := s.waitsForWindow(); stopped != nil {
+		switch {
+		case stopped == nil:
+		case stopped.Err != nil: // what it waits for is not known, and tried again soon
+			return stopped
+		default:
 			// An approval ends while its windows stay closed.
 			s.queue.AddAfter(s.Name, approvalLook)
 			s.later = stopped.Message
 			return maker.Stop(maker.Proposed, "", "")
 		}
-		stopped := s.Patch(ctx, given.Info(), proposal, map[string]any{
+		stopped = s.Patch(ctx, given.Info(), proposal, map[string]any{
 			"metadata": map[string]any{"resourceVersion": proposal.ResourceVersion, "annotations": map[string]any{
 				olmv1alpha1.ApproveAnnotation: given.Digest, olmv1alpha1.ApproveNotBeforeAnnotation: nil, olmv1alpha1.LifecycleReasonAnnotation: nil,
 			}},

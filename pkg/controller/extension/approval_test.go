@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -134,10 +135,18 @@ func TestApprovalEnds(t *testing.T) {
 	}
 }
 
-// freezes is a freeze, or none.
-type freezes struct{ atomic.Pointer[rollout.Freeze] }
+// freezes is a freeze, or none, unless that is not known.
+type freezes struct {
+	atomic.Pointer[rollout.Freeze]
+	unknown atomic.Bool
+}
 
-func (f *freezes) Frozen() (*rollout.Freeze, error) { return f.Load(), nil }
+func (f *freezes) Frozen() (*rollout.Freeze, error) {
+	if f.unknown.Load() {
+		return nil, errors.New("there is no answer yet")
+	}
+	return f.Load(), nil
+}
 
 // TestApprovalOfFrozen: an approval does not take effect while the cluster is frozen: it would begin when
 // the freeze ends, outside of any window.
@@ -153,6 +162,40 @@ func TestApprovalOfFrozen(t *testing.T) {
 	}
 	p.freezes.Store(nil)
 	p.set(extension.OnFailureAnnotation, "Rollback")
+	p.awaitRevisions(approvedByBob)
+}
+
+// TestApprovalOfUpgradeable: what the operator says after the approval holds it. The approval stays.
+func TestApprovalOfUpgradeable(t *testing.T) {
+	p := manual(t)
+	p.operatorSays("False")
+	p.approve(func(s *approval.Scheduled) { s.NotBefore = p.clock.Now() })
+	p.await("the status says it", func() bool {
+		return p.condition("UpgradeAvailable") == "True/WaitingForWindow" && strings.Contains(p.message("UpgradeAvailable"), "Migrating")
+	})
+	if shown := p.shown(); shown != waitsForBob {
+		t.Errorf("there is %s", shown)
+	}
+	p.operatorSays("True")
+	p.clock.Step(approvalLook)
+	p.awaitRevisions(approvedByBob)
+}
+
+// TestApprovalOfUnknownFreeze: an approval waits while nobody knows whether the cluster is frozen.
+func TestApprovalOfUnknownFreeze(t *testing.T) {
+	p := manual(t)
+	p.freezes.unknown.Store(true)
+	p.approve(func(s *approval.Scheduled) { s.NotBefore = p.clock.Now() })
+	p.await("the status says it", func() bool {
+		return p.condition("UpgradeAvailable") == "True/WaitingForWindow" && strings.Contains(p.message("Ready"), "there is no answer yet")
+	})
+	if ready := p.condition("Ready"); !strings.HasPrefix(ready, "True/") {
+		t.Errorf("Ready is %s", ready)
+	}
+	if shown := p.shown(); shown != waitsForBob {
+		t.Errorf("there is %s", shown)
+	}
+	p.freezes.unknown.Store(false)
 	p.awaitRevisions(approvedByBob)
 }
 

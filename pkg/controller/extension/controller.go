@@ -120,7 +120,7 @@ type Options struct {
 	Conditions  Conditions
 	// Values has what extensions take values from.
 	Values ValueObjects
-	// Freezes is asked before Helm writes, and before an approval for later takes effect.
+	// Freezes is asked before Helm writes, and before an upgrade begins that nobody asked for just now.
 	Freezes Freezes
 	// Looked is called with each extension as it is before a pass, and without a uid when it is
 	// gone; nil for nobody.

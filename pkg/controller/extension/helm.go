@@ -232,7 +232,7 @@ func (s *scope) mayWrite() *maker.Outcome {
 	freeze, err := s.Freezes.Frozen()
 	switch {
 	case err != nil:
-		return retry(status.Failed, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
+		return retry(status.Frozen, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
 	case freeze != nil:
 		return stop(status.Frozen, freeze.String()+"; Helm applies nothing", "").Later()
 	}

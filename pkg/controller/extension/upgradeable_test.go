@@ -48,6 +48,14 @@ func upgradeable(name, status string, owner metav1.OwnerReference) unstructured.
 	return object
 }
 
+// operatorSays has the operator that is installed say whether it can be upgraded.
+func (p *plane) operatorSays(status string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.entries = []chain.Entry{{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "lamps", Name: "lamp", UID: "deployment"}}
+	p.conditions = []unstructured.Unstructured{upgradeable("lamp", status, metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "lamp", UID: "deployment"})}
+}
+
 // TestNotUpgradeable: the operator that is installed holds what a catalog brings, until it says that it
 // can be upgraded. An OperatorCondition of another user neither holds nor releases, and while
 // OperatorConditions cannot be read no upgrade begins.

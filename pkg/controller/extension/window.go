@@ -2,6 +2,7 @@ package extension
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension/status"
@@ -16,8 +17,8 @@ type Windows interface {
 	OnChange(tell func())
 }
 
-// mayBegin says why a revision that nobody asked for just now has to wait: for a maintenance window,
-// or for the operator that is installed. It returns nil when the revision may begin. It is asked again
+// mayBegin says why a revision that nobody asked for just now has to wait: for the end of a freeze, for a
+// maintenance window, or for the operator that is installed. It returns nil when the revision may begin. It is asked again
 // right before the write: rendering takes a while.
 func (s *scope) mayBegin(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if !s.unasked {
@@ -29,8 +30,14 @@ func (s *scope) mayBegin(ctx context.Context, identity maker.Identity) *maker.Ou
 	return s.notUpgradeable(ctx, identity)
 }
 
-// waitsForWindow says that an upgrade has to wait for a maintenance window, nil when it has not.
+// waitsForWindow says that an upgrade has to wait for a maintenance window, nil when it has not. It waits
+// for the end of a freeze, too: begun now, it would be rolled out when that ends, whatever the windows say then.
 func (s *scope) waitsForWindow() *maker.Outcome {
+	if freeze, err := s.Freezes.Frozen(); err != nil {
+		return retry(status.WaitingForWindow, fmt.Errorf("finding out whether the cluster is frozen: %w", err))
+	} else if freeze != nil {
+		return stop(status.WaitingForWindow, freeze.String(), "").Later()
+	}
 	decision := s.Windows.Decide(s.object.GetLabels())
 	s.noteWindowed(s.extension.Name, !decision.Open)
 	if decision.Open {

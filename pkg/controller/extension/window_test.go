@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
+	"github.com/penstock-project/penstock/pkg/rollout"
 )
 
 // windows decide as a test says.
@@ -114,4 +115,25 @@ func TestWindowCloses(t *testing.T) {
 	}
 	p.windows.set(nil)
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 system:serviceaccount:lamps:installer")
+}
+
+// TestWaitsForFreeze: an upgrade whose window opens during a freeze does not begin when the freeze ends and
+// the window is closed again. A person's own write does not wait here: the engine holds its rollout.
+func TestWaitsForFreeze(t *testing.T) {
+	p := automatic(t)
+	p.freezes.Store(&rollout.Freeze{Author: "carol", Reason: "the year ends"})
+	p.publish("1.0.0", "1.1.0")
+	p.await("the upgrade waits", func() bool {
+		return p.condition("UpgradeAvailable") == "True/WaitingForWindow" && strings.Contains(p.message("Ready"), "frozen by carol: the year ends")
+	})
+	p.windows.set(always)
+	p.freezes.Store(nil)
+	p.settle()
+	p.await("it waits for the window", func() bool { return strings.Contains(p.message("Ready"), "MaintenanceWindow nights is closed") })
+	if shown := p.shown(); shown != "1 Active 1.0.0 alice" {
+		t.Errorf("there is %s", shown)
+	}
+	p.freezes.Store(&rollout.Freeze{Author: "carol", Reason: "the year ends"})
+	p.apply(version("1.1.0"))
+	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 alice")
 }
