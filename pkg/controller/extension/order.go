@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
@@ -57,41 +58,46 @@ func (s *scope) shownTo(ctx context.Context, who user.Info) (shown order.Shown, 
 	}, failed
 }
 
-// lacks says why content must not be installed before the packages and kinds that it requires are there.
+// lacks says why content must not be installed before the packages and kinds that it requires are there. Another
+// revision of the installed image requires nothing more.
 func (m making) lacks(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
-	if m.desired.Accept || len(made.Requires) == 0 {
+	if installed := m.installed(); m.desired.Accept || len(made.Requires) == 0 || installed != nil && installed.Annotations[olmv1alpha1.ReferenceAnnotation] == made.reference {
 		m.noteRequiring(m.Name, nil)
 		return nil
 	}
 	// A change of an extension that has one of the packages brings another pass from here on.
 	m.noteRequiring(m.Name, made.Requires)
 	shown, failed := m.shownTo(ctx, identity.Author)
-	cluster := order.Cluster{Shown: shown, Providers: m.providersOf, Serves: m.serves(ctx, identity)}
+	serves, stopped := m.serves(ctx, identity)
+	cluster := order.Cluster{Shown: shown, Providers: m.providersOf, Serves: serves}
 	for _, object := range m.all() {
 		cluster.All = append(cluster.All, order.Of(object))
 	}
 	lacks, kinds, err := cluster.Lacks(order.Of(m.object), made.Requires)
 	switch err = cmp.Or(err, *failed); {
+	case *stopped != nil:
+		return *stopped
 	case err != nil:
 		return retry(status.Failed, fmt.Errorf("looking for what the bundle requires: %w", err))
 	case lacks == "":
 		m.noteRequiring(m.Name, nil)
 		return nil
 	}
-	stopped := stop(status.RequirementsUnmet, "the bundle requires "+lacks, "when it is there by other means: "+accepting(m.Name))
+	unmet := stop(status.RequirementsUnmet, "the bundle requires "+lacks, "when it is there by other means: "+accepting(m.Name))
 	if kinds {
-		return stopped.Later()
+		return unmet.Later()
 	}
-	return stopped
+	return unmet
 }
 
-// serves is whether the cluster of the extension serves a kind, as far as somebody may ask.
-func (s *scope) serves(ctx context.Context, identity maker.Identity) func(kind string) (bool, error) {
+// serves is whether the cluster of the extension serves a kind. Stopped is why somebody may not ask.
+func (s *scope) serves(ctx context.Context, identity maker.Identity) (serves func(kind string) (bool, error), stopped **maker.Outcome) {
 	var cluster *template.Capabilities
+	stopped = new(*maker.Outcome)
 	return func(kind string) (bool, error) {
 		if cluster == nil {
-			if stopped := s.mayUse(ctx, identity.Who()); stopped != nil {
-				return false, errors.New(stopped.Message)
+			if *stopped = s.mayUse(ctx, identity.Who()); *stopped != nil {
+				return false, errors.New((*stopped).Message)
 			}
 			var err error
 			if cluster, err = s.Capabilities.Capabilities(ctx, s.extension.Annotations[extension.TargetAnnotation]); err != nil {
@@ -99,7 +105,7 @@ func (s *scope) serves(ctx context.Context, identity maker.Identity) func(kind s
 			}
 		}
 		return slices.Contains(cluster.APIVersions, kind), nil
-	}
+	}, stopped
 }
 
 // providersOf names the packages of the catalogs that have what is required.
