@@ -33,7 +33,9 @@ func stored(r plane.Request) bool {
 
 // ofMark passes writes of the mark of the store, which is raised some seconds after the
 // last write to the store.
-func ofMark(r plane.Request) bool { return byPenstock(r) && strings.HasSuffix(r.UserAgent, "/identity") }
+func ofMark(r plane.Request) bool {
+	return byPenstock(r) && strings.HasSuffix(r.UserAgent, "/identity")
+}
 
 // quiet waits until nothing of ours was sent for some seconds.
 func (w sharedPlane) quiet() {

@@ -70,7 +70,7 @@ func (c contents) storeRevisions(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	at := int64(1)
 	for _, one := range c.Writes {
-		at = advance(t, client, at, one.Revision-1)
+		advance(t, client, at, one.Revision-1)
 		at = putAll(t, client, one.Values)
 		if at != one.Revision {
 			t.Fatalf("revision %d of etcd was written as %d", one.Revision, at)
