@@ -418,3 +418,12 @@ func TestCheck(t *testing.T) {
 		t.Errorf("two tags under two policies are %d checks", len(seen))
 	}
 }
+
+func fileOf(t *testing.T, content []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

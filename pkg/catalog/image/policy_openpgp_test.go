@@ -126,15 +126,6 @@ func (s *served) sigstoreSign(key *ecdsa.PrivateKey, ref string, of digest.Diges
 	s.put(http.MethodPut, "/v2/ns/thing/manifests/sha256-"+of.Encoded()+".sig", made.MediaType, content)
 }
 
-func fileOf(t *testing.T, content []byte) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 // TestSignatures: an image is taken when whom the policy names has signed this image under
 // this name, by GPG or by sigstore, and refused with the reason otherwise.
 func TestSignatures(t *testing.T) {
