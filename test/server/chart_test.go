@@ -48,8 +48,8 @@ func charts(t *testing.T, c *cluster.Cluster) {
 	t.Run("AsKustomize", func(t *testing.T) { asKustomize(t, c.In(t)) })
 	t.Run("AsConsole", func(t *testing.T) { asConsole(t, c.In(t)) })
 	t.Run("Combinations", func(t *testing.T) { combinations(t, c.In(t)) })
-	t.Run("Former", func(t *testing.T) { formerCharts(t, c.In(t)) })
 	t.Run("Run", func(t *testing.T) { chartsRun(t, c.In(t)) })
+	t.Run("Former", func(t *testing.T) { formerCharts(t, c.In(t)) })
 }
 
 func rendered(t *testing.T, version string, v values) string {

@@ -307,6 +307,8 @@ func formerCharts(t *testing.T, c *cluster.Cluster) {
 		}
 		for _, v := range []values{{}, values{}.set("store.mode", "external").set("replicas", 3).set("console.enabled", true)} {
 			before, after := render(t, former, v), rendered(t, "v9.0.0", v)
+			// Another manager of fields had the objects before.
+			c.MustKubectlInput(before, "delete", "--ignore-not-found", "--wait=false", "-f", "-")
 			for _, stream := range []string{before, after, before} {
 				c.MustKubectlInput(stream, "apply", "--server-side", "--field-manager=helm", "-f", "-")
 			}
