@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
+	"github.com/penstock-project/penstock/pkg/extension"
 )
 
 // timeoutSeconds is for two ways through kube-apiserver and an answer that takes a
@@ -32,4 +33,17 @@ func Registration(resource schema.GroupVersionResource, scope admissionregistrat
 // Spec is the expression of CEL for the spec of an object, "object" or "oldObject".
 func Spec(object string) string {
 	return "(has(" + object + ".spec) ? dyn(" + object + ".spec) : dyn(null))"
+}
+
+// SpecRegistration asks about writes of cluster-scoped objects that change the spec or the stamp. While
+// Penstock does not answer, nobody makes such a write.
+func SpecRegistration(resource schema.GroupVersionResource) webhook.Registration {
+	stamp := func(object string) string {
+		return "(has(" + object + ".metadata.annotations) && '" + extension.AuthorAnnotation + "' in " + object + ".metadata.annotations ? " +
+			object + ".metadata.annotations['" + extension.AuthorAnnotation + "'] : '')"
+	}
+	return Registration(resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Fail, admissionregistrationv1.MatchCondition{
+		Name:       "changes-what-an-author-answers-for",
+		Expression: "request.operation == 'CREATE' || " + Spec("object") + " != " + Spec("oldObject") + " || " + stamp("object") + " != " + stamp("oldObject"),
+	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/mapping"
-	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 )
 
@@ -28,18 +27,18 @@ const mayImpersonate = "authorizer.group('').resource('serviceaccounts').namespa
 // forOthers tells users who cannot write any.
 func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers func(username string) bool) []webhook.Webhook {
 	s := stamps{authored.Stamps{Subject: chartkind.Author(), Key: key, Now: now, ForOthers: forOthers}}
-	refused := registration()
+	refused := authored.SpecRegistration(chartkind.Resource)
 	refused.Conditions = append(refused.Conditions, admissionregistrationv1.MatchCondition{Name: "account", Expression: "!" + mayImpersonate})
 	return []webhook.Webhook{
 		{
 			Name: "chartkind-author", Mutating: true, Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.StampForThemselves(r, false) },
-			Registration: registration(),
+			Registration: authored.SpecRegistration(chartkind.Resource),
 		},
 		{
 			Name: "chartkind", Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.Check(r, validate) },
-			Registration: registration(),
+			Registration: authored.SpecRegistration(chartkind.Resource),
 		},
 		// It is asked about those who may not.
 		{
@@ -48,19 +47,6 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 			Registration: refused,
 		},
 	}
-}
-
-// registration asks about writes that change the spec or the stamp. While we do not answer,
-// nobody makes such a write.
-func registration() webhook.Registration {
-	stamp := func(object string) string {
-		return "(has(" + object + ".metadata.annotations) && '" + extension.AuthorAnnotation + "' in " + object + ".metadata.annotations ? " +
-			object + ".metadata.annotations['" + extension.AuthorAnnotation + "'] : '')"
-	}
-	return authored.Registration(chartkind.Resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Fail, admissionregistrationv1.MatchCondition{
-		Name:       "changes-what-an-author-answers-for",
-		Expression: "request.operation == 'CREATE' || " + authored.Spec("object") + " != " + authored.Spec("oldObject") + " || " + stamp("object") + " != " + stamp("oldObject"),
-	})
 }
 
 type stamps struct{ authored.Stamps }

@@ -6,12 +6,10 @@ import (
 	"context"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
-	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/extensionset"
 )
@@ -24,27 +22,14 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 		{
 			Name: "extensionset-author", Mutating: true, Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.StampForThemselves(r, false) },
-			Registration: registration(),
+			Registration: authored.SpecRegistration(extensionset.Resource),
 		},
 		{
 			Name: "extensionset", Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.Check(r, validate) },
-			Registration: registration(),
+			Registration: authored.SpecRegistration(extensionset.Resource),
 		},
 	}
-}
-
-// registration asks about writes that change the spec or the stamp. While Penstock does not answer,
-// nobody makes such a write.
-func registration() webhook.Registration {
-	stamp := func(object string) string {
-		return "(has(" + object + ".metadata.annotations) && '" + extension.AuthorAnnotation + "' in " + object + ".metadata.annotations ? " +
-			object + ".metadata.annotations['" + extension.AuthorAnnotation + "'] : '')"
-	}
-	return authored.Registration(extensionset.Resource, admissionregistrationv1.ClusterScope, admissionregistrationv1.Fail, admissionregistrationv1.MatchCondition{
-		Name:       "changes-what-an-author-answers-for",
-		Expression: "request.operation == 'CREATE' || " + authored.Spec("object") + " != " + authored.Spec("oldObject") + " || " + stamp("object") + " != " + stamp("oldObject"),
-	})
 }
 
 // validate returns the faults of a set.
