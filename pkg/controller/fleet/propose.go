@@ -184,7 +184,11 @@ func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1al
 	for i, wave := range p.set.Spec.Strategy.Waves {
 		count := 0
 		for _, candidate := range waves[i] {
-			one, err := p.preview(ctx, candidate.Name)
+			revisions, err := maker.List(ctx, p.Reader, extensionset.ChildName(p.set.Name, candidate.Name))
+			if err != nil {
+				return nil, err
+			}
+			one, err := p.preview(ctx, candidate.Name, revisions)
 			if err != nil {
 				return nil, err
 			}
@@ -192,10 +196,6 @@ func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1al
 				p.waits = p.waits || unknown(one.stopped)
 				p.except(candidate.Name, string(one.stopped.Reason), one.stopped.Message)
 				continue
-			}
-			revisions, err := maker.List(ctx, p.Reader, one.found.Child.GetName())
-			if err != nil {
-				return nil, err
 			}
 			before := contentBefore(revisions)
 			if before == one.found.After || decided[candidate.Name] == one.found.After {
@@ -237,14 +237,9 @@ func (p *pass) decided() map[string]string {
 	return decided
 }
 
-// preview is what a cluster would see. What is known stays known until the set, the catalogs or the
-// revisions of the child are others.
-func (p *pass) preview(ctx context.Context, cluster string) (preview, error) {
-	child := p.set.Child(cluster)
-	revisions, err := maker.List(ctx, p.Reader, child.GetName())
-	if err != nil {
-		return preview{}, err
-	}
+// preview is what a cluster would see. An answer stays until the set, the catalogs or the revisions of
+// the child are others.
+func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alpha1.ClusterExtensionRevision) (preview, error) {
 	key := fmt.Sprintf("%s %v", p.digest, p.Catalogs.Snapshot().Version())
 	for i := range revisions {
 		key += fmt.Sprintf(" %s/%d", revisions[i].UID, revisions[i].Generation)
@@ -256,7 +251,7 @@ func (p *pass) preview(ctx context.Context, cluster string) (preview, error) {
 		return known, nil
 	}
 	var made preview
-	made.found, made.stopped = p.Extensions.Preview(ctx, child, p.stamp.Info())
+	made.found, made.stopped = p.Extensions.Preview(ctx, p.set.Child(cluster), p.stamp.Info())
 	if ctx.Err() != nil {
 		return preview{}, ctx.Err()
 	}
