@@ -94,7 +94,7 @@ const maxNamed = 10
 // Say writes into a status where the rollout is, for whom it waits, and by which digests people
 // decide.
 func Say(name string, plan *fleet.Plan, status *v1alpha1.ClusterExtensionRolloutStatus, progress fleet.Progress, report fleet.Report, situation fleet.Situation) {
-	status.Phase, status.Waits, status.Digest, status.Wave = string(report.Phase), nil, "", ""
+	status.Phase, status.Waits, status.Leaving, status.Digest, status.Wave = string(report.Phase), nil, nil, "", ""
 	for _, wait := range report.Waits {
 		one := v1alpha1.RolloutWait{Reason: string(wait.Reason), Wave: wait.Wave, Clusters: wait.Clusters[:min(len(wait.Clusters), maxNamed)], Count: int32(len(wait.Clusters))}
 		status.Waits = append(status.Waits, one)
@@ -106,9 +106,6 @@ func Say(name string, plan *fleet.Plan, status *v1alpha1.ClusterExtensionRollout
 		case fleet.WaitLeaving:
 			status.Leaving = wait.Clusters
 		}
-	}
-	if !slices.ContainsFunc(report.Waits, func(w fleet.Wait) bool { return w.Reason == fleet.WaitLeaving }) {
-		status.Leaving = nil
 	}
 	status.Troubles = plan.Troubles(progress, situation)
 	status.Message = message(name, report)
