@@ -2,7 +2,7 @@ package extension
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,16 +120,10 @@ func (s *scope) readValues(ctx context.Context, desired *desired) *maker.Outcome
 
 // digestOf is a digest of values by the key of the store: nobody tells from it whether they have guessed the values.
 func (s *scope) digestOf(of *values.Values) (string, error) {
-	content, err := json.Marshal(&corev1.Secret{Data: map[string][]byte{values.DefaultKey: of.JSON}})
-	if err != nil {
-		return "", errors.New("the values cannot be written as JSON")
-	}
-	var object map[string]any
-	if err := json.Unmarshal(content, &object); err != nil {
-		return "", errors.New("the values cannot be written as JSON")
-	}
-	object["apiVersion"], object["kind"], object["metadata"] = "v1", "Secret", map[string]any{"name": "values", "namespace": s.extension.Spec.Namespace}
-	ref, err := s.Digester.Ref(object)
+	ref, err := s.Digester.Ref(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "values", "namespace": s.extension.Spec.Namespace},
+		"data": map[string]any{values.DefaultKey: base64.StdEncoding.EncodeToString(of.JSON)},
+	})
 	if err != nil {
 		return "", fmt.Errorf("making a digest of the values: %w", err)
 	}
