@@ -51,7 +51,7 @@ type world struct {
 	room     int
 	blind    bool
 	memory
-	// What people did: approvals by digest, and clusters that they skipped.
+	// Decisions of people: approvals by digest, and clusters that they skipped.
 	approved      map[string]bool
 	approvedWaves map[string]bool
 	skipped       map[string]bool

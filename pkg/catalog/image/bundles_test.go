@@ -70,8 +70,8 @@ type answer = func(http.ResponseWriter, *http.Request, http.Handler) bool
 // referrersTag is where a registry without the referrers API has the referrers of an image.
 func referrersTag(of digest.Digest) string { return strings.Replace(of.String(), ":", "-", 1) }
 
-// TestBundles: an image needs a bundle that the rules accept, wherever the registry keeps it. What is
-// not known is tried again, and what is known to be wrong is refused.
+// TestBundles: an image needs a bundle that the rules accept, wherever the registry keeps it. An
+// answer that is missing is asked for again, and a bundle that is known to be wrong is refused.
 func TestBundles(t *testing.T) {
 	status := func(part string, code int) answer {
 		return func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {

@@ -125,7 +125,8 @@ type record struct {
 	Bytes  int64                     `json:"bytes"`
 }
 
-// allowed is whether an image was checked. What a policy allowed has a record of who signed.
+// allowed is whether an image was checked. An image that a policy allowed has a
+// record of who signed.
 func (r *record) allowed(check string, named reference.Named) bool {
 	return slices.Contains(r.Checked, check) && (check == named.Name() || r.Signed[check] != nil)
 }

@@ -186,7 +186,7 @@ func TestBundleRequires(t *testing.T) {
 		p.await("what is installed stays", func() bool {
 			return p.condition("Ready") == "True/Succeeded" && p.revisions["lamp-1"].Annotations[extension.MadeOfAnnotation] != before
 		})
-		// What is installed requires the same before and after it is mended.
+		// The installed revision requires the same before and after it is mended.
 		p.set(extension.PatchesAnnotation, "[{target: {kind: ConfigMap, name: lamp}, type: Merge, patch: {data: {text: mended}}}]")
 		p.awaitRevisions(done + ", 2 Active 1.0.0 alice")
 	})

@@ -18,8 +18,8 @@ type Windows interface {
 }
 
 // mayBegin says why a revision that nobody asked for just now has to wait: for the end of a freeze, for a
-// maintenance window, or for the operator that is installed. It returns nil when the revision may begin. It is asked again
-// right before the write: rendering takes a while.
+// maintenance window, or for the operator that is installed. It returns nil when the revision may begin.
+// It is asked again right before the write: rendering takes a while.
 func (s *scope) mayBegin(ctx context.Context, identity maker.Identity) *maker.Outcome {
 	if !s.unasked {
 		return nil

@@ -58,8 +58,8 @@ func (c *Controller) room() int {
 	return room
 }
 
-// lookAt looks at clusters whose last look is not fresh any more, or was by another Secret, some at a time. A cluster that does
-// not answer takes the time of one look, and the place of no other.
+// lookAt looks at clusters whose last look is not fresh any more, or was by another Secret, some at a
+// time. A cluster that does not answer takes the time of one look, and the place of no other.
 func (p *pass) lookAt(ctx context.Context, clusters []string, fresh time.Duration) map[string]look {
 	c := p.Controller
 	var running sync.WaitGroup
