@@ -75,13 +75,15 @@ func another(t *testing.T, root, ref string, options Options, env ...string) *ot
 // fetchedDigest waits until the process has the image.
 func (p *otherProcess) fetchedDigest(t *testing.T) string {
 	t.Helper()
+	var said strings.Builder
 	for {
 		line, err := p.out.ReadString('\n')
+		said.WriteString(line)
 		if digest, found := strings.CutPrefix(line, "fetched "); found {
 			return strings.TrimSpace(digest)
 		}
 		if err != nil {
-			t.Fatalf("the other process did not fetch: %v: %s", err, line)
+			t.Fatalf("the other process did not fetch: %v: %s", err, said.String())
 		}
 	}
 }

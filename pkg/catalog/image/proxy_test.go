@@ -40,13 +40,14 @@ func proxy(t *testing.T, to string) *proxied {
 		}
 		defer registry.Close()
 		w.WriteHeader(http.StatusOK)
-		client, _, err := w.(http.Hijacker).Hijack()
+		client, began, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			return
 		}
 		defer client.Close()
 		go func() {
-			_, _ = io.Copy(registry, client)
+			// The server may have read the beginning already.
+			_, _ = io.Copy(registry, began)
 			_ = registry.Close()
 		}()
 		_, _ = io.Copy(client, registry)
