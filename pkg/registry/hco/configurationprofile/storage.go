@@ -2,7 +2,6 @@ package configurationprofile
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,11 +18,11 @@ import (
 
 // Surveyor tells how the cluster is, as a *survey.Surveyor.
 type Surveyor interface {
-	// Names of all profiles.
+	// Names of all profiles, sorted.
 	Names(ctx context.Context) ([]string, error)
-	// Survey returns the profiles of these names, in their order. They say which facts of
-	// the cluster cannot be read; that is no error.
-	Survey(ctx context.Context, names []string) ([]hco.ConfigurationProfile, error)
+	// Survey returns the profiles whose names are selected, by name, and never nil. They say
+	// which facts of the cluster cannot be read; that is no error.
+	Survey(ctx context.Context, selected func(name string) bool) ([]hco.ConfigurationProfile, error)
 }
 
 // REST serves profiles: get and list. They cannot be watched, as ComponentStatus
@@ -66,40 +65,30 @@ func (*REST) ShortNames() []string { return []string{"configprofile", "cfgprofil
 
 // Get returns the profile of that name.
 func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	found, err := r.surveyor.Survey(ctx, func(one string) bool { return one == name })
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 1 {
+		return &found[0], nil
+	}
 	names, err := r.surveyor.Names(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(names, name) {
-		missing := apierrors.NewNotFound(v1alpha1.Resource("configurationprofiles"), name)
-		missing.ErrStatus.Message += "; there are " + strings.Join(names, ", ")
-		return nil, missing
-	}
-	found, err := r.surveyor.Survey(ctx, []string{name})
-	if err != nil {
-		return nil, err
-	}
-	return &found[0], nil
+	missing := apierrors.NewNotFound(v1alpha1.Resource("configurationprofiles"), name)
+	missing.ErrStatus.Message += "; there are " + strings.Join(names, ", ")
+	return nil, missing
 }
 
 // List returns all profiles that are selected, all at once: there are few. They can
 // be selected by name; they have no labels.
 func (r *REST) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	names, err := r.surveyor.Names(ctx)
+	found, err := r.surveyor.Survey(ctx, func(name string) bool { return selected(options, name) })
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !selected(options, name) })
-	list := &hco.ConfigurationProfileList{Items: []hco.ConfigurationProfile{}}
-	if len(names) == 0 {
-		return list, nil
-	}
-	found, err := r.surveyor.Survey(ctx, names)
-	if err != nil {
-		return nil, err
-	}
-	list.Items = found
-	return list, nil
+	return &hco.ConfigurationProfileList{Items: found}, nil
 }
 
 func selected(options *metainternalversion.ListOptions, name string) bool {

@@ -22,10 +22,13 @@ type surveyor struct{ asked *[]string }
 
 func (surveyor) Names(context.Context) ([]string, error) { return []string{"Dense", "Tuning"}, nil }
 
-func (s surveyor) Survey(_ context.Context, names []string) ([]hco.ConfigurationProfile, error) {
-	*s.asked = append(*s.asked, names...)
-	var found []hco.ConfigurationProfile
-	for _, name := range names {
+func (s surveyor) Survey(_ context.Context, selected func(string) bool) ([]hco.ConfigurationProfile, error) {
+	found := []hco.ConfigurationProfile{}
+	for _, name := range []string{"Dense", "Tuning"} {
+		if !selected(name) {
+			continue
+		}
+		*s.asked = append(*s.asked, name)
 		found = append(found, hco.ConfigurationProfile{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	return found, nil

@@ -5,6 +5,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,19 +64,19 @@ func New(deps Deps) *Surveyor {
 	return &Surveyor{deps}
 }
 
-// all are the profiles of this program, and those that users define.
+// all are the profiles of this program, and those that users define, by name.
 func (s *Surveyor) all(ctx context.Context) ([]profile.Profile, error) {
 	profiles := slices.Clone(s.Profiles)
-	if s.Definitions == nil {
-		return profiles, nil
+	if s.Definitions != nil {
+		own, err := s.Definitions(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("reading definitions of profiles: %w", err)
+		}
+		for _, one := range own {
+			profiles = append(profiles, one)
+		}
 	}
-	own, err := s.Definitions(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading definitions of profiles: %w", err)
-	}
-	for _, one := range own {
-		profiles = append(profiles, one)
-	}
+	slices.SortFunc(profiles, func(a, b profile.Profile) int { return cmp.Compare(a.Name(), b.Name()) })
 	return profiles, nil
 }
 
@@ -89,19 +90,18 @@ func (s *Surveyor) Names(ctx context.Context) ([]string, error) {
 	for _, p := range profiles {
 		names = append(names, string(p.Name()))
 	}
-	slices.Sort(names)
 	return names, nil
 }
 
-// Survey returns the profiles of these names, in their order:
+// Survey returns the profiles whose names are selected, by name:
 //
 //  1. the plans, which say who holds what,
 //  2. what the cluster has of what the profiles look at,
 //  3. what a plan would do, as the cluster says,
 //  4. the verdict of all that.
 //
-// Only plans that cannot be read are an error: they are in the server's own store.
-func (s *Surveyor) Survey(ctx context.Context, names []string) ([]hco.ConfigurationProfile, error) {
+// Plans and definitions that cannot be read are an error.
+func (s *Surveyor) Survey(ctx context.Context, selected func(name string) bool) ([]hco.ConfigurationProfile, error) {
 	plans, err := s.Plans(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading plans: %w", err)
@@ -112,15 +112,15 @@ func (s *Surveyor) Survey(ctx context.Context, names []string) ([]hco.Configurat
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	var found []hco.ConfigurationProfile
-	for _, name := range names {
-		i := slices.IndexFunc(profiles, func(p profile.Profile) bool { return string(p.Name()) == name })
-		if i < 0 {
-			return nil, fmt.Errorf("there is no profile %s", name)
+	found := []hco.ConfigurationProfile{}
+	for _, p := range profiles {
+		name := string(p.Name())
+		if !selected(name) {
+			continue
 		}
-		one := hco.ConfigurationProfile{Description: profiles[i].Description(), Options: optionsIn(profiles[i])}
+		one := hco.ConfigurationProfile{Description: p.Description(), Options: optionsIn(p)}
 		one.Name = name
-		one.Status = s.look(ctx, profiles[i], holder(plans, name))
+		one.Status = s.look(ctx, p, holder(plans, name))
 		found = append(found, one)
 	}
 	return found, nil

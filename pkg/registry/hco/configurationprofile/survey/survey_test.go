@@ -21,6 +21,8 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
+	"github.com/penstock-project/penstock/pkg/governance/profile/cel"
+	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile/survey"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/preview"
@@ -294,7 +296,7 @@ func plansOf(plan *hco.ConfigurationPlan) survey.Plans {
 
 func look(t *testing.T, deps survey.Deps) hco.ConfigurationProfile {
 	t.Helper()
-	found, err := survey.New(deps).Survey(t.Context(), []string{"Tuning"})
+	found, err := survey.New(deps).Survey(t.Context(), func(name string) bool { return name == "Tuning" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,4 +362,18 @@ type hanging struct{}
 func (hanging) Preview(ctx context.Context, _ rollout.Work, _ preview.Permit) (preview.Preview, error) {
 	<-ctx.Done()
 	return preview.Preview{}, ctx.Err()
+}
+
+// A list reads the definitions once: with a second reading, one that is deleted between the
+// two made an error of the list of all.
+func TestListReadsOnce(t *testing.T) {
+	reads := 0
+	surveyor := survey.New(survey.Deps{
+		Profiles: []profile.Profile{tuning{}}, Client: client(), Plans: plansOf(nil),
+		Definitions: func(context.Context) ([]*cel.Profile, error) { reads++; return nil, nil },
+	})
+	list, err := configurationprofile.NewREST(surveyor).List(t.Context(), nil)
+	if err != nil || len(list.(*hco.ConfigurationProfileList).Items) != 1 || reads != 1 {
+		t.Errorf("%v, %v after %d readings", list, err, reads)
+	}
 }
