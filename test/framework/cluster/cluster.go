@@ -69,6 +69,9 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 		t.Fatalf("cluster: %v", err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what kube-apiserver complained of:\n%s", running.Complaints())
+		}
 		if err := running.Stop(); err != nil {
 			t.Errorf("cluster: %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -147,6 +148,18 @@ func tail(file string, lines int) string {
 	}
 	all := strings.Split(string(bytes.TrimSpace(content)), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// Complaints are the last 40 lines of kube-apiserver's log above the level of information:
+// which requests ended by a timeout is said nowhere else.
+func (p *Plane) Complaints() string {
+	content, err := os.ReadFile(filepath.Join(p.dir, "kube-apiserver.log"))
+	if err != nil {
+		return err.Error()
+	}
+	lines := slices.Collect(strings.Lines(string(content)))
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "I") })
+	return strings.Join(lines[max(0, len(lines)-40):], "")
 }
 
 // Pid returns the process id of a program of the plane: "etcd", "kube-apiserver".
