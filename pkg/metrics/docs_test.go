@@ -41,13 +41,17 @@ func TestPage(t *testing.T) {
 // table is the catalogue as the page shows it.
 func table() string {
 	out := &strings.Builder{}
-	fmt.Fprint(out, "| name | type | labels | exposed by | meaning |\n|---|---|---|---|---|\n")
-	for _, m := range Catalogue() {
-		where := "the leader"
-		if m.EveryReplica {
-			where = "every replica"
+	for _, every := range []bool{false, true} {
+		where := "The leader exposes"
+		if every {
+			where = "\nEvery replica exposes"
 		}
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Type, strings.Join(m.Labels, ", "), where, m.Help)
+		fmt.Fprintf(out, "%s:\n\n| name | type | labels | meaning |\n|---|---|---|---|\n", where)
+		for _, m := range Catalogue() {
+			if m.EveryReplica == every {
+				fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help)
+			}
+		}
 	}
 	return out.String()
 }
