@@ -49,8 +49,9 @@ func TestNotifications(t *testing.T) {
 	w.roll(revision("down", 1).Phase("all", configMap(ns, "down", "x=hush-content")))
 	refused := to.Await(t, "an attempt", receiver.Of("Completed", "down-1", false))
 	w.warned(namespace, "chat", "NotificationFailed", "answered 503")
-	to.Answer(http.StatusNoContent)
 	w.MustKubectlInput(to.Secret(namespace, "chat", rotated), "apply", "-f", "-")
+	to.Await(t, "an attempt with the new key", func(got receiver.Got) bool { return got.Key == rotated })
+	to.Answer(http.StatusNoContent)
 	taken := to.Await(t, "what it missed", receiver.Of("Completed", "down-1", true))
 	if taken.ID != refused.ID || taken.Key != rotated {
 		t.Errorf("it is %s signed with %q, and was %s", taken.ID, taken.Key, refused.ID)
