@@ -44,8 +44,8 @@ type inside struct {
 	wait time.Duration
 }
 
-// isClaim is true for what has data of its own.
-func isClaim(id manifest.ID) bool { return id.Group == "" && id.Kind == "PersistentVolumeClaim" }
+// isVolumeClaim is true for what has data of its own.
+func isVolumeClaim(id manifest.ID) bool { return id.Group == "" && id.Kind == "PersistentVolumeClaim" }
 
 func isNamespace(id manifest.ID) bool { return id.Group == "" && id.Kind == "Namespace" }
 
@@ -141,7 +141,7 @@ func (o *object) lookInto(ctx context.Context, inventory Inventory) (string, err
 	if seen := o.engine.Names.Observe(live); !o.isDeletable(seen) || seen.Deleting {
 		return "", nil // it will not be deleted, or is so already
 	}
-	if isClaim(o.step.ID) {
+	if isVolumeClaim(o.step.ID) {
 		if volume, _, _ := unstructured.NestedString(live.Object, "spec", "volumeName"); volume != "" {
 			return fmt.Sprintf("is bound to volume %s, whose data is deleted with it unless its reclaim policy is Retain", volume), nil
 		}

@@ -237,7 +237,7 @@ func Explain(ref manifest.Ref, err error) string {
 
 const (
 	// refusalBytes is how long an answer may be that is told as it is, and causeBytes how
-	// much is told of each cause of a longer one, mostCauses of them.
+	// much is told of each cause of a longer one, maxCauses of them.
 	refusalBytes = 320
 	causeBytes   = 200
 	maxCauses    = 3

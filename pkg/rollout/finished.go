@@ -79,7 +79,7 @@ func verdictOfFinished(how observe.Outcome) probe.Verdict {
 	return probe.Verdict{Status: probe.True}
 }
 
-// tooSoon is a result for an object of ours that somebody deletes each time that it is created,
+// tooSoon is a result for an object of ours that somebody deletes or changes each time that it is put right,
 // while it is left alone.
 func (o *object) tooSoon(seen Seen) (objectResult, bool) {
 	memo := o.memo
@@ -90,7 +90,7 @@ func (o *object) tooSoon(seen Seen) (objectResult, bool) {
 	if wait == 0 {
 		return objectResult{}, false
 	}
-	result := o.refuse(seen, ReasonContested, false, fmt.Sprintf("is deleted again and again: it was created %d times; the next time comes later", o.repairs.count))
+	result := o.refuse(seen, ReasonContested, false, fmt.Sprintf("is changed or deleted again and again: it was put right %d times; the next time comes later", o.repairs.count))
 	result.wait = wait
 	o.engine.Metrics.Contested(o.step.ID)
 	return result, true

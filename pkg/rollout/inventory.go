@@ -12,8 +12,8 @@ import (
 )
 
 // Inventory is what a chain has in the target cluster: every object the engine
-// wrote or was about to write, and how far each layer has come. An object that
-// is not in it is never deleted.
+// wrote or was about to write, and how far each layer has come. Create-only objects are not in it. An
+// object that is not in it is never deleted, except a Shared one that the manifest asks to delete.
 type Inventory struct {
 	Entries map[manifest.ID]Entry
 	// Reached is the number of stages reached, by layer key. It only grows.
@@ -69,7 +69,8 @@ func (e Entry) equal(other Entry) bool {
 		e.Rank == other.Rank && e.Doomed == other.Doomed && e.Adopted == other.Adopted && e.Refused == other.Refused && e.Finished == other.Finished && slices.Equal(e.Yielded, other.Yielded)
 }
 
-// Intent is true while it is unknown whether the object was written.
+// Intent is true while it is unknown whether the object was written. A Shared object that was to be
+// deleted and is absent has such an entry, too.
 func (e Entry) Intent() bool { return e.UID == "" }
 
 // Entry returns the entry of an object, or nil.

@@ -183,8 +183,7 @@ func (m *memory) settle(ref manifest.Ref, what attempt, failure Failure, now tim
 	m.failed[ref] = failedAttempt{attempt: what, failure: failure, until: now.Add(settledFor)}
 }
 
-// done forgets the failures and checks of a manifest that was written, and that
-// the object was hidden or deleted.
+// done forgets what was remembered of attempts at a manifest that was written, and of its object before.
 func (m *memory) done(ref manifest.Ref) {
 	forget(&m.failed, ref)
 	forget(&m.passed, ref)
@@ -223,7 +222,7 @@ func (m *memory) lag(id manifest.ID, now time.Time, jitter func(time.Duration) t
 	return wait
 }
 
-// keep forgets the failures and checks of manifests that nobody wants any more.
+// keep forgets all that was remembered of manifests and objects that nobody wants any more.
 func (m *memory) keep(wanted func(manifest.Ref) bool, known func(manifest.ID) bool) {
 	maps.DeleteFunc(m.failed, func(ref manifest.Ref, _ failedAttempt) bool { return !wanted(ref) })
 	maps.DeleteFunc(m.passed, func(ref manifest.Ref, _ check) bool { return !wanted(ref) })

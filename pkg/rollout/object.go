@@ -24,7 +24,7 @@ type setting struct {
 
 // object is one object of a chain, with all that is known of it. Its methods are the lowest storey of the
 // engine: they decide what has to be done with the object, do it, and return what became of it. They
-// change the cluster and nothing else, so objects are worked on side by side.
+// change the cluster and count metrics, and nothing else, so objects are worked on side by side.
 type object struct {
 	*setting
 	// place is that of a wanted object; the layer of one that has to go is -1.

@@ -27,8 +27,8 @@ type pass struct {
 	// claimed is the answer of the competing owner.
 	claimed claim
 
-	// events report the actions of this pass so far; requeue is the latest time of the next
-	// pass.
+	// events report the actions of this pass so far; requeue is the time until
+	// the next pass at the latest.
 	events  []Event
 	requeue time.Duration
 }

@@ -17,8 +17,8 @@ type leaving struct {
 
 // prune applies the second half of the one rule: an object of the inventory that
 // is in no layer goes, the highest rank first, and the next rank when that is
-// gone (turns has the exception). While a layer is paused, or the cluster is frozen, nothing goes, and beyond the
-// budget only what somebody deletes or acknowledges.
+// gone (turnsOf has the exception). While a layer is paused, or the cluster is frozen, nothing goes, and
+// beyond the budget only what somebody deletes or acknowledges.
 //
 // An error means that the context ended, or that the inventory could not be saved; what
 // was found until then is told all the same.
@@ -73,7 +73,7 @@ func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) 
 		if err != nil {
 			return held, err
 		}
-		full, err := p.holdNonEmpty(ctx, objects, isClaim)
+		full, err := p.holdNonEmpty(ctx, objects, isVolumeClaim)
 		if held = append(held, full...); err != nil || len(held) > 0 {
 			return held, err
 		}
@@ -91,7 +91,7 @@ func (p *pass) removeInTurns(ctx context.Context, objects, unclaimed []*object) 
 			return held, err
 		}
 		// A namespace has generated objects as long as their controller runs.
-		if full, err := p.holdNonEmpty(ctx, turn.objects, func(id manifest.ID) bool { return isClaim(id) || isNamespace(id) }); err != nil || len(full) > 0 {
+		if full, err := p.holdNonEmpty(ctx, turn.objects, func(id manifest.ID) bool { return isVolumeClaim(id) || isNamespace(id) }); err != nil || len(full) > 0 {
 			return full, err
 		}
 		left, err := p.remove(ctx, turn.objects)

@@ -32,7 +32,7 @@ func (o *object) repair(ctx context.Context, action Action, seen Seen) objectRes
 		return objectResult{seen: seen, err: err}
 	}
 	now := Seen{Presence: observe.Present, Observation: o.engine.Names.Observe(live)}
-	if decision := o.decide(now); decision.Action != action && decision.Action != Verify && decision.Action != Repair {
+	if decision := o.decide(now); decision.Action != Verify && decision.Action != Repair {
 		return o.act(ctx, decision, now)
 	}
 	wanted, err := o.manifests.Decoded(ctx, o.step.Ref)

@@ -33,7 +33,7 @@
 //     before them is applied and their gates are open. Before the first one, conform judges
 //     custom resources by the definitions that come with them. Before each, preflight asks the
 //     server by dry-run about the rest of the phase; then reach does with it what step 3 does.
-//  5. prune: of the inventory's objects without a place, those that the freeze, a pause,
+//  5. prune: of the inventory's objects that are in no layer, those that the freeze, a pause,
 //     the deletion budget (chargeBudget) and the guard of definitions let go are deleted or
 //     released, custom resources before what serves them, and otherwise the highest rank first (turnsOf).
 //  6. save: the inventory is stored, if it is another one.
@@ -44,25 +44,30 @@
 // is explained then (explain).
 //
 // Another manager changed an object of the chain: decideOurs compares the chain's entry in
-// managedFields with the one in the inventory. Another entry is Action Repair, the same entry with
-// another generation is Verify. Both lead to object.repair, which reads the object. Fields of
+// managedFields with the one in the inventory. Another entry is Action Repair, as is a changed label or
+// annotation of the chain. The same entry with another generation, or another resourceVersion where the
+// kind has no generation, is Verify. Both lead to object.repair, which reads the object. Fields of
 // Policy.Yield and of the subresource scale, values that controllers fill in and sizes of claims that
 // others enlarged stay; all other values are applied again, and event Repaired names the manager. From
-// the sixth look within ten minutes on, the object waits longer each time and is reported as Contested
-// (patience). A paused or frozen layer only reports, a shared object asks a person (decideShared), and
+// the sixth look on, each at most ten minutes after the one before, the object waits longer each time; where
+// values of ours were lost it is reported as Contested (patience). A paused or frozen layer only reports, a shared object asks a person (decideShared), and
 // an object that another chain took is a collision (decideForeign).
 //
 // A new action is a constant of Action. Decide, or a function that it calls, returns it; writes says
-// whether it may change the cluster; act carries it out, dryRun and check try it in preflight, intend
+// whether it may change the cluster; act carries it out, dryRun and check try it in preflight (but
+// not Verify and Shared, which have to read first), intend
 // gives it an Entry before the write, and pause reports it for a paused layer. Package preview shows it
 // to users before anything is written, and live diffs name it (revisiondiff/live). The compiler names
-// none of these places: a search for the constant Adopt finds them.
+// none of these places: a search for the constants Adopt and Idle finds them.
 //
 // A crash between an apply and the save of the inventory leaves what intend saved before the apply:
 // the stage is reached, and a new object has an Entry without a uid. Findings of a whole stage are saved
 // with the next stage's intent, so a crash loses those of one stage, and its events. The next pass
-// recognises the object by its marks (Identity.Owns) and decides Update, which applies the same content.
-// An object of another owner under that name is a collision, and is never deleted.
+// recognises a new object by its marks (Identity.Owns) and decides Update, which applies the same content;
+// a repair is decided and recorded again. An object of another owner under that name is a collision, unless
+// the policy adopts it, and is never deleted. A deletion changes the inventory only when the object is
+// seen to be gone: what the budget was charged with (Doomed) is saved before, and the next pass deletes the
+// same uid again.
 //
 // The package is a library: it knows neither Penstock's API nor its store. A
 // caller compiles manifests into stages (package stage), lends an inventory that

@@ -57,7 +57,7 @@ type Item struct {
 	// Action is that of rollout.Decide for the object as it is, or Delete, Release or
 	// Leave; Idle also where the server found that nothing would change.
 	Action rollout.Action
-	// Message says why, for Adopt, Collision, Deferred and Leave.
+	// Message says why, for Adopt, Collision, Deferred, Leave and an Idle create-only object.
 	Message string
 	// Before and After are the object as it is and as the server says that it
 	// would be: JSON without status and without what changes with every write.

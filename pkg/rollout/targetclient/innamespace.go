@@ -70,7 +70,7 @@ func worthSelecting(selector string) []listed {
 // InNamespace returns metadata of what is in a namespace that a person would miss: workloads,
 // PersistentVolumeClaims, custom resources, and of some other kinds what the selector selects.
 // It costs one request for each kind, two for discovery and one for the names of all
-// CustomResourceDefinitions; of a kind it sees the first mostOfKind.
+// CustomResourceDefinitions; of a kind it sees the first maxOfKind.
 //
 // Kinds of other API servers are left out: such a server may list an object in every
 // namespace and store it in none.
