@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/readiness"
 	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 	"github.com/penstock-project/penstock/pkg/source/bundle"
-	"github.com/penstock-project/penstock/pkg/source/chart"
 	"github.com/penstock-project/penstock/pkg/source/packed"
 )
 
@@ -42,32 +41,19 @@ func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgrad
 	return out, nil
 }
 
-// renderPulled renders for the version that the cluster is upgraded to, which charts ask for.
+// renderPulled renders an image as the controller would, which installs nothing but bundles from catalogs.
 func renderPulled(ctx context.Context, pulled *extension.Pulled, wanted upgradereadiness.Wanted) (readiness.Contents, error) {
 	format, err := packed.FormatOf(pulled.Kind, pulled.FS)
+	if err == nil && format != packed.Bundle {
+		err = fmt.Errorf("it is a %s, and a %s is expected", format, packed.Bundle)
+	}
 	if err != nil {
 		return readiness.Contents{}, err
 	}
-	renderer := packed.Renderer{Format: format}
-	switch format {
-	case packed.Bundle:
-		renderer.Bundle = bundle.Options{InstallNamespace: wanted.Namespace, Config: json.RawMessage(wanted.Config), Certificates: bundle.CertManager, AcceptRequirements: true}
-	case packed.Chart:
-		renderer.Chart.Release, renderer.Chart.Namespace = wanted.Extension, wanted.Namespace
-		renderer.Chart.Cluster, renderer.Chart.KubeVersion = wanted.Cluster, wanted.Kubernetes
-		if wanted.Config != "" {
-			if err := json.Unmarshal([]byte(wanted.Config), &renderer.Chart.Values); err != nil {
-				return readiness.Contents{}, fmt.Errorf("reading the values of the chart: %w", err)
-			}
-		}
-	case packed.Manifests:
-	}
+	renderer := bundle.Renderer{Options: bundle.Options{
+		InstallNamespace: wanted.Namespace, Config: json.RawMessage(wanted.Config), Certificates: bundle.CertManager, AcceptRequirements: true,
+	}}
 	rendered, err := renderer.Render(ctx, pulled.FS)
-	var version *chart.VersionError
-	if errors.As(err, &version) {
-		// The statement of the chart is the answer, unless it differs between patches of the minor.
-		return readiness.Contents{Range: version.Wanted, NotLooked: err.Error()}, nil
-	}
 	if err != nil {
 		return readiness.Contents{}, err
 	}
@@ -75,7 +61,5 @@ func renderPulled(ctx context.Context, pulled *extension.Pulled, wanted upgrader
 	for _, phase := range rendered.Phases {
 		objects = append(objects, phase.Objects...)
 	}
-	out := readiness.ContentsOf(objects)
-	out.Range = rendered.KubeVersion
-	return out, nil
+	return readiness.ContentsOf(objects), nil
 }

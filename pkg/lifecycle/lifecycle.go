@@ -8,7 +8,6 @@ package lifecycle
 import (
 	_ "embed"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -94,24 +93,6 @@ func (t *Table) Knows(target clusterversion.Kubernetes) bool {
 func (t *Table) Find(kind schema.GroupVersionKind) (one API, found bool) {
 	one, found = t.apis[kind]
 	return one, found
-}
-
-// Served are those of group versions (policy/v1) and kinds (policy/v1/PodDisruptionBudget) that a version of
-// Kubernetes serves too, when a cluster serves all of them now.
-func (t *Table) Served(now []string, in clusterversion.Kubernetes) []string {
-	had, left := map[string]bool{}, map[string]bool{}
-	gone := func(one string) bool {
-		at := strings.LastIndex(one, "/")
-		life, known := t.apis[schema.FromAPIVersionAndKind(one[:max(at, 0)], one[at+1:])]
-		return known && life.Removed != (clusterversion.Kubernetes{}) && !in.Less(life.Removed)
-	}
-	for _, one := range now {
-		if at := strings.LastIndex(one, "/"); at > 0 {
-			had[one[:at]] = true
-			left[one[:at]] = left[one[:at]] || !gone(one)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(now), func(one string) bool { return gone(one) || had[one] && !left[one] })
 }
 
 // IsAlpha is whether a kind is of an alpha version of a built-in group. Kubernetes drops such a

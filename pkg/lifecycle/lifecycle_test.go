@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -108,23 +107,5 @@ func TestKnows(t *testing.T) {
 		if target, err := clusterversion.ParseKubernetes(text); err != nil || known.Knows(target) != want {
 			t.Errorf("%s: %t, %v", text, !want, err)
 		}
-	}
-}
-
-// TestServed: a version of a group is served while one of its kinds is.
-func TestServed(t *testing.T) {
-	now := []string{
-		"apps/v1", "apps/v1/Deployment", "example.com/v1", "example.com/v1/Lamp", "networking.k8s.io/v1", "networking.k8s.io/v1/ServiceCIDR",
-		"networking.k8s.io/v1beta1", "networking.k8s.io/v1beta1/IPAddress", "networking.k8s.io/v1beta1/ServiceCIDR", "v1", "v1/Endpoints",
-	}
-	for minor, want := range map[int]int{36: len(now), 37: len(now) - 3} {
-		got := table(t).Served(now, version(1, minor))
-		if len(got) != want || slices.Contains(got, "networking.k8s.io/v1beta1") != (minor == 36) || !slices.Contains(got, "v1/Endpoints") {
-			t.Errorf("1.%d: %v", minor, got)
-		}
-	}
-	some := []string{"storage.k8s.io/v1alpha1", "storage.k8s.io/v1alpha1/CSIStorageCapacity", "storage.k8s.io/v1alpha1/Unknown"}
-	if got := table(t).Served(some, version(1, 30)); !slices.Contains(got, "storage.k8s.io/v1alpha1") {
-		t.Errorf("one of its kinds is served: %v", got)
 	}
 }

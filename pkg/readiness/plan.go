@@ -14,21 +14,18 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/manifest"
-	"github.com/penstock-project/penstock/pkg/text"
 )
 
 // mostPassed bounds the versions whose reason is in a step.
 const mostPassed = 5
 
-// Contents are what the package of a version has, rendered for the target.
+// Contents are what the bundle of a version has.
 type Contents struct {
 	// Kinds of its objects, each once.
 	Kinds []schema.GroupVersionKind
 	// Defined are the versions of the CustomResourceDefinitions among them.
 	Defined map[manifest.ID][]string
-	// Range is the kubeVersion of a chart.
-	Range string
-	// NotLooked says why the package could not be rendered.
+	// NotLooked says why the bundle could not be rendered.
 	NotLooked string
 }
 
@@ -73,11 +70,8 @@ func (c *Candidate) excluded(target Target) string {
 	if why := cmp.Or(c.Statement.Wrong, c.Statement.excludes(target)); why != "" {
 		return why
 	}
-	switch {
-	case c.Statement.needs(target.Kubernetes):
+	if c.Statement.needs(target.Kubernetes) {
 		return "it needs Kubernetes " + c.Statement.Least.String()
-	case c.Contents.Range != "" && !within(c.Contents.Range, target.Kubernetes):
-		return "its chart states Kubernetes " + text.Line(c.Contents.Range, longest)
 	}
 	return ""
 }
@@ -89,7 +83,7 @@ func (j *Judge) Excludes(one *Candidate) bool { return one.excluded(j.target) !=
 // rendered.
 func (j *Judge) Settles(one *Candidate) bool { return j.unfit(one) == "" && !j.after(one) }
 
-// unfit says why a version is no way out; empty when it is one, or when nobody asked for its package.
+// unfit says why a version is no way out; empty when it is one, or when nobody asked for its bundle.
 func (j *Judge) unfit(one *Candidate) string {
 	if why := one.excluded(j.target); why != "" {
 		return why
@@ -122,10 +116,7 @@ func (j *Judge) after(one *Candidate) bool {
 	if j.current == nil {
 		return false
 	}
-	if one.Statement.needs(*j.current) || one.Contents.Range != "" && !within(one.Contents.Range, *j.current) {
-		return true
-	}
-	return slices.ContainsFunc(one.Contents.Kinds, func(kind schema.GroupVersionKind) bool {
+	return one.Statement.needs(*j.current) || slices.ContainsFunc(one.Contents.Kinds, func(kind schema.GroupVersionKind) bool {
 		life, known := j.table.Find(kind)
 		return known && j.current.Less(life.Introduced)
 	})

@@ -35,10 +35,6 @@ func TestSteps(t *testing.T) {
 	good := rendered("3.0.0", class("v1")...)
 	failed := rendered("2.0.0")
 	failed.Contents.NotLooked = "no such image"
-	chart := rendered("2.0.0")
-	chart.Contents.Range = "<1.38"
-	later := rendered("2.0.0")
-	later.Contents.Range = ">=1.38-0"
 
 	judge := asked(t, "1.37", "1.38")
 	judge.Live(Live{Definitions: map[manifest.ID]Definition{object(t, lamps).ID: {Versions: []DefinedVersion{{Name: "v1", Served: true, Storage: true}, {Name: "v1beta1", Served: true}}, Stored: []string{"v1beta1"}}}})
@@ -47,11 +43,9 @@ func TestSteps(t *testing.T) {
 	for _, one := range []Extension{
 		{Name: "after", Statement: Statement{Package: "a", Next: []Candidate{needs(rendered("2.0.0"), "1.38")}}},
 		{Name: "blocked", Version: "1.0.0", Revisions: blocked, Statement: Statement{Package: "b", Next: []Candidate{old, good}}},
-		{Name: "chart", Statement: Statement{Package: "c", Next: []Candidate{chart}}},
 		{Name: "deadlock", Revisions: blocked, Statement: Statement{Package: "d", Next: []Candidate{needs(good, "1.38")}}},
 		{Name: "failed", Statement: Statement{Package: "e", Next: []Candidate{failed, good}}},
 		{Name: "first", Statement: Statement{Package: "f", Next: []Candidate{needs(good, "", "z")}}},
-		{Name: "later", Statement: Statement{Package: "l", Next: []Candidate{later}}},
 		{Name: "many", Statement: Statement{Package: "m", Next: slices.Repeat([]Candidate{needs(Candidate{Version: "2.0.0"}, "1.40.0")}, 8)}},
 		{Name: "nothing", Statement: Statement{Package: "n"}},
 		{Name: "pending", Statement: Statement{Package: "p", Next: []Candidate{{Version: "2.0.0"}}}},
@@ -71,9 +65,7 @@ func TestSteps(t *testing.T) {
 		"Either|zebra||3.0.0|", // first requires its package
 		"Either|first||3.0.0|",
 		"After|after||2.0.0|",
-		"After|later||2.0.0|",
 		"Deadlock|deadlock||3.0.0|",
-		"|chart|||2.0.0: its chart states Kubernetes <1.38",
 		"|many|||2.0.0: it needs Kubernetes 1.40.0; 2.0.0: it needs Kubernetes 1.40.0; 2.0.0: it needs Kubernetes 1.40.0; 2.0.0: it needs Kubernetes 1.40.0; 2.0.0: it needs Kubernetes 1.40.0; and 3 more",
 		"|pending|||2.0.0: not rendered",
 		"|stored|||2.0.0: it drops version v1beta1 of lamps.example.com, in which objects may be stored",

@@ -42,7 +42,7 @@ type Statement struct {
 // Candidate is a version that follows the installed one.
 type Candidate struct {
 	Version, Channel string
-	// Image has the package, and Requires are the packages that it needs.
+	// Image has the bundle, and Requires are the packages that it needs.
 	Image     string
 	Requires  []string
 	Statement Statement
@@ -239,9 +239,9 @@ func (j *Judge) next(said *Statement) *Candidate {
 	return later
 }
 
-// needs is whether a statement wants a newer Kubernetes than a version.
+// needs is whether a bundle wants a newer Kubernetes than a version.
 func (s *Statement) needs(version clusterversion.Kubernetes) bool {
-	return s.Least != nil && version.Less(*s.Least) || s.Range != "" && !within(s.Range, version)
+	return s.Least != nil && version.Less(*s.Least)
 }
 
 // order says when the next version can be installed.

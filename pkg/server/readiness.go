@@ -13,14 +13,12 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
-	"github.com/penstock-project/penstock/pkg/capabilities"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/readiness"
 	"github.com/penstock-project/penstock/pkg/registry/catalog"
 	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 	"github.com/penstock-project/penstock/pkg/server/clusterreads"
-	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -32,9 +30,6 @@ func (a *api) readiness(reads *clusterreads.Reads) (upgradereadiness.Sources, er
 	}
 	return upgradereadiness.Sources{
 		Live: reads.Upgrade, Plans: a.plansToJudge, ChartKinds: chartKindsOf(host), Extensions: settingsOf(extensionsOf(host)),
-		Capabilities: func(ctx context.Context) (*template.Capabilities, error) {
-			return capabilities.Read(ctx, a.host.ConfigFor("extensions"))
-		},
 	}, nil
 }
 

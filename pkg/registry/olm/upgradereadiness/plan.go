@@ -21,45 +21,39 @@ import (
 	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/readiness"
-	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
 
 const (
-	// mostWaited is how long a plan waits for packages that are pulled and rendered, when all else is read.
+	// mostWaited is how long a plan waits for bundles that are pulled and rendered, when all else is read.
 	mostWaited = 20 * time.Second
 	// answering is the time of a request that is left for the answer.
 	answering = 5 * time.Second
-	// mostRendering bounds one package.
+	// mostRendering bounds one bundle.
 	mostRendering = 5 * time.Minute
-	// mostKept bounds the packages that are kept, and those that wait, and mostPlanned those of one plan.
+	// mostKept bounds the bundles that are kept, and those that wait, and mostPlanned those of one plan.
 	mostKept, mostPlanned = 4000, 2000
 	// mostCandidates bounds the versions of one extension, the lowest first.
 	mostCandidates = 8
-	// kept is how long the contents of a package are kept. A failure, and the contents of an image without a
+	// kept is how long the contents of a bundle are kept. A failure, and the contents of an image without a
 	// digest, are kept for unusedKept after somebody asked last: a plan that is asked for again gets to its end.
 	kept, unusedKept = time.Hour, time.Minute
 )
 
-// Render pulls and renders the package of a version, as an extension would have it in a version of
-// Kubernetes. A user waits for others in the pool of images. ErrBusy means that there was no place.
+// Render pulls and renders the bundle of a version. A user waits for others in the pool of images. ErrBusy
+// means that there was no place.
 type Render func(ctx context.Context, user string, wanted Wanted) (readiness.Contents, error)
 
 var (
 	// ErrBusy says that a package waits for others: a later request has it.
-	ErrBusy = errors.New("too many packages wait to be rendered: ask again")
+	ErrBusy = errors.New("too many bundles wait to be rendered: ask again")
 	// ErrNotPulled says that an image cannot be had: those of later versions are not asked for.
-	ErrNotPulled = errors.New("the package cannot be pulled")
+	ErrNotPulled = errors.New("the bundle cannot be pulled")
 )
 
-// Wanted is one package.
+// Wanted is one bundle, as an extension would have it.
 type Wanted struct {
-	// Image of the package, and the extension that would have it.
-	Image, Extension string
+	Image string
 	Settings
-	// Kubernetes is the minor that charts are rendered for, such as 1.38.0, and Cluster what the cluster
-	// serves then.
-	Kubernetes string
-	Cluster    *template.Capabilities
 }
 
 // Settings are what an extension is rendered with.
@@ -68,8 +62,8 @@ type Settings struct {
 	Namespace, Config string
 }
 
-// PlanREST serves the subresource plan: the same answer, with the packages of the versions that follow
-// pulled and rendered. A package that takes longer than a request goes on: the next request has it.
+// PlanREST serves the subresource plan: the same answer, with the bundles of the versions that follow
+// pulled and rendered. A bundle that takes longer than a request goes on: the next request has it.
 type PlanREST struct {
 	*REST
 	rendered *rendered
@@ -82,23 +76,13 @@ func NewPlanREST(main *REST) *PlanREST {
 
 // Get answers for the version in the name.
 func (r *PlanREST) Get(ctx context.Context, name string, options runtime.Object) (runtime.Object, error) {
-	return r.answer(ctx, name, options, func(ctx context.Context, judge *readiness.Judge, caller user.Info, target readiness.Target, extensions []*readiness.Extension) (int, error) {
+	return r.answer(ctx, name, options, func(ctx context.Context, judge *readiness.Judge, caller user.Info, extensions []*readiness.Extension) (int, error) {
 		plan := plan{Judge: judge, user: caller.GetName()}
-		// A chart is rendered for the minor: each patch would be another package.
-		minor := target.Kubernetes
-		minor.Patch = 0
-		plan.kubernetes = minor.String()
 		var err error
 		if r.deps.Extensions != nil {
 			if plan.settings, err = r.deps.Extensions(ctx); err != nil {
 				return 0, apierrors.NewServiceUnavailable("the ClusterExtensions cannot be listed: " + err.Error())
 			}
-		}
-		if r.deps.Capabilities != nil {
-			if plan.cluster, err = r.deps.Capabilities(ctx); err != nil {
-				return 0, apierrors.NewServiceUnavailable("it is not known what the cluster serves: " + err.Error())
-			}
-			plan.cluster.APIVersions = r.deps.Table.Served(plan.cluster.APIVersions, minor)
 		}
 		plan.mayRead = func(name string) bool {
 			may, err := authz.On(extension.Resource, "get", "", name).Has(ctx, r.deps.Authorizer, caller)
@@ -117,16 +101,14 @@ func (r *PlanREST) Get(ctx context.Context, name string, options runtime.Object)
 // plan is one plan that is made.
 type plan struct {
 	*readiness.Judge
-	user       string
-	kubernetes string
-	settings   map[string]Settings
-	cluster    *template.Capabilities
+	user     string
+	settings map[string]Settings
 	// mayRead is whether the user may get a ClusterExtension: errors can have text of its configuration.
 	mayRead func(extension string) bool
 	started atomic.Int32
 }
 
-// rendered keeps what packages have, by image: those of catalogs are named by digest.
+// rendered keeps what bundles have, by image: those of catalogs are named by digest.
 type rendered struct {
 	render Render
 	clock  clock.WithDelayedExecution
@@ -140,21 +122,17 @@ func newRendered(render Render, clock clock.WithDelayedExecution) *rendered {
 	return &rendered{render: render, known: map[key]*result{}, clock: clock, most: mostKept}
 }
 
-// key is all that the contents of a package depend on.
+// key is all that the contents of a bundle depend on: neither the target nor the cluster.
 type key struct {
-	image, extension, namespace, kubernetes string
-	config, cluster                         [sha256.Size]byte
+	image, namespace string
+	config           [sha256.Size]byte
 }
 
 func keyOf(wanted *Wanted) key {
-	out := key{image: wanted.Image, extension: wanted.Extension, namespace: wanted.Namespace, kubernetes: wanted.Kubernetes, config: sha256.Sum256([]byte(wanted.Config))}
-	if wanted.Cluster != nil {
-		out.cluster = sha256.Sum256(fmt.Append(nil, wanted.Cluster.APIVersions, wanted.Cluster.ClusterScoped, wanted.Cluster.Unknown))
-	}
-	return out
+	return key{image: wanted.Image, namespace: wanted.Namespace, config: sha256.Sum256([]byte(wanted.Config))}
 }
 
-// result is one package. It must not be read before ended is closed.
+// result is one bundle. It must not be read before ended is closed.
 type result struct {
 	ended    chan struct{}
 	contents readiness.Contents
@@ -173,8 +151,8 @@ func (r *result) hasEnded() bool {
 	}
 }
 
-// fill gives the versions that follow what their packages have: of each extension one after the other, until
-// one is a way out. It returns how many packages are not rendered yet.
+// fill gives the versions that follow what their bundles have: of each extension one after the other, until
+// one is a way out. It returns how many bundles are not rendered yet.
 func (r *rendered) fill(ctx context.Context, plan *plan, extensions []*readiness.Extension) int {
 	var pending atomic.Int32
 	var all sync.WaitGroup
@@ -192,7 +170,7 @@ func (r *rendered) fill(ctx context.Context, plan *plan, extensions []*readiness
 	return int(pending.Load())
 }
 
-// fillOne is false when a package is not rendered yet.
+// fillOne is false when a bundle is not rendered yet.
 func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Extension) bool {
 	has := plan.settings[one.Name]
 	has.Namespace = cmp.Or(has.Namespace, "default")
@@ -209,7 +187,7 @@ func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Exten
 			candidate.Rendered, candidate.Contents.NotLooked = true, fmt.Sprintf("a plan renders at most %d versions: ask for one extension", mostPlanned)
 			break
 		}
-		found := r.start(ctx, plan.user, &Wanted{Image: candidate.Image, Extension: one.Name, Settings: has, Kubernetes: plan.kubernetes, Cluster: plan.cluster})
+		found := r.start(ctx, plan.user, &Wanted{Image: candidate.Image, Settings: has})
 		select {
 		case <-found.ended:
 		case <-ctx.Done():
@@ -236,7 +214,7 @@ func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Exten
 	return true
 }
 
-// start renders a package, unless it is known or on its way.
+// start renders a bundle, unless it is known or on its way.
 func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,7 +231,7 @@ func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *resu
 		return made
 	}
 	r.known[key] = made
-	// The package is for whoever asks next, too.
+	// The bundle is for later requests, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mostRendering)
 	go func() {
 		defer cancel()
@@ -283,7 +261,7 @@ func (r *rendered) start(ctx context.Context, user string, wanted *Wanted) *resu
 	return made
 }
 
-// forget makes room, when there is none: of packages that are rendered, for those that nobody asked for the
+// forget makes room, when there is none: of bundles that are rendered, for those that nobody asked for the
 // longest.
 func (r *rendered) forget() {
 	if len(r.known) < r.most {

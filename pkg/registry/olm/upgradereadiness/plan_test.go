@@ -9,13 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/readiness"
-	"github.com/penstock-project/penstock/pkg/source/chart/template"
 )
+
+// gone are kinds that 1.38 does not serve.
+var gone = []schema.GroupVersionKind{{Group: "resource.k8s.io", Version: "v1beta1", Kind: "DeviceClass"}}
 
 // rendering renders for a test.
 type rendering struct {
@@ -48,7 +51,7 @@ func (r *rendering) plan(target string) *plan {
 	}
 	judge := readiness.New(table, &clusterversion.Kubernetes{Major: 1, Minor: 37}, to)
 	judge.Steps()
-	return &plan{Judge: judge, user: "alice", kubernetes: "1.38.0", mayRead: func(string) bool { return true }}
+	return &plan{Judge: judge, user: "alice", mayRead: func(string) bool { return true }}
 }
 
 // fill renders the versions of one extension.
@@ -72,10 +75,10 @@ func TestFill(t *testing.T) {
 		if wanted.Image == "slow@1" {
 			<-free
 		}
-		return readiness.Contents{Range: "<" + wanted.Kubernetes}, ctx.Err()
+		return readiness.Contents{Kinds: gone}, ctx.Err()
 	})
 	for range 2 {
-		if got, pending := r.fill(t.Context(), r.plan("1.38.2"), "good@1"); !got[0].Rendered || got[0].Contents.Range != "<1.38.0" || pending != 0 {
+		if got, pending := r.fill(t.Context(), r.plan("1.38.2"), "good@1"); !got[0].Rendered || len(got[0].Contents.Kinds) != 1 || pending != 0 {
 			t.Errorf("%+v, %d pending", got, pending)
 		}
 	}
@@ -96,20 +99,19 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestKey: the contents of a package depend on its configuration, and on what the cluster serves.
+// TestKey: the contents of a bundle depend on its configuration, and not on the target.
 func TestKey(t *testing.T) {
 	r := newRendering(t, func(context.Context, Wanted) (readiness.Contents, error) { return readiness.Contents{}, nil })
 	for i, plan := range []func(*plan){
 		func(*plan) {},
 		func(p *plan) { p.settings = map[string]Settings{"one": {Config: "{}"}} },
 		func(p *plan) { p.settings = map[string]Settings{"one": {Namespace: "lamps"}} },
-		func(p *plan) { p.cluster = &template.Capabilities{APIVersions: []string{"v1"}} },
-		func(p *plan) { p.kubernetes = "1.39.0" },
 	} {
 		one := r.plan("1.38")
 		plan(one)
 		r.fill(t.Context(), one, "a@1")
-		if got := int(r.asked.Load()); got != i+1 {
+		r.fill(t.Context(), r.plan("1.39"), "b@1")
+		if got := int(r.asked.Load()); got != i+2 {
 			t.Errorf("plan %d: rendered %d times", i, got)
 		}
 	}
@@ -201,7 +203,7 @@ func TestLowest(t *testing.T) {
 		if wanted.Image == "good@1" {
 			return readiness.Contents{}, nil
 		}
-		return readiness.Contents{Range: "<1.38"}, nil
+		return readiness.Contents{Kinds: gone}, nil
 	})
 	if got, _ := r.fill(t.Context(), r.plan("1.38"), "a@1", "b@1", "good@1", "d@1"); r.asked.Load() != 3 || !got[2].Rendered || got[3].Rendered {
 		t.Errorf("%d rendered: %+v", r.asked.Load(), got)

@@ -2,7 +2,7 @@
 // cluster to the version in the name breaks. It is computed on read from revisions, plans, ChartKinds,
 // catalogs and the cluster, as far as the caller may read them, and never stored.
 //
-// storage.go has the endpoint, plan.go its subresource with rendered packages, extensions.go what is read for
+// storage.go has the endpoint, plan.go its subresource with rendered bundles, extensions.go what is read for
 // each extension, others.go what is read besides, table.go the table.
 package upgradereadiness
 
@@ -29,7 +29,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/readiness"
-	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/text"
 )
 
@@ -73,8 +72,6 @@ type Sources struct {
 	ChartKinds func(ctx context.Context) ([]readiness.ChartKind, error)
 	// Extensions are the settings of ClusterExtensions, by name; nil when there are none.
 	Extensions func(ctx context.Context) (map[string]Settings, error)
-	// Capabilities are what the cluster serves; nil is what Helm's libraries know of Kubernetes.
-	Capabilities func(ctx context.Context) (*template.Capabilities, error)
 }
 
 // Live is what a caller may see of some objects in the cluster.
@@ -119,9 +116,9 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 	return r.answer(ctx, name, options, nil)
 }
 
-// renderNext gives the versions that follow what their packages have, as far as there is time. It returns
-// how many packages are not rendered yet.
-type renderNext func(ctx context.Context, judge *readiness.Judge, caller user.Info, target readiness.Target, extensions []*readiness.Extension) (pending int, err error)
+// renderNext gives the versions that follow what their bundles have, as far as there is time. It returns
+// how many bundles are not rendered yet.
+type renderNext func(ctx context.Context, judge *readiness.Judge, caller user.Info, extensions []*readiness.Extension) (pending int, err error)
 
 // answer computes one answer, with the steps of the upgrade when there is a function that renders.
 func (r *REST) answer(ctx context.Context, name string, options runtime.Object, render renderNext) (runtime.Object, error) {
@@ -178,7 +175,7 @@ func (r *REST) answer(ctx context.Context, name string, options runtime.Object, 
 	pending := 0
 	if render != nil {
 		judge.Steps()
-		if pending, err = render(ctx, judge, caller, target, planned); err != nil {
+		if pending, err = render(ctx, judge, caller, planned); err != nil {
 			return nil, err
 		}
 		for _, one := range planned {
