@@ -258,6 +258,7 @@ func TestPackages(t *testing.T) {
 		{"6: the last OpenShift is 4.20", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v2.9.2", "2.9.2", "1.33", "4.21", olm.UpgradeBlocks, "Kubernetes >= 1.19.0, OpenShift <= 4.20", "2.10.0", olm.UpgradeBefore, olm.UpgradeBlocked},
 		{"6: and then 4.21", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v3.1.2", "3.1.2", "1.34", "4.22", olm.UpgradeBlocks, "Kubernetes >= 1.19.0, OpenShift <= 4.21", "3.2.0", olm.UpgradeBefore, olm.UpgradeBlocked},
 		{"a bound of OpenShift says nothing of Kubernetes", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v2.9.2", "2.9.2", "1.33", "1.34", "", "Kubernetes >= 1.19.0, OpenShift <= 4.20", "2.10.0", olm.UpgradeEither, olm.UpgradeNothingFound},
+		{"10: the next one needs the upgraded cluster", "konflux-operator", "konflux-operator.v0.1.13", "0.1.13", "1.33.2", "1.34", "", "Kubernetes >= 1.33.5", "0.2.1", olm.UpgradeAfter, olm.UpgradeNothingFound},
 		{"11: a pre-release as lower bound", "cert-manager", "cert-manager.v1.10.0", "1.10.0", "1.19", "1.20", "", "Kubernetes >= 1.19.0", "", "", olm.UpgradeNothingFound},
 		{"12: 1.25 or later is no upper bound", "apicurio-registry-3", "apicurio-registry-3.v3.1.0", "3.1.0", "1.37", "1.38", "", "Kubernetes >= 1.25.0", "", "", olm.UpgradeNothingFound},
 	} {

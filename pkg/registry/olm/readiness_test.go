@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
+	"github.com/penstock-project/penstock/pkg/readiness"
 )
 
 const readinesses = group + "/upgradereadinesses"
@@ -72,6 +76,38 @@ func TestUpgradeReadiness(t *testing.T) {
 	table := s.do(call{method: http.MethodGet, path: readinesses + "/1.38", accept: asTable}).want(t, http.StatusOK)
 	if rows := cellsOf(table); len(rows) != 3 || !strings.Contains(strings.Join(table.warnings, " "), "Blocked: 1 finding to solve before the upgrade") {
 		t.Errorf("%v, %v", rows, table.warnings)
+	}
+}
+
+// TestPackageStatements: catalogs are asked only for users who may list packages. The answer to the others says
+// what they lack, and has no verdict.
+func TestPackageStatements(t *testing.T) {
+	var asked []string
+	s := newServer(t, settings{statements: func(pkg, bundle, version string) (readiness.Statement, error) {
+		asked = append(asked, strings.Join([]string{pkg, bundle, version}, " "))
+		return readiness.Statement{Package: pkg, Least: &clusterversion.Kubernetes{Major: 1, Minor: 25}}, nil
+	}})
+	one := file("e-1", inline(configMap("a", "1")))
+	one["metadata"].(object)["annotations"] = object{v1alpha1.PackageAnnotation: "lamps", v1alpha1.BundleAnnotation: "lamps.v1.0.0", v1alpha1.VersionAnnotation: "1.0.0"}
+	s.create(one).want(t, http.StatusCreated)
+	s.rules.deny("erin", "list catalogpackages")
+	for _, tc := range []struct{ user, verdict, statement, notLooked string }{
+		{"erin", "Unknown", "", "you may not list catalogpackages, which say what the package supports"},
+		{"alice", "NothingFound", "Kubernetes >= 1.25.0", ""},
+	} {
+		got := s.do(call{method: http.MethodGet, path: readinesses + "/1.38", user: tc.user}).want(t, http.StatusOK).body
+		row := got["extensions"].([]any)[0]
+		statement, _ := at(row, "statement").(string)
+		notLooked, _ := at(row, "notLooked").(string)
+		if got["verdict"] != tc.verdict || statement != tc.statement || notLooked != tc.notLooked {
+			t.Errorf("%s: %s, %q, %q", tc.user, got["verdict"], statement, notLooked)
+		}
+		if tc.statement == "" && len(asked) > 0 {
+			t.Errorf("catalogs were asked for %s: %v", tc.user, asked)
+		}
+	}
+	if want := []string{"lamps lamps.v1.0.0 1.0.0"}; !slices.Equal(asked, want) {
+		t.Errorf("catalogs were asked for %v, want %v", asked, want)
 	}
 }
 

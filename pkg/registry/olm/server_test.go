@@ -47,6 +47,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/olm"
 	"github.com/penstock-project/penstock/pkg/registry/olm/clusterextensionrevision"
 	"github.com/penstock-project/penstock/pkg/registry/olm/revisiondiff"
+	"github.com/penstock-project/penstock/pkg/registry/olm/upgradereadiness"
 	"github.com/penstock-project/penstock/pkg/requestbody"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 	"github.com/penstock-project/penstock/pkg/store/chain"
@@ -84,6 +85,7 @@ type settings struct {
 	maxBodyBytes int64
 	patience     time.Duration
 	applyCheck   *applyCheck
+	statements   upgradereadiness.Statements
 }
 
 func newServer(t *testing.T, settings settings) *server {
@@ -165,6 +167,7 @@ func newServer(t *testing.T, settings settings) *server {
 		StoredVersions: settings.stored,
 		Live:           settings.live,
 		ClusterVersion: func(context.Context) *clusterversion.Kubernetes { return nil },
+		Statements:     settings.statements,
 		Reserve: func(ctx context.Context) (context.Context, func(), error) {
 			return s.bodies.Store.Reserve(ctx, client)
 		},
