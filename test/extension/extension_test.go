@@ -68,7 +68,7 @@ func TestExtensions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	// Alone: the groups begin when this function has returned.
-	alone, names := aloneScenarios(), []string{"Unregistered"}
+	alone, names := aloneScenarios(), []string{"ClusterUpgrade", "Unregistered"}
 	if os.Getenv("FULL") == "1" {
 		names = append(names, "Idle", "OtherController", "Looping", "Killed")
 	}

@@ -179,7 +179,7 @@ func printSteps(s *session.Session, answer *v1alpha1.UpgradeReadiness) {
 			continue
 		}
 		s.Out.Printf("\n")
-		s.Out.Para(screen.Cyan, group.title, "")
+		s.Out.Indented(0, screen.Cyan, group.title)
 		for _, step := range steps {
 			text := strings.TrimSpace(step.Extension + " " + step.Version)
 			if step.Next != "" {

@@ -36,6 +36,8 @@ type Bundle struct {
 	Deprecated string
 	// Requires is a package that the bundle requires, and the range of its versions: "certs >=1.0.0".
 	Requires string
+	// MinKubeVersion is the lowest Kubernetes that the bundle states, and MaxOpenShift the last OpenShift.
+	MinKubeVersion, MaxOpenShift string
 	// CSVName is another name of the ClusterServiceVersion than that of the bundle.
 	CSVName string
 	// Ref is set when the bundle was pushed.
@@ -144,12 +146,18 @@ func Catalog(bundles ...Bundle) string {
 		if one.Deprecated != "" {
 			deprecations[one.Package] = append(deprecations[one.Package], fmt.Sprintf("{reference: {schema: olm.bundle, name: %s}, message: %q}", one.Name(), one.Deprecated))
 		}
-		required := ""
+		properties := ""
 		if name, versions, found := strings.Cut(one.Requires, " "); found {
-			required = fmt.Sprintf(", {type: olm.package.required, value: {packageName: %s, versionRange: %q}}", name, versions)
+			properties = fmt.Sprintf(", {type: olm.package.required, value: {packageName: %s, versionRange: %q}}", name, versions)
+		}
+		if one.MinKubeVersion != "" {
+			properties += fmt.Sprintf(", {type: olm.csv.metadata, value: {minKubeVersion: %s}}", one.MinKubeVersion)
+		}
+		if one.MaxOpenShift != "" {
+			properties += fmt.Sprintf(", {type: olm.maxOpenShiftVersion, value: %q}", one.MaxOpenShift)
 		}
 		fmt.Fprintf(&b, "---\n{schema: olm.bundle, package: %[1]s, name: %[2]s, image: %[3]q, properties: [{type: olm.package, value: {packageName: %[1]s, version: %[4]s}}%[5]s]}\n",
-			one.Package, one.Name(), one.Ref, one.Version, required)
+			one.Package, one.Name(), one.Ref, one.Version, properties)
 	}
 	for _, key := range order {
 		fmt.Fprintf(&b, "---\n{schema: olm.channel, package: %s, name: %s, entries: [%s]}\n", key[0], key[1], strings.Join(channels[key], ", "))
