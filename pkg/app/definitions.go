@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/penstock-project/penstock/pkg/capabilities"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 	"github.com/penstock-project/penstock/pkg/operatorcondition"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
@@ -143,7 +144,7 @@ func (r *definitionReader) Capabilities(ctx context.Context, secret string) (*te
 	return capabilities.Read(ctx, config)
 }
 
-// version is that of a cluster, such as v1.36.3.
+// version is the effective one of a cluster, such as v1.36.3.
 func (r *definitionReader) version(ctx context.Context, secret string) (string, error) {
 	config, err := r.configFor(ctx, secret)
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *definitionReader) version(ctx context.Context, secret string) (string, 
 	if err != nil {
 		return "", fmt.Errorf("reading the version of the cluster: %w", err)
 	}
-	return found.GitVersion, nil
+	return clusterversion.Effective(found), nil
 }
 
 // configFor is for clients of the cluster that a Secret leads to, and of that of extensions which

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
 // Kubernetes is a version of Kubernetes. Suffixes of distributions and builds do not count.
@@ -19,6 +20,17 @@ type Kubernetes struct{ Major, Minor, Patch uint }
 func ParseKubernetes(text string) (Kubernetes, error) {
 	major, minor, patch, err := parse(text)
 	return Kubernetes{major, minor, patch}, err
+}
+
+// Effective is what an API server has by its answer to /version: v1.36.3, or 1.35 when it emulates an earlier
+// minor (--emulated-version), which it says besides the version of its binary.
+func Effective(of *apiversion.Info) string {
+	binary, err := ParseKubernetes(of.GitVersion)
+	emulated, none := ParseKubernetes(of.EmulationMajor + "." + of.EmulationMinor)
+	if err == nil && none == nil && emulated.Less(Kubernetes{Major: binary.Major, Minor: binary.Minor}) {
+		return of.EmulationMajor + "." + of.EmulationMinor
+	}
+	return of.GitVersion
 }
 
 // Less is whether a version is below another one.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	apiversion "k8s.io/apimachinery/pkg/version"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -24,6 +25,17 @@ func TestParse(t *testing.T) {
 	}
 	if (OpenShift{4, 9, 0}).Less(OpenShift{4, 10, 0}) != true || (Kubernetes{1, 31, 2}).Less(Kubernetes{1, 31, 2}) || !(Kubernetes{1, 9, 9}).Less(Kubernetes{1, 10, 0}) {
 		t.Error("versions are not compared by their numbers")
+	}
+}
+
+// TestEffective: an API server that emulates an earlier minor serves what that one has.
+func TestEffective(t *testing.T) {
+	for _, tc := range []struct{ binary, major, minor, want string }{
+		{"v1.37.2", "1", "37", "v1.37.2"}, {"v1.37.2-gke.5", "1", "36", "1.36"}, {"v1.30.1", "", "", "v1.30.1"}, {"v1.37.2", "1", "36+", "1.36+"}, {"unknown", "1", "36", "unknown"},
+	} {
+		if got := Effective(&apiversion.Info{GitVersion: tc.binary, EmulationMajor: tc.major, EmulationMinor: tc.minor}); got != tc.want {
+			t.Errorf("%+v: %s", tc, got)
+		}
 	}
 }
 

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
@@ -112,8 +110,15 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 		Reserve: func(ctx context.Context) (context.Context, func(), error) {
 			return a.records.Packs.Reserve(ctx, a.database.Client)
 		},
-		Unreadable:     a.unreadable,
-		ClusterVersion: a.clusterVersion, Statements: a.statements, Readiness: sources, Render: a.options.RenderPackage,
+		Unreadable: a.unreadable,
+		ClusterVersion: func(ctx context.Context) *clusterversion.Kubernetes {
+			found, err := reads.Version(ctx, nil, "")
+			if err != nil {
+				return nil
+			}
+			return &found
+		},
+		Statements: a.statements, Readiness: sources, Render: a.options.RenderPackage,
 	})
 	if err != nil {
 		return err
@@ -125,11 +130,11 @@ func (a *api) install(generic *genericapiserver.GenericAPIServer, options generi
 	if err := a.installPlans(generic, options, reads); err != nil {
 		return err
 	}
-	return a.installCatalogs(generic)
+	return a.installCatalogs(generic, reads)
 }
 
 // installCatalogs adds the group of packages.
-func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer) error {
+func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer, reads *clusterreads.Reads) error {
 	catalogs := a.options.Catalogs
 	if catalogs == nil {
 		catalogs = inventory.New(clock.RealClock{})
@@ -141,7 +146,7 @@ func (a *api) installCatalogs(generic *genericapiserver.GenericAPIServer) error 
 	}
 	info := catalog.NewAPIGroupInfo(a.codecs, catalog.Deps{
 		Scheme: a.scheme, Catalogs: catalogs,
-		Asking:    catalog.AskingFor(extensionsOf(host), a.revisions.Revision.All, a.clusterVersion, a.config.Authorization.Authorizer),
+		Asking:    catalog.AskingFor(extensionsOf(host), a.revisions.Revision.All, reads.Version, a.config.Authorization.Authorizer),
 		Installed: catalog.InstalledBy(a.revisions.Revision.All, a.config.Authorization.Authorizer),
 	})
 	if err := generic.InstallAPIGroup(info); err != nil {
@@ -156,32 +161,6 @@ func (a *api) statements(pkg, bundle, version string) (readiness.Statement, erro
 		return readiness.Statement{Package: pkg}, nil
 	}
 	return readiness.StatedBy(a.options.Catalogs.Snapshot().ForResolver(pkg), pkg, bundle, version)
-}
-
-// versionTimeout bounds the question for the version of the host.
-const versionTimeout = 5 * time.Second
-
-// clusterVersion is that of the host, nil when it is not known, or when extensions are rolled out into
-// another cluster.
-func (a *api) clusterVersion(ctx context.Context) *clusterversion.Kubernetes {
-	if a.options.TargetKubeconfig != "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
-	defer cancel()
-	client, err := discovery.NewDiscoveryClientForConfig(a.host.ConfigFor("extensions"))
-	if err != nil {
-		return nil
-	}
-	answer, err := client.ServerVersionWithContext(ctx)
-	if err != nil {
-		return nil
-	}
-	found, err := clusterversion.ParseKubernetes(answer.GitVersion)
-	if err != nil {
-		return nil
-	}
-	return &found
 }
 
 // extensionsOf lists the ClusterExtensions of a cluster; one that does not have the kind has none.

@@ -29,6 +29,8 @@ type Upgrades struct {
 	Allowed        string `json:"allowed,omitempty"`
 	AllowedChannel string `json:"allowedChannel,omitempty"`
 	AllowedCatalog string `json:"allowedCatalog,omitempty"`
+	// AllowedNeeds is the lowest Kubernetes of the allowed version; empty when it states none.
+	AllowedNeeds string `json:"-"`
 	// Newest is the highest version in the channels and catalogs that the spec asks for.
 	Newest string `json:"newest,omitempty"`
 	// Blocked lists versions above both the installed and the allowed one, the newest
@@ -128,6 +130,9 @@ func Of(request resolve.Request, catalogs []resolve.Catalog) (*Upgrades, error) 
 	}
 	if chosen := survey.Resolution; chosen != nil {
 		out.Allowed, out.AllowedChannel, out.AllowedCatalog = chosen.Version.String(), text.Line(chosen.Channel, longestWhy), chosen.Catalog
+		if least, needs := resolve.MinKubernetes(chosen.Bundle); needs {
+			out.AllowedNeeds = least.String()
+		}
 		above = append(above, chosen.Version)
 	}
 	if newest, found := survey.Newest(); found {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -28,8 +29,12 @@ const maxAsked = 100
 // Extensions lists the ClusterExtensions of the cluster, in the name of Penstock.
 type Extensions func(ctx context.Context) ([]extension.Extension, error)
 
-// Version is that of the cluster of extensions that name no target; nil when it is not known.
-type Version func(ctx context.Context) *clusterversion.Kubernetes
+// maxClusters bounds the clusters that one answer depends on.
+const maxClusters = 16
+
+// Version is that of the cluster of a target, "" for that of extensions which name none, as far as a caller may
+// know it. An error says why it is not known.
+type Version func(ctx context.Context, caller user.Info, target string) (clusterversion.Kubernetes, error)
 
 // AskingFor tells which ClusterExtensions ask for a package. A user who may list clusterextensions
 // and clusterextensionrevisions sees all of them, anybody else those that they may get, together
@@ -63,13 +68,43 @@ func AskingFor(extensions Extensions, revisions Revisions, version Version, by a
 		if err != nil || len(asked) == 0 {
 			return nil, err
 		}
-		cluster := version(ctx)
-		for i := range asked {
-			if asked[i].Extension.Annotations[extension.TargetAnnotation] == "" {
-				asked[i].Cluster = cluster
-			}
-		}
+		version.add(ctx, caller, asked)
 		return asked, nil
+	}
+}
+
+// add gives extensions the versions of their clusters, which are asked at the same time, once each.
+func (v Version) add(ctx context.Context, caller user.Info, to []catalogpackage.Asked) {
+	type answer struct {
+		version *clusterversion.Kubernetes
+		why     string
+	}
+	answers := map[string]*answer{}
+	var all sync.WaitGroup
+	for i := range to {
+		target := to[i].Extension.Annotations[extension.TargetAnnotation]
+		switch {
+		case answers[target] != nil:
+			continue
+		case len(answers) == maxClusters:
+			answers[target] = &answer{why: fmt.Sprintf("one answer asks at most %d clusters", maxClusters)}
+			continue
+		}
+		one := &answer{}
+		answers[target] = one
+		all.Go(func() {
+			found, err := v(ctx, caller, target)
+			if err != nil {
+				one.why = err.Error()
+				return
+			}
+			one.version = &found
+		})
+	}
+	all.Wait()
+	for i := range to {
+		one := answers[to[i].Extension.Annotations[extension.TargetAnnotation]]
+		to[i].Cluster, to[i].NoCluster = one.version, one.why
 	}
 }
 

@@ -3,8 +3,10 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,12 +18,56 @@ import (
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/registry/catalog/catalogpackage"
 )
 
 func asks(name, pkg string) extension.Extension {
 	one := extension.Extension{}
 	one.Name, one.Spec.Source.Catalog = name, &extension.Catalog{PackageName: pkg}
 	return one
+}
+
+func noVersion(context.Context, user.Info, string) (clusterversion.Kubernetes, error) {
+	return clusterversion.Kubernetes{}, errors.New("no version")
+}
+
+// TestVersions: each cluster is asked once, and at most some; each extension has the version of its own.
+func TestVersions(t *testing.T) {
+	var all []catalogpackage.Asked
+	for i := range maxClusters + 2 {
+		one := asks(fmt.Sprintf("e%02d", i), "lamp")
+		if i > 1 { // two are in the usual cluster
+			one.Annotations = map[string]string{extension.TargetAnnotation: fmt.Sprintf("t%d", i)}
+		}
+		all = append(all, catalogpackage.Asked{Extension: &one})
+	}
+	var asked sync.Map
+	version := Version(func(_ context.Context, caller user.Info, target string) (clusterversion.Kubernetes, error) {
+		if _, again := asked.LoadOrStore(target, true); again || caller.GetName() != "alice" {
+			t.Errorf("target %q is asked again, or for %s", target, caller.GetName())
+		}
+		if target == "t2" {
+			return clusterversion.Kubernetes{}, errors.New("you may not use target t2")
+		}
+		return clusterversion.Kubernetes{Major: 1, Minor: uint(30 + len(target))}, nil
+	})
+	version.add(t.Context(), &user.DefaultInfo{Name: "alice"}, all)
+	for i, one := range all {
+		want := fmt.Sprintf("1.%d.0", 30+len(one.Extension.Annotations[extension.TargetAnnotation]))
+		switch i {
+		case 2:
+			want = "you may not use target t2"
+		case maxClusters + 1:
+			want = fmt.Sprintf("one answer asks at most %d clusters", maxClusters)
+		}
+		got := one.NoCluster
+		if one.Cluster != nil {
+			got += one.Cluster.String()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", one.Extension.Name, got, want)
+		}
+	}
 }
 
 // TestAskingFor: of extensions and what they have installed a caller sees what they may read.
@@ -62,7 +108,7 @@ func TestAskingFor(t *testing.T) {
 				}
 				return authorizer.DecisionNoOpinion, "", c.fail
 			})
-			found, err := AskingFor(extensions, revisions, func(context.Context) *clusterversion.Kubernetes { return nil }, by)(request.WithUser(t.Context(), &user.DefaultInfo{Name: "alice"}), "lamp")
+			found, err := AskingFor(extensions, revisions, noVersion, by)(request.WithUser(t.Context(), &user.DefaultInfo{Name: "alice"}), "lamp")
 			var got []string
 			for _, one := range found {
 				installed := ""

@@ -25,8 +25,9 @@ import (
 type Asked struct {
 	Extension *extension.Extension
 	Installed *resolve.Installed
-	// Cluster is the version of the cluster of the extension; nil when it is not known here.
-	Cluster *clusterversion.Kubernetes
+	// Cluster is the version of the cluster of the extension. Without one, NoCluster says why.
+	Cluster   *clusterversion.Kubernetes
+	NoCluster string
 }
 
 // Asking returns the ClusterExtensions that ask for a package, by name, as far as the caller of
@@ -116,11 +117,19 @@ func rowOf(asked Asked, source extension.Catalog, catalogs []resolve.Catalog) v1
 		return row
 	}
 	row.Allowed, row.Channel, row.Catalog, row.Newest = word(found.Allowed), word(found.AllowedChannel), word(found.AllowedCatalog), word(found.Newest)
-	row.Omitted, row.Message = int32(found.BlockedMore), cmp.Or(found.None, stalled(asked.Extension))
+	row.Omitted, row.Message = int32(found.BlockedMore), cmp.Or(found.None, uncertain(asked, found), stalled(asked.Extension))
 	for _, one := range found.Blocked {
 		row.Blocked = append(row.Blocked, v1alpha1.BlockedVersion{Version: word(one.Version), Catalog: word(one.Catalog), Cause: string(one.Cause), Message: one.Why})
 	}
 	return row
+}
+
+// uncertain says that the allowed version may need a newer cluster than there is.
+func uncertain(asked Asked, found *upgrades.Upgrades) string {
+	if asked.Cluster != nil || !found.Comes() || found.AllowedNeeds == "" {
+		return ""
+	}
+	return text.Line(fmt.Sprintf("%s needs Kubernetes %s or later, and the version of the cluster is not known here: %s", found.Allowed, found.AllowedNeeds, asked.NoCluster), longestMessage)
 }
 
 // stalled says what keeps an extension from changing before somebody acts, such as a hold after a

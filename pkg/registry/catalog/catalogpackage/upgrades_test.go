@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/penstock-project/penstock/pkg/apis/catalog/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/fbc"
+	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/resolve"
 )
@@ -95,6 +97,43 @@ func TestUpgrades(t *testing.T) {
 	} {
 		if _, err := read.Get(t.Context(), "lamp", query); !apierrors.IsBadRequest(err) || err.Error() != want {
 			t.Errorf("%+v: %v, want %s", query, err, want)
+		}
+	}
+}
+
+// TestClusters: a row is about the cluster of its extension. It says when that cluster's version would matter
+// and is not known.
+func TestClusters(t *testing.T) {
+	config, err := fbc.Load(t.Context(), strings.NewReader(`{"schema":"olm.package","name":"lamp","defaultChannel":"a"}
+{"schema":"olm.channel","package":"lamp","name":"a","entries":[{"name":"lamp.v1.0.0"},{"name":"lamp.v1.1.0","replaces":"lamp.v1.0.0"}]}
+{"schema":"olm.bundle","package":"lamp","name":"lamp.v1.0.0","image":"x","properties":[{"type":"olm.package","value":{"packageName":"lamp","version":"1.0.0"}}]}
+{"schema":"olm.bundle","package":"lamp","name":"lamp.v1.1.0","image":"x","properties":[{"type":"olm.package","value":{"packageName":"lamp","version":"1.1.0"}},{"type":"olm.csv.metadata","value":{"minKubeVersion":"1.37.0"}}]}
+`), "c", fbc.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reason, tc := range map[string]struct {
+		cluster                    *clusterversion.Kubernetes
+		installed                  string
+		allowed, blocked, messages string
+	}{
+		"the cluster is old":   {&clusterversion.Kubernetes{Major: 1, Minor: 36}, "1.0.0", "1.0.0", "1.1.0 ClusterVersion needs Kubernetes 1.37.0 or later, and the cluster has 1.36.0", ""},
+		"the cluster has it":   {&clusterversion.Kubernetes{Major: 1, Minor: 37}, "1.0.0", "1.1.0", "", ""},
+		"it is not known":      {nil, "1.0.0", "1.1.0", "", "1.1.0 needs Kubernetes 1.37.0 or later, and the version of the cluster is not known here: you may not use target edge"},
+		"it does not matter":   {nil, "1.1.0", "1.1.0", "", ""},
+		"nothing is installed": {nil, "", "1.1.0", "", "1.1.0 needs Kubernetes 1.37.0 or later, and the version of the cluster is not known here: you may not use target edge"},
+	} {
+		asked := Asked{Extension: &extension.Extension{}, Cluster: tc.cluster, NoCluster: "you may not use target edge"}
+		if tc.installed != "" {
+			asked.Installed = &resolve.Installed{Name: "lamp.v" + tc.installed, Version: tc.installed}
+		}
+		row := rowOf(asked, extension.Catalog{PackageName: "lamp"}, []resolve.Catalog{{Name: "c", Config: config}})
+		var blocked []string
+		for _, one := range row.Blocked {
+			blocked = append(blocked, one.Version+" "+one.Cause+" "+one.Message)
+		}
+		if row.Allowed != tc.allowed || strings.Join(blocked, ", ") != tc.blocked || row.Message != tc.messages {
+			t.Errorf("%s: got %+v", reason, row)
 		}
 	}
 }
