@@ -27,6 +27,12 @@ func Inventory(in store.Inventory) rollout.Inventory {
 	for _, d := range in.Deletions {
 		out.Deletions = append(out.Deletions, rollout.Deletion(d))
 	}
+	for _, r := range in.Repairs {
+		out.Repairs = append(out.Repairs, rollout.RepairRecord{
+			ID: manifest.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Revision: r.Revision,
+			Manager: r.Manager, Lost: r.Lost, Count: r.Count, First: r.First, Last: r.Last,
+		})
+	}
 	maps.Copy(out.Reached, in.Reached)
 	out.Levels = maps.Clone(in.Levels)
 	return out
@@ -45,6 +51,12 @@ func StoredInventory(in rollout.Inventory) store.Inventory {
 	}
 	for _, d := range in.Deletions {
 		out.Deletions = append(out.Deletions, store.Deletion(d))
+	}
+	for _, r := range in.Repairs {
+		out.Repairs = append(out.Repairs, store.Repair{
+			Group: r.ID.Group, Kind: r.ID.Kind, Namespace: r.ID.Namespace, Name: r.ID.Name, Revision: r.Revision,
+			Manager: r.Manager, Lost: r.Lost, Count: r.Count, First: r.First, Last: r.Last,
+		})
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -24,6 +25,7 @@ func TestInventorySurvivesItsStore(t *testing.T) {
 			{Group: "b", Kind: "A", Namespace: "a"}: {Version: "v1", UID: "uid-4"},
 		},
 		Reached: map[string]int{"uid-of-3": 4, "uid-of-4": 0},
+		Repairs: []rollout.RepairRecord{{ID: objectID("server"), Revision: 3, Manager: "mallory", Lost: "lost", Count: 2, First: time.Unix(1, 0), Last: time.Unix(2, 0)}},
 	}
 	if diff := cmp.Diff(want, Inventory(StoredInventory(want))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

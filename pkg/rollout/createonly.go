@@ -60,7 +60,7 @@ func (o *object) createUnmarked(ctx context.Context, seen Seen) objectResult {
 	}
 	result := objectResult{outcome: outcome{applied: true}, seen: seen, existing: live.ResourceVersion}
 	if o.existing != "" {
-		result.events = []Event{o.event("Recreated", "created %s again, which someone had deleted", o.step.ID)}
+		o.repaired(&result, "", lostObject)
 	}
 	return result
 }

@@ -42,7 +42,9 @@ func (p *pass) conclude(ctx context.Context, o *object, result *objectResult) {
 		p.again(p.memory.lag(id, p.engine.Clock.Now(), p.engine.Jitter))
 	}
 	p.events = append(p.events, result.events...)
-	p.recreated(id, result.events)
+	if result.repair != nil {
+		p.repair(*result.repair)
+	}
 	if result.entry != nil {
 		p.record(id, *result.entry)
 	}

@@ -20,6 +20,8 @@ type Inventory struct {
 	Reached map[string]int
 	// Deletions are what the budget was charged with lately, oldest first.
 	Deletions []Deletion
+	// Repairs are the newest changes by others that were reverted, the last one last.
+	Repairs []RepairRecord
 	// Levels holds the keys of the layers whose stages are ordered by install
 	// level. Reached counts those stages, so this is decided when the first one
 	// is reached, is stored with it, and never changes. The engine only keeps it.
@@ -113,7 +115,7 @@ func (i Inventory) Unlisted(layers []Layer) []manifest.ID {
 
 // clone returns a copy that can be changed without changing the original.
 func (i Inventory) clone() Inventory {
-	out := Inventory{Entries: maps.Clone(i.Entries), Reached: maps.Clone(i.Reached), Deletions: slices.Clone(i.Deletions), Levels: maps.Clone(i.Levels)}
+	out := Inventory{Entries: maps.Clone(i.Entries), Reached: maps.Clone(i.Reached), Deletions: slices.Clone(i.Deletions), Repairs: slices.Clone(i.Repairs), Levels: maps.Clone(i.Levels)}
 	if out.Entries == nil {
 		out.Entries = map[manifest.ID]Entry{}
 	}
@@ -126,5 +128,5 @@ func (i Inventory) clone() Inventory {
 // equal compares two inventories by value.
 func (i Inventory) equal(other Inventory) bool {
 	return maps.EqualFunc(i.Entries, other.Entries, Entry.equal) && maps.Equal(i.Reached, other.Reached) && slices.Equal(i.Deletions, other.Deletions) &&
-		maps.Equal(i.Levels, other.Levels)
+		slices.Equal(i.Repairs, other.Repairs) && maps.Equal(i.Levels, other.Levels)
 }

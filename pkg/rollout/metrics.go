@@ -2,8 +2,6 @@ package rollout
 
 import (
 	"context"
-	"slices"
-
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
@@ -51,11 +49,14 @@ func (p *pass) ended(at place) {
 	}
 }
 
-// recreated tells of an object that someone had deleted.
-func (p *pass) recreated(id manifest.ID, events []Event) {
-	if slices.ContainsFunc(events, func(e Event) bool { return e.Reason == "Recreated" }) {
-		p.engine.Metrics.Repaired(id, DeletedBy)
+// repair records and counts a repair.
+func (p *pass) repair(done RepairRecord) {
+	p.repaired(done, p.engine.Clock.Now())
+	manager := done.Manager
+	if done.Lost == lostObject {
+		manager = DeletedBy
 	}
+	p.engine.Metrics.Repaired(done.ID, manager)
 }
 
 // repairing marks the requests of a repair.

@@ -86,7 +86,9 @@ type objectResult struct {
 	looked bool
 	// lost says what someone else had changed when the object was read.
 	lost string
-	err  error
+	// repair is a change by others that was reverted, without its times.
+	repair *RepairRecord
+	err    error
 }
 
 // decide applies the table to the object.
@@ -106,6 +108,17 @@ func (o *object) terminating(seen Seen) objectResult {
 	result := o.refuse(seen, ReasonTerminating, false, Terminating(seen.Finalizers))
 	result.failure.Held = len(seen.Finalizers) > 0
 	return result
+}
+
+// repaired notes that a change by others was reverted, and makes the event of it.
+func (o *object) repaired(result *objectResult, manager, lost string) {
+	result.repair = &RepairRecord{ID: o.step.ID, Revision: o.revision, Manager: manager, Lost: lost}
+	event := o.event("Repaired", "repaired %s: %s", o.step.ID, lost)
+	if lost == lostObject {
+		event = o.event("Recreated", "created %s again, which someone had deleted", o.step.ID)
+	}
+	event.Warning = lost != lostObject
+	result.events = append(result.events, event)
 }
 
 // event makes an event about the object.

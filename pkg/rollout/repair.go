@@ -60,10 +60,7 @@ func (o *object) repair(ctx context.Context, action Action, seen Seen) objectRes
 	// An apply that changes nothing keeps the version: what differed was a form
 	// that the server does not keep, such as a Secret's stringData.
 	if result.applied && len(drifts) > 0 && result.entry.ResourceVersion != now.ResourceVersion {
-		event := o.event("Repaired", "repaired %s: %s", o.step.ID, lost)
-		event.Warning = true
-		result.events = append(result.events, event)
-		o.engine.Metrics.Repaired(o.step.ID, managedfields.FirstManager(drifts))
+		o.repaired(&result, managedfields.FirstManager(drifts), lost)
 	}
 	return result
 }

@@ -79,10 +79,12 @@ func (e Entry) settled(revision int64, rank int, version string) Entry {
 func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectResult {
 	switch decision.Action {
 	case Create:
-		events := o.created()
-		result := o.apply(ctx, seen, targetclient.ApplyOptions{CreateOnly: true}, nil, events...)
-		// A new creation counts as a repair: somebody may delete the object each time.
-		result.looked = result.err == nil && len(events) > 0
+		result := o.apply(ctx, seen, targetclient.ApplyOptions{CreateOnly: true}, nil)
+		if result.err == nil && o.memo != nil && !o.memo.Intent() {
+			// A new creation counts as a repair: somebody may delete the object each time.
+			result.looked = true
+			o.repaired(&result, "", lostObject)
+		}
 		return result
 	case Adopt:
 		return o.adopt(ctx, seen)
@@ -99,14 +101,6 @@ func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectRe
 	default:
 		return o.deferred(decision, seen)
 	}
-}
-
-// created tells of an object that was there before and had to be made again.
-func (o *object) created() []Event {
-	if memo := o.memo; memo == nil || memo.Intent() {
-		return nil
-	}
-	return []Event{o.event("Recreated", "created %s again, which someone had deleted", o.step.ID)}
 }
 
 // onto is the precondition of a write onto what was seen.

@@ -219,7 +219,7 @@ func (s *site) upgraded() {
 		admin.Condition("cer/"+name, "Available", "True")
 	}
 	history := admin.JSON("revisionhistory/shop")
-	admin.Says(history, "three is slow", "shop-1", "shop-4")
+	admin.Says(history, "three is slow", "shop-1", "shop-4", "data.text was changed by")
 	admin.Says(admin.JSON("revisiondiff/shop-1..shop-2"), "settings", "only-in-one")
 	admin.Is("clusterextension/harbor", ".status.install.bundle.version", "1.0.0")
 	admin.Is("configplan/rebalance", ".status.phase", "Completed")

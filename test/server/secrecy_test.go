@@ -189,6 +189,11 @@ func (s secrecy) ways() {
 			eventually(s.t, "the event", func() error {
 				return missing(s.Kubectl("get", "events", "-A", "-o", "jsonpath={range .items[*]}{.message}{\"\\n\"}{end}").Stdout, []string{"repaired Secret default/drift: .data.password was changed by"})
 			})
+			history := s.MustKubectl("get", "revisionhistory", "way-drift", "-o", "json")
+			if err := missing(history, []string{".data.password was changed by"}); err != nil {
+				s.t.Error(err)
+			}
+			clean(s.t, "the history", history)
 		},
 		"PolicyOnListedField": func(s secrecy) {
 			s.MustKubectlInput(rolledOut("way-listed-1", configMap("denied-b", hush+"old")), "create", "-f", "-")
@@ -215,6 +220,7 @@ func (s secrecy) ways() {
 			eventually(s.t, "the event", func() error {
 				return missing(s.Kubectl("get", "events", "-A", "-o", "jsonpath={range .items[*]}{.message}{\"\\n\"}{end}").Stdout, []string{"repaired Vault.example.com default/path: .spec.users[name=\"***\"].role was changed by"})
 			})
+			clean(s.t, "the history", s.MustKubectl("get", "revisionhistory", "way-path", "-o", "json"))
 		},
 		"KeyOfListedField": func(s secrecy) {
 			out := s.KubectlInput(rolledOut("way-twice-1", vault("twice", "users: [{name: "+hush+"alice}, {name: "+hush+"alice}]")), "create", "-f", "-")

@@ -2,8 +2,8 @@
 
 package smoke_test
 
-// drift: a change by somebody else is undone, and an event says what was changed and by whom.
-// Fields that users add stay.
+// drift: a change by somebody else is undone, and an event and the history say what was changed and
+// by whom. Fields that users add stay.
 func drift(s scenario) {
 	s.roll(s.revision(1).Phase("all", s.configMap("settings", "x=1"), s.configMap("deleted", "x=1")))
 
@@ -16,4 +16,5 @@ func drift(s scenario) {
 	s.Event("drift-1", "Recreated", "ConfigMap drift/deleted", "someone had deleted")
 	s.Becomes("configmap/deleted", ".data.x", "1")
 	s.Condition("cer/drift-1", "Ready", "True")
+	s.Is("revisionhistory/drift", ".repairs[*].message", ".data.x was changed by mallory someone had deleted it")
 }

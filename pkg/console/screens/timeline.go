@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +49,7 @@ type Entry struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	Message string `json:"message,omitempty"`
-	// Count is how often it happened, when that is more than once.
+	// Count is how often it happened, when that is more than once; Time is of the last time.
 	Count int32 `json:"count,omitempty"`
 }
 
@@ -195,6 +194,9 @@ func (a *API) pastRevisions(ctx context.Context, name string) ([]Entry, string, 
 			row := &histories[i].Revisions[j]
 			entries = append(entries, ofRecord(row, why[row.Name])...)
 		}
+		for j := range histories[i].Repairs {
+			entries = append(entries, ofRepair(&histories[i].Repairs[j]))
+		}
 	}
 	return entries, "", nil
 }
@@ -225,6 +227,20 @@ func ofRecord(row *olmv1alpha1.RevisionRecord, why string) []Entry {
 	return entries
 }
 
+// ofRepair is the entry of a change by others that was reverted.
+func ofRepair(repair *olmv1alpha1.RepairRecord) Entry {
+	of := repair.Object
+	one := Entry{
+		Time: when(&repair.LastAt), Signal: Review, What: entryRepaired, Who: repair.Manager, Kind: kindRevision, Name: repair.Revision,
+		Message: text.Line(fmt.Sprintf("%s %s: %s", of.Kind, strings.TrimPrefix(of.Namespace+"/"+of.Name, "/"), repair.Message), mostMessage),
+	}
+	if repair.Count > 1 {
+		one.Count = repair.Count
+		one.Message += ", first " + when(&repair.FirstAt)
+	}
+	return one
+}
+
 // listed are the texts that are not empty.
 func listed(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(one string) bool { return one == "" }), ": ")
@@ -247,13 +263,14 @@ func ofConditions(revision *olmv1alpha1.ClusterExtensionRevision) []Entry {
 	return entries
 }
 
-// entryRepaired is the reason of events about objects that were brought back to their manifest.
-const entryRepaired = "Repaired"
+// Reasons of events about objects that were brought back to their manifest.
+const (
+	entryRepaired  = "Repaired"
+	entryRecreated = "Recreated"
+)
 
-// changer finds whose change was repaired, in the message of such an event.
-var changer = regexp.MustCompile(` was changed by ([^,]+)`)
-
-// noted are entries from events of Penstock about extensions, revisions and plans.
+// noted are entries from events of Penstock about extensions, revisions and plans. History has
+// repairs, and for longer.
 func (a *API) noted(ctx context.Context, name string) ([]Entry, string, error) {
 	events, more, err := a.eventsIn(ctx, metav1.NamespaceDefault, "source=penstock", func(of *corev1.ObjectReference) bool {
 		switch of.Kind {
@@ -271,7 +288,9 @@ func (a *API) noted(ctx context.Context, name string) ([]Entry, string, error) {
 	}
 	entries := make([]Entry, 0, len(events))
 	for _, event := range events {
-		entries = append(entries, ofEvent(event))
+		if event.Reason != entryRepaired && event.Reason != entryRecreated {
+			entries = append(entries, ofEvent(event))
+		}
 	}
 	if more {
 		return entries, fmt.Sprintf("there are more than %d events", eventsRead), nil
@@ -285,11 +304,6 @@ func ofEvent(event Event) Entry {
 		one.Count = event.Count
 	}
 	switch {
-	case event.Reason == entryRepaired:
-		one.Signal = Review
-		if by := changer.FindStringSubmatch(event.Message); by != nil {
-			one.Who = by[1]
-		}
 	case event.Type == corev1.EventTypeWarning:
 		one.Signal = NeedsAttention
 	case event.Reason == olmv1alpha1.ConditionSucceeded:

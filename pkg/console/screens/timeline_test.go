@@ -25,6 +25,9 @@ func TestTimeline(t *testing.T) {
 		row.Name, row.Version = "shop-2", "1.5.0"
 		return ofRecord(&row, why)
 	}
+	repair := func(by, message string, count int32) Entry {
+		return ofRepair(&olmv1alpha1.RepairRecord{Object: olmv1alpha1.ObjectName{Kind: "ConfigMap", Namespace: "a", Name: "x"}, Revision: "shop-2", Manager: by, Message: message, Count: count, FirstAt: *at(4), LastAt: *at(5)})
+	}
 	revision := &olmv1alpha1.ClusterExtensionRevision{ObjectMeta: metav1.ObjectMeta{Name: "shop-2"}}
 	for minute, condition := range []metav1.Condition{
 		{Type: "Failing", Status: "True", Reason: "Collision"}, {Type: "Held", Status: "False", Reason: "Free"}, {Type: "Progressing", Status: "False", Reason: "Frozen", Message: "by ops"},
@@ -47,8 +50,8 @@ func TestTimeline(t *testing.T) {
 		"Run": {told: append(ofApproval("larger", approval), ofRun("larger", &run)...), want: []string{
 			"04 needs Failed by : run 2, undo of run 1", "03  RunBegan by : run 2, undo of run 1", "02  Approved by bert: ", "01  Approved by anna: go",
 		}},
-		"Repaired": {events: []Entry{event(5, "Warning", "Repaired", "repaired ConfigMap a/x: .data.k was changed by kubectl-edit, .data.l was removed"), event(5, "Warning", "Repaired", "repaired ConfigMap a/x: .data.k was removed")}, want: []string{
-			"05 review Repaired by : repaired ConfigMap a/x: .data.k was removed", "05 review Repaired by kubectl-edit: repaired ConfigMap a/x: .data.k was changed by kubectl-edit, .data.l was removed",
+		"Repaired": {told: []Entry{repair("mallory", ".data.k was changed by mallory", 1), repair("", "someone had deleted it", 3)}, want: []string{
+			"05 review Repaired by : ConfigMap a/x: someone had deleted it, first 2026-11-28T09:04:00Z", "05 review Repaired by mallory: ConfigMap a/x: .data.k was changed by mallory",
 		}},
 		"Twice": {
 			told:   record(olmv1alpha1.RevisionRecord{CompletedAt: at(3)}, ""),

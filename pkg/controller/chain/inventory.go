@@ -58,7 +58,7 @@ func (l *ledger) save(ctx context.Context, inventory rollout.Inventory) error {
 func (l *ledger) forget(revisions []olmv1alpha1.ClusterExtensionRevision) (rollout.Inventory, []manifest.ID) {
 	numbers, keys := identities(revisions)
 	out := rollout.Inventory{
-		Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached), Deletions: l.inventory.Deletions,
+		Entries: maps.Clone(l.inventory.Entries), Reached: maps.Clone(l.inventory.Reached), Deletions: l.inventory.Deletions, Repairs: l.inventory.Repairs,
 		Levels: maps.Clone(l.inventory.Levels),
 	}
 	var given []manifest.ID

@@ -125,6 +125,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.ProbeAssertion{}.OpenAPIModelName():                       schema_pkg_apis_olm_v1alpha1_ProbeAssertion(ref),
 		olmv1alpha1.ProbeSelector{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_ProbeSelector(ref),
 		olmv1alpha1.ProgressionProbe{}.OpenAPIModelName():                     schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref),
+		olmv1alpha1.RepairRecord{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_RepairRecord(ref),
 		olmv1alpha1.Requester{}.OpenAPIModelName():                            schema_pkg_apis_olm_v1alpha1_Requester(ref),
 		olmv1alpha1.RevisionDiff{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref),
 		olmv1alpha1.RevisionDiffOptions{}.OpenAPIModelName():                  schema_pkg_apis_olm_v1alpha1_RevisionDiffOptions(ref),
@@ -6553,6 +6554,71 @@ func schema_pkg_apis_olm_v1alpha1_ProgressionProbe(ref common.ReferenceCallback)
 	}
 }
 
+func schema_pkg_apis_olm_v1alpha1_RepairRecord(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RepairRecord is a change by others to an object that Penstock reverted, once or several times.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object that was repaired.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(olmv1alpha1.ObjectName{}.OpenAPIModelName()),
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision whose manifest the object was brought back to.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"manager": {
+						SchemaProps: spec.SchemaProps{
+							Description: "manager is the field manager that changed the object; empty when nobody can be named, as after a deletion.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says which fields were changed, and by whom.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"count": {
+						SchemaProps: spec.SchemaProps{
+							Description: "count of repairs.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"firstAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "firstAt and lastAt are the times of the first and of the last repair.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"lastAt": {
+						SchemaProps: spec.SchemaProps{
+							Ref: ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"object", "revision", "message", "count", "firstAt", "lastAt"},
+			},
+		},
+		Dependencies: []string{
+			olmv1alpha1.ObjectName{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_olm_v1alpha1_Requester(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -6834,12 +6900,30 @@ func schema_pkg_apis_olm_v1alpha1_RevisionHistory(ref common.ReferenceCallback) 
 							Ref:         ref(olmv1alpha1.RevisionHold{}.OpenAPIModelName()),
 						},
 					},
+					"repairs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "repairs are the newest changes by others that Penstock reverted, at most 50, the last one last. Repairs of the same change are one.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.RepairRecord{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"revisions"},
 			},
 		},
 		Dependencies: []string{
-			olmv1alpha1.RevisionHold{}.OpenAPIModelName(), olmv1alpha1.RevisionRecord{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+			olmv1alpha1.RepairRecord{}.OpenAPIModelName(), olmv1alpha1.RevisionHold{}.OpenAPIModelName(), olmv1alpha1.RevisionRecord{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -7263,7 +7347,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjectStatus(ref common.ReferenceCallb
 					},
 					"lastRepair": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastRepair is the last time that Penstock brought the object back to its manifest. It is known as long as the host keeps Events.",
+							Description: "lastRepair is the last time that Penstock brought the object back to its manifest. It is absent when 50 later repairs of the extension are known.",
 							Ref:         ref(olmv1alpha1.ObjectRepair{}.OpenAPIModelName()),
 						},
 					},

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,9 @@ func newHistory(s *session.Session) *cobra.Command {
 	var output session.Format
 	command := &cobra.Command{
 		Use:   "history EXTENSION",
-		Short: "List the revisions of an extension, also deleted ones: who, when and why",
-		Long: "Show the revisions of an extension, deleted ones included, the newest last. On a terminal that is too narrow for\n" +
-			"the cause, its end is left out; -o json has all of it.",
+		Short: "List the revisions of an extension, also deleted ones, and repairs: who, when and why",
+		Long: "Show the revisions of an extension, deleted ones included, the newest last, and the 50 newest changes by others that\n" +
+			"Penstock reverted. On a terminal that is too narrow for the cause, its end is left out; -o json has all of it.",
 		Example:           "  kubectl penstock history lighthouse",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: extensionNames(s),
@@ -39,6 +40,9 @@ func newHistory(s *session.Session) *cobra.Command {
 				return s.PrintObject(output, history)
 			}
 			s.Out.Table(historyTable(history.Revisions, s.Now()))
+			for i := range history.Repairs {
+				s.Out.Para(screen.Dim, screen.Waiting, repairText(&history.Repairs[i], s.Now()))
+			}
 			if hold := history.Hold; hold != nil {
 				s.Out.Para(screen.Yellow, screen.Notice, fmt.Sprintf("the rollback %s holds the owner of the extension: the owner creates no revision until it is "+
 					"changed, or you run kubectl penstock resume %s", hold.Revision, args[0]))
@@ -79,4 +83,14 @@ func historyTable(rows []v1alpha1.RevisionRecord, now time.Time) screen.Table {
 		out.Rows = append(out.Rows, cells)
 	}
 	return out
+}
+
+// repairText says which change was reverted, and when.
+func repairText(repair *v1alpha1.RepairRecord, now time.Time) string {
+	times := ""
+	if repair.Count > 1 {
+		times = fmt.Sprintf("%d times, last ", repair.Count)
+	}
+	object := strings.TrimPrefix(repair.Object.Namespace+"/"+repair.Object.Name, "/")
+	return fmt.Sprintf("repaired %s%s ago: %s %s of %s: %s", times, duration.HumanDuration(now.Sub(repair.LastAt.Time)), repair.Object.Kind, object, repair.Revision, repair.Message)
 }

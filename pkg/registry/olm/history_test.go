@@ -112,6 +112,42 @@ func TestHistory(t *testing.T) {
 	s.do(call{method: http.MethodGet, path: histories + "/nobody"}).want(t, http.StatusNotFound)
 }
 
+// TestHistoryRepairs: the history of an extension says who changed what, also when its revisions are
+// gone, until it is forgotten.
+func TestHistoryRepairs(t *testing.T) {
+	s := newServer(t, settings{})
+	s.create(file("e-1", nil)).want(t, http.StatusCreated)
+	first := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	_, err := chain.NewInventories(s.etcd, prefix).Save(t.Context(), "e", chain.Inventory{Reached: map[string]int{"u": 1}, Repairs: []chain.Repair{
+		{Group: "apps", Kind: "Deployment", Namespace: "a", Name: "web", Revision: 1, Manager: "mallory", Lost: ".spec.replicas was changed by mallory", Count: 3, First: first, Last: first.Add(time.Hour)},
+	}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []any{object{
+		"object": object{"group": "apps", "kind": "Deployment", "namespace": "a", "name": "web"}, "revision": "e-1", "manager": "mallory",
+		"message": ".spec.replicas was changed by mallory", "count": 3.0, "firstAt": "2026-01-02T03:00:00Z", "lastAt": "2026-01-02T04:00:00Z",
+	}}
+	told := func(path string, in ...any) {
+		t.Helper()
+		answer := s.do(call{method: http.MethodGet, path: path}).want(t, http.StatusOK)
+		if diff := cmp.Diff(want, at(answer.body, append(in, "repairs")...)); diff != "" {
+			t.Errorf("repairs at %s (-want +got):\n%s", path, diff)
+		}
+	}
+	told(histories + "/e")
+	told(histories, "items", 0)
+	told(revisions + "/e-1/history")
+	s.remove("e-1")
+	told(histories + "/e")
+
+	s.do(call{method: http.MethodDelete, path: histories + "/e"}).want(t, http.StatusOK)
+	s.create(file("e-1", nil)).want(t, http.StatusCreated)
+	if answer := s.do(call{method: http.MethodGet, path: histories + "/e"}).want(t, http.StatusOK); at(answer.body, "repairs") != nil {
+		t.Errorf("a forgotten extension has repairs: %s", answer.raw)
+	}
+}
+
 // TestHistoryHold: who is held is told, and until when.
 func TestHistoryHold(t *testing.T) {
 	s := newServer(t, settings{})

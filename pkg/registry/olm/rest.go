@@ -119,7 +119,7 @@ func NewAPIGroupInfo(codecs serializer.CodecFactory, deps Deps) (*genericapiserv
 		"clusterextensionrevisions/manifests": storage.Manifests,
 		"clusterextensionrevisions/diff":      revisiondiff.NewSubresourceREST(comparer),
 		"clusterextensionrevisions/objects":   revisionobjects.NewSubresourceREST(storage.Revision, deps.Objects),
-		"clusterextensionrevisions/history":   revisionhistory.NewSubresourceREST(storage.Revision, deps.Heads),
+		"clusterextensionrevisions/history":   revisionhistory.NewSubresourceREST(storage.Revision, deps.Heads, deps.Inventories),
 		"clusterextensionrevisions/rollback": revisionrollback.NewREST(revisionrollback.Deps{
 			Revisions: storage.Revision, Heads: deps.Heads, Scheme: deps.Scheme, Admission: deps.Admission, Authorizer: deps.Authorizer, Differ: comparer,
 			Owners: deps.Owners, StoredVersions: deps.StoredVersions,

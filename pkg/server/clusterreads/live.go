@@ -29,7 +29,6 @@ import (
 // newLive makes what compares revisions with the cluster.
 func (r *Reads) newLive() (liveAnywhere, error) {
 	here := cluster{
-		host:   r.Target == nil,
 		config: r.Target.ConfigFor(serviceaccounts.Reader(), r.Accounts), rights: r.Authorizer,
 		who: r.Accounts.User(serviceaccounts.Reader()), role: r.Accounts.Remedy(serviceaccounts.Reader()),
 		work: func(ctx context.Context, revision *hub.ClusterExtensionRevision) (rollout.Work, int64, error) {
@@ -61,8 +60,6 @@ type cluster struct {
 	who    user.Info
 	role   string
 	work   live.Work
-	// host is true for the cluster that has the events of revisions.
-	host bool
 }
 
 // newLiveIn makes what compares revisions with one cluster.
@@ -80,7 +77,6 @@ func (r *Reads) newLiveIn(c cluster) (*live.Live, error) {
 		Role:       c.role,
 		Objects:    targetClient,
 		Redactor:   r.Redactor,
-		EventsHere: c.host,
 		Clock:      clock.RealClock{},
 	}), nil
 }

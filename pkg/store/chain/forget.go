@@ -33,17 +33,25 @@ func (s *Heads) SeenHead(ctx context.Context, name string) (int64, error) {
 // Forget deletes the head of a chain: its numbers and its history are as if it had never
 // been. It tells whether it did; it does not when anything was written since it was seen.
 //
-// Whoever judges a create meanwhile has to begin anew: the chain version is written. Neither
-// that nor an empty inventory is deleted: 0 would come back, and with it a writer who
-// started from it.
+// A create that is judged meanwhile has to begin anew: the chain version is written. Neither
+// that nor the inventory is deleted: 0 would come back, and with it a writer who started from
+// it. The inventory is emptied instead, of its repairs.
 func (s *Heads) Forget(ctx context.Context, name string, seen Seen) (bool, error) {
 	unchanged := func(key string, at int64) clientv3.Cmp {
 		return clientv3.Compare(clientv3.ModRevision(key), "=", at)
 	}
-	head := s.keys.Head(name)
+	head, inventory := s.keys.Head(name), s.keys.Inventory(name)
+	writes := []clientv3.Op{clientv3.OpDelete(head), clientv3.OpPut(s.keys.ChainVersion(name), store.ChainVersionRecord())}
+	if seen.Inventory != 0 {
+		empty, err := encodeInventory(name, Inventory{})
+		if err != nil {
+			return false, err
+		}
+		writes = append(writes, clientv3.OpPut(inventory, string(empty)))
+	}
 	done, err := s.kv.Txn(ctx).
-		If(unchanged(head, seen.Head), unchanged(s.keys.ChainVersion(name), seen.Version), unchanged(s.keys.Inventory(name), seen.Inventory)).
-		Then(clientv3.OpDelete(head), clientv3.OpPut(s.keys.ChainVersion(name), store.ChainVersionRecord())).
+		If(unchanged(head, seen.Head), unchanged(s.keys.ChainVersion(name), seen.Version), unchanged(inventory, seen.Inventory)).
+		Then(writes...).
 		Commit()
 	if err != nil {
 		return false, fmt.Errorf("forgetting extension %q: %w", name, err)

@@ -245,7 +245,7 @@ func TestInventoryDamage(t *testing.T) {
 		"Cut":     {reason: "half of it", value: whole[:len(whole)/2]},
 		"Flipped": {reason: "one bit, which the checksum finds", value: flipped},
 		"Other":   {reason: "the record of another kind", value: []byte("PKH\x03{}")},
-		"Newer":   {reason: "a newer Penstock wrote it", value: []byte("PKI\x06"), newer: true},
+		"Newer":   {reason: "a newer Penstock wrote it", value: []byte("PKI\x07"), newer: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -34,6 +34,9 @@ type Inventory struct {
 	Reached map[string]int `json:"reached,omitempty"`
 	// Deletions are what the deletion budget was charged with lately, oldest first.
 	Deletions []Deletion `json:"deletions,omitempty"`
+	// Repairs are the newest changes by others that were reverted, the last one last. They
+	// came with format 6.
+	Repairs []Repair `json:"repairs,omitempty"`
 	// Levels holds the revisions, by uid, whose stages are counted by install
 	// level. It came with format 2.
 	Levels map[string]bool `json:"levels,omitempty"`
@@ -46,6 +49,25 @@ type Inventory struct {
 type Deletion struct {
 	At      time.Time `json:"at"`
 	Objects int       `json:"objects"`
+}
+
+// Repair is a change by others to an object that was reverted, once or several times.
+type Repair struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Revision is the number of the revision whose content the object was given again.
+	Revision int64 `json:"revision,omitempty"`
+	// Manager who had changed the object; empty when nobody can be named.
+	Manager string `json:"manager,omitempty"`
+	// Lost says which fields were changed, and by whom.
+	Lost string `json:"lost"`
+	// Count is the number of repairs, the first and the last of them at First and Last, in UTC,
+	// to the second.
+	Count int       `json:"count"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
 }
 
 // Entry is one object of an inventory.
@@ -108,7 +130,7 @@ func (e *InventoryTooLargeError) Error() string {
 }
 
 func inventoryFormat() store.Format {
-	return store.Format{Kind: "inventory", Magic: "PKI", Version: 5, Limit: maxInventoryJSON}
+	return store.Format{Kind: "inventory", Magic: "PKI", Version: 6, Limit: maxInventoryJSON}
 }
 
 // formatOf is the oldest format that an inventory fits into: an older Penstock reads
@@ -117,7 +139,9 @@ func inventoryFormat() store.Format {
 func formatOf(inv Inventory) store.Format {
 	format := inventoryFormat()
 	switch {
+	case len(inv.Repairs) > 0:
 	case slices.ContainsFunc(inv.Entries, func(e Entry) bool { return e.Refused != 0 || e.Finished != "" }):
+		format.Version = 5
 	case slices.ContainsFunc(inv.Entries, func(e Entry) bool { return e.Adopted }):
 		format.Version = 4
 	case inv.Cluster != "":
@@ -172,7 +196,7 @@ func DecodeInventory(key string, record []byte) (Inventory, error) {
 // normalised returns the inventory sorted, without changing it. An object
 // without kind or name, or one that is there twice, is an error.
 func normalised(inv Inventory) (Inventory, error) {
-	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached), Deletions: slices.Clone(inv.Deletions), Levels: maps.Clone(inv.Levels), Cluster: inv.Cluster}
+	out := Inventory{Entries: slices.Clone(inv.Entries), Reached: maps.Clone(inv.Reached), Deletions: slices.Clone(inv.Deletions), Repairs: slices.Clone(inv.Repairs), Levels: maps.Clone(inv.Levels), Cluster: inv.Cluster}
 	slices.SortFunc(out.Entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

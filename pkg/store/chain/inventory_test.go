@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -52,6 +53,7 @@ func inventory(n int) Inventory {
 var anyOrder = cmpopts.SortSlices(func(a, b Entry) bool { return a.ID().String() < b.ID().String() })
 
 func TestInventoryRoundTrip(t *testing.T) {
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	cases := map[string]struct {
 		reason string
 		inv    Inventory
@@ -59,7 +61,11 @@ func TestInventoryRoundTrip(t *testing.T) {
 		"Empty":  {reason: "the zero value"},
 		"Intent": {reason: "an object that is about to be created has an identity only", inv: Inventory{Entries: []Entry{{Kind: "Namespace", Name: "a"}}}},
 		"Latch":  {reason: "a revision without objects has stages, too", inv: Inventory{Reached: map[string]int{"uid": 0}}},
-		"Many":   {reason: "the most that a revision may have", inv: inventory(4000)},
+		"Repairs": {reason: "they outlive their objects", inv: Inventory{Repairs: []Repair{
+			{Group: "apps", Kind: "Deployment", Namespace: "n", Name: "a", Revision: 2, Manager: "mallory", Lost: ".spec.replicas was changed by mallory", Count: 3, First: noon, Last: noon.Add(time.Hour)},
+			{Kind: "ConfigMap", Namespace: "n", Name: "a", Revision: 2, Lost: "someone had deleted it", Count: 1, First: noon, Last: noon},
+		}}},
+		"Many": {reason: "the most that a revision may have", inv: inventory(4000)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,30 @@ type RevisionHistory struct {
 	// until the hold ends.
 	// +optional
 	Hold *RevisionHold `json:"hold,omitempty"`
+	// repairs are the newest changes by others that Penstock reverted, at most 50, the last
+	// one last. Repairs of the same change are one.
+	// +optional
+	// +listType=atomic
+	Repairs []RepairRecord `json:"repairs,omitempty"`
+}
+
+// RepairRecord is a change by others to an object that Penstock reverted, once or several times.
+type RepairRecord struct {
+	// object that was repaired.
+	Object ObjectName `json:"object"`
+	// revision whose manifest the object was brought back to.
+	Revision string `json:"revision"`
+	// manager is the field manager that changed the object; empty when nobody can be
+	// named, as after a deletion.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// message says which fields were changed, and by whom.
+	Message string `json:"message"`
+	// count of repairs.
+	Count int32 `json:"count"`
+	// firstAt and lastAt are the times of the first and of the last repair.
+	FirstAt metav1.Time `json:"firstAt"`
+	LastAt  metav1.Time `json:"lastAt"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

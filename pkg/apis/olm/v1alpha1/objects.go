@@ -110,7 +110,7 @@ type RevisionObjectStatus struct {
 	// +optional
 	Detail string `json:"detail,omitempty"`
 	// lastRepair is the last time that Penstock brought the object back to its manifest.
-	// It is known as long as the host keeps Events.
+	// It is absent when 50 later repairs of the extension are known.
 	// +optional
 	LastRepair *ObjectRepair `json:"lastRepair,omitempty"`
 }

@@ -158,6 +158,11 @@ func (in ProgressionProbe) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RepairRecord) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.RepairRecord"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Requester) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.Requester"
 }

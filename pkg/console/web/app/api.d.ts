@@ -765,6 +765,16 @@ export interface Refusal {
   message: string;
 }
 
+export interface RepairRecord {
+  object: ObjectName;
+  revision: string;
+  manager?: string;
+  message: string;
+  count: number;
+  firstAt: string;
+  lastAt: string;
+}
+
 export interface Revision {
   name: string;
   number: number;
@@ -803,6 +813,7 @@ export interface RevisionHistory {
   metadata?: { name?: string };
   revisions: Array<RevisionRecord>;
   hold?: RevisionHold;
+  repairs?: Array<RepairRecord>;
 }
 
 export interface RevisionHold {

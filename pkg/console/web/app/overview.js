@@ -135,7 +135,7 @@ export function TimelineScreen({ query }) {
     <option value="">any</option>${[...new Set([...(is ? [is] : []), ...(all ?? [])])].map((one) => html`<option key=${one} value=${one} selected=${one === is}>${of === "what" ? inWords(one) : one}</option>`)}</select></label>`;
   return html`${extension && html`<p class="crumbs"><a href="#/">Overview</a> · <a href=${`#/x/${extension}`}>${extension}</a> · <a href="#/timeline">all extensions</a></p>`}
     <h1 tabindex="-1">Timeline${extension && ` of ${extension}`}</h1>
-    <p class="quiet">From the history of revisions, runs of plans, and events, which the cluster forgets after about an hour. Older changes of fields: the screen of an object lists its field managers and their last writes.</p>
+    <p class="quiet">From the history of revisions with their 50 newest repairs, runs of plans, and events, which the cluster forgets after about an hour.</p>
     <p class="standing">${choice("what", what, found?.what)}${choice("who", who, found?.who)}</p>
     <${Asked} of=${asked} doing="The timeline cannot be shown"/>
     ${found?.refused?.map((said) => html`<p class="note review">Some is not shown: ${said}</p>`)}

@@ -26,12 +26,6 @@ type Forgetting interface {
 	Forget(ctx context.Context, name string, seen chain.Seen) (bool, error)
 }
 
-// Inventories is what chains have in the cluster, as a *chain.Inventories has it.
-type Inventories interface {
-	// Load returns the inventory of a chain and etcd's revision of its last write.
-	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
-}
-
 // ChainVersions tells how chains stand, as a *chainversion.ChainVersions does.
 type ChainVersions interface {
 	// Get returns etcd's revision of the last change of a chain's revisions.

@@ -35,12 +35,15 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		head.Name = name
 		// One extension at a time, since unpacked revisions are several times as large.
 		for i := range chains[name] {
 			chains[name][i].Unpack()
 		}
-		list.Items = append(list.Items, *history(head, chains[name]))
+		one, err := r.join(ctx, name, head, chains[name])
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, *one)
 	}
 	return list, nil
 }

@@ -149,6 +149,19 @@ func lastResult(row chain.Row) string {
 	}
 }
 
+// repairs are what an inventory has of changes that were reverted.
+func repairs(name string, inventory chain.Inventory) []v1alpha1.RepairRecord {
+	var records []v1alpha1.RepairRecord
+	for _, r := range inventory.Repairs {
+		records = append(records, v1alpha1.RepairRecord{
+			Object:   v1alpha1.ObjectName{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name},
+			Revision: olm.RevisionName(name, r.Revision), Manager: r.Manager, Message: r.Lost,
+			Count: int32(r.Count), FirstAt: metav1.NewTime(r.First), LastAt: metav1.NewTime(r.Last),
+		})
+	}
+	return records
+}
+
 // isBefore tells whether a revision, nil for none, is the one before another, and
 // not one that is left of those before it.
 func isBefore(head chain.Head, before, revision *olm.ClusterExtensionRevision) bool {

@@ -29,10 +29,17 @@ type Heads interface {
 	Get(ctx context.Context, name string) (chain.Head, bool, error)
 }
 
+// Inventories is what chains have in the cluster, as a *chain.Inventories has it.
+type Inventories interface {
+	// Load returns the inventory of a chain and etcd's revision of its last write.
+	Load(ctx context.Context, name string) (chain.Inventory, int64, error)
+}
+
 // endpoint is what the resource and the subresource have in common.
 type endpoint struct {
-	revisions Revisions
-	heads     Heads
+	revisions   Revisions
+	heads       Heads
+	inventories Inventories
 	table
 }
 
@@ -57,7 +64,19 @@ func (e *endpoint) read(ctx context.Context, name string) (runtime.Object, error
 	case len(revisions) == 0 && (!found || len(head.Rows) == 0):
 		return nil, apierrors.NewNotFound(v1alpha1.Resource("revisionhistories"), name)
 	}
-	return history(head, revisions), nil
+	return e.join(ctx, name, head, revisions)
+}
+
+// join returns the history of an extension with its repairs.
+func (e *endpoint) join(ctx context.Context, name string, head chain.Head, revisions []olm.ClusterExtensionRevision) (*v1alpha1.RevisionHistory, error) {
+	inventory, _, err := e.inventories.Load(ctx, name)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	head.Name = name
+	out := history(head, revisions)
+	out.Repairs = repairs(name, inventory)
+	return out, nil
 }
 
 // REST serves the virtual resource revisionhistories: histories by the name of
@@ -66,7 +85,6 @@ func (e *endpoint) read(ctx context.Context, name string) (runtime.Object, error
 type REST struct {
 	endpoint
 	forgetting    Forgetting
-	inventories   Inventories
 	chainVersions ChainVersions
 }
 
@@ -87,13 +105,13 @@ var (
 // NewREST returns the virtual resource.
 func NewREST(revisions Revisions, heads Forgetting, inventories Inventories, chainVersions ChainVersions) *REST {
 	return &REST{
-		endpoint: endpoint{revisions: revisions, heads: heads}, forgetting: heads, inventories: inventories, chainVersions: chainVersions,
+		endpoint: endpoint{revisions: revisions, heads: heads, inventories: inventories}, forgetting: heads, chainVersions: chainVersions,
 	}
 }
 
 // NewSubresourceREST returns the subresource.
-func NewSubresourceREST(revisions Revisions, heads Heads) *SubresourceREST {
-	return &SubresourceREST{endpoint{revisions: revisions, heads: heads}}
+func NewSubresourceREST(revisions Revisions, heads Heads, inventories Inventories) *SubresourceREST {
+	return &SubresourceREST{endpoint{revisions: revisions, heads: heads, inventories: inventories}}
 }
 
 // NamespaceScoped is false, as for revisions.

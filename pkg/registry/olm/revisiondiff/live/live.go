@@ -63,10 +63,7 @@ type Deps struct {
 	// Redactor hides what is not to be in messages; the default hides the content of
 	// Secrets.
 	Redactor *redact.Redactor
-	// EventsHere is true when the events of revisions are in the cluster that Objects
-	// reads.
-	EventsHere bool
-	Clock      clock.PassiveClock
+	Clock    clock.PassiveClock
 	// Timeout of a preview; by default 15 seconds.
 	Timeout time.Duration
 }

@@ -2,15 +2,12 @@ package live
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,8 +22,6 @@ const (
 	// which costs up to gather.MaxRequests, and looksAtOnce those under way.
 	maxExplained = 20
 	looksAtOnce  = 4
-	// maxEvents bounds the events of a revision that repairs are looked for in.
-	maxEvents = 500
 )
 
 // explain finds out why objects are not ready: under the caller's rights where they may
@@ -122,44 +117,13 @@ func (i *inquiry) mayList(ctx context.Context, namespace, group, resource string
 	return err == nil && allowed
 }
 
-// repairs finds in the events of the revision when objects were repaired last. They are
-// of our own making, and name the object first.
-func (i *inquiry) repairs(ctx context.Context, objects []v1alpha1.RevisionObjectStatus) {
-	if !i.deps.EventsHere || len(objects) == 0 {
-		return
-	}
-	about := fields.Set{"involvedObject.uid": string(i.revision.UID)}
-	events, err := gather.List[corev1.Event](ctx, i.deps.Objects, corev1.SchemeGroupVersion.WithResource("events"), metav1.NamespaceDefault,
-		metav1.ListOptions{FieldSelector: about.String(), Limit: maxEvents})
-	if err != nil {
-		return // it is an addition
-	}
-	last := map[string]v1alpha1.ObjectRepair{}
-	for n := range events {
-		event := &events[n]
-		id, what, ok := repaired(event)
-		if ok && event.LastTimestamp.After(last[id].Time.Time) {
-			last[id] = v1alpha1.ObjectRepair{Time: event.LastTimestamp, Message: what}
-		}
+// repairs says when objects were repaired last, as the inventory has it.
+func (i *inquiry) repairs(objects []v1alpha1.RevisionObjectStatus) {
+	last := map[manifest.ID]*v1alpha1.ObjectRepair{}
+	for _, r := range i.work.Inventory.Repairs {
+		last[r.ID] = &v1alpha1.ObjectRepair{Time: metav1.NewTime(r.Last), Message: r.Lost}
 	}
 	for n := range objects {
-		if repair, ok := last[i.steps[n].ID.String()]; ok {
-			objects[n].LastRepair = &repair
-		}
+		objects[n].LastRepair = last[i.steps[n].ID]
 	}
-}
-
-// repaired reads which object an event is about, and what it says of it. The engine writes
-// "repaired ConfigMap a/x: .data.k was changed by kubectl-edit" and "created ConfigMap a/x
-// again, which someone had deleted".
-func repaired(event *corev1.Event) (id, what string, ok bool) {
-	if !slices.Contains([]string{"Repaired", "Recreated"}, event.Reason) || event.Source.Component != "penstock" {
-		return "", "", false
-	}
-	if rest, found := strings.CutPrefix(event.Message, "repaired "); found {
-		return strings.Cut(rest, ": ")
-	}
-	rest, found := strings.CutPrefix(event.Message, "created ")
-	id, _, cut := strings.Cut(rest, " again, ")
-	return id, "someone had deleted it", found && cut
 }

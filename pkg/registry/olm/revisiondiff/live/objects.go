@@ -143,7 +143,7 @@ func (i *inquiry) answer(ctx context.Context) (*v1alpha1.RevisionObjects, error)
 		}
 	}
 	i.explain(ctx, out.Objects)
-	i.repairs(ctx, out.Objects)
+	i.repairs(out.Objects)
 	return out, nil
 }
 

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
+	"time"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/rollout"
 	"github.com/penstock-project/penstock/pkg/rollout/probe"
 )
@@ -51,24 +52,16 @@ func TestObjectState(t *testing.T) {
 	}
 }
 
-// TestRepaired reads events of the engine, and of nobody else.
-func TestRepaired(t *testing.T) {
-	for name, tc := range map[string]struct{ component, reason, message, want string }{
-		"repaired":  {"penstock", "Repaired", "repaired ConfigMap a/x: .data.k was changed by kubectl-edit", "ConfigMap a/x|.data.k was changed by kubectl-edit"},
-		"recreated": {"penstock", "Recreated", "created ConfigMap a/x again, which someone had deleted", "ConfigMap a/x|someone had deleted it"},
-		"other":     {"penstock", "Yielded", "repaired ConfigMap a/x: y", ""},
-		"foreign":   {"somebody", "Repaired", "repaired ConfigMap a/x: y", ""},
-		"garbled":   {"penstock", "Repaired", "something else", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			id, what, ok := repaired(&corev1.Event{Reason: tc.reason, Message: tc.message, Source: corev1.EventSource{Component: tc.component}})
-			got := ""
-			if ok {
-				got = id + "|" + what
-			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
+// TestRepairs: an object has its last repair.
+func TestRepairs(t *testing.T) {
+	id := func(name string) manifest.ID { return manifest.ID{Kind: "ConfigMap", Namespace: "a", Name: name} }
+	i := &inquiry{steps: []phased{{Ref: manifest.Ref{ID: id("x")}}, {Ref: manifest.Ref{ID: id("y")}}}}
+	for n, lost := range []string{"first", "last"} {
+		i.work.Inventory.Repairs = append(i.work.Inventory.Repairs, rollout.RepairRecord{ID: id("x"), Lost: lost, Last: time.Unix(int64(n), 0)})
+	}
+	objects := make([]v1alpha1.RevisionObjectStatus, 2)
+	i.repairs(objects)
+	if got := objects[0].LastRepair; got == nil || got.Message != "last" || got.Time.Unix() != 1 || objects[1].LastRepair != nil {
+		t.Errorf("the last repairs are %+v and %+v", objects[0].LastRepair, objects[1].LastRepair)
 	}
 }

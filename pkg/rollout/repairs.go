@@ -1,0 +1,52 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/text"
+)
+
+const (
+	// maxRepairs bounds the repairs of an inventory: the oldest one makes room.
+	maxRepairs = 50
+	// maxLostBytes bounds RepairRecord.Lost.
+	maxLostBytes = 512
+	// lostObject is RepairRecord.Lost of an object that was created again.
+	lostObject = "someone had deleted it"
+)
+
+// RepairRecord is a change by others that was reverted, once or several times.
+type RepairRecord struct {
+	ID manifest.ID
+	// Revision whose content the object was given again.
+	Revision int64
+	// Manager who had changed the object; empty when nobody can be named.
+	Manager string
+	// Lost says which fields were changed, and by whom, without values of Secrets.
+	Lost string
+	// Count is the number of repairs, the first and the last of them at First and Last, in UTC,
+	// to the second.
+	Count       int
+	First, Last time.Time
+}
+
+// repaired adds a repair. A change that was reverted before is counted with its earlier repairs.
+func (l *ledger) repaired(repair RepairRecord, now time.Time) {
+	repair.Lost = text.Clip(repair.Lost, maxLostBytes)
+	repair.Last = now.UTC().Truncate(time.Second)
+	repair.Count, repair.First = 1, repair.Last
+	all := l.inventory.Repairs
+	if n := slices.IndexFunc(all, repair.isAgain); n >= 0 {
+		repair.Count, repair.First = all[n].Count+1, all[n].First
+		all = slices.Delete(all, n, n+1)
+	}
+	all = append(all, repair)
+	l.inventory.Repairs = all[max(0, len(all)-maxRepairs):]
+}
+
+// isAgain is true for an earlier repair of the same change.
+func (r RepairRecord) isAgain(earlier RepairRecord) bool {
+	return r.ID == earlier.ID && r.Manager == earlier.Manager && r.Lost == earlier.Lost
+}
