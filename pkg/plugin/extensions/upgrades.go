@@ -193,7 +193,11 @@ func printUpgrades(s *session.Session, row catalogv1alpha1.ExtensionUpgrades, fi
 		said += ", as its spec asks for"
 	default:
 		said += fmt.Sprintf("; its spec leads to %s%s of catalog %s", row.Allowed, from, row.Catalog)
-		if first.Signal == advice.Healthy {
+		switch {
+		case first.Signal != advice.Healthy:
+		case row.Message != "":
+			said += "; " + row.Message
+		default:
 			glyph, style = progress.Mark(advice.InProgress) // its revision is on its way
 		}
 	}
