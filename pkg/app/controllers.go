@@ -123,6 +123,10 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 	if err != nil {
 		return err
 	}
+	checks, err := metricChecks(term, notify)
+	if err != nil {
+		return err
+	}
 	running := &chain.Passes{Clock: clock.RealClock{}}
 	term.Liveness.Add("chain", hanging(running, clock.RealClock{}))
 	return chain.Add(term.Manager, chain.Options{
@@ -136,6 +140,7 @@ func (s *Settings) startChains(ctx context.Context, term leadership.Term) error 
 		Inventories: term.Inventories,
 		Owners:      chain.NewOwnerWatch(ctx, owners, notify),
 		Freezes:     frozen,
+		Metrics:     checks,
 		Rollbacks:   own.OlmV1alpha1().ClusterExtensionRevisions(),
 		Clock:       clock.RealClock{},
 		Changed:     changed,

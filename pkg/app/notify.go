@@ -16,6 +16,7 @@ import (
 	controller "github.com/penstock-project/penstock/pkg/controller/notify"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/notify"
+	"github.com/penstock-project/penstock/pkg/outbound"
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 	"github.com/penstock-project/penstock/pkg/server/leadership"
 )
@@ -40,7 +41,7 @@ func (s *Settings) startNotifications(ctx context.Context, term leadership.Term)
 	}
 	loop := controller.New(controller.Options{
 		Secrets: secrets, Namespace: term.Namespace, Revisions: revisions, Plans: plans, Reader: term.Manager.GetClient(),
-		Outbox: term.Outbox, Source: notify.Source(term.Visitor.Store), Dialer: notify.Dialer{Hosts: hosts(term.Host.Host)},
+		Outbox: term.Outbox, Source: notify.Source(term.Visitor.Store), Dialer: outbound.Dialer{Hosts: hosts(term.Host.Host)},
 		Events: events, Clock: clock.RealClock{},
 	})
 	s.looked = func(e *extension.Extension) { loop.Note(notify.OfExtension(e)) }

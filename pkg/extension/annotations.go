@@ -21,6 +21,9 @@ const (
 	// SuccessDelayAnnotation is how long all objects must stay available before a revision
 	// has succeeded, in seconds, 0 to 86400.
 	SuccessDelayAnnotation = "penstock.dev/success-delay-seconds"
+	// MetricChecksAnnotation names MetricChecks, with commas between them, that must say Yes before a
+	// revision has succeeded.
+	MetricChecksAnnotation = "penstock.dev/metric-checks"
 	// OnFailureAnnotation is None, the default, or Rollback.
 	OnFailureAnnotation = "penstock.dev/on-failure"
 	// CollisionProtectionAnnotation is Prevent, the default, IfNoController or None.

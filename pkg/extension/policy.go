@@ -136,6 +136,11 @@ func (p *Policy) set(name, value string) *field.Error {
 		seconds, err := number(path, value, MaxSuccessDelay, "seconds")
 		p.SuccessDelaySeconds = seconds
 		return err
+	case MetricChecksAnnotation:
+		if len(ParseMetricChecks(value)) == 0 {
+			return field.Invalid(path, value, "it must name MetricChecks, with commas between them: error-rate,latency")
+		}
+		return nil
 	case YieldAnnotation:
 		rules, err := ParseYield(value)
 		if err != nil {
@@ -188,6 +193,17 @@ func ParseYield(value string) ([]v1alpha1.YieldRule, error) {
 
 const yieldExample = "[{selector: {groupKind: {group: apps, kind: Deployment}}, fields: [spec.replicas]}]"
 
+// ParseMetricChecks reads MetricChecksAnnotation.
+func ParseMetricChecks(value string) []string {
+	var names []string
+	for name := range strings.SplitSeq(value, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // decimal is how numbers are written.
 var decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 
@@ -202,7 +218,7 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 
 // annotationNames are those that people set.
 func annotationNames() []string {
-	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, OnFailureAnnotation,
+	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, MetricChecksAnnotation, OnFailureAnnotation,
 		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation,
 		RequiresAnnotation, AcknowledgeDependentsAnnotation, PatchesAnnotation, ValuesFromAnnotation}
 }

@@ -50,6 +50,8 @@ func TestValidateAnnotations(t *testing.T) {
 		"Negative":      {reason: "no number", key: SuccessDelayAnnotation, value: "-1", wants: "number of seconds"},
 		"Zeroes":        {reason: "written in one way", key: SuccessDelayAnnotation, value: "007", wants: "number of seconds"},
 		"Huge":          {reason: "no number", key: SuccessDelayAnnotation, value: strings.Repeat("9", 40), wants: "number of seconds"},
+		"Metrics":       {reason: "allowed", key: MetricChecksAnnotation, value: "error-rate, latency"},
+		"NoMetric":      {reason: "empty", key: MetricChecksAnnotation, value: " ,", wants: "it must name MetricChecks"},
 		"OnFailure":     {reason: "not allowed", key: OnFailureAnnotation, value: "Retry", wants: `supported values: "None", "Rollback"`},
 		"Collision":     {reason: "not allowed", key: CollisionProtectionAnnotation, value: "Force", wants: `supported values: "Prevent", "IfNoController", "None"`},
 		"Teardown":      {reason: "not allowed", key: TeardownPolicyAnnotation, value: "Keep", wants: `supported values: "Delete", "Orphan"`},

@@ -57,6 +57,8 @@ const (
 	NotificationsLeft   = "penstock_notifications_pending"
 	NotificationsFailed = "penstock_notifications_failing_seconds"
 
+	MetricAnswers = "penstock_metric_check_answers_total"
+
 	CatalogUnpacked = "penstock_catalog_unpacked_timestamp_seconds"
 	CatalogPulled   = "penstock_catalog_last_pull_success"
 	CatalogPulls    = "penstock_catalog_pulls_total"
@@ -162,6 +164,8 @@ func Catalogue() []Metric {
 			Help: "Notifications that wait for a receiver, at most 1000."},
 		{Name: NotificationsFailed, Type: "gauge", Labels: []string{"receiver"},
 			Help: "Seconds for which requests to a receiver have failed; 0 when the last attempt succeeded."},
+		{Name: MetricAnswers, Type: "counter", Labels: []string{"check", "verdict"},
+			Help: "Answers to MetricChecks, by verdict: Yes, No or Unknown."},
 		{Name: CatalogUnpacked, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,
 			Help: "Unix time at which the content in use of a ClusterCatalog was unpacked, of at most 100 catalogs."},
 		{Name: CatalogPulled, Type: "gauge", Labels: []string{"catalog"}, EveryReplica: true,

@@ -68,6 +68,7 @@ const maxText = 128
 // Reasons of conditions of revisions that have a type of their own.
 const (
 	reasonDeadline = "ProgressDeadlineExceeded"
+	reasonMetric   = "MetricCheckFailed"
 	reasonBudget   = "BudgetExceeded"
 	reasonFrozen   = "Frozen"
 	// reasonTrouble is of a pass that failed and is tried again.
@@ -127,7 +128,7 @@ func OfRevision(r *olmv1alpha1.ClusterExtensionRevision) (Subject, []Fact) {
 	if c := is(olmv1alpha1.ConditionStalled); c != nil {
 		switch c.Reason {
 		case reasonTrouble:
-		case reasonDeadline:
+		case reasonDeadline, reasonMetric:
 			f.condition(Failed, c)
 		case reasonBudget:
 			f.condition(Held, c)

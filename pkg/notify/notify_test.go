@@ -22,6 +22,7 @@ import (
 	hcov1alpha1 "github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/outbound"
 )
 
 var at = metav1.Unix(1000, 0)
@@ -208,26 +209,6 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestAllowed: addresses that lead into this machine, to a metadata service or to the host's API are
-// refused, however they are written.
-func TestAllowed(t *testing.T) {
-	host := []netip.AddrPort{netip.MustParseAddrPort("10.96.0.1:443")}
-	for _, refused := range []string{
-		"127.0.0.1:443", "127.9.9.9:443", "[::1]:443", "[::ffff:127.0.0.1]:443", "169.254.169.254:80", "[::ffff:169.254.169.254]:80", "[fe80::1%eth0]:443",
-		"0.0.0.0:443", "0.1.2.3:443", "[::]:443", "224.0.0.1:443", "[ff02::1]:443", "255.255.255.255:443", "100.100.100.200:443", "168.63.129.16:443", "[fd00:ec2::254]:443",
-		"[64:ff9b::7f00:1]:443", "[64:ff9b::a9fe:a9fe]:443", "[2002:7f00:1::]:443", "[::127.0.0.1]:443", "10.96.0.1:443", "[::ffff:10.96.0.1]:443",
-	} {
-		if err := Allowed(netip.MustParseAddrPort(refused), host); err == nil {
-			t.Errorf("%s is allowed", refused)
-		}
-	}
-	for _, allowed := range []string{"10.96.0.1:8443", "10.1.2.3:443", "192.0.2.2:443", "203.0.113.9:443", "[2001:db8::1]:443", "[fd12::1]:443", "[64:ff9b::a01:203]:443"} {
-		if err := Allowed(netip.MustParseAddrPort(allowed), host); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // serve runs a receiver on loopback, and returns its Secret.
 func serve(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *corev1.Secret) {
 	t.Helper()
@@ -240,11 +221,11 @@ func serve(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *corev1.Se
 }
 
 // anywhere lets a test connect to loopback.
-func anywhere() Dialer {
-	return Dialer{Check: func(netip.AddrPort, []netip.AddrPort) error { return nil }}
+func anywhere() outbound.Dialer {
+	return outbound.Dialer{Check: func(netip.AddrPort, []netip.AddrPort) error { return nil }}
 }
 
-func send(t *testing.T, dialer Dialer, secret *corev1.Secret) error {
+func send(t *testing.T, dialer outbound.Dialer, secret *corev1.Secret) error {
 	t.Helper()
 	to, err := ReceiverOf(secret)
 	if err != nil {
@@ -331,7 +312,7 @@ func TestUnreachable(t *testing.T) {
 	if err := send(t, anywhere(), without); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate of nobody: %v", err)
 	}
-	if err := send(t, Dialer{}, secret); err == nil || !strings.Contains(err.Error(), "loopback") {
+	if err := send(t, outbound.Dialer{}, secret); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("loopback: %v", err)
 	}
 	at, err := url.Parse(server.URL)
@@ -340,16 +321,16 @@ func TestUnreachable(t *testing.T) {
 	}
 	named := secret.DeepCopy()
 	named.Data["url"] = []byte("https://localhost:" + at.Port())
-	if err := send(t, Dialer{}, named); err == nil || !strings.Contains(err.Error(), "loopback") {
+	if err := send(t, outbound.Dialer{}, named); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("a name of loopback: %v", err)
 	}
 	// The host's API: the address that is checked is the one that is connected to.
-	host := Dialer{Hosts: []string{at.Host}}
+	host := outbound.Dialer{Hosts: []string{at.Host}}
 	host.Check = func(to netip.AddrPort, known []netip.AddrPort) error {
 		if len(known) != 1 || known[0] != to {
 			t.Errorf("%s is checked against %v", to, known)
 		}
-		return Allowed(netip.AddrPortFrom(netip.MustParseAddr("203.0.113.1"), to.Port()), nil)
+		return outbound.Allowed(netip.AddrPortFrom(netip.MustParseAddr("203.0.113.1"), to.Port()), nil)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -360,7 +341,7 @@ func TestUnreachable(t *testing.T) {
 	if err := to.Send(ctx, host, nil, time.Now()); err == nil {
 		t.Error("it is sent after the end")
 	}
-	if connection, err := host.dial(t.Context(), "tcp", at.Host); err != nil {
+	if connection, err := host.Transport(nil).DialContext(t.Context(), "tcp", at.Host); err != nil {
 		t.Error(err)
 	} else {
 		_ = connection.Close()

@@ -5,12 +5,10 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,6 +16,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/penstock-project/penstock/pkg/outbound"
 )
 
 // ReceiverLabel marks the Secret of a receiver, with the value "true".
@@ -37,8 +37,6 @@ const SignatureHeader = "Penstock-Signature"
 const (
 	// leastKey is how many bytes the key of a signature has at least.
 	leastKey = 16
-	// sendTimeout bounds one request.
-	sendTimeout = 10 * time.Second
 	// maxRetryAfter bounds what a receiver may ask for.
 	maxRetryAfter = time.Hour
 )
@@ -100,8 +98,8 @@ func (e *RefusedError) Error() string {
 }
 
 // Send sends one body. Errors name no path and no query: they may be a secret. Answers are not read.
-func (r Receiver) Send(ctx context.Context, dialer Dialer, body []byte, now time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+func (r Receiver) Send(ctx context.Context, dialer outbound.Dialer, body []byte, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, outbound.Timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url.String(), bytes.NewReader(body))
 	if err != nil {
@@ -110,13 +108,9 @@ func (r Receiver) Send(ctx context.Context, dialer Dialer, body []byte, now time
 	request.Header.Set("Content-Type", ContentType)
 	request.Header.Set("User-Agent", "penstock")
 	request.Header.Set(SignatureHeader, Sign(r.key, body, now))
-	transport := &http.Transport{
-		DialContext: dialer.dial, TLSClientConfig: &tls.Config{RootCAs: r.roots, MinVersion: tls.VersionTLS12},
-		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: sendTimeout,
-	}
-	response, err := transport.RoundTrip(request)
+	response, err := dialer.Transport(r.roots).RoundTrip(request)
 	if err != nil {
-		return fmt.Errorf("sending to %s: %w", r.url.Hostname(), quiet(err))
+		return fmt.Errorf("sending to %s: %w", r.url.Hostname(), outbound.Quiet(err))
 	}
 	_ = response.Body.Close()
 	if response.StatusCode/100 == 2 {
@@ -127,18 +121,4 @@ func (r Receiver) Send(ctx context.Context, dialer Dialer, body []byte, now time
 		refused.RetryAfter = min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
 	return refused
-}
-
-var errNotHTTP = errors.New("the receiver answered something else than HTTP over TLS")
-
-// quiet is an error of the way to a receiver. Errors about an answer quote it.
-func quiet(err error) error {
-	var operation *net.OpError
-	var name *net.DNSError
-	var certificate *tls.CertificateVerificationError
-	switch {
-	case errors.As(err, &operation), errors.As(err, &name), errors.As(err, &certificate), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return err
-	}
-	return errNotHTTP
 }

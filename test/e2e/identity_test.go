@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
+	"github.com/penstock-project/penstock/pkg/metriccheck"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 	"github.com/penstock-project/penstock/test/framework/plane"
 )
@@ -28,7 +29,7 @@ func ownRights(w sharedPlane) {
 	for _, resource := range []string{"deployments", "services", "customresourcedefinitions", "clusterroles"} {
 		written := func(user string) plane.Requests {
 			return w.Audit().Since(0, plane.ByUser(user), plane.ByResource(resource), plane.Writes(), func(r plane.Request) bool {
-				return r.Namespace != "penstock-system" && !slices.Contains([]string{"penstock-engine", "penstock-reader", "penstock-executor", "penstock-templates", clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName, maintenancewindow.DefinitionName, extensionset.DefinitionName}, r.Name)
+				return r.Namespace != "penstock-system" && !slices.Contains([]string{"penstock-engine", "penstock-reader", "penstock-executor", "penstock-templates", clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName, maintenancewindow.DefinitionName, metriccheck.DefinitionName, extensionset.DefinitionName}, r.Name)
 			})
 		}
 		if by := written(penstock.Username); len(by) > 0 {

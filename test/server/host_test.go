@@ -171,6 +171,7 @@ func rarelyUsed() []string {
 		"list configmaps. penstock-freeze",
 		"list leases.coordination.k8s.io 9c4404e7.operatorframework.io",
 		"list maintenancewindows.penstock.dev",
+		"list metricchecks.penstock.dev",
 		"patch catalogsources.operators.coreos.com",
 		"patch catalogsources/status.operators.coreos.com",
 		"patch chartkinds.charts.penstock.dev",
@@ -191,6 +192,7 @@ func rarelyUsed() []string {
 		"watch configmaps. penstock-freeze",
 		"watch leases.coordination.k8s.io 9c4404e7.operatorframework.io",
 		"watch maintenancewindows.penstock.dev",
+		"watch metricchecks.penstock.dev",
 	}
 }
 

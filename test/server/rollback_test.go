@@ -56,6 +56,7 @@ func TestRollback(t *testing.T) {
 	t.Run("frozen", func(t *testing.T) { r.in(t).freezes() })
 	t.Run("budget", func(t *testing.T) { r.in(t).asks() })
 	t.Run("versioned names", func(t *testing.T) { r.in(t).upgrades() })
+	t.Run("metric check", func(t *testing.T) { r.in(t).measures() })
 	t.Run("soak", func(t *testing.T) { r.in(t).soaks() })
 }
 

@@ -79,7 +79,7 @@ type ClusterExtensionRevisionList struct {
 }
 
 // ClusterExtensionRevisionSpec is the content of a revision and how to roll it
-// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds,
+// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks,
 // onFailure and teardownPolicy may change after creation.
 type ClusterExtensionRevisionSpec struct {
 	// LifecycleState is Active (the default), Paused or Archived. Archived is
@@ -113,6 +113,9 @@ type ClusterExtensionRevisionSpec struct {
 	// the next time that all objects are Available. The progress deadline does not count
 	// while the delay runs. The delay may change: 0 ends it.
 	SuccessDelaySeconds int32
+	// MetricChecks are names of MetricChecks, at most 8. The revision succeeds after
+	// SuccessDelaySeconds when the last answer of each is Yes. An answer No fails it.
+	MetricChecks []string
 	// OnFailure is the reaction when the progress deadline passes and the rollout has never
 	// succeeded. None (the default): only status says so. Rollback: Penstock rolls back to
 	// the newest earlier revision that has succeeded, once, and not when this revision is a
@@ -326,7 +329,28 @@ type ClusterExtensionRevisionStatus struct {
 	Conditions []metav1.Condition
 	// Phases are in the order of spec.phases.
 	Phases []PhaseStatus
+	// MetricChecks are the last answers of spec.metricChecks.
+	MetricChecks []MetricMeasurement
 }
+
+// MetricMeasurement is the last answer of a MetricCheck.
+type MetricMeasurement struct {
+	// Name of the MetricCheck.
+	Name string
+	// Time of the answer.
+	Time metav1.Time
+	// Verdict is Yes, No or Unknown.
+	Verdict MetricVerdict
+	// Value of the sample; empty when there is no usable sample.
+	Value string
+	// Message says why the verdict is not Yes.
+	Message string
+	// Digest is that of the spec of the MetricCheck.
+	Digest string
+}
+
+// MetricVerdict is what a measurement means: Yes, No or Unknown.
+type MetricVerdict string
 
 // Requester is the user who asked for a change, as authenticated by kube-apiserver.
 type Requester struct {

@@ -239,6 +239,8 @@ func doing(reason string) string {
 	switch reason {
 	case "Repairing":
 		return "is being repaired"
+	case "MetricCheckUnknown":
+		return "is complete, and waits for its MetricChecks"
 	case "Soaking":
 		return "is complete, and has to stay so for a while"
 	case "Pending":

@@ -61,11 +61,15 @@ func revisionSteps() map[string]step {
 		"Superseded":   {signal: Stopped, who: Nobody, do: "A newer revision takes its place"},
 
 		// It continues by itself.
-		"RollingOut":      {signal: InProgress, who: Nobody, do: "It continues by itself"},
-		"Repairing":       {signal: InProgress, who: Nobody, do: "It continues by itself"},
-		"NotYet":          {signal: InProgress, who: Nobody, do: "It continues by itself"},
-		"Soaking":         {signal: InProgress, who: Nobody, do: "It succeeds by itself when that time is over"},
-		"TearingDown":     {signal: InProgress, who: Nobody, do: gone},
+		"RollingOut":  {signal: InProgress, who: Nobody, do: "It continues by itself"},
+		"Repairing":   {signal: InProgress, who: Nobody, do: "It continues by itself"},
+		"NotYet":      {signal: InProgress, who: Nobody, do: "It continues by itself"},
+		"Soaking":     {signal: InProgress, who: Nobody, do: "It succeeds by itself when that time is over"},
+		"TearingDown": {signal: InProgress, who: Nobody, do: gone},
+
+		"MetricCheckFailed":  notReady(),
+		"MetricCheckUnknown": {signal: NeedsAttention, who: Administrator, do: "make the metric service answer the MetricCheck that the message names, or have the author of the revisions leave it out; it continues by itself with an answer", example: "kubectl get metricchecks --output wide"},
+
 		"Waiting":         {signal: InProgress, who: Nobody, do: "It continues by itself when the wait is over"},
 		"WaitingForLevel": {signal: InProgress, who: Nobody, do: "It continues by itself when the objects of the earlier level are there"},
 		"HandingToHelm":   {signal: InProgress, who: Nobody, do: "It continues by itself"},

@@ -90,7 +90,7 @@ func (s *scope) failed() *olmv1alpha1.ClusterExtensionRevision {
 func wantsBack(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
 	return revision.Spec.OnFailure == olmv1alpha1.OnFailureRollback &&
 		revision.Spec.LifecycleState == olmv1alpha1.LifecycleStateActive && revision.DeletionTimestamp.IsZero() &&
-		!meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) && overdue(revision, now)
+		!meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded) && (overdue(revision, now) || metricFailed(revision.Status.Conditions))
 }
 
 // backTo returns the newest revision behind the first one that has succeeded, and has
@@ -144,17 +144,21 @@ func overtaken(head store.Head, failed *olmv1alpha1.ClusterExtensionRevision) *r
 
 // rollBack asks for the rollback, and returns why there was none.
 func (s *scope) rollBack(ctx context.Context, failed *olmv1alpha1.ClusterExtensionRevision, to string) *refusal {
+	cause := fmt.Sprintf("%s did not succeed within %s", failed.Name, text.Count(failed.Spec.ProgressDeadlineMinutes, "minute"))
+	if metricFailed(failed.Status.Conditions) {
+		cause = meta.FindStatusCondition(failed.Status.Conditions, olmv1alpha1.ConditionSucceeded).Message
+	}
 	done, err := s.Rollbacks.Rollback(ctx, to, &olmv1alpha1.RevisionRollback{
 		Spec: olmv1alpha1.RevisionRollbackSpec{
 			From:  failed.Name,
-			Cause: fmt.Sprintf("%s did not succeed within %s", failed.Name, text.Count(failed.Spec.ProgressDeadlineMinutes, "minute")),
+			Cause: cause,
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		// Perhaps it was done, and the answer got lost: the store knows next time.
 		return &refusal{reasonRefused, clip(fmt.Sprintf("the rollback to %s was refused: %s", to, err))}
 	}
-	klog.FromContext(ctx).Info("Rolled back a revision that missed its deadline", revisionKey, failed.Name, "to", to, "by", done.Status.Revision)
+	klog.FromContext(ctx).Info("Rolled back a revision that failed", revisionKey, failed.Name, "to", to, "by", done.Status.Revision)
 	return nil
 }
 
@@ -192,6 +196,9 @@ func (w *writer) rolledBack(revision, next *olmv1alpha1.ClusterExtensionRevision
 	reason, message := reasonRequested, fmt.Sprintf("%s brings back the content of %s", next.Name, next.Annotations[olmv1alpha1.RollbackOfAnnotation])
 	if by := next.Status.RequestedBy; by != nil && isOurs(by) {
 		reason = reasonDeadline
+		if slices.ContainsFunc(w.status.MetricChecks, func(m olmv1alpha1.MetricMeasurement) bool { return m.Verdict == olmv1alpha1.MetricNo }) {
+			reason = reasonMetricFailed
+		}
 	} else if by != nil {
 		message += ", as " + by.Username + " asked for"
 	}

@@ -73,6 +73,9 @@ type process struct {
 	refusing error
 	// behind is what its cache holds, nil for what is stored.
 	behind []olmv1alpha1.ClusterExtensionRevision
+	// metrics answers MetricChecks, and complete is true when the newest revision is rolled out.
+	metrics  Metrics
+	complete bool
 }
 
 func (p *process) Get(ctx context.Context, chain string) (store.Head, bool, error) {
@@ -148,7 +151,7 @@ func (b *backend) process(k int) *process {
 // probe all the time; the others are as they should be.
 func (p *process) pass(ctx context.Context) error {
 	v := &scope{reconciler: p.scope.reconciler, chain: "argocd", invalid: map[string]error{}}
-	v.ledger = &ledger{}
+	v.ledger, v.Metrics = &ledger{}, p.metrics
 	p.scope = v
 	if err := v.list(ctx); err != nil {
 		return err
@@ -158,7 +161,7 @@ func (p *process) pass(ctx context.Context) error {
 			continue
 		}
 		layer := report(rollout.PhaseReport{Applied: 1, Available: 1}, true)
-		if i == 0 {
+		if i == 0 && !p.complete {
 			layer = report(rollout.PhaseReport{Applied: 1, Failures: []rollout.Failure{failure(rollout.ReasonProbe, false)}}, false)
 		}
 		v.layers, v.report.Layers = append(v.layers, &v.revisions[i]), append(v.report.Layers, *layer)

@@ -55,6 +55,8 @@ type Options struct {
 	Owners Owners
 	// Freezes tells when nothing may be written.
 	Freezes Freezes
+	// Metrics asks MetricChecks.
+	Metrics Metrics
 	Clock   clock.PassiveClock
 	// Changed receives a chain's name when something happened to one of its
 	// objects.
@@ -81,6 +83,8 @@ func Add(mgr manager.Manager, options Options) error {
 		}).
 		WatchesRawSource(changed).
 		WatchesRawSource(source.TypedChannel[string, reconcile.Request](options.Freezes.Changed(),
+			handler.TypedEnqueueRequestsFromMapFunc(r.everyChain))).
+		WatchesRawSource(source.TypedChannel[string, reconcile.Request](options.Metrics.Changed(),
 			handler.TypedEnqueueRequestsFromMapFunc(r.everyChain)))
 	err := loop.WithOptions(controller.Options{MaxConcurrentReconciles: workers, SkipNameValidation: ptr.To(true)}).
 		Complete(r)

@@ -28,9 +28,35 @@ func deadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) 
 // complete, and only has to stay so, is not judged.
 func overdue(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
 	at, limited := deadline(revision)
-	_, soaking := soak(revision)
-	return limited && !soaking && !now.Before(at) &&
+	return limited && !soaking(revision) && !now.Before(at) &&
 		meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing)
+}
+
+// soaking is true for a revision that lacks nothing but time and answers of MetricChecks.
+func soaking(revision *olmv1alpha1.ClusterExtensionRevision) bool {
+	succeeded := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionSucceeded)
+	if succeeded == nil || succeeded.Status == metav1.ConditionTrue {
+		return false
+	}
+	switch succeeded.Reason {
+	case reasonSoaking, reasonMetricUnknown, reasonMetricFailed:
+		return true
+	}
+	return false
+}
+
+// unanswered is true for a revision that has lacked an answer of its MetricChecks for as long as a
+// rollout may take. That is no failure: it is not rolled back.
+func unanswered(revision *olmv1alpha1.ClusterExtensionRevision, now time.Time) bool {
+	at, limited := answerDeadline(revision)
+	return limited && !now.Before(at)
+}
+
+// answerDeadline returns until when MetricChecks have to answer, if they have to.
+func answerDeadline(revision *olmv1alpha1.ClusterExtensionRevision) (time.Time, bool) {
+	end, available := soaked(revision, revision.Status.Conditions)
+	return end.Add(time.Duration(revision.Spec.ProgressDeadlineMinutes) * time.Minute),
+		available && revision.Spec.ProgressDeadlineMinutes > 0 && len(revision.Spec.MetricChecks) > 0 && soaking(revision) && !metricFailed(revision.Status.Conditions)
 }
 
 // soak returns until when a revision has to stay Available to succeed, if that is
@@ -70,9 +96,17 @@ func (s *scope) next() time.Duration {
 	}
 	for _, revision := range s.layers {
 		at, limited := deadline(revision)
-		if end, soaking := soak(revision); soaking {
+		if subject, judged := judgedByMetrics(revision); judged {
+			if at := s.Metrics.Ask(subject, revision.Status.MetricChecks); !at.IsZero() {
+				sooner(at)
+			}
+			if at, limited := answerDeadline(revision); limited {
+				sooner(at)
+			}
+		}
+		if end, is := soak(revision); is {
 			sooner(end)
-		} else if limited && meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing) {
+		} else if limited && !soaking(revision) && meta.IsStatusConditionTrue(revision.Status.Conditions, olmv1alpha1.ConditionProgressing) {
 			sooner(at)
 		}
 	}

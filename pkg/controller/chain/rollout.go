@@ -138,6 +138,7 @@ func (s *scope) leading() int {
 func (s *scope) finding(i int) finding {
 	revision := &s.revisions[i]
 	found := finding{invalid: s.invalid[revision.Name], targetErr: s.targetErr, chainHeld: s.held, freeze: s.freeze, began: s.began}
+	found.measured = s.measured(revision)
 	if i > 0 {
 		found.next = &s.revisions[i-1]
 	}

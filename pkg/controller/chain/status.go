@@ -23,6 +23,11 @@ const (
 	reasonUnavailable = "Unavailable"
 	reasonNotYet      = "NotYet"
 	reasonSoaking     = "Soaking"
+
+	// Reasons by MetricChecks, after and while all objects are available.
+	reasonMetricFailed  = "MetricCheckFailed"
+	reasonMetricUnknown = "MetricCheckUnknown"
+
 	reasonSuperseded  = "Superseded"
 	reasonPaused      = "Paused"
 	reasonArchived    = "Archived"
@@ -80,6 +85,8 @@ type finding struct {
 	freeze *rollout.Freeze
 	// inverted are objects that wait for a later install level.
 	inverted []release.Inversion
+	// measured are the last answers of MetricChecks.
+	measured []olmv1alpha1.MetricMeasurement
 	// invalid is why the revision cannot be compiled.
 	invalid error
 	// targetErr is why nothing is known of the cluster, and nothing done.
@@ -104,6 +111,7 @@ func status(revision *olmv1alpha1.ClusterExtensionRevision, found finding, now t
 	case found.layer == nil:
 		s.gone(revision, found)
 	default:
+		s.status.MetricChecks = found.measured
 		s.status.Phases = timed(revision, phaseStatuses(revision, found.layer), found.began, now)
 		s.active(revision, found)
 	}
@@ -162,6 +170,14 @@ func (w *writer) current(revision *olmv1alpha1.ClusterExtensionRevision) *olmv1a
 	return &current
 }
 
+// message is that of a condition, empty without it.
+func (w *writer) message(kind string) string {
+	if c := meta.FindStatusCondition(w.status.Conditions, kind); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
 func (w *writer) is(kind string) bool {
 	return meta.IsStatusConditionTrue(w.status.Conditions, kind)
 }
@@ -192,18 +208,33 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 }
 
 // succeed turns Succeeded True once the newest layer has been complete for long
-// enough. It returns what that still takes, when only time is missing.
+// enough, and its MetricChecks say Yes. It returns what that still takes, when nothing else is missing.
 func (w *writer) succeed(revision *olmv1alpha1.ClusterExtensionRevision, found finding, own share) string {
 	end, available := soaked(revision, w.status.Conditions)
+	verdict, why := metricVerdict(revision, w.status.MetricChecks, end)
 	switch {
 	case w.is(olmv1alpha1.ConditionSucceeded):
 	case !available || !found.newest || !own.whole():
 		// Objects of a newer revision, even of a paused one, do not make this one succeed.
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonNotYet, "the rollout has not been complete yet")
+	case verdict == olmv1alpha1.MetricNo:
+		w.set(olmv1alpha1.ConditionSucceeded, false, reasonMetricFailed, clip(why))
+		return why
 	case w.now.Before(end):
 		left := fmt.Sprintf("all objects are available; the revision succeeds if they still are at %s, after %s",
 			end.UTC().Format(time.RFC3339), text.Count(revision.Spec.SuccessDelaySeconds, "second"))
+		if len(revision.Spec.MetricChecks) > 0 {
+			left += ", and its MetricChecks say Yes"
+		}
 		w.set(olmv1alpha1.ConditionSucceeded, false, reasonSoaking, left)
+		return left
+	case verdict != olmv1alpha1.MetricYes:
+		reason := reasonMetricUnknown
+		if verdict == "" {
+			reason = reasonSoaking
+		}
+		left := clip("all objects are available; the revision succeeds when its MetricChecks say Yes: " + why)
+		w.set(olmv1alpha1.ConditionSucceeded, false, reason, left)
 		return left
 	default:
 		w.set(olmv1alpha1.ConditionSucceeded, true, reasonRolledOut, "the rollout was complete once")
@@ -225,7 +256,11 @@ func (w *writer) progress(revision *olmv1alpha1.ClusterExtensionRevision, found 
 	case found.layer.Complete && !own.whole():
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonSuperseded, message)
 	case found.layer.Complete && !w.is(olmv1alpha1.ConditionSucceeded):
-		w.set(olmv1alpha1.ConditionProgressing, true, reasonSoaking, message)
+		reason := reasonSoaking
+		if soaking(w.current(revision)) {
+			reason = meta.FindStatusCondition(w.status.Conditions, olmv1alpha1.ConditionSucceeded).Reason
+		}
+		w.set(olmv1alpha1.ConditionProgressing, reason != reasonMetricFailed, reason, message)
 	case found.layer.Complete:
 		w.set(olmv1alpha1.ConditionProgressing, false, reasonRolledOut, "the rollout is complete")
 	case !w.is(olmv1alpha1.ConditionSucceeded):
@@ -245,6 +280,8 @@ func (w *writer) fail(person, stuck *rollout.Failure) {
 		w.set(olmv1alpha1.ConditionFailing, true, person.Reason, describe(*person))
 	case stuck != nil:
 		w.set(olmv1alpha1.ConditionFailing, true, stuck.Reason, describe(*stuck))
+	case metricFailed(w.status.Conditions):
+		w.set(olmv1alpha1.ConditionFailing, true, reasonMetricFailed, w.message(olmv1alpha1.ConditionSucceeded))
 	default:
 		w.set(olmv1alpha1.ConditionFailing, false, reasonNoFailure, nothingFails)
 	}
@@ -255,6 +292,10 @@ func (w *writer) stall(revision *olmv1alpha1.ClusterExtensionRevision, person *r
 	switch {
 	case person != nil:
 		w.set(olmv1alpha1.ConditionStalled, true, person.Reason, describe(*person))
+	case metricFailed(w.status.Conditions):
+		w.set(olmv1alpha1.ConditionStalled, true, reasonMetricFailed, w.message(olmv1alpha1.ConditionSucceeded))
+	case unanswered(w.current(revision), w.now):
+		w.set(olmv1alpha1.ConditionStalled, true, reasonMetricUnknown, message)
 	case overdue(w.current(revision), w.now):
 		w.set(olmv1alpha1.ConditionStalled, true, reasonDeadline,
 			clip(fmt.Sprintf("the rollout takes longer than %s; %s", text.Count(revision.Spec.ProgressDeadlineMinutes, "minute"), message)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,10 +284,11 @@ func TestNoCatalog(t *testing.T) {
 		p.apply(func(object *unstructured.Unstructured) {
 			version(wanted)(object)
 			annotate(object, extension.SuccessDelayAnnotation, fmt.Sprint(len(wanted)))
+			annotate(object, extension.MetricChecksAnnotation, fmt.Sprintf("errors, latency-%d", len(wanted)))
 		})
 		p.await(wanted+" is installed", func() bool {
 			return p.condition("Ready") == "True/Succeeded" && p.condition("Progressing") == "True/Succeeded" &&
-				p.revisions["lamp-1"].Spec.SuccessDelaySeconds == int32(len(wanted))
+				p.revisions["lamp-1"].Spec.SuccessDelaySeconds == int32(len(wanted)) && slices.Equal(p.revisions["lamp-1"].Spec.MetricChecks, []string{"errors", fmt.Sprintf("latency-%d", len(wanted))})
 		})
 	}
 	p.clock.Step(time.Second)

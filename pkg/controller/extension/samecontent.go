@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -20,6 +21,7 @@ import (
 type settings struct {
 	Deadline  int32                      `json:"progressDeadlineMinutes"`
 	Delay     int32                      `json:"successDelaySeconds"`
+	Metrics   []string                   `json:"metricChecks"`
 	OnFailure olmv1alpha1.OnFailure      `json:"onFailure"`
 	Teardown  olmv1alpha1.TeardownPolicy `json:"teardownPolicy"`
 }
@@ -30,6 +32,7 @@ func settingsOf(e *extension.Extension) settings {
 	return settings{
 		Deadline:  cmp.Or(e.Spec.ProgressDeadlineMinutes, number(e.Annotations[extension.ProgressDeadlineAnnotation])),
 		Delay:     number(e.Annotations[extension.SuccessDelayAnnotation]),
+		Metrics:   extension.ParseMetricChecks(e.Annotations[extension.MetricChecksAnnotation]),
 		OnFailure: olmv1alpha1.OnFailure(cmp.Or(e.Annotations[extension.OnFailureAnnotation], string(olmv1alpha1.OnFailureNone))),
 		Teardown:  olmv1alpha1.TeardownPolicy(cmp.Or(e.Annotations[extension.TeardownPolicyAnnotation], string(olmv1alpha1.TeardownPolicyDelete))),
 	}
@@ -44,13 +47,13 @@ func number(text string) int32 {
 }
 
 func (s settings) into(spec *olmv1alpha1.ClusterExtensionRevisionSpec) {
-	spec.ProgressDeadlineMinutes, spec.SuccessDelaySeconds, spec.OnFailure, spec.TeardownPolicy = s.Deadline, s.Delay, s.OnFailure, s.Teardown
+	spec.ProgressDeadlineMinutes, spec.SuccessDelaySeconds, spec.MetricChecks, spec.OnFailure, spec.TeardownPolicy = s.Deadline, s.Delay, s.Metrics, s.OnFailure, s.Teardown
 }
 
 // in are those that a revision has.
 func settingsIn(spec *olmv1alpha1.ClusterExtensionRevisionSpec) settings {
 	return settings{
-		Deadline: spec.ProgressDeadlineMinutes, Delay: spec.SuccessDelaySeconds,
+		Deadline: spec.ProgressDeadlineMinutes, Delay: spec.SuccessDelaySeconds, Metrics: spec.MetricChecks,
 		OnFailure: cmp.Or(spec.OnFailure, olmv1alpha1.OnFailureNone), Teardown: cmp.Or(spec.TeardownPolicy, olmv1alpha1.TeardownPolicyDelete),
 	}
 }
@@ -101,7 +104,7 @@ func (s *scope) newStamp(revision *olmv1alpha1.ClusterExtensionRevision) (stamp 
 // an author.
 func (s *scope) adjust(ctx context.Context, revision *olmv1alpha1.ClusterExtensionRevision, who user.Info) *maker.Outcome {
 	change := map[string]any{}
-	if want := settingsOf(s.extension); want != settingsIn(&revision.Spec) {
+	if want := settingsOf(s.extension); !equality.Semantic.DeepEqual(want, settingsIn(&revision.Spec)) {
 		change["spec"] = want
 	}
 	if metav1.GetControllerOf(revision) == nil {

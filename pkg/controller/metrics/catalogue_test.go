@@ -61,8 +61,8 @@ func TestCatalogue(t *testing.T) {
 		if m.EveryReplica {
 			continue // package server/metrics has them
 		}
-		if strings.HasPrefix(m.Name, "penstock_notifications_") {
-			continue // package controller/notify has them
+		if strings.HasPrefix(m.Name, "penstock_notifications_") || strings.HasPrefix(m.Name, "penstock_metric_check_") {
+			continue // packages controller/notify and controller/metriccheck have them
 		}
 		want[m.Name] = fmt.Sprintf("%s %v %s", m.Type, sorted(m.Labels), m.Help)
 	}

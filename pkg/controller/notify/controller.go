@@ -28,6 +28,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/metrics"
 	"github.com/penstock-project/penstock/pkg/notify"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/outbound"
 	"github.com/penstock-project/penstock/pkg/store/outbox"
 )
 
@@ -64,7 +65,7 @@ type Options struct {
 	Outbox           *outbox.Outbox
 	// Source is the attribute of all events.
 	Source string
-	Dialer notify.Dialer
+	Dialer outbound.Dialer
 	// Events are written about the Secrets of receivers.
 	Events record.EventRecorder
 	Clock  clock.WithTicker

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/penstock-project/penstock/pkg/notify"
+	"github.com/penstock-project/penstock/pkg/outbound"
 	"github.com/penstock-project/penstock/pkg/store/outbox"
 	"github.com/penstock-project/penstock/pkg/store/storetest"
 )
@@ -139,7 +140,7 @@ func run(t *testing.T, kv clientv3.KV, secrets *fake.Clientset) (c *Controller, 
 	t.Helper()
 	c = New(Options{
 		Secrets: secrets, Namespace: "ns", Revisions: nothing{}, Plans: nothing{}, Reader: nothing{}, Outbox: outbox.New(kv, "/p"), Source: "s",
-		Dialer: notify.Dialer{Check: func(netip.AddrPort, []netip.AddrPort) error { return nil }},
+		Dialer: outbound.Dialer{Check: func(netip.AddrPort, []netip.AddrPort) error { return nil }},
 		Events: record.NewFakeRecorder(1000), Clock: clock.RealClock{},
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -104,6 +104,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationolmv1alpha1.FieldsEqualApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("FieldValue"):
 		return &applyconfigurationolmv1alpha1.FieldValueApplyConfiguration{}
+	case olmv1alpha1.SchemeGroupVersion.WithKind("MetricMeasurement"):
+		return &applyconfigurationolmv1alpha1.MetricMeasurementApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("ObjectFailure"):
 		return &applyconfigurationolmv1alpha1.ObjectFailureApplyConfiguration{}
 	case olmv1alpha1.SchemeGroupVersion.WithKind("ObjectName"):

@@ -116,6 +116,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		olmv1alpha1.FieldValue{}.OpenAPIModelName():                           schema_pkg_apis_olm_v1alpha1_FieldValue(ref),
 		olmv1alpha1.FieldsEqual{}.OpenAPIModelName():                          schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref),
 		olmv1alpha1.Manifest{}.OpenAPIModelName():                             olmv1alpha1.Manifest{}.OpenAPIDefinition(),
+		olmv1alpha1.MetricMeasurement{}.OpenAPIModelName():                    schema_pkg_apis_olm_v1alpha1_MetricMeasurement(ref),
 		olmv1alpha1.ObjectChange{}.OpenAPIModelName():                         schema_pkg_apis_olm_v1alpha1_ObjectChange(ref),
 		olmv1alpha1.ObjectFailure{}.OpenAPIModelName():                        schema_pkg_apis_olm_v1alpha1_ObjectFailure(ref),
 		olmv1alpha1.ObjectName{}.OpenAPIModelName():                           schema_pkg_apis_olm_v1alpha1_ObjectName(ref),
@@ -4952,7 +4953,7 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.",
+				Description: "ClusterExtensionRevisionSpec is the content of a revision and how to roll it out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks, onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"lifecycleState": {
@@ -5040,6 +5041,25 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionSpec(ref common.Refere
 							Description: "successDelaySeconds is how long all objects must stay Available before Succeeded turns True and Penstock archives the older revisions, in seconds, at most 86400; 0 (the default) means no delay. When an object fails meanwhile, the delay begins anew the next time that all objects are Available. The progress deadline does not count while the delay runs. The delay may change: 0 ends it.",
 							Type:        []string{"integer"},
 							Format:      "int32",
+						},
+					},
+					"metricChecks": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "metricChecks are names of MetricChecks, at most 8. Penstock asks them while all objects are Available. The revision succeeds after successDelaySeconds when the last answer of each is Yes. An answer No fails it. While an answer is Unknown, the revision waits.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
 						},
 					},
 					"onFailure": {
@@ -5178,11 +5198,32 @@ func schema_pkg_apis_olm_v1alpha1_ClusterExtensionRevisionStatus(ref common.Refe
 							},
 						},
 					},
+					"metricChecks": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "metricChecks are the last answers of spec.metricChecks.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(olmv1alpha1.MetricMeasurement{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			olmv1alpha1.PhaseStatus{}.OpenAPIModelName(), olmv1alpha1.Requester{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			olmv1alpha1.MetricMeasurement{}.OpenAPIModelName(), olmv1alpha1.PhaseStatus{}.OpenAPIModelName(), olmv1alpha1.Requester{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -6044,6 +6085,65 @@ func schema_pkg_apis_olm_v1alpha1_FieldsEqual(ref common.ReferenceCallback) comm
 				Required: []string{"fieldA", "fieldB"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_olm_v1alpha1_MetricMeasurement(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MetricMeasurement is the last answer of a MetricCheck.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the MetricCheck.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time of the answer.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"verdict": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verdict is Yes, No or Unknown.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "value of the sample; empty when there is no usable sample.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why the verdict is not Yes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest is that of the spec of the MetricCheck. An answer to another spec does not count.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "time", "verdict"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 

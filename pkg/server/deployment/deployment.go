@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/imagetemplate/annotated"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
+	"github.com/penstock-project/penstock/pkg/metriccheck"
 	"github.com/penstock-project/penstock/pkg/server/certificates"
 	"github.com/penstock-project/penstock/pkg/server/crdconflict"
 	"github.com/penstock-project/penstock/pkg/server/host"
@@ -77,6 +78,8 @@ func clusterRights() []reasonedRule {
 		to("MaintenanceWindows", maintenancewindow.Resource.Group, all(maintenancewindow.Resource.Resource), all("list", "watch")),
 		to("MaintenanceWindows", maintenancewindow.Resource.Group, all(maintenancewindow.Resource.Resource+"/status"), all("patch")),
 		to("MaintenanceWindows: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), maintenancewindow.DefinitionName),
+		to("MetricChecks", metriccheck.Resource.Group, all(metriccheck.Resource.Resource), all("list", "watch")),
+		to("MetricChecks: whether the cluster has them", "apiextensions.k8s.io", all("customresourcedefinitions"), all("list", "watch"), metriccheck.DefinitionName),
 		to("ClusterExtensionSets", extensionset.Resource.Group, all(extensionset.Resource.Resource), all("list", "watch", "update")),
 		to("ClusterExtensionSets", extensionset.Resource.Group, all(extensionset.Resource.Resource+"/status"), all("update")),
 		to("ClusterExtensionSets: the extensions of their clusters", extension.Resource.Group, all(extension.Resource.Resource), all("create", "update")),
@@ -105,7 +108,7 @@ func registrationRights(versions []schema.GroupVersion) []reasonedRule {
 		to("--register: the API", "apiregistration.k8s.io", all("apiservices"), all("get", "patch"), apiServices...),
 		to(setOwner, "apiregistration.k8s.io", all("apiservices"), all("delete"), apiServices...),
 		to("--register: the definitions of kinds that people declare things with", "apiextensions.k8s.io", all("customresourcedefinitions"), all("create")),
-		to("--register: the definitions of kinds that people declare things with", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName, maintenancewindow.DefinitionName, extensionset.DefinitionName),
+		to("--register: the definitions of kinds that people declare things with", "apiextensions.k8s.io", all("customresourcedefinitions"), all("get", "patch"), clustercatalog.DefinitionName, extension.DefinitionName, chartkind.DefinitionName, maintenancewindow.DefinitionName, metriccheck.DefinitionName, extensionset.DefinitionName),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles", "clusterrolebindings"), all("create")),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterroles"), all("list", "watch", "patch", "escalate", "bind"), names...),
 		to("--register: identities of jobs", rbacv1.GroupName, all("clusterrolebindings"), all("list", "watch", "patch"), names...),
@@ -124,7 +127,7 @@ func namespaceRights() []reasonedRule {
 	return []reasonedRule{
 		to("the certificate authority", "", all("secrets"), all("create")),
 		to("the certificate authority", "", all("secrets"), all("update"), certificates.AuthoritySecret),
-		to("kubeconfigs of targets, receivers of notifications", "", all("secrets"), all("get", "list", "watch")),
+		to("kubeconfigs of targets, receivers of notifications, tokens of MetricChecks", "", all("secrets"), all("get", "list", "watch")),
 		to("pull secrets of this ServiceAccount", "", all("serviceaccounts"), all("get"), registration.ServiceAccount),
 		to("the witness of the store", "", all("configmaps"), all("create")),
 		to("the witness of the store", "", all("configmaps"), all("get", "update"), storeguard.WitnessName),

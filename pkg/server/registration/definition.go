@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
+	"github.com/penstock-project/penstock/pkg/metriccheck"
 	"github.com/penstock-project/penstock/pkg/server/managedobject"
 )
 
@@ -29,7 +30,7 @@ func definitions() schema.GroupVersionResource {
 
 // Definitions are the CustomResourceDefinitions that we bring.
 func Definitions() []definition.Definition {
-	return []definition.Definition{clustercatalog.Definition(), extension.Definition(), chartkind.Definition(), maintenancewindow.Definition(), extensionset.Definition()}
+	return []definition.Definition{clustercatalog.Definition(), extension.Definition(), chartkind.Definition(), maintenancewindow.Definition(), metriccheck.Definition(), extensionset.Definition()}
 }
 
 // applyDefinitions makes the host have the kinds that people declare things with. A

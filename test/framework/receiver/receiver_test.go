@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/penstock-project/penstock/pkg/notify"
+	"github.com/penstock-project/penstock/pkg/outbound"
 )
 
 // TestReceiver: it gets what Penstock sends, by the Secret that it gives.
@@ -31,14 +32,14 @@ func TestReceiver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := at.Send(t.Context(), notify.Dialer{}, body, time.Now()); err != nil {
+	if err := at.Send(t.Context(), outbound.Dialer{}, body, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if got := to.Await(t, "it", Of("Failed", "p", true)); got.Key != key {
 		t.Errorf("it is signed with %q", got.Key)
 	}
 	to.Answer(http.StatusTeapot)
-	if err := at.Send(t.Context(), notify.Dialer{}, body, time.Now()); err == nil {
+	if err := at.Send(t.Context(), outbound.Dialer{}, body, time.Now()); err == nil {
 		t.Error("it was taken")
 	}
 }

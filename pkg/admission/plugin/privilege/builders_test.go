@@ -143,6 +143,12 @@ func (r *revision) soaking(seconds int32) *revision {
 	return changed
 }
 
+func (r *revision) measured(names ...string) *revision {
+	changed := r.as(r.Spec.LifecycleState)
+	changed.Spec.MetricChecks = names
+	return changed
+}
+
 func (r *revision) rollbackOf(name string) *revision {
 	r.Annotations = map[string]string{v1alpha1.RollbackOfAnnotation: name}
 	return r

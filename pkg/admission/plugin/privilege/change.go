@@ -217,14 +217,20 @@ func rollsBack(revision *olm.ClusterExtensionRevision) bool {
 
 // sooner tells whether a rollout counts as failed where it did not before.
 func sooner(updated, old *olm.ClusterExtensionRevisionSpec) bool {
-	return updated.ProgressDeadlineMinutes < old.ProgressDeadlineMinutes || updated.SuccessDelaySeconds > old.SuccessDelaySeconds
+	return updated.ProgressDeadlineMinutes < old.ProgressDeadlineMinutes || updated.SuccessDelaySeconds > old.SuccessDelaySeconds || !lists(old.MetricChecks, updated.MetricChecks)
+}
+
+// lists tells whether a list has all names.
+func lists(list, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
 // hastened tells whether a revision counts as successful where it did not before: from
 // then on the older ones are archived. One that is paused comes to that when somebody lets
 // it go on, who is asked then.
 func hastened(updated, old *olm.ClusterExtensionRevision) bool {
-	return updated.Spec.LifecycleState == olm.LifecycleStateActive && updated.Spec.SuccessDelaySeconds < old.Spec.SuccessDelaySeconds && !succeeded(old)
+	shorter := updated.Spec.SuccessDelaySeconds < old.Spec.SuccessDelaySeconds || !lists(updated.Spec.MetricChecks, old.Spec.MetricChecks)
+	return updated.Spec.LifecycleState == olm.LifecycleStateActive && shorter && !succeeded(old)
 }
 
 func succeeded(revision *olm.ClusterExtensionRevision) bool {

@@ -211,6 +211,16 @@ func TestChanges(t *testing.T) {
 			},
 			code: forbidden, says: []string{"delete configmaps lighthouse/config", "!deployments"},
 		},
+		"SucceedsWithoutMetric": {
+			reason:    "it counts as successful without the answer that whoever made it wanted",
+			situation: func(w *situation) { w.has(1, config).has(2, web) },
+			act: func(w *situation) error {
+				r := rev(2, web).measured("errors", "latency")
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.measured("latency"))
+			},
+			code: forbidden, says: []string{"delete configmaps lighthouse/config", "!deployments"},
+		},
 		"SucceedsSoonerAndPaused": {
 			reason:    "nothing goes until somebody lets it go on, who is asked then",
 			situation: func(w *situation) { w.has(1, config).has(2, web) },
@@ -486,6 +496,16 @@ func TestChanges(t *testing.T) {
 				r := rev(2, web)
 				w.holds(rev(1, config), r)
 				return w.updates(r.rollingBack(5), r.rollingBack(1))
+			},
+			code: forbidden, says: []string{"create,patch configmaps lighthouse/config"},
+		},
+		"FailsByMetric": {
+			reason:    "so is letting a metric fail it",
+			situation: func(*situation) {},
+			act: func(w *situation) error {
+				r := rev(2, web).rollingBack(5)
+				w.holds(rev(1, config), r)
+				return w.updates(r, r.measured("errors"))
 			},
 			code: forbidden, says: []string{"create,patch configmaps lighthouse/config"},
 		},

@@ -113,5 +113,8 @@ func validate(w *authored.Write) field.ErrorList {
 			errs = append(errs, validation.Yield(rules, field.NewPath("metadata", "annotations").Key(extension.YieldAnnotation))...)
 		}
 	}
+	if value := annotations[extension.MetricChecksAnnotation]; value != old[extension.MetricChecksAnnotation] {
+		errs = append(errs, validation.MetricChecks(extension.ParseMetricChecks(value), field.NewPath("metadata", "annotations").Key(extension.MetricChecksAnnotation))...)
+	}
 	return errs
 }

@@ -253,3 +253,21 @@ func TestYield(t *testing.T) {
 		t.Errorf("the rules are allowed: %v", errs)
 	}
 }
+
+// TestMetricChecks: the annotation lists names of MetricChecks. A value that was there before stays.
+func TestMetricChecks(t *testing.T) {
+	named := func(value string) *unstructured.Unstructured {
+		return written("1.0.0", map[string]string{extension.MetricChecksAnnotation: value})
+	}
+	if errs := validate(&authored.Write{Object: named("error-rate, latency")}); len(errs) > 0 {
+		t.Errorf("the names are allowed: %v", errs)
+	}
+	wrong := named("error-rate;latency")
+	got := validate(&authored.Write{Object: wrong}).ToAggregate()
+	if got == nil || !strings.Contains(got.Error(), "metadata.annotations[penstock.dev/metric-checks][0]: Invalid value") {
+		t.Errorf("%v", got)
+	}
+	if errs := validate(&authored.Write{Object: wrong, Old: wrong}); len(errs) > 0 {
+		t.Errorf("nobody can write it any more: %v", errs)
+	}
+}

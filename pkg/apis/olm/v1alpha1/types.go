@@ -33,6 +33,8 @@ const (
 	// MaxSuccessDelaySeconds is the longest that a rollout may have to stay
 	// Available before it has succeeded, in seconds: a day.
 	MaxSuccessDelaySeconds = 86400
+	// MaxMetricChecks is how many MetricChecks a revision may name.
+	MaxMetricChecks = 8
 	// MaxProgressionProbes is the number of progression probes of one revision.
 	MaxProgressionProbes = 64
 	// MaxAssertions is the number of assertions of one revision, over all its
@@ -259,7 +261,7 @@ type ClusterExtensionRevisionList struct {
 }
 
 // ClusterExtensionRevisionSpec is the content of a revision and how to roll it
-// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds,
+// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks,
 // onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.
 type ClusterExtensionRevisionSpec struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
@@ -307,6 +309,12 @@ type ClusterExtensionRevisionSpec struct {
 	// not count while the delay runs. The delay may change: 0 ends it.
 	// +optional
 	SuccessDelaySeconds int32 `json:"successDelaySeconds,omitempty"`
+	// metricChecks are names of MetricChecks, at most 8. Penstock asks them while all objects are
+	// Available. The revision succeeds after successDelaySeconds when the last answer of each is
+	// Yes. An answer No fails it. While an answer is Unknown, the revision waits.
+	// +optional
+	// +listType=set
+	MetricChecks []string `json:"metricChecks,omitempty"`
 	// onFailure is the reaction when the progress deadline passes and the rollout has
 	// never succeeded. None (the default): only status says so. Rollback: the newest
 	// earlier revision that has succeeded is rolled out again as the next revision,
@@ -597,7 +605,44 @@ type ClusterExtensionRevisionStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Phases []PhaseStatus `json:"phases,omitempty"`
+	// metricChecks are the last answers of spec.metricChecks.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	MetricChecks []MetricMeasurement `json:"metricChecks,omitempty"`
 }
+
+// MetricMeasurement is the last answer of a MetricCheck.
+type MetricMeasurement struct {
+	// name of the MetricCheck.
+	Name string `json:"name"`
+	// time of the answer.
+	Time metav1.Time `json:"time"`
+	// verdict is Yes, No or Unknown.
+	Verdict MetricVerdict `json:"verdict"`
+	// value of the sample; empty when there is no usable sample.
+	// +optional
+	Value string `json:"value,omitempty"`
+	// message says why the verdict is not Yes.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// digest is that of the spec of the MetricCheck. An answer to another spec does not count.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+}
+
+// MetricVerdict is what a measurement means.
+type MetricVerdict string
+
+// Verdicts of measurements.
+const (
+	// MetricYes is a sample within the bounds.
+	MetricYes MetricVerdict = "Yes"
+	// MetricNo is a sample outside of the bounds.
+	MetricNo MetricVerdict = "No"
+	// MetricUnknown is no usable sample.
+	MetricUnknown MetricVerdict = "Unknown"
+)
 
 // Requester is the user who asked for a change, as authenticated by kube-apiserver.
 type Requester struct {

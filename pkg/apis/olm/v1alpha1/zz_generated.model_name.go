@@ -113,6 +113,11 @@ func (in Manifest) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MetricMeasurement) OpenAPIModelName() string {
+	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.MetricMeasurement"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ObjectChange) OpenAPIModelName() string {
 	return "com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectChange"
 }

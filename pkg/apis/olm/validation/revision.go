@@ -9,8 +9,11 @@ package validation
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/penstock-project/penstock/pkg/apis/objectmeta"
@@ -132,7 +135,24 @@ func validateMutableSpec(spec *olm.ClusterExtensionRevisionSpec) field.ErrorList
 		errs = append(errs, field.Invalid(path.Child("successDelaySeconds"), spec.SuccessDelaySeconds,
 			fmt.Sprintf("must be from 0 to %d", v1alpha1.MaxSuccessDelaySeconds)))
 	}
+	errs = append(errs, MetricChecks(spec.MetricChecks, path.Child("metricChecks"))...)
 	return append(errs, validateOnFailure(spec, path.Child("onFailure"))...)
+}
+
+// MetricChecks checks names of MetricChecks.
+func MetricChecks(names []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(names) > v1alpha1.MaxMetricChecks {
+		errs = append(errs, field.TooMany(path, len(names), v1alpha1.MaxMetricChecks))
+	}
+	for i, name := range names {
+		if problems := utilvalidation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			errs = append(errs, field.Invalid(path.Index(i), name, "must be the name of a MetricCheck: "+strings.Join(problems, "; ")))
+		} else if slices.Contains(names[:i], name) {
+			errs = append(errs, field.Duplicate(path.Index(i), name))
+		}
+	}
+	return errs
 }
 
 func validateOnFailure(spec *olm.ClusterExtensionRevisionSpec, path *field.Path) field.ErrorList {

@@ -117,6 +117,22 @@ func TestSpecScalars(t *testing.T) {
 			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.ProgressDeadlineMinutes = -1 }),
 			want:   []string{invalid + "spec.progressDeadlineMinutes"}, mentions: "-1",
 		},
+		"Metrics": {reason: "names of MetricChecks", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.MetricChecks = []string{"errors", "latency"} })},
+		"BadMetric": {
+			reason: "no name of an object",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.MetricChecks = []string{"errors", "Error Rate"} }),
+			want:   []string{invalid + "spec.metricChecks[1]"}, mentions: "must be the name of a MetricCheck",
+		},
+		"TwiceTheMetric": {
+			reason: "a set",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.MetricChecks = []string{"errors", "errors"} }),
+			want:   []string{duplicate + "spec.metricChecks[1]"},
+		},
+		"ManyMetrics": {
+			reason: "each costs queries",
+			change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.MetricChecks = strings.Split("abcdefghi", "") }),
+			want:   []string{many + "spec.metricChecks"},
+		},
 		"Delay": {reason: "seconds, up to a day", change: withSpec(func(s *olm.ClusterExtensionRevisionSpec) { s.SuccessDelaySeconds = 86400 })},
 		"NegativeDelay": {
 			reason: "0 is none, and nothing is below",

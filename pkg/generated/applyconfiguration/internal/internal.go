@@ -812,6 +812,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: Active
+    - name: metricChecks
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: onFailure
       type:
         scalar: string
@@ -870,6 +876,14 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: metricChecks
+      type:
+        list:
+          elementType:
+            namedType: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.MetricMeasurement
+          elementRelationship: associative
+          keys:
+          - name
     - name: observedGeneration
       type:
         scalar: numeric
@@ -1075,6 +1089,29 @@ var schemaYAML = typed.YAMLObject(`types:
         elementType:
           namedType: __untyped_deduced_
         elementRelationship: separable
+- name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.MetricMeasurement
+  map:
+    fields:
+    - name: digest
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: value
+      type:
+        scalar: string
+    - name: verdict
+      type:
+        scalar: string
+      default: ""
 - name: com.github.penstock-project.penstock.pkg.apis.olm.v1alpha1.ObjectFailure
   map:
     fields:

@@ -92,6 +92,7 @@ func (w rollback) revision(cause string) *olm.ClusterExtensionRevision {
 	revision.Spec.Previous = nil // the server knows
 	revision.Spec.ProgressDeadlineMinutes = newest.Spec.ProgressDeadlineMinutes
 	revision.Spec.SuccessDelaySeconds = newest.Spec.SuccessDelaySeconds
+	revision.Spec.MetricChecks = newest.Spec.MetricChecks
 	revision.Spec.OnFailure = newest.Spec.OnFailure
 	revision.Spec.TeardownPolicy = newest.Spec.TeardownPolicy
 	revision.Spec.AdoptedTeardownPolicy = newest.Spec.AdoptedTeardownPolicy

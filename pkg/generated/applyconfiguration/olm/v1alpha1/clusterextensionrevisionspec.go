@@ -12,7 +12,7 @@ import (
 // with apply.
 //
 // ClusterExtensionRevisionSpec is the content of a revision and how to roll it
-// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds,
+// out. Only lifecycleState, progressDeadlineMinutes, successDelaySeconds, metricChecks,
 // onFailure, teardownPolicy and adoptedTeardownPolicy may change after creation.
 type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// lifecycleState is Active (the default), Paused or Archived. Archived is
@@ -46,6 +46,10 @@ type ClusterExtensionRevisionSpecApplyConfiguration struct {
 	// anew the next time that all objects are Available. The progress deadline does
 	// not count while the delay runs. The delay may change: 0 ends it.
 	SuccessDelaySeconds *int32 `json:"successDelaySeconds,omitempty"`
+	// metricChecks are names of MetricChecks, at most 8. Penstock asks them while all objects are
+	// Available. The revision succeeds after successDelaySeconds when the last answer of each is
+	// Yes. An answer No fails it. While an answer is Unknown, the revision waits.
+	MetricChecks []string `json:"metricChecks,omitempty"`
 	// onFailure is the reaction when the progress deadline passes and the rollout has
 	// never succeeded. None (the default): only status says so. Rollback: the newest
 	// earlier revision that has succeeded is rolled out again as the next revision,
@@ -152,6 +156,16 @@ func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithProgressDeadlineMin
 // If called multiple times, the SuccessDelaySeconds field is set to the value of the last call.
 func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithSuccessDelaySeconds(value int32) *ClusterExtensionRevisionSpecApplyConfiguration {
 	b.SuccessDelaySeconds = &value
+	return b
+}
+
+// WithMetricChecks adds the given value to the MetricChecks field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the MetricChecks field.
+func (b *ClusterExtensionRevisionSpecApplyConfiguration) WithMetricChecks(values ...string) *ClusterExtensionRevisionSpecApplyConfiguration {
+	for i := range values {
+		b.MetricChecks = append(b.MetricChecks, values[i])
+	}
 	return b
 }
 

@@ -22,6 +22,8 @@ type ClusterExtensionRevisionStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// phases are in the order of spec.phases.
 	Phases []PhaseStatusApplyConfiguration `json:"phases,omitempty"`
+	// metricChecks are the last answers of spec.metricChecks.
+	MetricChecks []MetricMeasurementApplyConfiguration `json:"metricChecks,omitempty"`
 }
 
 // ClusterExtensionRevisionStatusApplyConfiguration constructs a declarative configuration of the ClusterExtensionRevisionStatus type for use with
@@ -68,6 +70,19 @@ func (b *ClusterExtensionRevisionStatusApplyConfiguration) WithPhases(values ...
 			panic("nil value passed to WithPhases")
 		}
 		b.Phases = append(b.Phases, *values[i])
+	}
+	return b
+}
+
+// WithMetricChecks adds the given value to the MetricChecks field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the MetricChecks field.
+func (b *ClusterExtensionRevisionStatusApplyConfiguration) WithMetricChecks(values ...*MetricMeasurementApplyConfiguration) *ClusterExtensionRevisionStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithMetricChecks")
+		}
+		b.MetricChecks = append(b.MetricChecks, *values[i])
 	}
 	return b
 }

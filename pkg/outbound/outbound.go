@@ -1,14 +1,23 @@
-package notify
+// Package outbound connects to addresses that users name: receivers of notifications and metric
+// services. It refuses addresses that lead back into this machine, its cloud or the host's API.
+package outbound
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"syscall"
 	"time"
 )
+
+// Timeout bounds one request.
+const Timeout = 10 * time.Second
 
 // services are addresses at which clouds have their metadata services, besides link-local ones.
 func services() []netip.Addr {
@@ -46,15 +55,38 @@ func Allowed(to netip.AddrPort, host []netip.AddrPort) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("connecting to %s: a receiver cannot have a %s address", to, kind)
+	return fmt.Errorf("connecting to %s: it is a %s address, which Penstock does not connect to", to, kind)
 }
 
-// Dialer connects to receivers.
+// Dialer connects to addresses that users name.
 type Dialer struct {
 	// Hosts are the host's API, as host:port.
 	Hosts []string
 	// Check decides about an address; nil is Allowed.
 	Check func(to netip.AddrPort, host []netip.AddrPort) error
+}
+
+// Transport sends requests over new connections, without proxies. Roots are the authorities of the
+// certificate of the server; nil for those of this machine.
+func (d Dialer) Transport(roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		DialContext: d.dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: Timeout,
+	}
+}
+
+var errNotHTTP = errors.New("the server answered something else than HTTP")
+
+// Quiet is an error of the way to a server. Errors about an answer quote it.
+func Quiet(err error) error {
+	var operation *net.OpError
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &operation), errors.As(err, &name), errors.As(err, &certificate), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return err
+	}
+	return errNotHTTP
 }
 
 // dial checks each address before it connects: what the name meant earlier does not count.
@@ -67,7 +99,7 @@ func (d Dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	if check == nil {
 		check = Allowed
 	}
-	dialer := net.Dialer{Timeout: sendTimeout, KeepAlive: -time.Second, Control: func(_, address string, _ syscall.RawConn) error {
+	dialer := net.Dialer{Timeout: Timeout, KeepAlive: -time.Second, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return fmt.Errorf("reading the address to connect to: %w", err)

@@ -1,0 +1,55 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	metricchecks "github.com/penstock-project/penstock/pkg/controller/metriccheck"
+	"github.com/penstock-project/penstock/pkg/metriccheck"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/outbound"
+	"github.com/penstock-project/penstock/pkg/server/accessreview"
+	"github.com/penstock-project/penstock/pkg/server/leadership"
+)
+
+// metricChecks adds what asks MetricChecks to a term. Notify is called when there is an answer.
+func metricChecks(term leadership.Term, notify func(string)) (*metricchecks.Controller, error) {
+	config := component(term.Host, "metric-checks")
+	options := metricchecks.Options{
+		Namespace: term.Namespace, Dialer: outbound.Dialer{Hosts: hosts(term.Host.Host)}, Clock: clock.RealClock{}, Notify: notify,
+	}
+	core, err := kubernetes.NewForConfig(config)
+	if err == nil {
+		options.Secrets = core
+		options.Checks, err = dynamic.NewForConfig(config)
+	}
+	if err == nil {
+		options.Definitions, err = metadata.NewForConfig(config)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the host for MetricChecks: %w", err)
+	}
+	controller := metricchecks.New(options)
+	if err := controller.Register(term.Metrics); err != nil {
+		return nil, err
+	}
+	return controller, term.Manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		const feature = "MetricChecks: rollouts that name one do not succeed"
+		err := wait.PollUntilContextCancel(ctx, time.Minute, true, func(ctx context.Context) (bool, error) {
+			return accessreview.MayWatch(ctx, core, objectwatch.Definitions, "", metriccheck.DefinitionName, feature) &&
+				accessreview.MayWatch(ctx, core, metriccheck.Resource, "", "", feature), nil
+		})
+		if err != nil {
+			return nil //nolint:nilerr // the term is over
+		}
+		return controller.Run(ctx)
+	}))
+}

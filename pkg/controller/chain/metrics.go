@@ -1,0 +1,83 @@
+package chain
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/penstock-project/penstock/pkg/apis/olm"
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/controller/metriccheck"
+	rule "github.com/penstock-project/penstock/pkg/metriccheck"
+)
+
+// Metrics asks MetricChecks about rollouts. The engine does not know of them.
+type Metrics interface {
+	// Measured returns the last measurements, of which kept are stored.
+	Measured(of metriccheck.Subject, kept []olmv1alpha1.MetricMeasurement) []olmv1alpha1.MetricMeasurement
+	// Ask begins the queries that are due, and returns when the next one is; zero for none.
+	Ask(of metriccheck.Subject, measured []olmv1alpha1.MetricMeasurement) time.Time
+	// Changed has an element when MetricChecks have changed.
+	Changed() <-chan event.TypedGenericEvent[string]
+}
+
+// measured returns the measurements of a revision: new ones while they decide whether it succeeds.
+func (s *scope) measured(revision *olmv1alpha1.ClusterExtensionRevision) []olmv1alpha1.MetricMeasurement {
+	subject, judged := judgedByMetrics(revision)
+	if !judged {
+		return revision.Status.MetricChecks
+	}
+	return s.Metrics.Measured(subject, revision.Status.MetricChecks)
+}
+
+// judgedByMetrics returns the subject for MetricChecks of a revision that lacks nothing but time and
+// their answers.
+func judgedByMetrics(revision *olmv1alpha1.ClusterExtensionRevision) (metriccheck.Subject, bool) {
+	available := meta.FindStatusCondition(revision.Status.Conditions, olmv1alpha1.ConditionAvailable)
+	if len(revision.Spec.MetricChecks) == 0 || !soaking(revision) || available == nil || available.Status != metav1.ConditionTrue {
+		return metriccheck.Subject{}, false
+	}
+	extension, _, _ := olm.ChainOf(revision.Name)
+	return metriccheck.Subject{
+		Extension: extension, Revision: revision.UID, Namespaces: workloadNamespaces(revision),
+		Since: available.LastTransitionTime.Time, Checks: revision.Spec.MetricChecks,
+	}, true
+}
+
+// workloadNamespaces are the namespaces of objects of the group apps, or else those of all objects.
+func workloadNamespaces(revision *olmv1alpha1.ClusterExtensionRevision) []string {
+	var workloads, all []string
+	for _, phase := range revision.Spec.Phases {
+		for _, object := range phase.Objects {
+			if object.Namespace == "" {
+				continue
+			}
+			all = append(all, object.Namespace)
+			if strings.HasPrefix(object.APIVersion, "apps/") {
+				workloads = append(workloads, object.Namespace)
+			}
+		}
+	}
+	if len(workloads) == 0 {
+		workloads = all
+	}
+	slices.Sort(workloads)
+	return slices.Compact(workloads)
+}
+
+// metricVerdict says what the measurements of a revision mean, whose objects are Available until end
+// at least.
+func metricVerdict(revision *olmv1alpha1.ClusterExtensionRevision, measured []olmv1alpha1.MetricMeasurement, end time.Time) (olmv1alpha1.MetricVerdict, string) {
+	since := end.Add(-time.Duration(revision.Spec.SuccessDelaySeconds) * time.Second)
+	return rule.Judge(revision.Spec.MetricChecks, measured, since, end)
+}
+
+// metricFailed tells whether an answer of a MetricCheck fails a revision.
+func metricFailed(conditions []metav1.Condition) bool {
+	succeeded := meta.FindStatusCondition(conditions, olmv1alpha1.ConditionSucceeded)
+	return succeeded != nil && succeeded.Status == metav1.ConditionFalse && succeeded.Reason == reasonMetricFailed
+}

@@ -1,0 +1,18 @@
+package metriccheck
+
+import (
+	_ "embed"
+
+	"github.com/penstock-project/penstock/pkg/definition"
+)
+
+// DefinitionName is the name of the CustomResourceDefinition.
+const DefinitionName = "metricchecks.penstock.dev"
+
+//go:embed definition.yaml
+var manifest []byte
+
+// Definition is that of MetricChecks.
+func Definition() definition.Definition {
+	return definition.Definition{Name: DefinitionName, Resource: Resource, Kind: Kind.Kind, Manifest: manifest}
+}
