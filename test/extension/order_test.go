@@ -59,7 +59,7 @@ func dependent(w shared) {
 		bundle{Package: other, Version: "1.0.0", Requires: base + " >=2.0.0"}, bundle{Package: base, Version: "1.0.0"})
 	alice := w.author("alice")
 	w.apply(alice, w.name, w.extend(w.name, w.name))
-	w.awaitExtension(w.name, "it waits", is("Ready=False/RequirementsUnmet: the bundle requires package "+base+" >=1.0.0 <2.0.0, which no ClusterExtension has installed: kubectl penstock install "+base+" -n NAMESPACE --version '>=1.0.0 <2.0.0'", "Stalled=False/NotStalled"))
+	w.awaitExtension(w.name, "it waits", is("Ready=False/RequirementsUnmet: the bundle requires package "+base+" >=1.0.0 <2.0.0, which no ClusterExtension that its author may get has installed: kubectl penstock install "+base+" -n NAMESPACE --version '>=1.0.0 <2.0.0'", "Stalled=False/NotStalled"))
 	w.apply(alice, base, w.extend(base, base))
 	w.awaitExtension(base, "it is installed", installed("1.0.0"))
 	w.awaitExtension(w.name, "it follows", installed("1.0.0"))

@@ -50,6 +50,7 @@ func (c Cluster) Lacks(of Extension, requires []source.Requirement) (lacks strin
 	return strings.Join(all, "; "), kinds, nil
 }
 
+// lacksPackage says why a package is not met. Of an extension that is not shown it says the same as of none.
 func (c Cluster) lacksPackage(of Extension, required source.Requirement) string {
 	why := ""
 	for _, other := range c.All {
@@ -71,7 +72,7 @@ func (c Cluster) lacksPackage(of Extension, required source.Requirement) string 
 	if why != "" {
 		return why
 	}
-	return ", which no ClusterExtension has installed" + c.installed(required)
+	return ", which no ClusterExtension that its author may get has installed" + c.installed(required)
 }
 
 // fits is whether a version is in a range of a bundle, whose grammar is that of OLM and not that of

@@ -22,7 +22,7 @@ func TestLacks(t *testing.T) {
 		}
 		return []Extension{{Name: "shop", Package: "shop", Installed: true}, one}
 	}
-	const absent = "package certs >=1.0.0 <2.0.0, which no ClusterExtension has installed: kubectl penstock install certs -n NAMESPACE --version '>=1.0.0 <2.0.0'"
+	const absent = "package certs >=1.0.0 <2.0.0, which no ClusterExtension that its author may get has installed: kubectl penstock install certs -n NAMESPACE --version '>=1.0.0 <2.0.0'"
 	for name, tc := range map[string]struct {
 		requires source.Requirement
 		all      []Extension
@@ -39,8 +39,8 @@ func TestLacks(t *testing.T) {
 		"NotAvailable":  {certs, installed(func(e *Extension) { e.Available = false }), false, "package certs >=1.0.0 <2.0.0, and ClusterExtension tls, which has it, is not available now"},
 		"Prerelease":    {certs, installed(func(e *Extension) { e.Version = "1.6.0-rc1" }), false, ""},
 		"AnyVersion":    {source.Requirement{Package: "certs"}, installed(func(e *Extension) { e.Version = "" }), false, ""},
-		"BadRange":      {source.Requirement{Package: "certs", VersionRange: "some'; rm"}, installed(nil), true, "package certs some'; rm, which no ClusterExtension has installed: kubectl penstock install certs -n NAMESPACE --version 'some; rm'"},
-		"Unknown":       {source.Requirement{Package: "none"}, nil, false, "package none, which no ClusterExtension has installed, and no package of the catalogs has it"},
+		"BadRange":      {source.Requirement{Package: "certs", VersionRange: "some'; rm"}, installed(nil), true, "package certs some'; rm, which no ClusterExtension that its author may get has installed: kubectl penstock install certs -n NAMESPACE --version 'some; rm'"},
+		"Unknown":       {source.Requirement{Package: "none"}, nil, false, "package none, which no ClusterExtension that its author may get has installed, and no package of the catalogs has it"},
 		"Served":        {source.Requirement{Kind: schema.GroupVersionKind{Group: "s.io", Version: "v1", Kind: "Served"}}, nil, false, ""},
 		"NotServed":     {lamp, nil, false, "kind Lamp of l.io/v1, which the cluster does not serve: kubectl penstock install lamp -n NAMESPACE, or one of lantern"},
 		"Constraint":    {source.Requirement{Constraint: `{"any":{}}`}, nil, false, `constraint {"any":{}}, which is not evaluated`},
