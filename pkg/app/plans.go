@@ -66,16 +66,7 @@ func (s *Settings) startPlans(ctx context.Context, term leadership.Term) error {
 	if err != nil {
 		return err
 	}
-	go func() {
-		for {
-			select {
-			case <-frozen.Changed():
-				notify("")
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	go frozen.Follow(ctx, func() { notify("") })
 	recorder, err := recorder(ctx, term, targetClient.Counter())
 	if err != nil {
 		return err

@@ -71,7 +71,8 @@ const (
 	GenerationAnnotation = "penstock.dev/extension-generation"
 	// ChannelAnnotation is the channel that led to the bundle, absent without one.
 	ChannelAnnotation = "penstock.dev/channel"
-	// CatalogAnnotation is the ClusterCatalog that has the bundle.
+	// CatalogAnnotation is the ClusterCatalog that has the bundle. A child of a ClusterExtensionSet
+	// has it too: its image is verified by the rules of that catalog.
 	CatalogAnnotation = "penstock.dev/catalog"
 	// MadeOfAnnotation is a digest of what the revision was made of: the reference of the
 	// image, and all of the ClusterExtension that its content depends on. As long as it would

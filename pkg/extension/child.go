@@ -21,6 +21,11 @@ func Pin(child *unstructured.Unstructured, reference string) error {
 	return unstructured.SetNestedField(child.Object, source, "spec", "source")
 }
 
+// SetAnnotations make an extension the child of a set. Only Penstock writes them.
+func SetAnnotations() []string {
+	return []string{SetAnnotation, ContentAnnotation, RolloutAnnotation, CatalogAnnotation}
+}
+
 // ChildAnnotations are those of a child that its set decides for each cluster.
 func ChildAnnotations() []string {
 	return []string{TargetAnnotation, SetAnnotation, ContentAnnotation, RolloutAnnotation, AuthorAnnotation}

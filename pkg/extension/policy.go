@@ -163,7 +163,7 @@ func (p *Policy) set(name, value string) *field.Error {
 			return field.Invalid(path, value, err.Error())
 		}
 		return nil
-	case AcknowledgeDependentsAnnotation, SetAnnotation, ContentAnnotation, RolloutAnnotation:
+	case AcknowledgeDependentsAnnotation, SetAnnotation, ContentAnnotation, RolloutAnnotation, CatalogAnnotation:
 		return nil
 	case TargetAnnotation:
 		if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {

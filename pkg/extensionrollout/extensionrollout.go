@@ -4,6 +4,7 @@ package extensionrollout
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -109,16 +110,22 @@ func Say(name string, plan *fleet.Plan, status *v1alpha1.ClusterExtensionRollout
 	}
 	status.Troubles = plan.Troubles(progress, situation)
 	status.Message = message(name, report)
-	condition := func(kind string, is bool) {
-		value := metav1.ConditionFalse
-		if is {
-			value = metav1.ConditionTrue
+	SetConditions(&status.Conditions, map[string]bool{
+		"Ready":       report.Phase == fleet.Completed,
+		"Progressing": report.Phase == fleet.InProgress || report.Phase == fleet.PhaseSoaking || report.Phase == fleet.Scheduled,
+		"Stalled":     report.Phase == fleet.PhaseHalted,
+	}, metav1.Condition{Reason: status.Phase, Message: status.Message, LastTransitionTime: metav1.NewTime(situation.Now)})
+}
+
+// SetConditions sets conditions that are true or false, which have the rest of one in common.
+func SetConditions(conditions *[]metav1.Condition, are map[string]bool, of metav1.Condition) {
+	for _, kind := range slices.Sorted(maps.Keys(are)) {
+		of.Type, of.Status = kind, metav1.ConditionFalse
+		if are[kind] {
+			of.Status = metav1.ConditionTrue
 		}
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: status.Phase, Message: status.Message, LastTransitionTime: metav1.NewTime(situation.Now)})
+		meta.SetStatusCondition(conditions, of)
 	}
-	condition("Ready", report.Phase == fleet.Completed)
-	condition("Progressing", report.Phase == fleet.InProgress || report.Phase == fleet.PhaseSoaking || report.Phase == fleet.Scheduled)
-	condition("Stalled", report.Phase == fleet.PhaseHalted)
 }
 
 // words are the reasons to wait, for people; the commands that help have the name of the rollout.

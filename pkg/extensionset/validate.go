@@ -2,6 +2,7 @@ package extensionset
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +17,12 @@ import (
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
 
-// MaxWaves bounds the waves of a set.
-const MaxWaves = 32
+const (
+	// MaxWaves bounds the waves of a set.
+	MaxWaves = 32
+	// MaxSeconds bounds the soak time of a wave and the deadline of a cluster: 30 days.
+	MaxSeconds = 30 * 24 * 60 * 60
+)
 
 // Validate returns the faults of a set.
 func Validate(set *Set) field.ErrorList {
@@ -45,7 +50,7 @@ func template(t *Template, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("spec"), "must be the spec of a ClusterExtension"))
 	}
 	annotations := path.Child("metadata", "annotations")
-	for _, name := range append(extension.ChildAnnotations(), extension.ApprovalAnnotation, extension.HoldOnAnnotation, extension.RequiresAnnotation, extension.AcknowledgeDependentsAnnotation) {
+	for _, name := range append(extension.ChildAnnotations(), extension.CatalogAnnotation, extension.ApprovalAnnotation, extension.HoldOnAnnotation, extension.RequiresAnnotation, extension.AcknowledgeDependentsAnnotation) {
 		if _, found := t.Metadata.Annotations[name]; found {
 			errs = append(errs, field.Forbidden(annotations.Key(name), "the set decides it for its children"))
 		}
@@ -59,8 +64,8 @@ func template(t *Template, path *field.Path) field.ErrorList {
 
 func strategy(s *Strategy, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if s.DeadlineSeconds < 0 {
-		errs = append(errs, field.Invalid(path.Child("deadlineSeconds"), s.DeadlineSeconds, "must be 0, for the default, or more"))
+	if s.DeadlineSeconds < 0 || s.DeadlineSeconds > MaxSeconds {
+		errs = append(errs, field.Invalid(path.Child("deadlineSeconds"), s.DeadlineSeconds, fmt.Sprintf("must be between 0, for the default, and %d", MaxSeconds)))
 	}
 	if len(s.Waves) > MaxWaves {
 		return append(errs, field.TooMany(path.Child("waves"), len(s.Waves), MaxWaves))
@@ -82,8 +87,8 @@ func strategy(s *Strategy, path *field.Path) field.ErrorList {
 		if wave.MaxFailures < 0 {
 			errs = append(errs, field.Invalid(path.Child("maxFailures"), wave.MaxFailures, "must be 0 or more"))
 		}
-		if wave.SoakSeconds < 0 {
-			errs = append(errs, field.Invalid(path.Child("soakSeconds"), wave.SoakSeconds, "must be 0 or more"))
+		if wave.SoakSeconds < 0 || wave.SoakSeconds > MaxSeconds {
+			errs = append(errs, field.Invalid(path.Child("soakSeconds"), wave.SoakSeconds, fmt.Sprintf("must be between 0 and %d", MaxSeconds)))
 		}
 		if _, err := bound(wave.MaxUnavailable, "1", 1, 1); err != nil {
 			errs = append(errs, field.Invalid(path.Child("maxUnavailable"), wave.MaxUnavailable.String(), err.Error()))

@@ -30,7 +30,7 @@ type At struct {
 	Since time.Time
 	// Healthy is since when a cluster that soaks is healthy; zero while it is not.
 	Healthy time.Time
-	// Seen is the last look that showed it healthy, while it soaks.
+	// Seen is the minute of the last look that showed it healthy, while it soaks.
 	Seen   time.Time
 	Reason Reason
 }

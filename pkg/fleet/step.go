@@ -14,6 +14,8 @@ const (
 	leavingTime     = 10 * time.Minute
 	// longestGap bounds the time between two looks of a soak time: nobody knows what was in between.
 	longestGap = 5 * time.Minute
+	// seenEvery is how exactly the last look of a soak time is stored: not every look is a write.
+	seenEvery = time.Minute
 )
 
 // step is one pass over a plan.
@@ -113,7 +115,7 @@ func (s *step) see(cluster Cluster, at At, seen Observation) {
 		if at.Healthy.IsZero() || seen.At.Sub(at.Seen) > longestGap {
 			at.Healthy = seen.At
 		}
-		at.Seen = seen.At
+		at.Seen = seen.At.Truncate(seenEvery)
 		s.progress.Clusters[name] = at
 	}
 	// Only a look after the soak time tells that the cluster was healthy until its end.

@@ -267,7 +267,7 @@ func TestVerify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := policy.For(image, "").Verify(tc.bundles, digest)
+			got, err := policy.For(image, "").Verify(t.Context(), tc.bundles, digest)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("%s: got %v, %v, want an error with %q", tc.reason, got, err, tc.err)
@@ -400,7 +400,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte(`{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","verificationMaterial":{"certificate":{"rawBytes":""},"tlogEntries":[{}]},"dsseEnvelope":{"signatures":[{}]}}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		_ = (&bundle.Bundle{}).UnmarshalJSON(content)
-		if signers, err := policy.For(image, "").Verify([][]byte{content}, digest); err == nil {
+		if signers, err := policy.For(image, "").Verify(t.Context(), [][]byte{content}, digest); err == nil {
 			t.Errorf("%s signed", signers)
 		}
 	})

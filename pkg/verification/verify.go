@@ -1,6 +1,7 @@
 package verification
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,15 +23,15 @@ const (
 )
 
 // Verify returns the keys and identities that signed the image with a digest (sha256:HEX), sorted. The
-// error says why its bundles satisfy a rule not.
-func (r *Rules) Verify(bundles [][]byte, digest string) ([]string, error) {
+// error says why its bundles satisfy a rule not. It ends with the context, between two bundles.
+func (r *Rules) Verify(ctx context.Context, bundles [][]byte, digest string) ([]string, error) {
 	raw, err := hex.DecodeString(strings.TrimPrefix(digest, "sha256:"))
 	if err != nil || !strings.HasPrefix(digest, "sha256:") || len(raw) != 32 {
 		return nil, fmt.Errorf("the digest %s is of another algorithm than sha256", digest)
 	}
 	var all []string
 	for _, one := range r.rules {
-		signers, err := r.policy.verify(one, bundles, raw)
+		signers, err := r.policy.verify(ctx, one, bundles, raw)
 		if err != nil {
 			return nil, fmt.Errorf("rules[%d]: %w", one.number, err)
 		}
@@ -41,12 +42,15 @@ func (r *Rules) Verify(bundles [][]byte, digest string) ([]string, error) {
 }
 
 // verify returns who signed by one rule.
-func (p *Policy) verify(one rule, bundles [][]byte, digest []byte) ([]string, error) {
+func (p *Policy) verify(ctx context.Context, one rule, bundles [][]byte, digest []byte) ([]string, error) {
 	if len(bundles) == 0 {
 		return nil, errors.New("the image has no Sigstore bundle")
 	}
 	var signers, reasons []string
 	for _, content := range bundles {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		signer, err := p.bundle(one, content, digest)
 		if err == nil {
 			signers = append(signers, signer)

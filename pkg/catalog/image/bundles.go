@@ -27,8 +27,8 @@ type Rules interface {
 	Policy() string
 	// String names the rules.
 	String() string
-	// Verify returns who signed the image with a digest.
-	Verify(bundles [][]byte, digest string) ([]string, error)
+	// Verify returns who signed the image with a digest. It ends with the context, between two bundles.
+	Verify(ctx context.Context, bundles [][]byte, digest string) ([]string, error)
 }
 
 // verified adds to a record what the rules verify. An image that they do not allow is refused, whatever
@@ -87,7 +87,10 @@ func (o *session) signersOf(ctx context.Context, of digest.Digest) (signers []st
 		if err != nil {
 			return false, err
 		}
-		found, err := o.rules.Verify(bundles, of.String())
+		found, err := o.rules.Verify(ctx, bundles, of.String())
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
 		if err != nil {
 			// The registry has answered: this is no failure to ask it.
 			reasons = append(reasons, fmt.Errorf("%s: %w", client.host, errors.Join(append([]error{err}, unread...)...)))

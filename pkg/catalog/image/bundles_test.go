@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type byText struct{ version string }
 func (b byText) Digest() string { return "rules " + b.version }
 func (b byText) Policy() string { return "sha256:policy" }
 func (b byText) String() string { return `rules[0] "registry.example.com"` }
-func (b byText) Verify(bundles [][]byte, of string) ([]string, error) {
+func (b byText) Verify(_ context.Context, bundles [][]byte, of string) ([]string, error) {
 	if slices.ContainsFunc(bundles, func(one []byte) bool { return string(one) == "signs "+of }) {
 		return []string{"key ours"}, nil
 	}

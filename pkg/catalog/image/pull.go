@@ -85,6 +85,7 @@ func explained(err error, keep []string) error {
 // Signed is nil when no signatures are asked for.
 func (s *Store) describe(ctx context.Context, o *session) (made *specs.Manifest, config *specs.Image, signed *signer.Record, err error) {
 	err = s.retried(ctx, func() error {
+		signed = nil // of the attempt before
 		unparsed, found, err := o.instance(ctx)
 		if err != nil {
 			return err

@@ -38,6 +38,8 @@ type desired struct {
 	formats []packed.Format
 	bundle  *status.Bundle
 	pkg     string
+	// reviewedIn is the catalog that the image of a child of a ClusterExtensionSet is from; empty for none.
+	reviewedIn string
 	// pinned is the reference with the digest, once the image was pulled.
 	pinned string
 
@@ -69,7 +71,7 @@ func (d *desired) configuration() json.RawMessage {
 // catalog is the one that offers the image, or empty.
 func (d *desired) catalog() string {
 	if d.bundle == nil {
-		return ""
+		return d.reviewedIn
 	}
 	return d.bundle.Catalog
 }
@@ -126,6 +128,9 @@ func (s *scope) choose() (*desired, *maker.Outcome) {
 		if d.Yield, err = extension.ParseYield(value); err != nil {
 			return nil, stop(status.Invalid, fmt.Sprintf("annotation %s: %s", extension.YieldAnnotation, err), "")
 		}
+	}
+	if e.Annotations[extension.SetAnnotation] != "" {
+		d.reviewedIn = e.Annotations[extension.CatalogAnnotation]
 	}
 	if e.Spec.Config != nil {
 		d.Config = e.Spec.Config.Inline

@@ -60,6 +60,21 @@ func (c *Controller) Find(name string) (object *unstructured.Unstructured, known
 	return c.find(name)
 }
 
+// Children returns the extensions of a ClusterExtensionSet, in no order. Known is false while that is not
+// known.
+func (c *Controller) Children(set string) (children []*unstructured.Unstructured, known bool) {
+	informer := c.informer()
+	if informer == nil || !informer.HasSynced() {
+		return nil, false
+	}
+	for _, one := range c.all() {
+		if one.GetAnnotations()[extension.SetAnnotation] == set {
+			children = append(children, one)
+		}
+	}
+	return children, true
+}
+
 // Preview resolves, pulls and renders a child for its author, and stores nothing. It takes the time of
 // a pull.
 func (c *Controller) Preview(ctx context.Context, wanted *unstructured.Unstructured, who user.Info) (*Preview, *maker.Outcome) {
@@ -103,6 +118,11 @@ func (c *Controller) Preview(ctx context.Context, wanted *unstructured.Unstructu
 	if err := extension.Pin(child, made.reference); err != nil {
 		return nil, stop(status.Invalid, err.Error(), "")
 	}
+	if catalog := desired.catalog(); catalog != "" {
+		annotations := child.GetAnnotations()
+		annotations[extension.CatalogAnnotation] = catalog
+		child.SetAnnotations(annotations)
+	}
 	out := &Preview{Child: child, Version: cmp.Or(desired.of(made).bundle.Version, made.reference), making: making{s, desired}, content: made}
 	if installed := s.installed(); installed != nil {
 		out.Before = cmp.Or(installed.Annotations[olmv1alpha1.VersionAnnotation], installed.Annotations[olmv1alpha1.ReferenceAnnotation])
@@ -113,8 +133,8 @@ func (c *Controller) Preview(ctx context.Context, wanted *unstructured.Unstructu
 	return out, nil
 }
 
-// Diff is what the next revision of the child would change.
-func (p *Preview) Diff(ctx context.Context) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
+// Diff is what the next revision of a child would change.
+func (*Controller) Diff(ctx context.Context, p *Preview) (*olmv1alpha1.RevisionDiff, *maker.Outcome) {
 	revision, stopped := p.making.Next(ctx, p.content.Phases)
 	if stopped != nil {
 		return nil, stopped

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/inventory"
@@ -48,6 +47,8 @@ const (
 // Extensions knows ClusterExtensions, as a *extension.Controller does.
 type Extensions interface {
 	Find(name string) (object *unstructured.Unstructured, known bool)
+	Children(set string) (children []*unstructured.Unstructured, known bool)
+	Diff(ctx context.Context, found *extension.Preview) (*olmv1alpha1.RevisionDiff, *maker.Outcome)
 	Preview(ctx context.Context, child *unstructured.Unstructured, who user.Info) (*extension.Preview, *maker.Outcome)
 }
 
@@ -60,7 +61,7 @@ type Windows interface {
 // Freezes says whether the cluster is frozen.
 type Freezes interface {
 	Frozen() (*rollout.Freeze, error)
-	Changed() <-chan event.TypedGenericEvent[string]
+	Follow(ctx context.Context, tell func())
 }
 
 // Options of a Controller; all are required.
@@ -97,7 +98,7 @@ type Controller struct {
 	known *known
 	// looks are the last looks at clusters, by Secret.
 	looks map[string]look
-	// previews are those of clusters, by what they depend on; others are forgotten.
+	// previews are the last ones, by set and cluster.
 	previews map[string]map[string]preview
 	// changing is how many clusters of each set are changing.
 	changing map[string]int
@@ -112,7 +113,7 @@ func New(o Options) *Controller {
 type known struct {
 	sets     cache.SharedIndexInformer
 	secrets  *objectwatch.Watch[*corev1.Secret]
-	rollouts *objectwatch.Watch[*olmv1alpha1.ClusterExtensionRollout]
+	rollouts cache.SharedIndexInformer
 }
 
 // withoutData keeps the names and labels of Secrets: their content is read for each look.
@@ -141,7 +142,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.Windows.OnChange(c.addAll)
 	running.Go(func() { c.watchCatalogs(ctx) })
-	running.Go(func() { c.watchFreezes(ctx) })
+	running.Go(func() { c.Freezes.Follow(ctx, c.addAll) })
 	running.Go(func() {
 		objectwatch.WhileDefined(ctx, c.Definitions, extensionset.DefinitionName, func(bool) { c.set(nil) }, c.watchSets)
 	})
@@ -188,14 +189,19 @@ func (c *Controller) watchSets(ctx context.Context) {
 	watches := &known{
 		sets:     informer,
 		secrets:  objectwatch.New(c.Core, c.Core.CoreV1().Secrets(c.Namespace), &corev1.Secret{}, objectwatch.Options{Selector: extensionset.ClusterLabel, Changed: c.addAll, Keep: withoutData, Failed: func() {}}),
-		rollouts: objectwatch.New(c.Rollouts, c.Rollouts, &olmv1alpha1.ClusterExtensionRollout{}, objectwatch.Options{Changed: c.addAll, Failed: func() {}}),
+		rollouts: objectwatch.NewInformer(c.Rollouts, c.Rollouts, &olmv1alpha1.ClusterExtensionRollout{}, objectwatch.InformerOptions{Failed: objectwatch.NotServedYet}),
 	}
+	ofSet := func(object any) {
+		if rollout, ok := objectwatch.Told[*olmv1alpha1.ClusterExtensionRollout](object); ok && ctx.Err() == nil {
+			c.addSet(rollout.Spec.Set.Name)
+		}
+	}
+	_, _ = watches.rollouts.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: ofSet, UpdateFunc: func(_, now any) { ofSet(now) }, DeleteFunc: ofSet})
 	c.set(watches)
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { watches.secrets.Run(ctx) })
-	running.Go(func() { watches.rollouts.Run(ctx) })
-	objectwatch.Follow(ctx, c.addAll, informer)
+	objectwatch.Follow(ctx, c.addAll, informer, watches.rollouts)
 }
 
 // addAll asks for a pass over each set.
@@ -220,17 +226,6 @@ func (c *Controller) watchCatalogs(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-outdated:
-		}
-	}
-}
-
-func (c *Controller) watchFreezes(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.Freezes.Changed():
-			c.addAll()
 		}
 	}
 }

@@ -7,9 +7,12 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/maker"
@@ -125,8 +128,9 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 	for _, cluster := range plan.Clusters {
 		// A Secret that is gone is a cluster that cannot be reached, and one that lost its labels leaves.
 		_, s.Members[cluster.Name] = p.clusters[cluster.Name]
-		if !s.Members[cluster.Name] && !p.hasSecret(ctx, cluster.Name) {
-			s.Members[cluster.Name] = true
+		if !s.Members[cluster.Name] {
+			secret, err := p.secret(ctx, cluster.Name)
+			s.Members[cluster.Name] = err != nil || secret == nil || p.selects(secret)
 		}
 		if state := progress.Clusters[cluster.Name].State; approved && state != fleet.Skipped && state != fleet.Leaving {
 			names = append(names, cluster.Name)
@@ -151,12 +155,33 @@ func (p *pass) situation(ctx context.Context, rollout *olmv1alpha1.ClusterExtens
 	return s, nil
 }
 
-// hasSecret is whether there is a Secret of a name, whatever its labels. Without an answer there is none.
-func (p *pass) hasSecret(ctx context.Context, name string) bool {
+// secret reads a Secret past the watch, whatever its labels. It is nil when there is none.
+func (p *pass) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	_, err := p.Core.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
-	return err == nil
+	secret, err := p.Core.CoreV1().Secrets(p.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return secret, err
+}
+
+// selects is whether the set selects a Secret.
+func (p *pass) selects(secret *corev1.Secret) bool {
+	_, cluster := secret.Labels[extensionset.ClusterLabel]
+	return cluster && p.selector.Matches(labels.Set(secret.Labels))
+}
+
+// revisionsOf lists the revisions of the child of a cluster, the newest first, once in a pass.
+func (p *pass) revisionsOf(ctx context.Context, cluster string) ([]olmv1alpha1.ClusterExtensionRevision, error) {
+	if known, found := p.revisions[cluster]; found {
+		return known, nil
+	}
+	revisions, err := maker.List(ctx, p.Reader, extensionset.ChildName(p.set.Name, cluster))
+	if err == nil {
+		p.revisions[cluster] = revisions
+	}
+	return revisions, err
 }
 
 // observe is what the revisions of a child say.
@@ -166,7 +191,7 @@ func (p *pass) observe(ctx context.Context, rollout *olmv1alpha1.ClusterExtensio
 	if !known {
 		return fleet.Observation{}, errUnknown
 	}
-	revisions, err := maker.List(ctx, p.Reader, name)
+	revisions, err := p.revisionsOf(ctx, cluster.Name)
 	if err != nil {
 		return fleet.Observation{}, err
 	}

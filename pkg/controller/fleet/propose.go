@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,6 +44,10 @@ const (
 
 // preview is what a cluster would see, or why that is not known.
 type preview struct {
+	// key is what the answer depends on, and at is when it was given.
+	key string
+	at  time.Time
+
 	found   *extension.Preview
 	stopped *maker.Outcome
 }
@@ -184,7 +189,7 @@ func (p *pass) compute(ctx context.Context, waves [][]fleet.Candidate) (*olmv1al
 	for i, wave := range p.set.Spec.Strategy.Waves {
 		count := 0
 		for _, candidate := range waves[i] {
-			revisions, err := maker.List(ctx, p.Reader, extensionset.ChildName(p.set.Name, candidate.Name))
+			revisions, err := p.revisionsOf(ctx, candidate.Name)
 			if err != nil {
 				return nil, err
 			}
@@ -237,37 +242,36 @@ func (p *pass) decided() map[string]string {
 	return decided
 }
 
-// preview is what a cluster would see. An answer stays until the set, the catalogs or the revisions of
-// the child are others.
+// preview is what a cluster would see. An answer stays until the set, its author, the catalogs or the
+// revisions of the child are others. A refusal is asked again after a while: rights and clusters change.
 func (p *pass) preview(ctx context.Context, cluster string, revisions []olmv1alpha1.ClusterExtensionRevision) (preview, error) {
-	key := fmt.Sprintf("%s %v", p.digest, p.Catalogs.Snapshot().Version())
+	key := fmt.Sprintf("%s %q %q %q %v", p.digest, p.stamp.User, p.stamp.UID, p.stamp.Groups, p.Catalogs.Snapshot().Version())
 	for i := range revisions {
 		key += fmt.Sprintf(" %s/%d", revisions[i].UID, revisions[i].Generation)
 	}
 	p.mu.Lock()
-	known, found := p.previews[p.set.Name][cluster+" "+key]
+	known := p.previews[p.set.Name][cluster]
 	p.mu.Unlock()
-	if found {
+	if known.key == key && (known.stopped == nil || p.Clock.Since(known.at) < lookAgain) {
 		return known, nil
 	}
-	var made preview
+	made := preview{key: key, at: p.Clock.Now()}
 	made.found, made.stopped = p.Extensions.Preview(ctx, p.set.Child(cluster), p.stamp.Info())
 	if ctx.Err() != nil {
 		return preview{}, ctx.Err()
 	}
-	if made.stopped != nil && unknown(made.stopped) {
+	if made.stopped != nil {
 		p.queue.AddAfter(p.set.Name, lookAgain)
-		return made, nil // it may be known soon
+		if unknown(made.stopped) {
+			return made, nil // it may be known soon
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	kept := map[string]preview{cluster + " " + key: made}
-	for other, one := range p.previews[p.set.Name] {
-		if !strings.HasPrefix(other, cluster+" ") {
-			kept[other] = one
-		}
+	if p.previews[p.set.Name] == nil {
+		p.previews[p.set.Name] = map[string]preview{}
 	}
-	p.previews[p.set.Name] = kept
+	p.previews[p.set.Name][cluster] = made
 	return made, nil
 }
 
@@ -291,16 +295,11 @@ func (p *pass) group(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRoll
 			return err
 		}
 		group := olmv1alpha1.RolloutGroup{Change: one.Change, Clusters: one.Clusters, From: first.Before, To: first.Version, Extension: &olmv1alpha1.Manifest{Raw: child}}
-		diff, stopped := first.Diff(ctx)
+		diff, stopped := p.Extensions.Diff(ctx, first)
 		if stopped != nil {
 			return fmt.Errorf("comparing what cluster %s has with what it would get: %s", one.Clusters[0], stopped.Message)
 		}
-		content, err := json.Marshal(diff)
-		if err == nil && (len(content) > maxDiff || size+len(content) > maxDiffs) {
-			diff.Truncated = &olmv1alpha1.DiffTruncation{Objects: int32(len(diff.Changes))}
-			diff.Changes = nil
-			content, err = json.Marshal(diff)
-		}
+		content, err := fit(diff, min(maxDiff, maxDiffs-size))
 		if err != nil {
 			return fmt.Errorf("encoding the diff of cluster %s: %w", one.Clusters[0], err)
 		}
@@ -309,6 +308,32 @@ func (p *pass) group(ctx context.Context, spec *olmv1alpha1.ClusterExtensionRoll
 		spec.Groups = append(spec.Groups, group)
 	}
 	return nil
+}
+
+// fit encodes a diff in so many bytes. Of one that is larger, the lines and values are left out first,
+// and then the objects: the digest that people approve is of the whole change.
+func fit(diff *olmv1alpha1.RevisionDiff, most int) ([]byte, error) {
+	content, err := json.Marshal(diff)
+	if err != nil || len(content) <= most {
+		return content, err
+	}
+	var all olmv1alpha1.DiffTruncation
+	for i := range diff.Changes {
+		change := &diff.Changes[i]
+		left := olmv1alpha1.DiffTruncation{Fields: int32(len(change.Fields)), Lines: change.LinesAdded + change.LinesRemoved}
+		if left != (olmv1alpha1.DiffTruncation{}) {
+			change.Truncated = &left
+		}
+		change.Fields, change.Unified = nil, ""
+		all.Fields, all.Lines = all.Fields+left.Fields, all.Lines+left.Lines
+	}
+	diff.Truncated = &all
+	if content, err = json.Marshal(diff); err != nil || len(content) <= most {
+		return content, err
+	}
+	diff.Truncated = &olmv1alpha1.DiffTruncation{Objects: int32(len(diff.Changes))}
+	diff.Changes = nil
+	return json.Marshal(diff)
 }
 
 // common is a child without its name and what its cluster decides.

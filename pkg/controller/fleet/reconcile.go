@@ -34,12 +34,15 @@ type pass struct {
 	set    *extensionset.Set
 	stamp  *author.Stamp
 	// last is the highest number of a rollout of this name, also of a set that was deleted.
-	last   int64
-	digest string
+	last     int64
+	digest   string
+	selector labels.Selector
 	// clusters are those that the set selects, by the names of their Secrets.
 	clusters map[string]*corev1.Secret
 	// rollouts of the set, the oldest first.
 	rollouts []*olmv1alpha1.ClusterExtensionRollout
+	// revisions of children, by cluster, as this pass has read them.
+	revisions map[string][]olmv1alpha1.ClusterExtensionRevision
 	// exceptions are clusters that the set cannot serve.
 	exceptions map[string]extensionset.Exception
 	// stopped says why no rollout is computed; empty when one is, or there is nothing to do.
@@ -60,11 +63,20 @@ var errUnknown = errors.New("not known yet")
 //  5. The next rollout is proposed, when clusters would see a change that nobody approved.
 //  6. The status.
 func (c *Controller) reconcile(ctx context.Context, name string) error {
-	p, err := c.begin(name)
+	known, err := c.read(name)
+	if err == nil {
+		err = c.bring(ctx, name, known)
+	}
+	if errors.Is(err, errUnknown) {
+		return nil
+	}
+	return err
+}
+
+// bring is a pass over what is known.
+func (c *Controller) bring(ctx context.Context, name string, known *facts) error {
+	p, err := c.begin(name, known)
 	if err != nil || p == nil {
-		if errors.Is(err, errUnknown) {
-			return nil
-		}
 		return err
 	}
 	if p.set.DeletionTimestamp != nil {
@@ -87,16 +99,31 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	return p.writeStatus(ctx)
 }
 
-// begin reads what is known of a set. It is nil when there is no such set.
-func (c *Controller) begin(name string) (*pass, error) {
+// facts are what the watches know.
+type facts struct {
+	// set is nil when there is none.
+	set      *unstructured.Unstructured
+	secrets  []*corev1.Secret
+	rollouts []*olmv1alpha1.ClusterExtensionRollout
+}
+
+// read returns what the watches know of a set, or errUnknown: a missing answer is no empty list.
+func (c *Controller) read(name string) (*facts, error) {
 	watches := c.watches()
 	if watches == nil {
 		return nil, errUnknown
 	}
-	object, known := objectwatch.Find[*unstructured.Unstructured](watches.sets, name)
-	if !known {
+	set, known := objectwatch.Find[*unstructured.Unstructured](watches.sets, name)
+	secrets, err := watches.secrets.List()
+	if !known || err != nil || !watches.rollouts.HasSynced() {
 		return nil, errUnknown
 	}
+	return &facts{set, secrets, objectwatch.All[*olmv1alpha1.ClusterExtensionRollout](watches.rollouts)}, nil
+}
+
+// begin reads a set. It is nil when there is no such set.
+func (c *Controller) begin(name string, known *facts) (*pass, error) {
+	object := known.set
 	if object == nil {
 		c.forget(name)
 		return nil, nil
@@ -105,25 +132,17 @@ func (c *Controller) begin(name string) (*pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{Controller: c, object: object, set: set, clusters: map[string]*corev1.Secret{}, exceptions: map[string]extensionset.Exception{}}
-	secrets, err := watches.secrets.List()
-	if err != nil {
-		return nil, errUnknown // a missing answer is no empty list
-	}
-	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.ClusterSelector)
+	p := &pass{Controller: c, object: object, set: set, clusters: map[string]*corev1.Secret{}, exceptions: map[string]extensionset.Exception{}, revisions: map[string][]olmv1alpha1.ClusterExtensionRevision{}}
+	p.selector, err = metav1.LabelSelectorAsSelector(&set.Spec.ClusterSelector)
 	if err != nil {
 		return nil, fmt.Errorf("reading the selector of ClusterExtensionSet %s: %w", name, err)
 	}
-	for _, secret := range secrets {
-		if selector.Matches(labels.Set(secret.Labels)) {
+	for _, secret := range known.secrets {
+		if p.selector.Matches(labels.Set(secret.Labels)) {
 			p.clusters[secret.Name] = secret
 		}
 	}
-	all, err := watches.rollouts.List()
-	if err != nil {
-		return nil, errUnknown
-	}
-	for _, one := range all {
+	for _, one := range known.rollouts {
 		if one.Spec.Set.Name != name {
 			continue
 		}

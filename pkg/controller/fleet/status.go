@@ -9,12 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
-	"github.com/penstock-project/penstock/pkg/controller/maker"
 	"github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extensionrollout"
 	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/fleet"
 )
@@ -62,18 +61,11 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	if phase == "" {
 		phase = "Pending"
 	}
-	condition := func(kind string, is bool) {
-		value := metav1.ConditionFalse
-		if is {
-			value = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: phase, Message: message, ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(p.Clock.Now().UTC().Truncate(second)),
-		})
-	}
-	condition("Ready", phase == "Completed" && updated == len(p.clusters))
-	condition("Progressing", !stalled && phase != "Completed" && phase != "ClustersExcepted")
-	condition("Stalled", stalled)
+	extensionrollout.SetConditions(&status.Conditions, map[string]bool{
+		"Ready":       phase == "Completed" && updated == len(p.clusters),
+		"Progressing": !stalled && phase != "Completed" && phase != "ClustersExcepted",
+		"Stalled":     stalled,
+	}, metav1.Condition{Reason: phase, Message: message, ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(p.Clock.Now().UTC().Truncate(second))})
 	if err := p.prune(ctx); err != nil {
 		return err
 	}
@@ -100,7 +92,7 @@ func (p *pass) updated(ctx context.Context) (int, error) {
 		if !known || child == nil {
 			continue
 		}
-		revisions, err := maker.List(ctx, p.Reader, name)
+		revisions, err := p.revisionsOf(ctx, cluster)
 		if err != nil {
 			return 0, err
 		}

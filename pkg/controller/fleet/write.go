@@ -160,8 +160,7 @@ func (p *pass) sign(by *author.Stamp, child *unstructured.Unstructured, generati
 
 // releaseHold lets a cluster go on that was rolled back before its attempt: a person asked for that.
 func (p *pass) releaseHold(ctx context.Context, cluster string, at fleet.At) error {
-	name := extensionset.ChildName(p.set.Name, cluster)
-	revisions, err := maker.List(ctx, p.Reader, name)
+	revisions, err := p.revisionsOf(ctx, cluster)
 	if err != nil || len(revisions) == 0 {
 		return err
 	}
@@ -182,30 +181,46 @@ func (p *pass) releaseHold(ctx context.Context, cluster string, at fleet.At) err
 // leaveBehind takes the mark of a rollout from the children of clusters that the set no longer selects:
 // users may delete them then. They stay as they are, and follow again when the set selects them again.
 func (p *pass) leaveBehind(ctx context.Context) error {
-	serving := map[string]bool{}
-	if active := p.newest(); active != nil && !active.Status.Ended {
-		progress := extensionrollout.Progress(&active.Status)
-		for _, cluster := range active.Spec.Clusters {
-			state := progress.Clusters[cluster.Name].State
-			serving[cluster.Name] = state != fleet.Leaving && state != fleet.Skipped
-		}
+	children, known := p.Extensions.Children(p.set.Name)
+	if !known {
+		return nil
 	}
-	for _, rollout := range p.rollouts {
-		for _, cluster := range rollout.Spec.Clusters {
-			name := extensionset.ChildName(p.set.Name, cluster.Name)
-			live, known := p.Extensions.Find(name)
-			if p.clusters[cluster.Name] != nil || serving[cluster.Name] || !known || live == nil ||
-				live.GetAnnotations()[extension.SetAnnotation] != p.set.Name || live.GetAnnotations()[extension.RolloutAnnotation] == "" || !p.hasSecret(ctx, cluster.Name) {
-				continue
-			}
-			annotations := maps.Clone(live.GetAnnotations())
-			delete(annotations, extension.RolloutAnnotation)
-			if err := p.write(ctx, p.authorOf(live, annotations), live, name, live.Object["spec"], nil, annotations); err != nil {
-				return err
-			}
+	for _, live := range children {
+		cluster, ours := strings.CutPrefix(live.GetName(), extensionset.ChildName(p.set.Name, ""))
+		if !ours || p.clusters[cluster] != nil || live.GetAnnotations()[extension.RolloutAnnotation] == "" {
+			continue
+		}
+		secret, err := p.secret(ctx, cluster)
+		if err != nil || secret != nil && p.selects(secret) || p.serves(cluster, secret != nil) {
+			continue // a missing answer is no missing Secret
+		}
+		annotations := maps.Clone(live.GetAnnotations())
+		delete(annotations, extension.RolloutAnnotation)
+		if err := p.write(ctx, p.authorOf(live, annotations), live, live.GetName(), live.Object["spec"], nil, annotations); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// serves is whether the newest rollout is about a cluster still. Once it is over for a cluster, a Secret
+// that is missing is one that was deleted.
+func (p *pass) serves(cluster string, hasSecret bool) bool {
+	active := p.newest()
+	if active == nil || active.Status.Ended {
+		return false
+	}
+	at := slices.IndexFunc(active.Spec.Clusters, func(one olmv1alpha1.RolloutTarget) bool { return one.Name == cluster })
+	if at < 0 {
+		return false
+	}
+	switch extensionrollout.Progress(&active.Status).Clusters[cluster].State {
+	case fleet.Leaving, fleet.Skipped:
+		return false
+	case fleet.Succeeded, fleet.Failed, fleet.RolledBack:
+		return hasSecret || !active.Status.Completed
+	}
+	return true
 }
 
 // authorOf is the author of a child as it is, nil when that is not known: the author of the set does
@@ -230,31 +245,18 @@ func (p *pass) release(ctx context.Context) error {
 			return err
 		}
 	}
-	children := map[string]bool{}
-	for _, rollout := range p.rollouts {
-		for _, cluster := range rollout.Spec.Clusters {
-			children[extensionset.ChildName(p.set.Name, cluster.Name)] = true
-		}
+	children, known := p.Extensions.Children(p.set.Name)
+	if !known {
+		return nil
 	}
-	waits := false
-	for _, name := range slices.Sorted(maps.Keys(children)) {
-		live, known := p.Extensions.Find(name)
-		if !known {
-			return nil
-		}
-		if live == nil || live.GetAnnotations()[extension.SetAnnotation] != p.set.Name {
-			continue
-		}
-		waits = true
+	for _, live := range children {
 		annotations := maps.Clone(live.GetAnnotations())
-		maps.DeleteFunc(annotations, func(key, _ string) bool {
-			return key == extension.SetAnnotation || key == extension.ContentAnnotation || key == extension.RolloutAnnotation
-		})
-		if err := p.write(ctx, p.authorOf(live, annotations), live, name, live.Object["spec"], nil, annotations); err != nil {
+		maps.DeleteFunc(annotations, func(key, _ string) bool { return slices.Contains(extension.SetAnnotations(), key) })
+		if err := p.write(ctx, p.authorOf(live, annotations), live, live.GetName(), live.Object["spec"], nil, annotations); err != nil {
 			return err
 		}
 	}
-	if waits {
+	if len(children) > 0 {
 		p.queue.AddAfter(p.set.Name, lookEvery) // until the watch has them
 		return nil
 	}

@@ -85,6 +85,18 @@ func (w *Watch) Frozen() (*rollout.Freeze, error) {
 // Changed has an element when the answer is another one.
 func (w *Watch) Changed() <-chan event.TypedGenericEvent[string] { return w.changed }
 
+// Follow calls tell when the answer is another one, until ctx ends. It takes the elements of Changed.
+func (w *Watch) Follow(ctx context.Context, tell func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.changed:
+			tell()
+		}
+	}
+}
+
 // line is text in one line of a bounded length.
 func line(content string) string {
 	const most = 200

@@ -91,7 +91,7 @@ func child(w *authored.Write) field.ErrorList {
 			fmt.Sprintf("only Penstock changes it: change ClusterExtensionSet %s", set))}
 	}
 	var errs field.ErrorList
-	for _, name := range []string{extension.SetAnnotation, extension.ContentAnnotation, extension.RolloutAnnotation} {
+	for _, name := range extension.SetAnnotations() {
 		if annotations[name] != old[name] {
 			errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(name), "only Penstock writes this annotation"))
 		}
