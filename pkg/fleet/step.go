@@ -182,11 +182,13 @@ func (s *step) begin() {
 
 // halted tells whether nothing may begin, in any wave.
 func (s *step) halted() bool {
-	if s.progress.Halted {
-		s.wait(WaitHalted, "")
-	}
-	if s.Frozen {
-		s.wait(WaitFrozen, "")
+	if over := s.progress.Completed && !s.follows(); !over {
+		if s.progress.Halted {
+			s.wait(WaitHalted, "")
+		}
+		if s.Frozen {
+			s.wait(WaitFrozen, "")
+		}
 	}
 	for _, wave := range s.plan.Waves {
 		if failed := s.in(wave, Failed, RolledBack); len(failed) > wave.Bounds.MaxFailures {
@@ -194,6 +196,11 @@ func (s *step) halted() bool {
 		}
 	}
 	return len(s.waits) > 0
+}
+
+// follows tells whether any cluster has not begun.
+func (s *step) follows() bool {
+	return slices.ContainsFunc(s.plan.Waves, func(wave Wave) bool { return len(s.in(wave, Pending, Deferred)) > 0 })
 }
 
 // turn lets clusters of a wave begin whose turn has come. It is false when no later wave may.
@@ -338,8 +345,9 @@ func (s *step) done(wave Wave) bool {
 		s.wait(WaitSoak, wave.Name, soaking...)
 		return false
 	}
-	// The bounds are for exceptions: a wave without a single success has shown nothing.
-	if missing := s.in(wave, Deferred, Failed, RolledBack, Leaving); len(missing) > 0 && len(s.in(wave, Succeeded)) == 0 {
+	// The bounds are for exceptions: a wave without a single success has shown nothing. Clusters that leave
+	// later take that from no rollout that is completed.
+	if missing := s.in(wave, Deferred, Failed, RolledBack, Leaving); len(missing) > 0 && len(s.in(wave, Succeeded)) == 0 && !s.progress.Completed {
 		s.wait(WaitNoSuccess, wave.Name, missing...)
 		return false
 	}

@@ -1,0 +1,451 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	ext "github.com/penstock-project/penstock/pkg/extension"
+	"github.com/penstock-project/penstock/pkg/extensionset"
+	"github.com/penstock-project/penstock/pkg/fleet"
+)
+
+// three is a world with the clusters a, in the first wave, b and c, that have version 1.
+func three(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	for name, ring := range map[string]string{"a": "0", "b": "1", "c": "1"} {
+		w.join(name, "ring="+ring)
+	}
+	w.apply("app:1", canary()...)
+	w.becomes("edge-1 ReviewRequired: a Pending, b Pending, c Pending")
+	w.approve("edge-1")
+	w.becomes("edge-1 Completed: a Succeeded, b Succeeded, c Succeeded")
+	return w
+}
+
+func canary() []extensionset.Wave {
+	return []extensionset.Wave{wave("canary", "0", nil), wave("rest", "", nil)}
+}
+
+// upgrade asks for a version, and approves the rollout of a number.
+func (w *world) upgrade(number int, image string, waves ...extensionset.Wave) {
+	w.Helper()
+	w.apply(image, waves...)
+	name := fmt.Sprintf("edge-%d", number)
+	w.until(name+" waits for an approval", func() bool { return strings.HasPrefix(w.shown(), name+" ReviewRequired") })
+	w.approve(name)
+}
+
+// images are what the clusters have, in the order of their names.
+func (w *world) images(clusters ...string) string {
+	var all []string
+	for _, name := range clusters {
+		all = append(all, strings.TrimPrefix(w.has(name), "app:"))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestScenarios(t *testing.T) {
+	for name, scenario := range map[string]func(*world){
+		"a failure halts the rollout, and the others keep what they have": func(w *world) {
+			w.clusters["b"].fails = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Halted: a Succeeded, b Failed Failed, c Pending")
+			w.let(20 * time.Minute)
+			if got := w.images("a", "b", "c"); got != "2 1 1" {
+				w.Errorf("the clusters have %s", got)
+			}
+		},
+		"a cluster that goes back by itself is rolled back, and halts the rollout": func(w *world) {
+			w.clusters["b"].fails, w.clusters["b"].rollsBack = true, true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Halted: a Succeeded, b RolledBack RolledBack, c Pending")
+		},
+		"a retry succeeds, and takes no digest of before": func(w *world) {
+			w.clusters["b"].fails, w.clusters["b"].rollsBack = true, true
+			w.upgrade(2, "app:2", canary()...)
+			shownBefore := w.rollout("edge-2").Status.Troubles
+			w.becomes("edge-2 Halted: a Succeeded, b RolledBack RolledBack, c Pending")
+			retry := func(digest string) error {
+				return w.decide("edge-2", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
+					return plan.Retry(progress, s, digest, []string{"b"})
+				})
+			}
+			if err := retry(shownBefore); err == nil {
+				w.Error("a decision about the troubles of before is taken")
+			}
+			w.clusters["b"].fails, w.clusters["b"].rollsBack = false, false
+			if err := retry(w.rollout("edge-2").Status.Troubles); err != nil {
+				w.Fatal(err)
+			}
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
+			for _, one := range w.revisions {
+				if one.Annotations[olmv1alpha1.RollbackOfAnnotation] != "" && one.Annotations[olmv1alpha1.ReleaseHoldAnnotation] != one.Name {
+					w.Errorf("the hold of %s is not released: %v", one.Name, one.Annotations)
+				}
+			}
+		},
+		"without a skipped cluster it completes": func(w *world) {
+			w.clusters["b"].fails = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Halted: a Succeeded, b Failed Failed, c Pending")
+			if err := w.decide("edge-2", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
+				return plan.Skip(progress, s, w.rollout("edge-2").Status.Troubles, []string{"b"})
+			}); err != nil {
+				w.Fatal(err)
+			}
+			w.becomes("edge-2 Completed: a Succeeded, b Skipped, c Succeeded")
+			if got := w.images("a", "b", "c"); got != "2 1 2" {
+				w.Errorf("the clusters have %s", got)
+			}
+		},
+		"a cluster that is away before its turn follows": func(w *world) {
+			w.clusters["c"].away = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Deferred")
+			w.clusters["c"].away = false
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
+		},
+		"a cluster that is away during its change keeps its place, and fails at the deadline": func(w *world) {
+			w.clusters["b"].hangs = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 InProgress: a Succeeded, b Updating, c Pending")
+			w.clusters["b"].away = true
+			w.becomes("edge-2 InProgress: a Succeeded, b Unknown, c Pending")
+			w.let(8 * time.Minute)
+			if got := w.shown(); got != "edge-2 InProgress: a Succeeded, b Unknown, c Pending" {
+				w.Error(got)
+			}
+			w.becomes("edge-2 Halted: a Succeeded, b Failed DeadlineExceeded, c Pending")
+		},
+		"many that are away halt it": func(w *world) {
+			w.clusters["b"].away, w.clusters["c"].away = true, true
+			w.upgrade(2, "app:2", canary()...)
+			w.until("it halts", func() bool { return strings.HasPrefix(w.shown(), "edge-2 Halted") })
+			if message := w.rollout("edge-2").Status.Message; !strings.Contains(message, "maxUnreachable") || !strings.Contains(message, "b, c") {
+				w.Error(message)
+			}
+		},
+		"the soak time begins anew when a cluster becomes unavailable": func(w *world) {
+			w.upgrade(2, "app:2", wave("canary", "0", func(one *extensionset.Wave) { one.SoakSeconds = 300 }), wave("rest", "", nil))
+			w.becomes("edge-2 Soaking: a Soaking, b Pending, c Pending")
+			w.let(4 * time.Minute)
+			w.clusters["a"].sick = true
+			w.let(time.Minute)
+			w.clusters["a"].sick = false
+			w.let(4 * time.Minute)
+			if got := w.shown(); got != "edge-2 Soaking: a Soaking, b Pending, c Pending" {
+				w.Error(got)
+			}
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
+		},
+		"a soak time writes the rollout about once a minute": func(w *world) {
+			w.upgrade(2, "app:2", wave("canary", "0", func(one *extensionset.Wave) { one.SoakSeconds = 3600 }), wave("rest", "", nil))
+			w.becomes("edge-2 Soaking: a Soaking, b Pending, c Pending")
+			w.writes = nil
+			w.let(10 * time.Minute)
+			if len(w.writes) < 5 || len(w.writes) > 12 {
+				w.Errorf("%d writes in ten minutes: %v", len(w.writes), w.writes)
+			}
+		},
+		"a cluster that joins waits for a rollout of its own": func(w *world) {
+			w.clusters["b"].hangs = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 InProgress: a Succeeded, b Updating, c Pending")
+			w.join("d", "ring=1")
+			w.let(time.Minute)
+			if w.child("d") != nil {
+				w.Error("it entered the rollout that is in progress")
+			}
+			w.condition(w.revisions[len(w.revisions)-1], "Succeeded", true)
+			w.until("the next one is about it", func() bool { return w.shown() == "edge-3 ReviewRequired: d Pending" })
+			w.approve("edge-3")
+			w.becomes("edge-3 Completed: d Succeeded")
+		},
+		"one that loses its labels leaves, and nothing is deleted": func(w *world) {
+			w.secret("c", "ring=1", "fleet=other")
+			w.becomes("edge-1 Completed: a Succeeded, b Succeeded, c Leaving")
+			w.until("users can delete its extension", func() bool { return w.child("c").GetAnnotations()[ext.RolloutAnnotation] == "" })
+			if w.child("c").GetAnnotations()[ext.SetAnnotation] != "edge" {
+				w.Error("it is no child any more: it does not follow when it joins again")
+			}
+		},
+		"many that lose their labels at once ask first": func(w *world) {
+			w.secret("b", "fleet=other")
+			w.secret("c", "fleet=other")
+			w.until("it asks", func() bool { return strings.HasPrefix(w.shown(), "edge-1 Halted") })
+			if err := w.decide("edge-1", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
+				return plan.Resume(progress, s, w.rollout("edge-1").Status.Troubles)
+			}); err != nil {
+				w.Fatal(err)
+			}
+			w.becomes("edge-1 Completed: a Succeeded, b Leaving, c Leaving")
+		},
+		"no answer about Secrets lets a cluster leave": func(w *world) {
+			w.blind = true
+			w.let(time.Minute)
+			w.blind = false
+			w.becomes("edge-1 Completed: a Succeeded, b Succeeded, c Succeeded")
+			for _, name := range []string{"a", "b", "c"} {
+				if w.child(name).GetAnnotations()[ext.RolloutAnnotation] == "" {
+					w.Errorf("cluster %s left", name)
+				}
+			}
+		},
+		"a deleted Secret is a cluster that is away, until the rollout is over": func(w *world) {
+			w.clusters["c"].away = true // nobody reaches it without the Secret
+			w.apply("app:2", canary()...)
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
+			if err := w.core.Tracker().Delete(secrets(), namespace, "c"); err != nil {
+				w.Fatal(err)
+			}
+			w.approve("edge-2")
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Deferred")
+			if w.child("c").GetAnnotations()[ext.RolloutAnnotation] == "" {
+				w.Error("its extension can be deleted while the rollout waits for it")
+			}
+			if err := w.decide("edge-2", func(plan *fleet.Plan, progress fleet.Progress, s fleet.Situation) (fleet.Progress, error) {
+				return plan.Skip(progress, s, w.rollout("edge-2").Status.Troubles, []string{"c"})
+			}); err != nil {
+				w.Fatal(err)
+			}
+			w.until("users can delete its extension", func() bool { return w.child("c").GetAnnotations()[ext.RolloutAnnotation] == "" })
+		},
+		"a Secret that leads to another cluster stops that cluster only": func(w *world) {
+			w.upgrade(2, "app:2", wave("canary", "0", nil), wave("rest", "", func(one *extensionset.Wave) { one.MaxFailures = 1 }))
+			w.clusters["b"].uid = "uid-of-another"
+			w.secret("b", "ring=1")
+			w.becomes("edge-2 Completed: a Succeeded, b Failed OtherCluster, c Succeeded")
+			if got := w.images("b"); got != "1" {
+				w.Errorf("the other cluster got %s", got)
+			}
+		},
+		"a renewed token is no failure": func(w *world) {
+			w.clusters["b"].hangs = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 InProgress: a Succeeded, b Updating, c Pending")
+			w.secret("b", "ring=1")
+			w.let(time.Minute)
+			w.condition(w.revisions[len(w.revisions)-1], "Succeeded", true)
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
+		},
+		"content that changes before the approval makes another rollout": func(w *world) {
+			w.apply("app:2", canary()...)
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
+			shown := w.rollout("edge-2").Status.Digest
+			w.apply("app:3", canary()...)
+			w.until("another one waits", func() bool { return strings.HasPrefix(w.shown(), "edge-3 ReviewRequired") })
+			if err := w.decide("edge-2", func(plan *fleet.Plan, progress fleet.Progress, _ fleet.Situation) (fleet.Progress, error) {
+				return plan.Approve(progress, shown)
+			}); err == nil {
+				w.Error("the rollout of before is approved")
+			}
+			if w.rollout("edge-3").Status.Digest == shown {
+				w.Error("both have one digest")
+			}
+		},
+		"content that changes after the approval reaches no cluster": func(w *world) {
+			w.upgrade(2, "app:2", canary()...)
+			w.clusters["b"].changed = "moved"
+			w.becomes("edge-2 Halted: a Succeeded, b Failed ChangedSinceReview, c Pending")
+			if got := w.images("b"); got != "1" {
+				w.Errorf("the cluster got %s", got)
+			}
+		},
+		"clusters of another content are a group of their own": func(w *world) {
+			w.clusters["c"].more = "for its version of Kubernetes"
+			w.apply("app:2", canary()...)
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
+			groups := w.rollout("edge-2").Spec.Groups
+			if len(groups) != 2 || !slices.Equal(groups[0].Clusters, []string{"a", "b"}) || !slices.Equal(groups[1].Clusters, []string{"c"}) {
+				w.Errorf("the groups are %+v", groups)
+			}
+		},
+		"a cluster that the author may not use is looked at by nobody": func(w *world) {
+			w.denied["mine"] = true
+			one := w.join("mine", "ring=0")
+			w.let(time.Minute)
+			if one.looks > 0 || w.child("mine") != nil {
+				w.Errorf("%d looks", one.looks)
+			}
+			if found := w.set().Status.Exceptions; len(found) != 1 || found[0].Reason != reasonDenied {
+				w.Errorf("the exceptions are %+v", found)
+			}
+		},
+		"two Secrets that lead to one cluster count once": func(w *world) {
+			w.join("z", "ring=1").uid = w.clusters["a"].uid
+			w.let(time.Minute)
+			if found := w.set().Status.Exceptions; len(found) != 1 || found[0].Cluster != "z" || found[0].Reason != reasonSame {
+				w.Errorf("the exceptions are %+v", found)
+			}
+		},
+		"a cluster in no wave is named": func(w *world) {
+			w.join("d", "ring=9")
+			w.apply("app:2", wave("canary", "0", nil), wave("rest", "1", nil), wave("empty", "7", nil))
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
+			if found := w.set().Status.Exceptions; len(found) != 1 || found[0].Cluster != "d" || found[0].Reason != reasonNoWave {
+				w.Errorf("the exceptions are %+v", found)
+			}
+			w.approve("edge-2")
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
+		},
+		"a freeze, and a closed window, let nothing begin": func(w *world) {
+			w.frozen = true
+			w.upgrade(2, "app:2", canary()...)
+			w.becomes("edge-2 Halted: a Pending, b Pending, c Pending")
+			w.frozen, w.closed = false, true
+			w.becomes("edge-2 Scheduled: a Pending, b Pending, c Pending")
+			w.closed = false
+			w.becomes("edge-2 Completed: a Succeeded, b Succeeded, c Succeeded")
+			w.frozen = true
+			w.let(time.Minute)
+			if got := w.set().Status.Phase; got != string(fleet.Completed) {
+				w.Errorf("a freeze has a completed rollout be %s", got)
+			}
+		},
+		"another author has clusters looked at anew, and a refusal is not for ever": func(w *world) {
+			before := w.previews
+			w.applyAs("dave", "app:1", canary()...)
+			w.let(10 * time.Second)
+			if w.previews == before {
+				w.Error("the previews of alice count for dave")
+			}
+		},
+		"children outlive their set, also those of rollouts that are pruned": func(w *world) {
+			w.secret("c", "fleet=other")
+			w.becomes("edge-1 Completed: a Succeeded, b Succeeded, c Leaving")
+			for i := range 14 {
+				w.upgrade(i+2, fmt.Sprintf("app:%d", i+2), canary()...)
+				w.until("it completes", func() bool { return strings.HasPrefix(w.shown(), fmt.Sprintf("edge-%d Completed", i+2)) })
+			}
+			if _, err := w.own.Tracker().Get(rolloutsResource, "", "edge-1"); err == nil {
+				w.Fatal("the first rollout is kept: the scenario shows nothing")
+			}
+			w.changeSet("alice", func(set *unstructured.Unstructured) {
+				now := metav1.NewTime(w.clock.Now())
+				set.SetDeletionTimestamp(&now)
+			})
+			w.until("the set is free", func() bool {
+				stored, err := w.host.Tracker().Get(extensionset.Resource, "", "edge")
+				return err != nil || len(stored.(*unstructured.Unstructured).GetFinalizers()) == 0
+			})
+			for _, name := range []string{"a", "b", "c"} {
+				if w.child(name) == nil || w.child(name).GetAnnotations()[ext.SetAnnotation] != "" {
+					w.Errorf("the child of %s is %v", name, w.child(name))
+				}
+			}
+			if got := w.images("a", "b", "c"); got != "15 15 1" {
+				w.Errorf("the clusters have %s", got)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { scenario(three(t)) })
+	}
+}
+
+// TestWaves: three waves of four clusters, of which two may change at a time. The world checks the rule
+// at each write.
+func TestWaves(t *testing.T) {
+	w := newWorld(t)
+	var waves []extensionset.Wave
+	for ring := range 3 {
+		for i := range 4 {
+			w.join(fmt.Sprintf("c%d-%d", ring, i), fmt.Sprintf("ring=%d", ring))
+		}
+		waves = append(waves, wave(fmt.Sprintf("w%d", ring), fmt.Sprint(ring), func(one *extensionset.Wave) {
+			two := intstr.FromInt32(2)
+			one.MaxUnavailable, one.SoakSeconds = &two, 10
+		}))
+	}
+	w.apply("app:1", waves...)
+	w.until("it waits", func() bool { return strings.HasPrefix(w.shown(), "edge-1 ReviewRequired") })
+	if len(w.marks) > 0 {
+		t.Errorf("children before an approval: %v", w.marks)
+	}
+	w.approve("edge-1")
+	w.until("it completes", func() bool { return strings.HasPrefix(w.shown(), "edge-1 Completed") })
+	if len(w.marks) != 12 {
+		t.Errorf("%d children are written: %v", len(w.marks), w.marks)
+	}
+}
+
+// TestKill: the process dies after each of its writes, in a rollout of five clusters in two waves, and
+// another one goes on: no cluster begins twice, none is left out, and the budgets hold.
+func TestKill(t *testing.T) {
+	run := func(t *testing.T, left int) (writes int) {
+		w := newWorld(t)
+		for i := range 5 {
+			w.join(fmt.Sprintf("c%d", i), fmt.Sprintf("ring=%d", i/2))
+		}
+		two := intstr.FromInt32(2)
+		w.apply("app:1", wave("canary", "0", nil), wave("rest", "", func(one *extensionset.Wave) { one.MaxUnavailable, one.SoakSeconds = &two, 10 }))
+		w.left = left
+		approved, died := false, false
+		for range 400 {
+			if err := w.pass(); err != nil {
+				if w.left != 0 || died {
+					t.Fatal(err)
+				}
+				died = true
+				w.process()
+				continue
+			}
+			if !approved && strings.HasPrefix(w.shown(), "edge-1 ReviewRequired") && w.rollout("edge-1").Status.Digest != "" {
+				w.approve("edge-1")
+				approved = true
+			}
+			if strings.HasPrefix(w.shown(), "edge-1 Completed") && w.set().Status.Updated == 5 {
+				break
+			}
+			w.clock.Step(lookEvery)
+		}
+		if got, want := w.shown(), "edge-1 Completed: c0 Succeeded, c1 Succeeded, c2 Succeeded, c3 Succeeded, c4 Succeeded"; got != want {
+			t.Errorf("killed after %d writes: %s", left, got)
+		}
+		if len(w.marks) != 5 {
+			t.Errorf("killed after %d writes: %d children are written: %v", left, len(w.marks), w.marks)
+		}
+		if left >= 0 && !died {
+			t.Errorf("the process made no write after the first %d", left)
+		}
+		return len(w.writes)
+	}
+	all := run(t, -1)
+	if all < 15 {
+		t.Fatalf("a rollout makes %d writes only", all)
+	}
+	for left := range all {
+		run(t, left)
+	}
+}
+
+// TestThousand: a thousand clusters are reviewed at once, and the record of their rollout is small.
+func TestThousand(t *testing.T) {
+	w := newWorld(t)
+	for i := range 1000 {
+		w.join(fmt.Sprintf("cluster-%04d", i), fmt.Sprintf("ring=%d", i%10))
+	}
+	w.apply("app:1", canary()...)
+	w.until("it waits", func() bool { return strings.HasPrefix(w.shown(), "edge-1 ReviewRequired") })
+	r := w.rollout("edge-1")
+	content, err := json.Marshal(r)
+	if err != nil || len(content) > 768<<10 {
+		t.Errorf("the record has %d bytes: %v", len(content), err)
+	}
+	w.writes = nil
+	looks := w.clusters["cluster-0000"].looks
+	w.let(time.Minute)
+	if len(w.writes) > 0 || w.clusters["cluster-0000"].looks != looks {
+		t.Errorf("at rest: %d writes, %d looks", len(w.writes), w.clusters["cluster-0000"].looks-looks)
+	}
+	t.Logf("the record of %d clusters has %d bytes", len(r.Spec.Clusters), len(content))
+}
