@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -10,8 +12,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/controller/extension"
 	"github.com/penstock-project/penstock/pkg/controller/fleet"
+	"github.com/penstock-project/penstock/pkg/controller/metrics"
 	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
@@ -50,6 +54,30 @@ func (s *Settings) addFleet(ctx context.Context, term leadership.Term, of extens
 			<-ctx.Done()
 			return nil
 		}
-		return fleet.New(options).Run(ctx)
+		controller := fleet.New(options)
+		if err := metrics.AddFleets(term.Metrics, func() []metrics.Fleet { return fleetsOf(controller.Newest()) }); err != nil {
+			return err
+		}
+		return controller.Run(ctx)
 	}))
+}
+
+// fleetsOf are the metrics of rollouts.
+func fleetsOf(rollouts []*olmv1alpha1.ClusterExtensionRollout) []metrics.Fleet {
+	var all []metrics.Fleet
+	for _, one := range rollouts {
+		of := metrics.Fleet{Set: one.Spec.Set.Name, States: map[string]int{}}
+		of.States["Pending"] = len(one.Spec.Clusters) - len(one.Status.Clusters)
+		for _, cluster := range one.Status.Clusters {
+			of.States[cluster.State]++
+		}
+		maps.DeleteFunc(of.States, func(_ string, count int) bool { return count == 0 })
+		for _, wait := range one.Status.Waits {
+			if !slices.Contains(of.Waits, wait.Reason) {
+				of.Waits = append(of.Waits, wait.Reason)
+			}
+		}
+		all = append(all, of)
+	}
+	return all
 }

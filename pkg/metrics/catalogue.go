@@ -50,6 +50,9 @@ const (
 
 	ImageTemplates = "penstock_image_templates"
 
+	FleetClusters = "penstock_fleet_clusters"
+	FleetWaits    = "penstock_fleet_waits"
+
 	ChartResources = "penstock_chart_resources"
 	ChartRenders   = "penstock_chart_renders_total"
 
@@ -154,6 +157,10 @@ func Catalogue() []Metric {
 			Help: "Unacknowledged findings of upgrade readiness for the next minor of Kubernetes, by severity: Blocks, BreaksRollback, ActBefore, Look. A scrape computes them again after 15 minutes."},
 		{Name: ImageTemplates, Type: "gauge", Labels: []string{"kind", "state"},
 			Help: "CatalogSources and ClusterCatalogs with a template of their image, by kind and state: Resolved, Unresolved, LeftToOLM (OLM's controller follows it)."},
+		{Name: FleetClusters, Type: "gauge", Labels: []string{"clusterextensionset", "state"},
+			Help: "Clusters of the newest rollout of a ClusterExtensionSet, by state: Pending, Deferred, Updating, Unknown, Soaking, Succeeded, RolledBack, Failed, Skipped, Leaving."},
+		{Name: FleetWaits, Type: "gauge", Labels: []string{"clusterextensionset", "reason"},
+			Help: "1 for each reason that the newest rollout of a ClusterExtensionSet waits for, such as ApprovalRequired, TooManyFailures, TooManyUnreachable, Soaking."},
 		{Name: ChartResources, Type: "gauge", Labels: []string{"chartkind", "state"},
 			Help: "Custom resources of a served ChartKind, by the reason of Progressing; state is empty before there is one."},
 		{Name: ChartRenders, Type: "counter", Labels: []string{"chartkind"},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -56,6 +57,25 @@ func (w *world) images(clusters ...string) string {
 
 func TestScenarios(t *testing.T) {
 	for name, scenario := range map[string]func(*world){
+		"the conditions of the set are those of its rollout": func(w *world) {
+			agree := func() {
+				w.Helper()
+				w.let(10 * time.Second)
+				set, rollout := w.set().Status.Conditions, w.rollout("edge-2").Status.Conditions
+				for _, one := range rollout {
+					if got := meta.FindStatusCondition(set, one.Type); got == nil || got.Status != one.Status || got.Reason != one.Reason {
+						w.Errorf("%s of the rollout is %s %s, and of the set %+v", one.Type, one.Status, one.Reason, got)
+					}
+				}
+			}
+			w.clusters["b"].fails = true
+			w.apply("app:2", canary()...)
+			w.until("it waits for an approval", func() bool { return strings.HasPrefix(w.shown(), "edge-2 ReviewRequired") })
+			agree()
+			w.approve("edge-2")
+			w.becomes("edge-2 Halted: a Succeeded, b Failed Failed, c Pending")
+			agree()
+		},
 		"a failure halts the rollout, and the others keep what they have": func(w *world) {
 			w.clusters["b"].fails = true
 			w.upgrade(2, "app:2", canary()...)
@@ -375,6 +395,19 @@ func TestWaves(t *testing.T) {
 	w.until("it completes", func() bool { return strings.HasPrefix(w.shown(), "edge-1 Completed") })
 	if len(w.marks) != 12 {
 		t.Errorf("%d children are written: %v", len(w.marks), w.marks)
+	}
+}
+
+// TestNewest: the newest rollout of a set counts, and none of a set whose newest rollout has ended.
+func TestNewest(t *testing.T) {
+	of := func(set, name string, ended bool) *olmv1alpha1.ClusterExtensionRollout {
+		one := &olmv1alpha1.ClusterExtensionRollout{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		one.Spec.Set.Name, one.Status.Ended = set, ended
+		return one
+	}
+	got := newestOf([]*olmv1alpha1.ClusterExtensionRollout{of("edge", "edge-10", false), of("edge", "edge-9", false), of("old", "old-1", false), of("old", "old-2", true)})
+	if len(got) != 1 || got[0].Name != "edge-10" {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extensionrollout"
 	"github.com/penstock-project/penstock/pkg/extensionset"
 	"github.com/penstock-project/penstock/pkg/fleet"
+	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
 const (
@@ -51,7 +52,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 		return err
 	}
 	status.Updated = int32(updated)
-	stalled := phase == string(fleet.PhaseHalted) || phase == string(fleet.ReviewRequired)
+	stalled := phase == string(fleet.PhaseHalted)
 	switch {
 	case p.stopped != "":
 		phase, message, stalled = "AuthorUnknown", p.stopped, true
@@ -63,7 +64,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	}
 	extensionrollout.SetConditions(&status.Conditions, map[string]bool{
 		"Ready":       phase == "Completed" && updated == len(p.clusters),
-		"Progressing": !stalled && phase != "Completed" && phase != "ClustersExcepted",
+		"Progressing": !stalled && phase != "Completed" && phase != "ClustersExcepted" && phase != string(fleet.ReviewRequired),
 		"Stalled":     stalled,
 	}, metav1.Condition{Reason: phase, Message: message, ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(p.Clock.Now().UTC().Truncate(second))})
 	if err := p.prune(ctx); err != nil {
@@ -120,4 +121,25 @@ func (p *pass) prune(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Newest returns the newest rollout of each set that has not ended.
+func (c *Controller) Newest() []*olmv1alpha1.ClusterExtensionRollout {
+	watches := c.watches()
+	if watches == nil {
+		return nil
+	}
+	return newestOf(objectwatch.All[*olmv1alpha1.ClusterExtensionRollout](watches.rollouts))
+}
+
+// newestOf returns the newest of the rollouts of each set that has not ended.
+func newestOf(all []*olmv1alpha1.ClusterExtensionRollout) []*olmv1alpha1.ClusterExtensionRollout {
+	bySet := map[string]*olmv1alpha1.ClusterExtensionRollout{}
+	for _, one := range all {
+		if before := bySet[one.Spec.Set.Name]; before == nil || number(before.Name) < number(one.Name) {
+			bySet[one.Spec.Set.Name] = one
+		}
+	}
+	maps.DeleteFunc(bySet, func(_ string, one *olmv1alpha1.ClusterExtensionRollout) bool { return one.Status.Ended })
+	return slices.Collect(maps.Values(bySet))
 }

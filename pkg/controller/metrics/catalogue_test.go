@@ -32,6 +32,9 @@ func TestCatalogue(t *testing.T) {
 	if err := AddTemplates(f.registry, func() Templates { return Templates{{"CatalogSource", "Resolved"}: 1} }); err != nil {
 		t.Fatal(err)
 	}
+	if err := AddFleets(f.registry, func() []Fleet { return []Fleet{{"edge", map[string]int{"Pending": 1}, []string{"ApprovalRequired"}}} }); err != nil {
+		t.Fatal(err)
+	}
 	if err := AddCharts(f.registry, func() []Charts { return []Charts{{"central", map[string]int{"Reconciling": 1}, 2}} }); err != nil {
 		t.Fatal(err)
 	}
