@@ -6,7 +6,7 @@ SHELL := /bin/bash
 # Shown by `penstock version`. Without git (a source archive) Go's own build
 # information takes its place.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-# What is built has these, and what is tested, too.
+# Builds and tests use the same flags.
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=$(shell cat hack/tags)
 export CGO_ENABLED ?= 0
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))

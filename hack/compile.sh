@@ -15,7 +15,7 @@ say() { printf '%s\n' "$*" >&2; }
 say "building ${name}"
 # Go says which module it fetches, of some hundreds.
 fetched() { awk '/^go: downloading/ { if (++n % 50 == 0) { print n " modules fetched so far"; fflush() } next } { print; fflush() }' >&2; }
-# What the cache of builds has is not stale.
+# The cache of builds is not stale.
 listed="$({ go list -deps -f '{{if .Stale}}x{{end}}' "$@" 2>&1 >&3 | fetched; } 3>&1)" || {
 	say "error: the sources are not complete, Go's message is above; if it is about the network, check that the module proxy of \`go env GOPROXY\` answers and run this again"
 	exit 1

@@ -39,7 +39,7 @@ func pluginPlatforms() []platform {
 // release makes everything in a folder, in place of what is there. Programs stay in the
 // folder scratch. The image and the server are for those of the platforms that they are for.
 func (s *sources) release(ctx context.Context, dir, scratch string, platforms []platform, by signers) error {
-	// Build metadata follows a +, which the tag of an image may not have.
+	// Build metadata follows a +, which the tag of an image cannot have.
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(s.version, "v"))
 	if err != nil || !strings.HasPrefix(s.version, "v") || parsed.Metadata() != "" {
 		return fmt.Errorf("the version is %q: a release has v and a semantic version without build metadata, for instance v1.2.3", s.version)

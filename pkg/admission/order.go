@@ -46,7 +46,7 @@ func Order() []string {
 		owners.PluginName,
 		// As many questions as a definition declares verbs.
 		profileaccess.PluginName,
-		// Before the webhooks: the manifests of somebody who may not have them
+		// Before the webhooks: the manifests of somebody who must not have them
 		// applied are not sent to others. Behind the policies, because it asks the
 		// cluster hundreds of questions.
 		privilege.PluginName,

@@ -19,7 +19,7 @@ type Surroundings interface {
 	HasNamespace(ctx context.Context, name string) (bool, error)
 }
 
-// Note is what certainly happens to an object, and what its author may not expect.
+// Note is what certainly happens to an object, and what its author might not expect.
 type Note struct {
 	// Object is its index among the objects.
 	Object  int

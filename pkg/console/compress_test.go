@@ -110,7 +110,7 @@ func TestCompressedStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := io.ReadAll(plain)
-	if err != nil || !strings.Contains(string(all), `"kind":"error"`) || !strings.Contains(string(all), "jane may not") {
+	if err != nil || !strings.Contains(string(all), `"kind":"error"`) || !strings.Contains(string(all), "jane cannot") {
 		t.Errorf("%s, %v", all, err)
 	}
 }

@@ -41,7 +41,7 @@ func newUpstream(t *testing.T) *upstream {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"jane may not"}`)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"jane cannot"}`)
 	}))
 	t.Cleanup(u.Close)
 	return u
@@ -340,7 +340,7 @@ func TestRefusedUpstream(t *testing.T) {
 	} {
 		before := len(cluster.asked)
 		answer := one.send(handler)
-		if answer.Code != http.StatusForbidden || !strings.Contains(answer.Body.String(), "jane may not") || len(cluster.asked) != before+1 {
+		if answer.Code != http.StatusForbidden || !strings.Contains(answer.Body.String(), "jane cannot") || len(cluster.asked) != before+1 {
 			t.Errorf("%s %s: %d %s, asked %q", one.method, one.path, answer.Code, answer.Body, cluster.asked[before:])
 		}
 	}

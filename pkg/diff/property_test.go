@@ -92,7 +92,7 @@ func TestProperties(t *testing.T) {
 		}
 		if there.Kind != back.Kind || there.AddedLines != back.RemovedLines || there.RemovedLines != back.AddedLines {
 			// Which of two similar items is paired may depend on the direction,
-			// but whether there is a difference may not.
+			// but whether there is a difference cannot.
 			if there.Kind != back.Kind {
 				rt.Fatalf("there %s, back %s", there.Kind, back.Kind)
 			}

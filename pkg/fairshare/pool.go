@@ -40,7 +40,7 @@ func NewPool(size int64) *Pool {
 // Size is all there is.
 func (p *Pool) Size() int64 { return p.size }
 
-// TryTake takes an amount for a user now, or tells that the user may not have it.
+// TryTake takes an amount for a user now, or tells that the user cannot have it.
 func (p *Pool) TryTake(user string, amount int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

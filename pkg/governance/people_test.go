@@ -68,7 +68,7 @@ func TestRequests(t *testing.T) {
 	}
 	for _, known := range all {
 		if more, err := governance.Requests(all, known); err != nil || !slices.Equal(more, all) {
-			t.Errorf("%s may not change the plan any more: %v, %v", known, more, err)
+			t.Errorf("%s cannot change the plan any more: %v, %v", known, more, err)
 		}
 	}
 	two := v1alpha1.ConfigurationPlanSpec{Approvals: 2}

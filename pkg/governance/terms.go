@@ -32,7 +32,7 @@ func termsOf(spec v1alpha1.ConfigurationPlanSpec) terms {
 type Turn struct {
 	// Open tells that it may, as far as the window is concerned.
 	Open bool
-	// Expired tells that it may not any more.
+	// Expired tells that it cannot any more.
 	Expired bool
 	// Window is the time that is open, or opens next; nil for a plan without a window.
 	Window *v1alpha1.PlanWindowStatus

@@ -182,7 +182,7 @@ func OfExtension(e *extension.Extension) (Subject, []Fact) {
 	for _, c := range e.Status.Conditions {
 		switch {
 		case c.Type == status.UpgradeAvailable && c.Status == metav1.ConditionTrue && c.Reason == string(status.NotUpgradeable):
-			// It may end by itself, and it may not: an operator that never says so is never upgraded.
+			// It may end by itself, or not: an operator that never says so is never upgraded.
 			f.condition(Held, &c)
 		case !status.NeedsPerson(c.Reason) || c.Reason == string(status.Held): // revisions tell rollbacks
 		case c.Type == status.Ready && c.Status != metav1.ConditionTrue && c.Reason == string(status.Frozen):

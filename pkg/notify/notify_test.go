@@ -51,7 +51,7 @@ func TestOfRevision(t *testing.T) {
 	proposed.Annotations = map[string]string{olmv1alpha1.ProposedAnnotation: "true"}
 	later, again := proposed.DeepCopy(), proposed.DeepCopy()
 	later.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] = `{"user":"alice","notBefore":"2026-11-28T21:00:00Z"}`
-	again.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] = `{"user":"alice","notBefore":"2026-11-28T21:00:00Z","ended":"2026-11-28T21:00:01Z","why":"alice may not"}`
+	again.Annotations[olmv1alpha1.ScheduledApprovalAnnotation] = `{"user":"alice","notBefore":"2026-11-28T21:00:00Z","ended":"2026-11-28T21:00:01Z","why":"alice cannot"}`
 	if _, facts := OfRevision(again); !facts[0].Since.Equal(time.Date(2026, 11, 28, 21, 0, 1, 0, time.UTC)) {
 		t.Errorf("what waits again waits since %s: it would be taken for a duplicate", facts[0].Since)
 	}

@@ -68,8 +68,8 @@ func TestLive(t *testing.T) {
 		})
 	}
 	judge := asked(t, "1.36", "1.37")
-	judge.Live(Live{NotLooked: []string{"you may not list poddisruptionbudgets.policy"}})
-	if answer := judge.Answer(); answer.Verdict != olm.UpgradeUnknown || !strings.Contains(answer.Message, "you may not list poddisruptionbudgets.policy") {
+	judge.Live(Live{NotLooked: []string{"you cannot list poddisruptionbudgets.policy"}})
+	if answer := judge.Answer(); answer.Verdict != olm.UpgradeUnknown || !strings.Contains(answer.Message, "you cannot list poddisruptionbudgets.policy") {
 		t.Errorf("%s: %s", answer.Verdict, answer.Message)
 	}
 }

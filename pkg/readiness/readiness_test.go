@@ -377,7 +377,7 @@ func TestStatements(t *testing.T) {
 
 // TestNotLooked is scenario 19: what cannot be looked at forbids the verdict, and hides no finding.
 func TestNotLooked(t *testing.T) {
-	hidden := &Extension{Name: "hidden", NotLooked: "you may not get the manifests"}
+	hidden := &Extension{Name: "hidden", NotLooked: "you cannot get the manifests"}
 	judge := asked(t, "1.36", "1.37")
 	judge.Extension(hidden)
 	if answer := judge.Answer(); answer.Verdict != olm.UpgradeUnknown || answer.Extensions[0].NotLooked != hidden.NotLooked {

@@ -24,7 +24,7 @@ const (
 	Adopt Action = "Adopt"
 	// Repair our object: someone changed values that we apply.
 	Repair Action = "Repair"
-	// Verify our object: something changed that may or may not concern us.
+	// Verify our object: something changed that might concern us.
 	Verify Action = "Verify"
 	// Idle: nothing to do.
 	Idle Action = "Idle"

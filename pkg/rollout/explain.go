@@ -41,7 +41,7 @@ type look struct {
 	// found is the cause, nil for none; shown is how it may be told.
 	found *cause.Cause
 	shown string
-	// denied is what the server answered when the engine may not look; empty when it may.
+	// denied is what the server answered when the engine cannot look; empty when it may.
 	denied string
 }
 
@@ -168,7 +168,7 @@ func (p *pass) lookAt(ctx context.Context, ref manifest.Ref, seen Seen, l *look)
 // maxDeniedBytes bounds what is told of a right that is missing.
 const maxDeniedBytes = 256
 
-// forbidden is the answer of a server that names the right: who may not do what, where.
+// forbidden is the answer of a server that names the right: who cannot do what, where.
 func forbidden(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

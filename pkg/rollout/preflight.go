@@ -181,7 +181,7 @@ func (o *object) triedWithout(ctx context.Context, decision Decision, seen Seen)
 	return yielded, err
 }
 
-// unwatched judges an object whose watch has not answered yet: its kind may not be
+// unwatched judges an object whose watch has not answered yet: its kind might not be
 // served at all, and may be about to be.
 func (o *object) unwatched(ctx context.Context, decision Decision, seen Seen, tolerated tolerance) objectResult {
 	if _, err := o.engine.Reader.Mapping(ctx, o.step.GroupVersionKind()); err != nil {

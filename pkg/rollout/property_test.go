@@ -428,7 +428,7 @@ func (s *history) compare(t *rapid.T, step stage.Step, o *thing) {
 		return
 	}
 	if _, replaced := s.foreign[o.uid]; !replaced && s.strange(o.uid) && s.died > 0 {
-		return // it may not be recognised as ours any more
+		return // it might not be recognised as ours any more
 	}
 	if s.released[o.uid] && s.stored.Entries[step.ID].UID != o.uid {
 		return // it was let go, and a store from before knows of another one

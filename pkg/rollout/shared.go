@@ -118,8 +118,8 @@ func (o *object) shared(ctx context.Context, seen Seen) objectResult {
 // judgeShared judges a shared object as it was read just now:
 //
 //  1. In the state that is expected it is written, unless that took fields that it
-//     may not take.
-//  2. Where it has all that is wanted, and may not be written or was written by us,
+//     cannot take.
+//  2. Where it has all that is wanted, and cannot be written or was written by us,
 //     all is well: the second is the crash between a write and its record.
 //  3. In any other state it is left alone and reported.
 func (o *object) judgeShared(ctx context.Context, live *unstructured.Unstructured, wanted map[string]any) objectResult {

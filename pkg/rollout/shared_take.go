@@ -16,7 +16,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/rollout/targetclient"
 )
 
-// writeShared writes a shared object and takes no field that it may not take: that
+// writeShared writes a shared object and takes no field that it cannot take: that
 // somebody has a field is not in its value, and so not in what is expected.
 //
 //  1. One that takes nothing is applied without force: the server finds out.
@@ -70,7 +70,7 @@ func (o *object) wouldTake(ctx context.Context, live *unstructured.Unstructured)
 	return managedfields.TakenBetween(live.GetManagedFields(), tried.GetManagedFields(), o.who.Manager), nil
 }
 
-// Beyond says what is found and may not be taken.
+// Beyond says what is found and cannot be taken.
 func Beyond(found []managedfields.Taken, may []stage.Take) []string {
 	known := map[string][]string{}
 	for _, one := range may {

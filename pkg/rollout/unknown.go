@@ -34,7 +34,7 @@ func (o *object) unknown(message string) *Failure {
 	return failure
 }
 
-// unreachable says why an object that was as it should be may not be so any more: the
+// unreachable says why an object that was as it should be might not be so any more: the
 // cluster does not answer. It is neither wrong nor lost then, and nothing is done.
 func (o *object) unreachable(seen Seen) *Failure {
 	if !seen.Stale {

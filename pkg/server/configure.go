@@ -46,7 +46,7 @@ func (s *Server) configure() error {
 	etcd := o.Recommended.Etcd
 	if reason != "" {
 		// No record is served, so none is read, and nothing connects to an etcd
-		// that may not even answer: health and readiness would wait for it.
+		// that might not even answer: health and readiness would wait for it.
 		o.Recommended.Etcd = nil
 	}
 	if err := o.Recommended.ApplyTo(s.config); err != nil {

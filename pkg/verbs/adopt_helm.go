@@ -168,7 +168,7 @@ func (h *fromHelm) giveBack(ctx context.Context) error {
 		return err
 	}
 	if !forgotten {
-		fmt.Fprintf(h.out, "the history stays, as you may not delete it: to adopt the release again under this name, an administrator has to run: kubectl delete revisionhistory %s\n", back.Extension)
+		fmt.Fprintf(h.out, "the history stays, as you cannot delete it: to adopt the release again under this name, an administrator has to run: kubectl delete revisionhistory %s\n", back.Extension)
 	}
 	_, err = fmt.Fprintf(h.out, "%s is Helm's again: %s of extension %s are gone, %s stay as they are\n", back.Request,
 		text.Count(len(back.Revisions), "revision"), back.Extension, text.Count(len(back.Objects), "object"))

@@ -174,7 +174,7 @@ func (o *fromOLMv1) giveBack(ctx context.Context) error {
 			return err
 		}
 		if !forgotten {
-			fmt.Fprintf(o.out, "the history stays, as you may not delete it: to adopt %[1]s again, an administrator has to run: kubectl delete revisionhistory %[1]s\n", name)
+			fmt.Fprintf(o.out, "the history stays, as you cannot delete it: to adopt %[1]s again, an administrator has to run: kubectl delete revisionhistory %[1]s\n", name)
 		}
 		fmt.Fprintf(o.out, "%s is OLM's again: %s are gone, %s stay as they are\n", name,
 			text.Count(len(back.Revisions), "revision"), text.Count(len(back.Objects), "object"))

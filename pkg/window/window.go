@@ -69,7 +69,7 @@ func Schedule(text string) (*cron.SpecSchedule, error) {
 	return schedule, nil
 }
 
-// Doubt is what may not be meant in a schedule that is valid; empty for nothing. Cron opens a
+// Doubt is what might not be meant in a schedule that is valid; empty for nothing. Cron opens a
 // window on each day that one of its two fields for days names, where both name some.
 func Doubt(text string) string {
 	schedule, err := Schedule(text)

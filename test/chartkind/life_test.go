@@ -173,7 +173,7 @@ func others(w shared) {
 	w.MustKubectl("get", "cer", "central-"+w.name+"-1")
 }
 
-// refused: what cannot be, and what somebody may not do, is said when it is written.
+// refused: what cannot be, and what somebody cannot do, is said when it is written.
 func refused(w shared) {
 	mallory := w.User("mallory-" + w.name)
 	w.MustKubectlInput(fmt.Sprintf(`

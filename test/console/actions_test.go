@@ -82,7 +82,7 @@ func plan(i *installation, first, second *page) {
 	first.sees("larger", "It waits for an approval; impact Medium")
 	for _, p := range []*page{first, second} {
 		p.goTo("#/plan/larger")
-		p.sees("To review", "it grows to 4", "takes over .spec.size from kubectl-create", "Needs approval by 2 people; ", "may not approve it", "Plan hash (what you approve) sha256:")
+		p.sees("To review", "it grows to 4", "takes over .spec.size from kubectl-create", "Needs approval by 2 people; ", "cannot approve it", "Plan hash (what you approve) sha256:")
 	}
 	first.until("what changes is before the approval", `document.querySelector("#items").compareDocumentPosition(document.querySelector("#approval")) & Node.DOCUMENT_POSITION_FOLLOWING`)
 	first.until("impact is before what changes", `document.querySelector("#impact").compareDocumentPosition(document.querySelector("#items")) & Node.DOCUMENT_POSITION_FOLLOWING`)
@@ -161,7 +161,7 @@ func rights(i *installation, p *page) {
 		return out.ExitCode != 0, out.String()
 	})
 	p.goTo("#/x/search")
-	p.sees("You may not see this")
+	p.sees("You cannot see this")
 }
 
 // me: who one is, and what one may do.

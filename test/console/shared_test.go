@@ -113,7 +113,7 @@ items:
 
 	p.types("#token", token("emil"))
 	p.presses(kb.Enter)
-	p.sees("the tested cluster as system:serviceaccount:shop:emil", "You may not see this", "cannot list resource")
+	p.sees("the tested cluster as system:serviceaccount:shop:emil", "You cannot see this", "cannot list resource")
 	p.click("#sign-out")
 	p.sees("Sign in")
 

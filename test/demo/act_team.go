@@ -46,7 +46,7 @@ func teamInstall(ctx context.Context, d *demo) {
 	install := fmt.Sprintf("kubectl penstock --kubeconfig team install %s %s -n %s --channel '' --yes", teamPackage, teamExtension, teamSpace)
 	out := d.asTeam(ctx, install)
 	said := strings.Join(strings.Fields(out.Stderr), " ")
-	if missing := missingFrom(said, "Denied", teamName+" may not", "deployments.apps", "configmaps", "kind: Role metadata: name: install-light namespace: "+teamSpace); out.ExitCode != 1 || len(missing) > 0 {
+	if missing := missingFrom(said, "Denied", teamName+" cannot", "deployments.apps", "configmaps", "kind: Role metadata: name: install-light namespace: "+teamSpace); out.ExitCode != 1 || len(missing) > 0 {
 		panic(stop{&failure{claim: install, want: "a denial that names the rights", got: fmt.Sprintf("exit status %d, without %s: %s", out.ExitCode, strings.Join(missing, ", "), said)}})
 	}
 	d.ok("nothing was installed; the missing rights are named, with the Role that grants them: Penstock lends nobody its own")

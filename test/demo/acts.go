@@ -122,7 +122,7 @@ func acts() []act {
 		{
 			title: "catalogs that follow the cluster", skip: always, play: followTemplates,
 			why: "A catalog for another version of Kubernetes offers operators that do not work. Its image follows the cluster, or a field that somebody released, " +
-				"and nobody reads by it what they may not.",
+				"and nobody reads by it what they cannot.",
 		},
 		{
 			title: "a kind made of a chart", skip: always, play: chartKind,

@@ -31,13 +31,13 @@ func ownProfile(w sharedPlane) {
 
 	// 1. Its author needs what it declares, and gets an identity for it that has no more.
 	out := author.KubectlInput(widgets.Profile("own-profile"), "create", "-f", "-")
-	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "you may not") || !strings.Contains(out.Stderr, "delete widgets.own.example.com") || strings.Contains(out.Stderr, "you may not get") {
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "you cannot") || !strings.Contains(out.Stderr, "delete widgets.own.example.com") || strings.Contains(out.Stderr, "you cannot get") {
 		w.t.Fatalf("an author without the rights: %s", out)
 	}
 	w.MustKubectlInput(widgets.Profile("own-profile"), "create", "-f", "-")
 	w.MustKubectl("wait", "--for=condition=AccessGranted", "configprofiledef/large-widgets", poll.TimeoutFlag)
 	ownIdentity(w)
-	if out := author.Kubectl("patch", "configprofiledef", "large-widgets", "--type=merge", "-p", `{"spec":{"items":[]}}`); out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.items") && !strings.Contains(out.Stderr, "you may not") {
+	if out := author.Kubectl("patch", "configprofiledef", "large-widgets", "--type=merge", "-p", `{"spec":{"items":[]}}`); out.ExitCode == 0 || !strings.Contains(out.Stderr, "spec.items") && !strings.Contains(out.Stderr, "you cannot") {
 		w.t.Errorf("an edit without the rights: %s", out)
 	}
 
@@ -51,7 +51,7 @@ func ownProfile(w sharedPlane) {
 	w.eventually(func() (string, string) {
 		out := author.KubectlInput(evaluation(`{}`), "create", "--raw", evaluatePath, "-f", "-")
 		return out.Stdout + out.Stderr, ""
-	}, func(said string) bool { return strings.Contains(said, "you may not list widgets.own.example.com") })
+	}, func(said string) bool { return strings.Contains(said, "you cannot list widgets.own.example.com") })
 
 	ownPlan(w)
 

@@ -46,19 +46,19 @@ func planRoles(w sharedPlane) {
 	planner.MustKubectlInput(planFile("roles", "onConflict: Take"), "create", "-f", "-")
 	w.phase("roles", "ReviewRequired")
 	w.says(viewer.MustKubectl("get", "configplan", "roles", "-o", "yaml"), "+  - psi=1")
-	// They may not read the targets, and see nothing of them: neither in what is computed
+	// They cannot read the targets, and see nothing of them: neither in what is computed
 	// for them nor in what is kept.
 	kept := planner.Kubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/manifests")
-	if kept.ExitCode != 0 || strings.Contains(kept.Stdout, "psi=1") || !strings.Contains(kept.Stderr, "you may not get machineconfigs") {
-		w.t.Errorf("manifests of targets that one may not read: %s", kept)
+	if kept.ExitCode != 0 || strings.Contains(kept.Stdout, "psi=1") || !strings.Contains(kept.Stderr, "you cannot get machineconfigs") {
+		w.t.Errorf("manifests of targets that one cannot read: %s", kept)
 	}
 	if seen := viewer.MustKubectl("get", "configplan", "roles", "-o", "yaml"); strings.Contains(seen, "3600") || strings.Contains(seen, "LongLifecycle") {
-		w.t.Errorf("whoever may not read the descheduler sees what it has:\n%s", seen)
+		w.t.Errorf("whoever cannot read the descheduler sees what it has:\n%s", seen)
 	}
 	shown := viewer.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/diff")
-	w.says(shown, "you may not get machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg")
+	w.says(shown, "you cannot get machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg")
 	if strings.Contains(shown, "psi=1") {
-		w.t.Errorf("who may not read MachineConfigs is shown one: %s", shown)
+		w.t.Errorf("who cannot read MachineConfigs is shown one: %s", shown)
 	}
 	forbidden(planner, "needs the verb approve", "", "patch", "configplan", "roles", "--type=merge", "-p", `{"spec":{"action":"Apply"}}`)
 	forbidden(planner, "configurationplans/status", "", "patch", "configplan", "roles", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Completed"}}`)
@@ -68,7 +68,7 @@ func planRoles(w sharedPlane) {
 	forbidden(planner, "cannot create", approval, "create", "--raw", at, "-f", "-")
 
 	// Nobody approves a plan who lacks the rights to what it does; without a dry-run, too.
-	lacks := "you may not create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg"
+	lacks := "you cannot create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg"
 	forbidden(approver, lacks, approval, "create", "--raw", at+"?dryRun=All", "-f", "-")
 	forbidden(approver, lacks, approval, "create", "--raw", at, "-f", "-")
 

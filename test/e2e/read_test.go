@@ -198,7 +198,7 @@ func (w sharedPlane) reader(name string) {
 	w.MustKubectl("create", "clusterrolebinding", name, "--clusterrole="+name, "--user="+name)
 }
 
-// hiddenSecrets: what one may not read in the cluster, one may not read here.
+// hiddenSecrets: what one cannot read in the cluster, one cannot read here.
 func hiddenSecrets(w sharedPlane) {
 	w.roll(small("hidden", 1))
 	w.reader("hidden-reader")
@@ -208,7 +208,7 @@ func hiddenSecrets(w sharedPlane) {
 		return out.Stdout, out.Stderr
 	}
 	stdout, stderr := w.eventually(read, func(stdout string) bool { return strings.Contains(stdout, "hidden-first") })
-	w.says(stderr, "Warning: 1 of the Secrets left out, as you may not get them: default/hidden-secret")
+	w.says(stderr, "Warning: 1 of the Secrets left out, as you cannot get them: default/hidden-secret")
 	w.says(stdout, "hidden-first", "hidden-second")
 	if strings.Contains(stdout, "hunter2") {
 		w.t.Errorf("a Secret is shown:\n%s", stdout)
@@ -250,7 +250,7 @@ func rights(w sharedPlane) {
 		w.t.Helper()
 		out := user.KubectlInput(input, args...)
 		if out.ExitCode == 0 {
-			w.t.Errorf("a reader may not do it: %s", out)
+			w.t.Errorf("a reader cannot do it: %s", out)
 		}
 		w.says(out.Stderr, "Error from server (Forbidden)", `User "rights-reader" cannot`)
 	}

@@ -51,8 +51,8 @@ func upgradeReadiness(w sharedPlane) {
 		out := user.Kubectl("get", "--raw", path)
 		return out.Stdout, out.Stderr
 	}, func(stdout string) bool { return strings.Contains(stdout, `"revision":"ready-1"`) })
-	w.says(stdout, `"verdict":"Unknown"`, "you may not list customresourcedefinitions.apiextensions.k8s.io", "you may not list poddisruptionbudgets.policy",
-		"you may not list validatingwebhookconfigurations.admissionregistration.k8s.io")
+	w.says(stdout, `"verdict":"Unknown"`, "you cannot list customresourcedefinitions.apiextensions.k8s.io", "you cannot list poddisruptionbudgets.policy",
+		"you cannot list validatingwebhookconfigurations.admissionregistration.k8s.io")
 	for _, hidden := range []string{"storedVersions", "disruptionsAllowed", "no ready endpoint"} {
 		if strings.Contains(stdout, hidden) {
 			w.t.Errorf("%q is shown:\n%s", hidden, stdout)

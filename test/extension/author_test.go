@@ -309,7 +309,7 @@ func bypass(w shared) {
 	}
 	w.apply(chief, name+"-other", w.extend(name+"-other", name))
 	if w.stampOf(w.live(name + "-other")).Bypass {
-		w.t.Error("chief may not bypass for another extension, and the stamp says so")
+		w.t.Error("chief cannot bypass for another extension, and the stamp says so")
 	}
 }
 
@@ -321,7 +321,7 @@ func namesake(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.apply(person{Access: w.User(name), name: name}, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "the missing rights are named", func(e *extension.Extension) bool {
-		return strings.Contains(message(e, "Progressing"), name+" may not") && strings.Contains(message(e, "Progressing"), "serviceaccounts")
+		return strings.Contains(message(e, "Progressing"), name+" cannot") && strings.Contains(message(e, "Progressing"), "serviceaccounts")
 	})
 	if out := w.Kubectl("get", "cer", w.name+"-1"); out.ExitCode == 0 {
 		w.t.Errorf("there is a revision: %s", out)
@@ -357,7 +357,7 @@ func unregistered(w shared) {
 	w.apply(alice, name, w.extend(name, name))
 	denied := func(who person) func(*extension.Extension) bool {
 		return func(e *extension.Extension) bool {
-			return strings.Contains(message(e, "Ready"), who.name+" may not create")
+			return strings.Contains(message(e, "Ready"), who.name+" cannot create")
 		}
 	}
 	w.awaitExtension(name, "alice lacks the rights", denied(alice))

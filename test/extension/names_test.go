@@ -29,7 +29,7 @@ func denied(w shared) {
 	w.apply(bob, w.name, w.extend(w.name, w.name))
 	w.awaitExtension(w.name, "the missing rights are named", func(e *extension.Extension) bool {
 		text := message(e, "Progressing")
-		return condition(e, "Progressing") == "False/Blocked" && strings.Contains(text, bob.name+" may not") && strings.Contains(text, "serviceaccounts")
+		return condition(e, "Progressing") == "False/Blocked" && strings.Contains(text, bob.name+" cannot") && strings.Contains(text, "serviceaccounts")
 	})
 	if out := w.Kubectl("get", "cer", w.name+"-1"); out.ExitCode == 0 {
 		w.t.Errorf("there is a revision: %s", out)
@@ -72,7 +72,7 @@ func manual(w shared) {
 		w.t.Errorf("an object was written: %s", out)
 	}
 	out := w.approval(w.person("dave", mayApprove), "", w.name+"-1")
-	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "may not") {
+	if out.ExitCode == 0 || !strings.Contains(out.Stderr, "cannot") {
 		w.t.Errorf("somebody without rights approves: %s", out)
 	}
 	w.approve(w.person("carol", mayApprove+mayInstall), "", w.name+"-1")

@@ -104,9 +104,9 @@ func deniedByPlugin(w shared) {
 - {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create]}`)
 	w.t.Cleanup(func() { w.Kubectl("delete", "--ignore-not-found", "--wait=false", "clusterextension", w.name) })
 	out := w.types(bob, 1, `kubectl penstock install lighthouse -n harbour --yes`)
-	w.says(out.Stderr, "Denied", bob.name+" may not", "deployments.apps")
+	w.says(out.Stderr, "Denied", bob.name+" cannot", "deployments.apps")
 	for _, command := range []string{"status", "why"} {
-		w.says(w.types(bob, 1, `kubectl penstock `+command+` lighthouse`).Stdout, "✗ "+w.name+" is not installed: ", bob.name+" may not", "An administrator of the cluster must grant the rights that the message names")
+		w.says(w.types(bob, 1, `kubectl penstock `+command+` lighthouse`).Stdout, "✗ "+w.name+" is not installed: ", bob.name+" cannot", "An administrator of the cluster must grant the rights that the message names")
 	}
 	// An administrator copies what is printed, and that is enough.
 	_, printed, _ := strings.Cut(out.Stderr, "\nkubectl apply -f - <<'EOF'\n")
@@ -135,7 +135,7 @@ func leaveByPlugin(w shared) {
 	config := func() string {
 		return w.MustKubectl("-n", w.name, "get", "configmap", w.name+"-config", "-o", "jsonpath={.metadata.uid}")
 	}
-	// 1. Orphans. The collector may not know of revisions yet: it looks twice a minute for types
+	// 1. Orphans. The collector might not know of revisions yet: it looks twice a minute for types
 	// that are new to it.
 	install()
 	second, before := revisions()[0], config()

@@ -111,7 +111,7 @@ func (a abroad) use() {
 	a.t.Cleanup(func() { a.Kubectl("delete", "--ignore-not-found", "--wait=false", "crd", a.name+"s.example.com") })
 	bob := a.person("bob", mayWrite+mayCreate)
 	a.apply(bob, a.name, extend([]string{"size", "color"}, ""))
-	e := a.awaitExtension(a.name, "bob may not use it", is("Ready=False/Denied: bob-"+a.name+" may not use target "+a.name))
+	e := a.awaitExtension(a.name, "bob cannot use it", is("Ready=False/Denied: bob-"+a.name+" cannot use target "+a.name))
 	if text := message(e, "Ready"); strings.Contains(text, "Secret") {
 		a.t.Errorf("it tells of the Secret: %s", text)
 	}

@@ -65,7 +65,7 @@ func objectOfOthers(w shared) {
 	const everything, rest = "[configmaps, serviceaccounts], verbs: [create, get, patch, delete]", "[configmaps, serviceaccounts], verbs: [create, get, delete]"
 	mallory := w.person("mallory", mayWrite+strings.Replace(mayInstall, everything, rest, 1))
 	w.apply(mallory, w.name, w.extend(w.name, w.name, "penstock.dev/collision-protection: None"))
-	w.awaitExtension(w.name, "mallory may not take it", all(is("Ready=False/Denied"), deniedTo(mallory.name, "patch configmaps "+w.name+"/"+object)))
+	w.awaitExtension(w.name, "mallory cannot take it", all(is("Ready=False/Denied"), deniedTo(mallory.name, "patch configmaps "+w.name+"/"+object)))
 	w.says(w.answers(w.admin(), w.name, "Denied"), "patch configmaps "+w.name+"/"+object)
 	if after := shown(); after != before {
 		w.t.Errorf("the object is %s, want %s", after, before)
@@ -106,7 +106,7 @@ spec:
 	w.apply(mallory, w.name, w.extend(w.name, w.name, "penstock.dev/upgrade-approval: Manual"))
 	w.awaitExtension(w.name, "nothing is proposed", is("Ready=False/NameTaken: "+w.name+"-1 was not made for this ClusterExtension"))
 	w.apply(mallory, w.name, w.extend(w.name, w.name))
-	w.awaitExtension(w.name, "mallory may not", all(is("Ready=False/Denied"), deniedTo(mallory.name)))
+	w.awaitExtension(w.name, "mallory cannot", all(is("Ready=False/Denied"), deniedTo(mallory.name)))
 	for _, chain := range []string{w.name, owned} {
 		w.hasRevision(chain+"-2", false)
 		w.MustKubectl("-n", w.name, "get", "networkpolicy", chain)
@@ -145,7 +145,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[2]q}]
 	}
 	w.apply(mallory, w.name, w.extend(w.name, w.name, watch(other)))
 	// Until the cluster knows the role, mallory lacks more than that.
-	w.awaitExtension(w.name, "mallory may not write there", all(is("Ready=False/Denied"), deniedTo(mallory.name, "roles.rbac.authorization.k8s.io "+other+"/"),
+	w.awaitExtension(w.name, "mallory cannot write there", all(is("Ready=False/Denied"), deniedTo(mallory.name, "roles.rbac.authorization.k8s.io "+other+"/"),
 		func(e *extension.Extension) bool {
 			return !strings.Contains(message(e, "Ready"), "deployments.apps "+w.name+"/"+w.name+";")
 		}))
@@ -157,7 +157,7 @@ subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: %[2]q}]
 		return fmt.Sprintf("{apiVersion: olm.operatorframework.io/v1, kind: ClusterExtension, metadata: {name: %s}, spec: {namespace: %s, source: {sourceType: Chart, chart: {ref: %q}}, config: {configType: Inline, inline: {rules: [{apiGroups: [\"\"], resources: [%s], verbs: [get]}]}}}}", chart, w.name, ref, resource)
 	}
 	w.apply(mallory, chart, rules("secrets"))
-	w.awaitExtension(chart, "mallory may not hand that on", all(is("Ready=False/Denied"), deniedTo(mallory.name, "get secrets in namespace "+w.name+" (granted by Role "+w.name+"/"+chart+")")))
+	w.awaitExtension(chart, "mallory cannot hand that on", all(is("Ready=False/Denied"), deniedTo(mallory.name, "get secrets in namespace "+w.name+" (granted by Role "+w.name+"/"+chart+")")))
 	w.hasRevision(w.name+"-1", false)
 	w.hasRevision(chart+"-1", false)
 	w.apply(mallory, w.name, w.extend(w.name, w.name, watch(w.name)))
@@ -192,13 +192,13 @@ func catalogOfOthers(w shared) {
 	role := fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s}, rules: [{apiGroups: [\"\"], resources: [secrets], verbs: [get]}]}", other)
 	w.publish(other, bundle{Package: w.name, Version: "1.1.0", Replaces: "1.0.0", More: []string{role}})
 	w.MustKubectl("patch", "clustercatalog", other, "--type=merge", "-p", `{"spec":{"priority":100}}`)
-	w.awaitExtension(w.name, "the ServiceAccount may not hand that on", all(deniedTo("system:serviceaccount:"+w.name+":installer", "get secrets", "granted by ClusterRole "+other),
+	w.awaitExtension(w.name, "the ServiceAccount cannot hand that on", all(deniedTo("system:serviceaccount:"+w.name+":installer", "get secrets", "granted by ClusterRole "+other),
 		func(e *extension.Extension) bool {
 			return e.Status.Install != nil && e.Status.Install.Bundle.Version == "1.0.0"
 		}))
 	second := w.name + "-second"
 	w.apply(alice, second, w.extend(second, w.name))
-	w.awaitExtension(second, "alice may not hand that on", all(is("Ready=False/Denied"), deniedTo(alice.name, "get secrets", "granted by ClusterRole "+other)))
+	w.awaitExtension(second, "alice cannot hand that on", all(is("Ready=False/Denied"), deniedTo(alice.name, "get secrets", "granted by ClusterRole "+other)))
 	w.hasRevision(w.name+"-2", false)
 	w.hasRevision(second+"-1", false)
 	if out := w.Kubectl("get", "clusterrole", other); out.ExitCode == 0 {
@@ -213,12 +213,12 @@ func withdrawn(w shared) {
 	w.grant(alice.name, "User", mayWrite)
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.awaitExtension(w.name, "alice may no longer", all(is("Ready=False/Denied"), func(e *extension.Extension) bool {
-		return strings.Contains(message(e, "Ready"), alice.name+" may not create clusterextensionrevisions")
+		return strings.Contains(message(e, "Ready"), alice.name+" cannot create clusterextensionrevisions")
 	}))
 	w.hasRevision(w.name+"-1", false)
 }
 
-// NotImpersonate: a ServiceAccount that its author may not impersonate gives nobody rights.
+// NotImpersonate: a ServiceAccount that its author cannot impersonate gives nobody rights.
 func notImpersonate(w shared) {
 	bundles := w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})
 	w.grant("installer", "ServiceAccount", mayInstall)
@@ -237,7 +237,7 @@ func deleted(w shared) {
 	w.awaitExtension(w.name, "it is installed", installed("1.0.0"))
 	mallory := w.person("mallory", mayWrite+"- {apiGroups: [olm.operatorframework.io], resources: [clusterextensionrevisions], verbs: [create, get, patch]}\n")
 	mallory.MustKubectl("annotate", "--overwrite", "clusterextension", w.name, "penstock.dev/teardown-policy=Delete")
-	w.awaitExtension(w.name, "mallory may not", deniedTo(mallory.name))
+	w.awaitExtension(w.name, "mallory cannot", deniedTo(mallory.name))
 	if got := w.MustKubectl("get", "cer", w.name+"-1", "-o", "jsonpath={.spec.teardownPolicy}"); got != "Orphan" {
 		w.t.Errorf("the policy is %s", got)
 	}

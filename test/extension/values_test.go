@@ -29,8 +29,8 @@ func valuesFrom(w shared) {
 spec: {namespace: %[1]s, serviceAccount: {name: installer}, source: {sourceType: Chart, chart: {ref: %[2]q}}, config: {configType: Inline, inline: %[3]s}}}`, w.name, ref, inline)
 	}
 	alice := w.person("alice", rest+fmt.Sprintf(secrets, ""))
-	if out := alice.KubectlInput(extend("{extra: none}"), "apply", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "may not get secrets "+w.name+"/db") {
-		w.t.Errorf("alice may not read the Secret: %s", out)
+	if out := alice.KubectlInput(extend("{extra: none}"), "apply", "-f", "-"); out.ExitCode == 0 || !strings.Contains(out.Stderr, "cannot get secrets "+w.name+"/db") {
+		w.t.Errorf("alice cannot read the Secret: %s", out)
 	}
 	w.grant(alice.name, "User", rest+fmt.Sprintf(secrets, ", get"))
 	w.apply(alice, w.name, extend("{extra: none}"))
@@ -65,7 +65,7 @@ spec: {namespace: %[1]s, serviceAccount: {name: installer}, source: {sourceType:
 	}
 	w.grant(alice.name, "User", rest)
 	w.MustKubectl("-n", w.name, "delete", "secret", "db")
-	w.awaitExtension(w.name, "alice may not read it any more", is("Ready=True/Succeeded: may not get secrets "+w.name+"/db"))
+	w.awaitExtension(w.name, "alice cannot read it any more", is("Ready=True/Succeeded: cannot get secrets "+w.name+"/db"))
 	made("what is installed stays", "YmF0dGVyeS1zdGFwbGU=")
 	for _, out := range []string{w.MustKubectl("get", "clusterextension", w.name, "-o", "yaml"), w.MustKubectl("get", "events", "-A", "-o", "yaml"), w.MustKubectl("get", "cer", "-o", "yaml")} {
 		for _, value := range []string{"correct-horse", "battery-staple", "YmF0dGVyeS1zdGFwbGU="} {

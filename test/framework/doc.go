@@ -23,7 +23,7 @@
 //	rule       what the cluster must hold, computed from the revisions that there are
 //	hostile    requests and expressions that do harm, for tests and benchmarks
 //
-// What a test is about decides where it is:
+// The subject of a test decides where it is:
 //
 //	test/smoke      a tour: each capability once, whole, on one control plane (make test)
 //	test/engine     the engine against a kube-apiserver, without our API

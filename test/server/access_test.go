@@ -86,7 +86,7 @@ type read struct {
 	answers int
 	// hiddenFields is what not even who gets an answer sees in it.
 	hiddenFields []string
-	// refused is who gets 403 with the names of the objects that they may not write.
+	// refused is who gets 403 with the names of the objects that they cannot write.
 	refused []string
 	// hidesName is who must not see the name of the Secret in it, as they must not
 	// get the Secret.
@@ -153,8 +153,8 @@ func reads() []read {
 	}
 }
 
-// live are reads of the cluster as well. A user who may not get and patch an object sees
-// nothing of it; users who may not read the revision are refused.
+// live are reads of the cluster as well. A user who cannot get and patch an object sees
+// nothing of it; users who cannot read the revision are refused.
 func live() []read {
 	const at = "/apis/olm.operatorframework.io/v1alpha1"
 	return []read{
@@ -163,7 +163,7 @@ func live() []read {
 	}
 }
 
-// identities: reads by who reads them. Nobody sees what they may not, in answers,
+// identities: reads by who reads them. Nobody sees what they cannot, in answers,
 // tables, warnings and errors.
 func (s secrecy) identities() {
 	for name, content := range map[string]string{"alpha": alphaContent, "beta": betaContent} {

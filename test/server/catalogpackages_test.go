@@ -229,7 +229,7 @@ func installedPackages(t *testing.T, w servedHost) {
 		"stable (default)  1.1.0  replaces 1.0.0  1.1.0",
 		"stable (default)  1.0.0  (installed)  1.0.0 is no longer supported; upgrade to 1.1.0.")
 	if out := c.User("cpkg-only").MustKubectl("get", "--raw", "/apis/catalog.penstock.dev/v1alpha1/catalogpackages/lighthouse/graph"); strings.Contains(out, "packagesread") {
-		t.Errorf("who may not list revisions learns of extensions: %s", out)
+		t.Errorf("who cannot list revisions learns of extensions: %s", out)
 	}
 	if out := c.User("cpkg-nobody").Kubectl("get", "cpkg"); !strings.Contains(out.Stderr, "Forbidden") {
 		t.Errorf("nobody may read packages: %+v", out)

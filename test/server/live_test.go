@@ -299,18 +299,18 @@ func liveWithheld(t *testing.T, w *liveHost) {
 		said     []string
 		not      []string
 	}{
-		"no-get":   {"what they may not get is not there", "live-2..live", 12, nil, liveNames()},
-		"no-patch": {"nor what they may not patch, but for what goes", "live-1..live", 4, nil, liveNames()},
+		"no-get":   {"what they cannot get is not there", "live-2..live", 12, nil, liveNames()},
+		"no-patch": {"nor what they cannot patch, but for what goes", "live-1..live", 4, nil, liveNames()},
 		"in-b": {"rights to one object in one namespace", "live-1..live", 3,
 			[]string{"Info Drift ConfigMap elsewhere: labels, annotations or managedFields by which Penstock recognizes it were changed: a rollout sets them again"},
 			slices.DeleteFunc(liveNames(), func(name string) bool { return name == "elsewhere" || name == "ConfigMap" })},
-		"no-create": {"what they may not create is not tried for them", "live-2..live", 6,
+		"no-create": {"what they cannot create is not tried for them", "live-2..live", 6,
 			[]string{
 				"Changed ConfigMap settings replace .data.colour, add .metadata.labels", "Changed ConfigMap elsewhere replace .data.k", "Added ConfigMap fresh", "Added ConfigMap later",
 				"Critical Collision ConfigMap theirs: exists already and was not made by this extension; collision protection leaves it alone (the next revision takes it over with collisionProtection: IfNoController or None): a rollout stops here",
 				"Warning Conflict ConfigMap settings: somebody else has fields of it, and takes .data.colour of mallory",
-				"Info NotTried ConfigMap fresh: the API server was not asked about it, as you may not create it",
-				"Info NotTried ConfigMap later: the API server was not asked about it, as you may not create it",
+				"Info NotTried ConfigMap fresh: the API server was not asked about it, as you cannot create it",
+				"Info NotTried ConfigMap later: the API server was not asked about it, as you cannot create it",
 			},
 			[]string{"creds", "gizmo", "Gizmo", "live-wide", "invalid"}},
 	}
@@ -385,7 +385,7 @@ func liveIdentity(t *testing.T, w *liveHost) {
 	const mark = "penstock.dev/unregistered-at"
 	w.MustKubectl("annotate", "namespace", "penstock-system", mark+"=now")
 	w.MustKubectl("delete", "clusterrolebinding", "penstock-reader")
-	broken("may not get")
+	broken("cannot get")
 	w.MustKubectl("delete", "serviceaccount", "penstock-reader", "--namespace=penstock-system")
 	broken("there is no ServiceAccount penstock-system/penstock-reader")
 

@@ -169,7 +169,7 @@ func (p requesters) in(t *testing.T) requesters { return requesters{t, p.In(t)} 
 
 // nothing: every way to have objects made.
 func (p requesters) nothing() {
-	lacks := "alice may not create,patch deployments.apps lighthouse/web"
+	lacks := "alice cannot create,patch deployments.apps lighthouse/web"
 	draft := drafted(1, "Active", webObject)
 	p.refuse("create", "alice", draft, []string{"create", "-f", "-"}, lacks)
 	p.refuse("server-side apply", "alice", draft, []string{"apply", "--server-side", "-f", "-"}, lacks)
@@ -178,7 +178,7 @@ func (p requesters) nothing() {
 	p.refuse("a paused one", "alice", drafted(1, "Paused", webObject), []string{"create", "-f", "-"}, lacks)
 	p.refuse("an object without a namespace", "alice", drafted(1, "Active", `object: {apiVersion: v1, kind: Namespace, metadata: {name: shore}}`),
 		[]string{"create", "-f", "-"}, "create,patch namespaces shore")
-	p.refuse("the name of the server itself", "system:apiserver", draft, []string{"create", "-f", "-"}, "system:apiserver may not create")
+	p.refuse("the name of the server itself", "system:apiserver", draft, []string{"create", "-f", "-"}, "system:apiserver cannot create")
 	if out := p.MustKubectl("get", "cer", "-o", "name"); out != "" {
 		p.t.Errorf("something was stored: %s", out)
 	}
@@ -189,7 +189,7 @@ func (p requesters) grants() {
 	p.grant("rbac-writer", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings], verbs: [create, patch, delete]}]`,
 		"create clusterrolebindings")
 	p.refuse("a role", "bob", drafted(1, "Active", secretReader), []string{"create", "-f", "-"}, "get,list secrets (granted by ClusterRole reader)")
-	p.refuse("a binding", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"}, "bob lacks 2 rights on objects that they may not read")
+	p.refuse("a binding", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"}, "bob lacks 2 rights on objects that they cannot read")
 	p.grant("role-reader", "", "bob", `[{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [get]}]`, "get clusterroles")
 	p.refuse("a binding of a role that they may read", "bob", drafted(1, "Active", adminBinding), []string{"create", "-f", "-"},
 		"* *.* (granted by ClusterRoleBinding me, through ClusterRole cluster-admin)")
@@ -353,7 +353,7 @@ func TestPrivilegesForgedHeaders(t *testing.T) {
 		return response.StatusCode, string(text)
 	}
 	eventually(t, "alice's right to create revisions", func() error {
-		if _, text := try(nil); !strings.Contains(text, "alice may not create,patch namespaces evil") {
+		if _, text := try(nil); !strings.Contains(text, "alice cannot create,patch namespaces evil") {
 			return missingError{text}
 		}
 		return nil

@@ -147,7 +147,7 @@ func approverRights(t *testing.T, c *cluster.Cluster, p *process) {
 	for _, query := range []string{"?dryRun=All", ""} {
 		eventually(t, "the answer that names the rights", func() error {
 			out := approve("reads-approver", query)
-			return missing(out.Stderr, []string{"Forbidden", "you may not create configmaps default/made, patch configmaps default/made, patch configmaps default/changed"})
+			return missing(out.Stderr, []string{"Forbidden", "you cannot create configmaps default/made, patch configmaps default/made, patch configmaps default/changed"})
 		})
 	}
 	if plan, err = plans.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || plan.Status.Approval != nil {
@@ -183,7 +183,7 @@ func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 	if found := all["version"].Found; !strings.Contains(found, readsVersion) || !strings.Contains(found, "v9") {
 		t.Errorf("the versions are %q", found)
 	}
-	// Nothing is wrong with what a caller may not see.
+	// Nothing is wrong with what a caller cannot see.
 	few := finds(t, c.User("reads-nobody").Config())
 	for name, state := range map[string]check.State{olm: check.Unknown, "store of configurationplans": check.Unknown, "may see extensions": check.Denied} {
 		if few[name].State != state {

@@ -45,7 +45,7 @@ func (r intruders) together(t *testing.T, attempts ...attempt) ([]int, string) {
 }
 
 // atTheSameTime: two revisions that count on each other are not both given up by somebody
-// who may not delete what they have.
+// who cannot delete what they have.
 func (d door) atTheSameTime(t *testing.T, r intruders) {
 	for i := range 3 {
 		name := fmt.Sprintf("same%d", i)
@@ -60,7 +60,7 @@ func (d door) atTheSameTime(t *testing.T, r intruders) {
 			{remove(name + "-1"), patch("writer", name+"-2", asMerge, archive, "")},
 		}
 		codes, said := r.together(t, ways[i]...)
-		if !slices.Equal(codes, []int{http.StatusOK, http.StatusForbidden}) || !strings.Contains(said, "writer may not delete configmaps default/"+name) {
+		if !slices.Equal(codes, []int{http.StatusOK, http.StatusForbidden}) || !strings.Contains(said, "writer cannot delete configmaps default/"+name) {
 			t.Errorf("%s: %v %.1000s", name, codes, said)
 		}
 		d.survives(t, name)
@@ -71,7 +71,7 @@ func (d door) atTheSameTime(t *testing.T, r intruders) {
 func (d door) collection(t *testing.T, r intruders) {
 	d.stuck(t, "all")
 	code, text := r.send(t, attempt{who: "writer", method: http.MethodDelete, path: revisionsPath + "?labelSelector=" + url.QueryEscape("penstock.dev/chain=all"), contentType: asJSON})
-	if code != http.StatusForbidden || !strings.Contains(text, "writer may not delete configmaps default/all") {
+	if code != http.StatusForbidden || !strings.Contains(text, "writer cannot delete configmaps default/all") {
 		t.Errorf("%d %.1000s", code, text)
 	}
 	if got := d.MustKubectl("get", "cer", "all-2", "-o", "jsonpath={.metadata.deletionTimestamp}"); got != "" {
@@ -90,7 +90,7 @@ func (d door) collection(t *testing.T, r intruders) {
 		}
 		return nil
 	})
-	d.tries("begins anew", "creator", evil("all-1"), "creator may not begin extensions.policy.penstock.dev all", "create", "-f", "-")
+	d.tries("begins anew", "creator", evil("all-1"), "creator cannot begin extensions.policy.penstock.dev all", "create", "-f", "-")
 	d.tries("leaves out too many", "", evil("all-2147483647"), "must be from 1 to 1000", "create", "-f", "-")
 	d.tries("begins anew", "", evil("all-1"), "", "create", "-f", "-")
 }

@@ -118,7 +118,7 @@ func numberOf(c *cluster.Cluster, name string) func() string {
 	}
 }
 
-// targetRights: whoever may have anything in the host may not, therefore, have it
+// targetRights: whoever may have anything in the host cannot, therefore, have it
 // there.
 func targetRights(t *testing.T, w *hostAndTarget) {
 	w.MustKubectlInput(`apiVersion: v1
@@ -137,7 +137,7 @@ items:
 	w.MustKubectl("create", "clusterrolebinding", "use-target", "--clusterrole=use-target", "--user=bob")
 	alice, bob := w.User("alice"), w.User("bob")
 	becomes(t, "the refusal", func() string { return alice.KubectlInput(revision("there", 1), "create", "-f", "-").Stderr },
-		"alice may not use targets.policy.penstock.dev default")
+		"alice cannot use targets.policy.penstock.dev default")
 	becomes(t, "the creation", func() string { return bob.KubectlInput(revision("there", 1), "create", "-f", "-").String() }, "created")
 }
 

@@ -65,7 +65,7 @@ rules: [{apiGroups: [policy.penstock.dev], resources: [targets], resourceNames: 
 	}
 	has := func(c *cluster.Cluster, name string) string { return numberOf(c, name)() }
 
-	create(bob, elsewhere("named", 1, "hosted"), "bob may not use targets.policy.penstock.dev hosted")
+	create(bob, elsewhere("named", 1, "hosted"), "bob cannot use targets.policy.penstock.dev hosted")
 	create(carol, elsewhere("named", 1, "default"), "spec.targetRef.name", "the cluster of --target-kubeconfig")
 	create(carol, elsewhere("named", 1, "hosted"), "created")
 	create(carol, revision("named", 2), "spec.targetRef.name", `must be "hosted", as in named-1`)

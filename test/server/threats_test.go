@@ -87,7 +87,7 @@ func (a attempt) directly(says string, headers ...string) attempt {
 // what it would give.
 func threats(mapDigest string) map[string][]attempt {
 	const forbidden, invalid, bad = http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusBadRequest
-	inline := create("creator", evil("evil-1", evilObject), "creator may not create,patch namespaces evil", forbidden)
+	inline := create("creator", evil("evil-1", evilObject), "creator cannot create,patch namespaces evil", forbidden)
 	dryRun := inline
 	dryRun.path += "?dryRun=All"
 	generated := strings.Replace(evil("evil-1", evilObject), `"name":"evil-1"`, `"generateName":"evil-"`, 1)
@@ -162,7 +162,7 @@ func threats(mapDigest string) map[string][]attempt {
 			inline.directly("cannot impersonate", "Impersonate-User", "system:serviceaccount:penstock-system:penstock-engine"),
 		},
 		"FrontProxyHeaders": {
-			inline.directly("creator may not create,patch", "X-Remote-User", "system:apiserver", "X-Remote-Group", "system:masters"),
+			inline.directly("creator cannot create,patch", "X-Remote-User", "system:apiserver", "X-Remote-Group", "system:masters"),
 			func() attempt {
 				a := inline.directly("", "X-Remote-User", "admin", "X-Remote-Group", "system:masters", "X-Remote-Extra-Scopes", "all")
 				a.who, a.codes = "nobody", []int{forbidden, http.StatusUnauthorized}
@@ -200,8 +200,8 @@ func threats(mapDigest string) map[string][]attempt {
 			create("creator", strings.Replace(evil("evil-1"), `[{"name":"all","objects":[]}]`, manyPhases, 1), "at most 64 phases", invalid),
 		},
 		"ManyQuestions": {
-			create("creator", evil("evil-1", manyObjects(4000, "v1")), "creator may not create,patch configmaps default/m0;", forbidden),
-			create("creator", evil("evil-1", manyObjects(4000, "g%d.example.com/v1")), "creator may not create,patch", forbidden),
+			create("creator", evil("evil-1", manyObjects(4000, "v1")), "creator cannot create,patch configmaps default/m0;", forbidden),
+			create("creator", evil("evil-1", manyObjects(4000, "g%d.example.com/v1")), "creator cannot create,patch", forbidden),
 		},
 		"ForgedReviews": {
 			webhooks("/webhooks/governed/", forbidden, http.StatusUnauthorized), webhooks("/webhooks/governed/../../metrics", forbidden, http.StatusUnauthorized, http.StatusNotFound),

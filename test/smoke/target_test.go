@@ -14,7 +14,7 @@ import (
 func target(s scenario) {
 	there := s.revision(1).Phase("all", s.configMap("settings", "x=1")).With("targetRef", map[string]any{"name": s.name})
 	alice, _ := s.person("alice", "* clusterextensionrevisions.olm.operatorframework.io", "* configmaps")
-	alice.Refused(there.String(), "alice-target may not use targets.policy.penstock.dev target")
+	alice.Refused(there.String(), "alice-target cannot use targets.policy.penstock.dev target")
 
 	s.Create(there.String())
 	s.Condition("cer/target-1", "Failing", "True", "TargetUnavailable", "there is no such Secret")

@@ -44,20 +44,20 @@ func noRight(w shared) {
 	template := "quay.io/c:" + w.variable("one")
 	mallory, alice := w.person("mallory", ""), w.person("alice", w.maySee("one"))
 	out := mallory.KubectlInput(w.source("catalog", template), "apply", "-f", "-")
-	w.refused(out, out.ExitCode != 0, "mallory-noright may not get samples."+w.group()+" noright/one")
+	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get samples."+w.group()+" noright/one")
 	w.apply(alice, w.source("catalog", template))
 	w.await("catalog", "alice may", resolvedTo("quay.io/c:v1"))
 	out = mallory.Kubectl("-n", w.name, "annotate", "--overwrite", "catalogsource", "catalog", annotated.OLMAnnotation+"=quay.io/mallory:"+w.variable("one"))
-	w.refused(out, out.ExitCode != 0, "mallory-noright may not get")
+	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get")
 	out = mallory.Kubectl("-n", w.name, "annotate", "--overwrite", "catalogsource", "catalog", extension.AuthorAnnotation+"="+author.Renew)
-	w.refused(out, out.ExitCode != 0, "mallory-noright may not get")
+	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get")
 	// The stamp of alice's catalog, on one of mallory's.
 	stamp := w.live("catalog").GetAnnotations()[extension.AuthorAnnotation]
 	out = mallory.KubectlInput(w.annotatedSource("copy", map[string]string{annotated.OLMAnnotation: template, extension.AuthorAnnotation: stamp}), "apply", "--server-side", "-f", "-")
-	w.refused(out, out.ExitCode != 0, "mallory-noright may not get")
+	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get")
 	// By another name of a namespace, or of the object.
 	out = mallory.KubectlInput(w.source("catalog-2", "quay.io/c:{group:,version:v1,kind:ConfigMap,name:kube-root-ca.crt,namespace:kube-system,jsonpath:{.data.x}}"), "apply", "-f", "-")
-	w.refused(out, out.ExitCode != 0, "mallory-noright may not get configmaps kube-system/kube-root-ca.crt")
+	w.refused(out, out.ExitCode != 0, "mallory-noright cannot get configmaps kube-system/kube-root-ca.crt")
 }
 
 // Withdrawn: the right of the author is asked for at each resolution.
@@ -73,7 +73,7 @@ func withdrawn(w shared) {
 		return alice.Kubectl("auth", "can-i", "get", "samples."+w.group()+"/one", "-n", w.name).ExitCode != 0
 	})
 	w.sample("one", "v2")
-	w.await("catalog", "alice may not any more", unresolved("quay.io/c:v1", template, w.variable("one")))
+	w.await("catalog", "alice cannot any more", unresolved("quay.io/c:v1", template, w.variable("one")))
 }
 
 // Revision: Penstock writes what is in a revision for somebody else, and may read more than they
@@ -96,14 +96,14 @@ func byRevision(w shared) {
 		w.t.Errorf("the stamp is %s", stamp)
 	}
 	out := mallory.Kubectl("-n", w.name, "annotate", "--overwrite", "catalogsource", "catalog", extension.AuthorAnnotation+"="+author.Renew)
-	w.refused(out, out.ExitCode != 0, "mallory-revision may not get")
+	w.refused(out, out.ExitCode != 0, "mallory-revision cannot get")
 	alice.MustKubectl("-n", w.name, "annotate", "--overwrite", "catalogsource", "catalog", extension.AuthorAnnotation+"="+author.Renew)
 	w.await("catalog", "alice has signed it", resolvedTo("quay.io/c:v1"))
 	w.sample("one", "v2")
 	w.await("catalog", "it is followed", resolvedTo("quay.io/c:v2"))
 }
 
-// Alike: an object that may not be read, is not there, or has nothing in the field looks the
+// Alike: an object that cannot be read, is not there, or has nothing in the field looks the
 // same; what Penstock may read, an administrator grants.
 func alike(w shared) {
 	w.define("missing", "empty")

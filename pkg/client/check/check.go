@@ -26,7 +26,7 @@ const (
 	Failed State = "failed"
 	// Unknown could not be found out, often because the caller cannot look.
 	Unknown State = "unknown"
-	// Denied is something that the caller may not do. Nothing is wrong with that.
+	// Denied is something that the caller cannot do. Nothing is wrong with that.
 	Denied State = "denied"
 	// Skipped does not apply to this installation.
 	Skipped State = "skipped"

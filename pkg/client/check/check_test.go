@@ -43,7 +43,7 @@ func TestAPIServices(t *testing.T) {
 	}{
 		"there":         {with("True", "Passed", ""), nil, OK, "reaches Penstock", ""},
 		"not installed": {apiService{}, apierrors.NewNotFound(resource, "x"), Failed, "not there", "--register"},
-		"no rights":     {apiService{}, apierrors.NewForbidden(resource, "x", errors.New("no")), Unknown, "you may not look", ""},
+		"no rights":     {apiService{}, apierrors.NewForbidden(resource, "x", errors.New("no")), Unknown, "you cannot look", ""},
 		"not reached":   {with("False", "MissingEndpoints", "no endpoints"), nil, Failed, "MissingEndpoints: no endpoints", "Pod of Penstock"},
 		"not trusted":   {with("False", "FailedDiscoveryCheck", "x509: certificate signed by unknown authority"), nil, Failed, "unknown authority", "caBundle"},
 		"just made":     {apiService{}, nil, Unknown, "not tried it yet", "ask again"},
@@ -133,7 +133,7 @@ func TestLease(t *testing.T) {
 		"just late":  {lease("a", 25*time.Second), nil, Failed, "last heard of 25s ago"},
 		"given back": {lease("", time.Second), nil, Failed, "no replica leads"},
 		"never":      {coordinationv1.Lease{}, apierrors.NewNotFound(schema.GroupResource{}, "x"), Failed, "ever led"},
-		"no rights":  {coordinationv1.Lease{}, apierrors.NewForbidden(schema.GroupResource{}, "x", nil), Unknown, "you may not look"},
+		"no rights":  {coordinationv1.Lease{}, apierrors.NewForbidden(schema.GroupResource{}, "x", nil), Unknown, "you cannot look"},
 	} {
 		expect(t, reason, judgeLease(tc.lease, tc.err, now), tc.state, tc.says)
 	}
@@ -149,7 +149,7 @@ func TestReadiness(t *testing.T) {
 		"ready":       {"[+]ping ok\n[+]store-identity ok\nreadyz check passed\n", nil, OK, "2 checks pass"},
 		"not ready":   {"[+]ping ok\n[-]store-identity failed: reason withheld\nreadyz check failed\n", errors.New("500"), Failed, "not ready: store-identity"},
 		"not reached": {"", apierrors.NewServiceUnavailable("no endpoints"), Unknown, "no endpoints"},
-		"no rights":   {"", apierrors.NewForbidden(schema.GroupResource{}, "x", nil), Unknown, "you may not look"},
+		"no rights":   {"", apierrors.NewForbidden(schema.GroupResource{}, "x", nil), Unknown, "you cannot look"},
 		"else":        {"<html>", nil, Unknown, "not one of a readiness check"},
 	} {
 		expect(t, reason, judgeReadiness(tc.lines, tc.err), tc.state, tc.says)

@@ -200,7 +200,7 @@ func (in *installation) read(ctx context.Context, request *rest.Request, into an
 // missing is the result of a question that had no answer.
 func missing(err error) Result {
 	if apierrors.IsForbidden(err) {
-		return Result{"", Unknown, "you may not look: " + err.Error(), ""}
+		return Result{"", Unknown, "you cannot look: " + err.Error(), ""}
 	}
 	return Result{"", Unknown, err.Error(), "ask again"}
 }

@@ -159,7 +159,7 @@ func jobs() []job {
 	}
 }
 
-// rights tells what the caller may do. That they may not do all of it is no failure.
+// rights tells what the caller may do. That they cannot do all of it is no failure.
 func (in *installation) rights(ctx context.Context) []Result {
 	var results []Result
 	for _, j := range jobs() {
@@ -180,7 +180,7 @@ func (in *installation) rights(ctx context.Context) []Result {
 			}
 		}
 		if len(lacks) > 0 {
-			result.State, result.Found = Denied, "you may not "+strings.Join(lacks, ", ")
+			result.State, result.Found = Denied, "you cannot "+strings.Join(lacks, ", ")
 			result.Next = "ask for these rights, if you need them"
 		}
 		results = append(results, result)

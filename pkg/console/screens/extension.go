@@ -209,7 +209,7 @@ func revisionOf(e overview.Extension, revision *v1alpha1.ClusterExtensionRevisio
 		Cause: revision.Annotations[v1alpha1.ChangeCauseAnnotation], Reason: revision.Annotations[overview.ReasonAnnotation],
 		RollbackOf: revision.Annotations[v1alpha1.RollbackOfAnnotation], Diff: ".." + revision.Name, Phases: phasesOf(revision),
 	}
-	// A proposal is compared with what is rolled out, which may not be the one before it.
+	// A proposal is compared with what is rolled out, which might not be the one before it.
 	if revision.Spec.LifecycleState == v1alpha1.LifecycleStatePaused {
 		one.Diff = comparison(e, revision)
 	}

@@ -90,7 +90,7 @@ func part[T metav1.Object](ctx context.Context, p *picture, name string, source 
 	})
 }
 
-// clusterExtensions follows those; a cluster may not have the kind.
+// clusterExtensions follows those; a cluster might not have the kind.
 func (a *API) clusterExtensions() follow.Source[*unstructured.Unstructured] {
 	resource := a.host.Resource(extension.Resource)
 	return follow.Source[*unstructured.Unstructured]{

@@ -133,7 +133,7 @@ func streamOf(t *testing.T, cluster *fakeCluster, path string) func() Message {
 }
 
 // TestWatchOverview: everything comes first, then what has changed and nothing else. The
-// answer names what may not be seen, and shows the rest.
+// answer names what cannot be seen, and shows the rest.
 func TestWatchOverview(t *testing.T) {
 	cluster := newFakeCluster(t,
 		testRevision("well", 1, v1alpha1.LifecycleStateActive, well()...),

@@ -75,7 +75,7 @@ type Package struct {
 	// Channel is what an installation takes versions from unless another channel is named.
 	Channel string `json:"channel,omitempty"`
 	// Taken is a revision that has the name of the package already, which no extension of that name
-	// can be proposed beside; empty when there is none, and when they may not be seen.
+	// can be proposed beside; empty when there is none, and when they cannot be seen.
 	Taken string `json:"taken,omitempty"`
 	// Kinds are what it brings, as KIND.GROUP.
 	Kinds []string `json:"kinds,omitempty"`

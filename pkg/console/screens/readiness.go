@@ -24,7 +24,7 @@ const nextMinor = "next"
 var versionAsked = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 
 // readiness asks what an upgrade breaks: of all extensions or of one, with the steps of the upgrade
-// when a page asks for them. Penstock may not have all packages then: the page asks again.
+// when a page asks for them. Penstock might not have all packages then: the page asks again.
 func (a *API) readiness(ctx context.Context, r *http.Request) (any, error) {
 	asked := r.URL.Query()
 	version := cmp.Or(asked.Get("version"), nextMinor)

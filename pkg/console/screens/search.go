@@ -79,7 +79,7 @@ func (a *API) search(ctx context.Context, r *http.Request) (any, error) {
 	all.Go(func() {
 		kind := extension.Resource
 		request := a.core().Get().AbsPath("/apis", kind.Group, kind.Version, kind.Resource)
-		// A cluster may not have the kind.
+		// A cluster might not have the kind.
 		if err := workloads.Get(ctx, request, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", &asking); !apierrors.IsNotFound(err) {
 			failed[2] = err
 		}

@@ -88,9 +88,9 @@ type plane struct {
 	made    []string
 	writes  map[string]int
 	renders int
-	// lacks are the names of users who may not do anything.
+	// lacks are the names of users who cannot do anything.
 	lacks map[string]bool
-	// forbidden is whether statuses may not be written.
+	// forbidden is whether statuses cannot be written.
 	forbidden bool
 }
 

@@ -172,7 +172,7 @@ func (c *Controller) mayServe(ctx context.Context, object *unstructured.Unstruct
 		return refuse(reasonDenied, "finding out whether %s may impersonate ServiceAccount %s: %s", stamp.User, account, err).Later()
 	}
 	if !may {
-		return refuse(reasonDenied, "%s, who wrote this ChartKind, may not impersonate ServiceAccount %s", stamp.User, account).Later()
+		return refuse(reasonDenied, "%s, who wrote this ChartKind, cannot impersonate ServiceAccount %s", stamp.User, account).Later()
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (c *Controller) canServe(ctx context.Context, account Account, kind *chartk
 			return refuse(reasonDenied, "finding out whether ServiceAccount %s may %s: %s", kind.Spec.ServiceAccount, needed, err).Later()
 		}
 		if !may {
-			return refuse(reasonDenied, "ServiceAccount %s may not %s", kind.Spec.ServiceAccount, needed).Later()
+			return refuse(reasonDenied, "ServiceAccount %s cannot %s", kind.Spec.ServiceAccount, needed).Later()
 		}
 	}
 	return nil

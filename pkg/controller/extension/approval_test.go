@@ -105,7 +105,7 @@ func TestApprovalEnds(t *testing.T) {
 		before func(*plane)
 		why    string
 	}{
-		"Denied": {"bob lost a right", nil, func(p *plane) { p.deny("bob", true) }, "bob may not patch configmaps lamp"},
+		"Denied": {"bob lost a right", nil, func(p *plane) { p.deny("bob", true) }, "bob cannot patch configmaps lamp"},
 		"Late": {"no window was open for a week", func(p *plane, s *approval.Scheduled) {
 			s.NotBefore = p.clock.Now().Add(-approval.Lifetime - time.Second)
 		}, nil, "no window was open in the 7 days after"},

@@ -106,7 +106,7 @@ func (p *plane) awaitSays(text string) {
 	})
 }
 
-// TestVersionOfOthers: of another cluster nothing is asked for an author who may not use it.
+// TestVersionOfOthers: of another cluster nothing is asked for an author who cannot use it.
 func TestVersionOfOthers(t *testing.T) {
 	p := newPlane(t)
 	p.versions = newVersions(p, "v1.30.0")
@@ -122,7 +122,7 @@ func TestVersionOfOthers(t *testing.T) {
 	v := &scope{Controller: p.controller(), object: object.(*unstructured.Unstructured), extension: asked} //nolint:forcetypeassert // it is
 	p.lacks["use"], p.lacks["bypass"] = true, true
 	if found := v.clusterVersion(t.Context()); found.version != nil || found.waits == nil || len(p.versions.asked) > 0 {
-		t.Errorf("%+v is known of a cluster that the author may not use; asked for %v", found, p.versions.asked)
+		t.Errorf("%+v is known of a cluster that the author cannot use; asked for %v", found, p.versions.asked)
 	}
 	delete(p.lacks, "use")
 	if found := v.clusterVersion(t.Context()); found.version == nil || p.versions.asked[0] != "far" {

@@ -114,7 +114,7 @@ func (w writer) Create(_ context.Context, revision *olmv1alpha1.ClusterExtension
 	denied := w.denied[w.who]
 	w.mu.Unlock()
 	if denied {
-		return nil, apierrors.NewForbidden(resource, revision.Name, errors.New("a revision may only do what its requester may do: "+w.who+" may not create configmaps lamp"))
+		return nil, apierrors.NewForbidden(resource, revision.Name, errors.New("a revision may only do what its requester may do: "+w.who+" cannot create configmaps lamp"))
 	}
 	if len(options.DryRun) > 0 {
 		return revision, nil
@@ -207,7 +207,7 @@ func (w writer) goOn(name string, state olmv1alpha1.LifecycleState, version stri
 		return nil, apierrors.NewConflict(resource, name, errors.New("it is another version"))
 	}
 	if denied {
-		return nil, apierrors.NewForbidden(resource, name, errors.New("a revision may only do what its requester may do: "+w.who+" may not patch configmaps lamp"))
+		return nil, apierrors.NewForbidden(resource, name, errors.New("a revision may only do what its requester may do: "+w.who+" cannot patch configmaps lamp"))
 	}
 	w.change(name, func(r *olmv1alpha1.ClusterExtensionRevision) {
 		r.Spec.LifecycleState = state

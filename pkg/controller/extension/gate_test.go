@@ -580,7 +580,7 @@ func TestRollbackByHelm(t *testing.T) {
 	p.await("what is asked for comes", func() bool { return p.revisions["lamp-5"] != nil })
 }
 
-// TestDeniedByHelm: Helm applies nothing that whoever it is for may not have.
+// TestDeniedByHelm: Helm applies nothing that whoever it is for cannot have.
 func TestDeniedByHelm(t *testing.T) {
 	p := withHelm(t)
 	p.publish("1.0.0")
@@ -611,7 +611,7 @@ func TestHelmLosesRights(t *testing.T) {
 	p.publish("1.0.0", "1.1.0")
 	p.process()
 	p.await("status says so", func() bool {
-		return p.condition("Ready") == "False/Denied" && strings.Contains(p.message("Ready"), "may not delete ConfigMap lamps/more")
+		return p.condition("Ready") == "False/Denied" && strings.Contains(p.message("Ready"), "cannot delete ConfigMap lamps/more")
 	})
 	p.mu.Lock()
 	p.lacks["delete"] = false

@@ -181,7 +181,7 @@ func TestOrphanByHelm(t *testing.T) {
 			// A writer of the extension does not therefore delete objects that are to stay.
 			p.lacks["delete"], p.lacks["bypass"] = true, true
 			p.leads(true, -1, func() bool {
-				return p.condition("Ready") == "False/Denied" && strings.Contains(p.message("Ready"), "alice may not delete")
+				return p.condition("Ready") == "False/Denied" && strings.Contains(p.message("Ready"), "alice cannot delete")
 			})
 			p.lacks["delete"], p.lacks["bypass"] = false, false
 		}

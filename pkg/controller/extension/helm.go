@@ -185,7 +185,7 @@ func (s *scope) applied(ctx context.Context, wanted helmapplier.Wanted, objects 
 	return s.findReleases(ctx)
 }
 
-// mayRemove says why somebody may not have the objects deleted that the release has, and will
+// mayRemove says why somebody cannot have the objects deleted that the release has, and will
 // not have any more.
 func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *content) *maker.Outcome {
 	current := deployed(s.release)
@@ -217,7 +217,7 @@ func (s *scope) mayRemove(ctx context.Context, identity maker.Identity, made *co
 		if err == nil && served {
 			var may bool
 			if may, err = s.Rights.May(ctx, identity.As, authz.On(resource, "delete", object.Namespace, object.Name)); err == nil && !may {
-				return denied("%s may not delete %s, which is in the release and would be removed", identity.As.GetName(), object.ID)
+				return denied("%s cannot delete %s, which is in the release and would be removed", identity.As.GetName(), object.ID)
 			}
 		}
 		if err != nil {

@@ -55,7 +55,7 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 		if may {
 			found.As = accountUser(account)
 		} else {
-			found.Approval = fmt.Sprintf("%s, who wrote the extension, may not impersonate ServiceAccount %s", stamp.User, account)
+			found.Approval = fmt.Sprintf("%s, who wrote the extension, cannot impersonate ServiceAccount %s", stamp.User, account)
 		}
 	default:
 		found.Approval = fmt.Sprintf("%s wrote the extension at %s, which allows one revision within %s; without spec.serviceAccount, somebody must approve the others", stamp.User, stamp.Time.UTC().Format(time.RFC3339), author.Lifetime)
@@ -123,12 +123,12 @@ func (s *scope) mayCreate(ctx context.Context, who user.Info) *maker.Outcome {
 	if may {
 		return nil
 	}
-	stopped := denied("%s may not %s; the image is pulled, and its objects are checked, once this right is granted", who.GetName(), asked)
+	stopped := denied("%s cannot %s; the image is pulled, and its objects are checked, once this right is granted", who.GetName(), asked)
 	stopped.Why = grant(s.extension.Name, who.GetName(), nil)
 	return stopped
 }
 
-// denied is for what somebody may not do, now.
+// denied is for what somebody cannot do, now.
 func denied(format string, args ...any) *maker.Outcome {
 	return stop(status.Denied, fmt.Sprintf(format, args...), "").Later()
 }

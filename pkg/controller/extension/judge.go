@@ -71,7 +71,7 @@ func (s *scope) mayUse(ctx context.Context, who user.Info) *maker.Outcome {
 		return retry(status.Failed, fmt.Errorf("finding out whether %s may use target %s: %w", who.GetName(), target, err))
 	}
 	if !may {
-		return denied("%s may not use target %s: CustomResourceDefinitions and OperatorConditions of that cluster are read", who.GetName(), target)
+		return denied("%s cannot use target %s: CustomResourceDefinitions and OperatorConditions of that cluster are read", who.GetName(), target)
 	}
 	return nil
 }

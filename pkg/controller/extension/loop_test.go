@@ -29,7 +29,7 @@ func TestStampAge(t *testing.T) {
 }
 
 // TestLater: what a catalog brings later is made by the ServiceAccount that the author may
-// impersonate, and is proposed when they may not.
+// impersonate, and is proposed when they cannot.
 func TestLater(t *testing.T) {
 	p := newPlane(t)
 	p.publish("1.0.0")
@@ -42,7 +42,7 @@ func TestLater(t *testing.T) {
 	p.publish("1.0.0", "1.1.0")
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Paused 1.1.0 penstock")
 	p.mu.Lock()
-	if why := p.revisions["lamp-2"].Annotations[olmv1alpha1.LifecycleReasonAnnotation]; why != "alice, who wrote the extension, may not impersonate ServiceAccount lamps/installer" {
+	if why := p.revisions["lamp-2"].Annotations[olmv1alpha1.LifecycleReasonAnnotation]; why != "alice, who wrote the extension, cannot impersonate ServiceAccount lamps/installer" {
 		t.Errorf("it is proposed because of %q", why)
 	}
 	p.impersonators["alice"] = true

@@ -90,7 +90,7 @@ func (m making) lacks(ctx context.Context, identity maker.Identity, made *conten
 	return unmet
 }
 
-// serves is whether the cluster of the extension serves a kind. Stopped is why somebody may not ask.
+// serves is whether the cluster of the extension serves a kind. Stopped is why somebody cannot ask.
 func (s *scope) serves(ctx context.Context, identity maker.Identity) (serves func(kind string) (bool, error), stopped **maker.Outcome) {
 	var cluster *template.Capabilities
 	stopped = new(*maker.Outcome)

@@ -119,7 +119,7 @@ func TestAskedBeforeThePull(t *testing.T) {
 	p.apply(nil)
 	p.process()
 	p.await("it is denied", func() bool {
-		return p.condition("Progressing") == "False/Blocked" && strings.Contains(p.message("Progressing"), "alice may not create clusterextensionrevisions.olm.operatorframework.io") &&
+		return p.condition("Progressing") == "False/Blocked" && strings.Contains(p.message("Progressing"), "alice cannot create clusterextensionrevisions.olm.operatorframework.io") &&
 			strings.Contains(p.message("Ready"), `"kind":"ClusterRoleBinding","metadata":{"name":"install-lamp"}`)
 	})
 	p.mu.Lock()

@@ -275,7 +275,7 @@ func TestChosenOnce(t *testing.T) {
 	p.denied["alice"] = true
 	p.mu.Unlock()
 	p.apply(version(">=1.1.0"))
-	p.await("alice may not", func() bool { return p.condition("Ready") == "False/Denied" })
+	p.await("alice cannot", func() bool { return p.condition("Ready") == "False/Denied" })
 	p.later()
 	p.publish("1.0.0", "1.2.0")
 	p.awaitRevisions("1 Active 1.0.0 alice, 3 Paused 1.2.0 penstock")

@@ -39,7 +39,7 @@ func (p *plane) lack(verbs ...string) {
 	}
 }
 
-// TestGuessedSecret: nobody has a Secret that they may not know proposed, whose digest could be
+// TestGuessedSecret: nobody has a Secret that they cannot know proposed, whose digest could be
 // compared with others, or compared with what is installed.
 func TestGuessedSecret(t *testing.T) {
 	for name, tc := range map[string]struct{ text, after string }{
@@ -105,7 +105,7 @@ func (d *readDefinitions) Definition(_ context.Context, target, _ string) (*apie
 	return nil, errors.New("what the other cluster says")
 }
 
-// TestTargetUnread: nothing of another cluster is read for somebody who may not use it, not
+// TestTargetUnread: nothing of another cluster is read for somebody who cannot use it, not
 // even the Secret that leads there.
 func TestTargetUnread(t *testing.T) {
 	definition := phasesOf(t, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"lamps.example.com"},"spec":{"group":"example.com"}}`)

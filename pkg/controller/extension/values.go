@@ -93,7 +93,7 @@ func (s *scope) readValues(ctx context.Context, desired *desired) *maker.Outcome
 				return retry(status.Failed, fmt.Errorf("finding out whether %s may %s: %w", stamp.User, asked, err))
 			}
 			if !may {
-				return denied("%s wrote the extension and may not %s, which annotation %s names", stamp.User, asked, extension.ValuesFromAnnotation)
+				return denied("%s wrote the extension and cannot %s, which annotation %s names", stamp.User, asked, extension.ValuesFromAnnotation)
 			}
 			var version string
 			if data, version, err = s.Values.Data(ctx, object.resource, object.namespace, object.name); err != nil {

@@ -82,8 +82,8 @@ func TestValuesWithoutRight(t *testing.T) {
 	p.succeed("lamp-2")
 	p.lack("get")
 	p.values.edit("two")
-	p.await("alice may not get it", func() bool {
-		return p.condition("Ready") == "True/Succeeded" && strings.Contains(p.message("Ready"), "alice wrote the extension and may not get configmaps lamps/settings")
+	p.await("alice cannot get it", func() bool {
+		return p.condition("Ready") == "True/Succeeded" && strings.Contains(p.message("Ready"), "alice wrote the extension and cannot get configmaps lamps/settings")
 	})
 	p.lack()
 	p.values.mu.Lock()

@@ -105,7 +105,7 @@ func (p *pass) assign(ctx context.Context) ([][]fleet.Candidate, error) {
 			return nil, err
 		}
 		if !may {
-			p.except(name, reasonDenied, fmt.Sprintf("%s, who wrote the set, may not use target %s", p.stamp.User, name))
+			p.except(name, reasonDenied, fmt.Sprintf("%s, who wrote the set, cannot use target %s", p.stamp.User, name))
 			continue
 		}
 		names = append(names, name)

@@ -36,12 +36,12 @@ func TestHoldBy(t *testing.T) {
 	}
 }
 
-// TestRights: who may not write a revision is told so, whichever write it was.
+// TestRights: who cannot write a revision is told so, whichever write it was.
 func TestRights(t *testing.T) {
 	for text, want := range map[string]bool{
 		`clusterextensionrevisions.olm.operatorframework.io "lamp-1" is forbidden: User "alice" cannot create resource "clusterextensionrevisions"`: true,
 		`clusterextensionrevisions.olm.operatorframework.io "lamp-1" is forbidden: User "alice" cannot patch resource "clusterextensionrevisions"`:  true,
-		"a revision may only do what its requester may do: alice may not create configmaps":                                                         true,
+		"a revision may only do what its requester may do: alice cannot create configmaps":                                                          true,
 		"exceeded quota: requested: count/clusterextensionrevisions=1":                                                                              false,
 	} {
 		if got := isAboutRights(errors.New(text)); got != want {

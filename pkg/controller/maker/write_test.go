@@ -80,7 +80,7 @@ func TestReplace(t *testing.T) {
 		"Active":   {"", waits, nil, Awaited, "alice creates lamp-3 Active, penstock deletes lamp-2 7"},
 		"Proposal": {"by hand", waits, nil, Awaited, "penstock creates lamp-3 Paused, penstock deletes lamp-2 7"},
 		"Outdated": {"", approved, nil, Outdated, ""},
-		"Denied":   {"", waits, forbidden(authz.Refusal + ": alice may not create configmaps lamp"), Denied, "alice creates lamp-3 Active"},
+		"Denied":   {"", waits, forbidden(authz.Refusal + ": alice cannot create configmaps lamp"), Denied, "alice creates lamp-3 Active"},
 		"Refused":  {"", waits, forbidden("exceeded quota"), Refused, "alice creates lamp-3 Active"},
 		"Invalid":  {"", waits, apierrors.NewBadRequest("no"), Invalid, "alice creates lamp-3 Active"},
 		"Unjudged": {"", waits, apierrors.NewInvalid(schema.GroupKind{}, "lamp-3", field.ErrorList{field.InternalError(nil, errors.New("etcd does not answer"))}), Failed, "alice creates lamp-3 Active"},

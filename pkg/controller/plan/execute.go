@@ -71,7 +71,7 @@ func (s *scope) execute(ctx context.Context) error {
 		if who, lacks, err := s.lacks(ctx); err != nil {
 			return err
 		} else if len(lacks) > 0 {
-			return s.fail(ctx, governance.ReasonApproverLacksRights, fmt.Sprintf("%s approved the plan and may not %s", who, strings.Join(lacks, ", ")))
+			return s.fail(ctx, governance.ReasonApproverLacksRights, fmt.Sprintf("%s approved the plan and cannot %s", who, strings.Join(lacks, ", ")))
 		}
 		s.allowed = status.Run
 	}

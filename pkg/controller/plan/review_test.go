@@ -100,7 +100,7 @@ func TestSwappedAfterReview(t *testing.T) {
 	}
 }
 
-// A write that is refused says what to do, and names no plan that its author may not
+// A write that is refused says what to do, and names no plan that its author cannot
 // have read; what was reviewed is approved in each of the ways that it says.
 func TestApproveWhatWasReviewed(t *testing.T) {
 	store := newStore(t)

@@ -186,8 +186,8 @@ func TestFinishedPlanShowsValues(t *testing.T) {
 		t.Errorf("what the run created is not shown: %+v", created)
 	}
 	for _, item := range l.diffFor(authorizerfactory.NewAlwaysDenyAuthorizer(), "a") {
-		if item.Diff != "" || !strings.HasPrefix(item.Message, "you may not get ") {
-			t.Errorf("somebody who may not read the target sees %+v", item)
+		if item.Diff != "" || !strings.HasPrefix(item.Message, "you cannot get ") {
+			t.Errorf("somebody who cannot read the target sees %+v", item)
 		}
 	}
 	reads := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -196,7 +196,7 @@ func TestFinishedPlanShowsValues(t *testing.T) {
 		}
 		return authorizer.DecisionDeny, "", nil
 	})
-	if read := of(l.diffFor(reads, "a"), descheduler()); !strings.Contains(read.Diff, "-  mode: "+former+"\n") || !strings.HasPrefix(read.Message, "you may not patch ") {
+	if read := of(l.diffFor(reads, "a"), descheduler()); !strings.Contains(read.Diff, "-  mode: "+former+"\n") || !strings.HasPrefix(read.Message, "you cannot patch ") {
 		t.Errorf("somebody who may read the target alone sees %+v", read)
 	}
 

@@ -390,7 +390,7 @@ func TestApproverLacksRights(t *testing.T) {
 	l.reach(v1alpha1.PhaseReviewRequired)
 	l.lacks = []string{"create machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg"}
 	l.approved()
-	plan := l.is("a", v1alpha1.PhaseFailed, "ApproverLacksRights", "alice approved the plan and may not create machineconfigs")
+	plan := l.is("a", v1alpha1.PhaseFailed, "ApproverLacksRights", "alice approved the plan and cannot create machineconfigs")
 	if states(plan) != "Pending Pending" || l.cluster.value(psi(), "spec") != nil {
 		t.Errorf("items %s", states(plan))
 	}

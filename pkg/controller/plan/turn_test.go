@@ -321,8 +321,8 @@ func TestApprovalsNeedRights(t *testing.T) {
 	l.lacks, l.poor = []string{"patch machineconfigs"}, "carol"
 	l.must(l.approveAs("bob", "a", hash))
 	l.must(l.approveAs("carol", "a", hash))
-	l.is("a", v1alpha1.PhaseFailed, "carol approved the plan and may not patch machineconfigs", "ApproverLacksRights")
-	l.untouched("one of two may not do it")
+	l.is("a", v1alpha1.PhaseFailed, "carol approved the plan and cannot patch machineconfigs", "ApproverLacksRights")
+	l.untouched("one of two cannot do it")
 }
 
 // A window that this program cannot read opens nothing.

@@ -82,7 +82,7 @@ func Unmet(of Extension, find Find, requires Requires, shown Shown) string {
 		why := unmet(of, one, find(one.Name))
 		if why != "" && !shown(one.Name) {
 			hidden = true
-			why = fmt.Sprintf("%s, which is not met; the author may not get ClusterExtension %s, so nothing more is said", one, one.Name)
+			why = fmt.Sprintf("%s, which is not met; the author cannot get ClusterExtension %s, so nothing more is said", one, one.Name)
 		}
 		if why != "" {
 			missing = append(missing, why)

@@ -41,7 +41,7 @@ const (
 
 	// AuthorUnknown: nobody has signed the spec as it is.
 	AuthorUnknown Result = "AuthorUnknown"
-	// Denied: the author, or the ServiceAccount, may not do what the revision does.
+	// Denied: the author, or the ServiceAccount, cannot do what the revision does.
 	Denied Result = "Denied"
 	// Refused: the revision was refused for another reason, for instance by a policy, or by
 	// the quota of its author.

@@ -140,19 +140,19 @@ func TestOf(t *testing.T) {
 			},
 		},
 		"Denied": {
-			reason: "the rights that are missing are told, with the way out", facts: facts(outcome(Denied, `bob may not create ClusterRole argocd: missing get on secrets`, "grant it: kubectl create clusterrole x")),
+			reason: "the rights that are missing are told, with the way out", facts: facts(outcome(Denied, `bob cannot create ClusterRole argocd: missing get on secrets`, "grant it: kubectl create clusterrole x")),
 			want: map[string]string{
-				Progressing: `False/Blocked: error for resolved bundle "argocd.v1.1.0" with version "1.1.0": bob may not create ClusterRole argocd: missing get on secrets`,
-				Ready:       "False/Denied: bob may not create ClusterRole argocd: missing get on secrets: grant it: kubectl create clusterrole x",
-				Stalled:     "True/Denied: bob may not create ClusterRole argocd: missing get on secrets: grant it: kubectl create clusterrole x",
+				Progressing: `False/Blocked: error for resolved bundle "argocd.v1.1.0" with version "1.1.0": bob cannot create ClusterRole argocd: missing get on secrets`,
+				Ready:       "False/Denied: bob cannot create ClusterRole argocd: missing get on secrets: grant it: kubectl create clusterrole x",
+				Stalled:     "True/Denied: bob cannot create ClusterRole argocd: missing get on secrets: grant it: kubectl create clusterrole x",
 			},
 		},
 		"UpgradeNotAllowed": {
 			reason: "what the spec led to is installed: an upgrade that a catalog brought and nobody may make is no failure of it", active: "argocd-1", bundle: "argocd.v1.0.0 1.0.0",
-			facts: facts(with(rev(1, well)), outcome(Denied, "alice may not create roles", ""), upgrades(&Upgrades{Allowed: "1.1.0"})),
+			facts: facts(with(rev(1, well)), outcome(Denied, "alice cannot create roles", ""), upgrades(&Upgrades{Allowed: "1.1.0"})),
 			want: map[string]string{
-				Ready: "True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can be installed (Denied): alice may not create roles", Stalled: nothing,
-				UpgradeAvailable: "True/Denied: 1.1.0 is newer than 1.0.0, and allowed; it is not installed: alice may not create roles",
+				Ready: "True/Succeeded: argocd-1 (1.0.0) is installed and available; no other version can be installed (Denied): alice cannot create roles", Stalled: nothing,
+				UpgradeAvailable: "True/Denied: 1.1.0 is newer than 1.0.0, and allowed; it is not installed: alice cannot create roles",
 			},
 		},
 		"WaitsForWindow": {
@@ -219,9 +219,9 @@ func TestOf(t *testing.T) {
 			want: map[string]string{Progressing: "False/Blocked: Revision 1.1.0 is proposed and waits for approval."},
 		},
 		"ProposedWhy": {
-			reason: "nobody has decided it, and the reason is told", facts: facts(with(rev(1, proposedFor("1"), annotated(olmv1alpha1.LifecycleReasonAnnotation, "alice may not")))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
+			reason: "nobody has decided it, and the reason is told", facts: facts(with(rev(1, proposedFor("1"), annotated(olmv1alpha1.LifecycleReasonAnnotation, "alice cannot")))), active: "argocd-1[Available=False/RollingOut Progressing=False/Blocked]",
 			want: map[string]string{
-				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval: alice may not; review and approve it with: kubectl penstock upgrade argocd",
+				Ready: "False/Proposed: argocd-1 (1.0.0), from channel stable is proposed as an installation and waits for approval: alice cannot; review and approve it with: kubectl penstock upgrade argocd",
 			},
 		},
 		"ApprovedForLater": {
@@ -234,9 +234,9 @@ func TestOf(t *testing.T) {
 		},
 		"ApprovalEnded": {
 			reason: "it waits again, and that is said", bundle: "argocd.v1.0.0 1.0.0", active: "argocd-1 argocd-2[Available=False/RollingOut Progressing=False/Blocked]",
-			facts: facts(with(rev(1, well), rev(2, proposedFor("1"), annotated(olmv1alpha1.ScheduledApprovalAnnotation, `{"user":"alice","notBefore":"2026-11-28T21:00:00Z","ended":"2026-11-28T21:00:01Z","why":"alice may not"}`)))),
+			facts: facts(with(rev(1, well), rev(2, proposedFor("1"), annotated(olmv1alpha1.ScheduledApprovalAnnotation, `{"user":"alice","notBefore":"2026-11-28T21:00:00Z","ended":"2026-11-28T21:00:01Z","why":"alice cannot"}`)))),
 			want: map[string]string{
-				UpgradeAvailable: "True/Proposed: argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval again: the approval by alice had no effect: alice may not; review and approve it with: kubectl penstock upgrade argocd",
+				UpgradeAvailable: "True/Proposed: argocd-2 (1.1.0), from channel stable is proposed as an upgrade and waits for approval again: the approval by alice had no effect: alice cannot; review and approve it with: kubectl penstock upgrade argocd",
 			},
 		},
 		"InstallationApprovedForLater": {

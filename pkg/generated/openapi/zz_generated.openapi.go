@@ -550,7 +550,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackage(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "installed are the installed versions of the package. It is left out if you may not list clusterextensionrevisions.",
+							Description: "installed are the installed versions of the package. It is left out if you cannot list clusterextensionrevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -666,7 +666,7 @@ func schema_pkg_apis_catalog_v1alpha1_CatalogPackageGraph(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "installed are the installed versions of the package. It is left out if you may not list clusterextensionrevisions.",
+							Description: "installed are the installed versions of the package. It is left out if you cannot list clusterextensionrevisions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5739,7 +5739,7 @@ func schema_pkg_apis_olm_v1alpha1_DiffSummary(ref common.ReferenceCallback) comm
 					},
 					"withheld": {
 						SchemaProps: spec.SchemaProps{
-							Description: "withheld is how many the reader may not see, changed or not. They are counted nowhere else.",
+							Description: "withheld is how many the reader cannot see, changed or not. They are counted nowhere else.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -6793,7 +6793,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionDiff(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RevisionDiff is what one revision changes against another. It is computed when it is read and stored nowhere. Its name says what is compared: a..b, or a.. for a and the revision after it, ..b for the one before b and b, a..live for the cluster as it is and a.\n\nThe content of Secrets is never in it, only whether it changes. Secrets that the reader may not get are left out and counted in summary.withheld.",
+				Description: "RevisionDiff is what one revision changes against another. It is computed when it is read and stored nowhere. Its name says what is compared: a..b, or a.. for a and the revision after it, ..b for the one before b and b, a..live for the cluster as it is and a.\n\nThe content of Secrets is never in it, only whether it changes. Secrets that the reader cannot get are left out and counted in summary.withheld.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -7495,7 +7495,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "objects in the order of rollout, without those that the caller may not get.",
+							Description: "objects in the order of rollout, without those that the caller cannot get.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7508,7 +7508,7 @@ func schema_pkg_apis_olm_v1alpha1_RevisionObjects(ref common.ReferenceCallback) 
 					},
 					"withheld": {
 						SchemaProps: spec.SchemaProps{
-							Description: "withheld is how many objects the caller may not get.",
+							Description: "withheld is how many objects the caller cannot get.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

@@ -22,7 +22,7 @@ import (
 )
 
 // Missing says that a variable has no value, whoever asks again: the object, its kind or the
-// field is not there, or may not be read. Any other error is one that may pass.
+// field is not there, or cannot be read. Any other error is one that may pass.
 type Missing struct {
 	// Kind is whether the cluster does not have the kind, or no longer.
 	Kind bool

@@ -62,7 +62,7 @@ func Summary(summary *v1alpha1.DiffSummary) string {
 func Missing(diff *v1alpha1.RevisionDiff, view View) []string {
 	var missing []string
 	if n := diff.Summary.Withheld; n > 0 {
-		missing = append(missing, text.Count(n, "object")+" not shown, whether changed or not: you may not read their content")
+		missing = append(missing, text.Count(n, "object")+" not shown, whether changed or not: you cannot read their content")
 	}
 	if diff.Truncated == nil {
 		return missing

@@ -134,7 +134,7 @@ func (d *deployment) showRollback(target string, would *v1alpha1.RevisionRollbac
 		return changes.Write(d.Session, d.output, would.Status.Diff, d.view(true))
 	}
 	if would.Status.Diff == nil {
-		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what changes from %s to %s is not shown: you may not read the diffs of both", would.Status.From, target))
+		d.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("what changes from %s to %s is not shown: you cannot read the diffs of both", would.Status.From, target))
 		return nil
 	}
 	changes.Print(on, would.Status.Diff, d.view(true))

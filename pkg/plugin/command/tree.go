@@ -152,7 +152,7 @@ func (r revisionTree) lines() []screen.Line {
 		}
 	}
 	if n := r.Objects.Withheld; n > 0 {
-		lines = append(lines, screen.Line{Indent: 2, Glyph: screen.Notice, Style: screen.Yellow, Text: text.Count(n, "object") + " not shown: you may not get them"})
+		lines = append(lines, screen.Line{Indent: 2, Glyph: screen.Notice, Style: screen.Yellow, Text: text.Count(n, "object") + " not shown: you cannot get them"})
 	}
 	return lines
 }

@@ -5,7 +5,7 @@ import "testing"
 // TestLegible: manifests in a message become YAML, and nothing else changes.
 func TestLegible(t *testing.T) {
 	for name, tc := range map[string]struct{ message, want string }{
-		"plain": {"alice may not", "alice may not"},
+		"plain": {"alice cannot", "alice cannot"},
 		"list": {"grant:\nkubectl apply -f - <<'EOF'\n{\"kind\":\"List\",\"items\":[{\"kind\":\"Role\",\"rules\":[{\"verbs\":[\"get\"]}]},{\"kind\":\"RoleBinding\"}]}\nEOF\nafter",
 			"grant:\nkubectl apply -f - <<'EOF'\nkind: Role\nrules:\n- verbs:\n  - get\n---\nkind: RoleBinding\nEOF\nafter"},
 		"one":     {"<<'EOF'\n{\"kind\":\"ClusterRole\"}\nEOF", "<<'EOF'\nkind: ClusterRole\nEOF"},

@@ -58,7 +58,7 @@ func AskingFor(extensions Extensions, revisions Revisions, version Version, by a
 		})
 		slices.SortFunc(all, func(a, b extension.Extension) int { return cmp.Compare(a.Name, b.Name) })
 		if !sees.all && len(all) > maxAsked {
-			return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), "", fmt.Errorf("%d of them ask for package %s: for a user who may not list them, Penstock checks at most %d", len(all), name, maxAsked))
+			return nil, apierrors.NewForbidden(extension.Resource.GroupResource(), "", fmt.Errorf("%d of them ask for package %s: for a user who cannot list them, Penstock checks at most %d", len(all), name, maxAsked))
 		}
 		chains, err := revisions(ctx)
 		if err != nil {

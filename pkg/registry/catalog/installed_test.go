@@ -67,7 +67,7 @@ func TestInstalledBy(t *testing.T) {
 		told, asks bool
 	}{
 		"may":       {decision: authorizer.DecisionAllow, told: true, asks: true},
-		"may not":   {decision: authorizer.DecisionNoOpinion},
+		"cannot":    {decision: authorizer.DecisionNoOpinion},
 		"denied":    {decision: authorizer.DecisionDeny},
 		"no answer": {decision: authorizer.DecisionNoOpinion, err: errors.New("no answer")},
 	} {

@@ -73,7 +73,7 @@ func TestComputedReads(t *testing.T) {
 		t.Errorf("%v objects are withheld from bob, want 1", withheld)
 	}
 	table := s.do(call{method: http.MethodGet, path: revisions + "/e-2/diff", user: "bob", accept: asTable}).want(t, ok)
-	if text := strings.Join(table.warnings, " "); !strings.Contains(text, "left out, as you may not get them: 1") {
+	if text := strings.Join(table.warnings, " "); !strings.Contains(text, "left out, as you cannot get them: 1") {
 		t.Errorf("bob is not told that something is left out: %q", text)
 	}
 

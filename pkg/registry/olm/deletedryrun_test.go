@@ -55,7 +55,7 @@ func TestDeleteDryRun(t *testing.T) {
 		t.Errorf("orphaned: %s", got)
 	}
 	if got := strings.Join(tries("blind", ""), "\n"); !strings.Contains(got, "would delete 32 objects: 30 ConfigMap, 1 CustomResourceDefinition.apiextensions.k8s.io, 1 Namespace") || strings.Contains(got, "operator") || strings.Contains(got, "mine") {
-		t.Errorf("who may not get the revision is told: %s", got)
+		t.Errorf("who cannot get the revision is told: %s", got)
 	}
 	if got := s.delete("e-1", nil).want(t, http.StatusOK).warnings; len(got) > 0 {
 		t.Errorf("a real deletion warns of %q", got)

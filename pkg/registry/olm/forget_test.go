@@ -93,7 +93,7 @@ func TestNumbersAreBounded(t *testing.T) {
 }
 
 // TestDeleteCollectionByChain: revisions of a chain are deleted one after the other, the
-// oldest first, and who may not delete one of them is told.
+// oldest first, and who cannot delete one of them is told.
 func TestDeleteCollectionByChain(t *testing.T) {
 	s := newServer(t, settings{})
 	for _, name := range []string{"e-1", "e-2", "e-3", "f-1"} {

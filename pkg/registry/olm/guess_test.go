@@ -15,7 +15,7 @@ type guessing struct {
 	method, path, contentType string
 	// body with the manifest of a guess.
 	body func(guess object) any
-	// code is what whoever may not know the Secret gets; mayKnow what the right guess of
+	// code is what whoever cannot know the Secret gets; mayKnow what the right guess of
 	// whoever may know it gets, and the wrong one where that is another.
 	code, right, wrong int
 }

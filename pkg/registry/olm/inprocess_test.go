@@ -115,7 +115,7 @@ func TestOwnDeleted(t *testing.T) {
 	changed := revision.DeepCopy()
 	changed.Spec.Revision = 2
 	if err := own.UpdateDeleted(t.Context(), changed); !apierrors.IsInvalid(err) {
-		t.Errorf("what an update may not change: %v", err)
+		t.Errorf("what an update cannot change: %v", err)
 	}
 	before := storetest.Revision(t, s.etcd)
 	if err := own.UpdateDeleted(t.Context(), revision); err != nil {

@@ -83,7 +83,7 @@ func TestProposalRefused(t *testing.T) {
 			t.Errorf("%s: %s", tc.user, message)
 		}
 	}
-	// A Secret that the caller may not get is not told of.
+	// A Secret that the caller cannot get is not told of.
 	s.rules.set("frank", nil)
 	got := s.propose("e-5", "frank", file("e-5", inline(configMap("same", "1")))).want(t, http.StatusCreated)
 	if got := len(changes(got)); got != 0 {

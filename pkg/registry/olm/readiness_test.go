@@ -39,9 +39,9 @@ func TestUpgradeReadiness(t *testing.T) {
 	}{
 		{"alice", "1.38", "Blocked", []string{blocks, removed, narrow}, []string{"e", "f"}},
 		{"alice", "1.38?extension=e", "NothingFound", []string{removed, narrow}, []string{"e"}},
-		{"bob", "1.38", "Unknown", []string{removed, narrow}, []string{"e", "f: you may not get the manifests of 1 of 1 revisions"}},
+		{"bob", "1.38", "Unknown", []string{removed, narrow}, []string{"e", "f: you cannot get the manifests of 1 of 1 revisions"}},
 		{"carol", "1.38", "Unknown", []string{removed, narrow}, []string{"e"}},
-		{"dave", "1.38", "Unknown", nil, []string{"e: you may not get the manifests of 2 of 2 revisions", "f: you may not get the manifests of 1 of 1 revisions"}},
+		{"dave", "1.38", "Unknown", nil, []string{"e: you cannot get the manifests of 2 of 2 revisions", "f: you cannot get the manifests of 1 of 1 revisions"}},
 	} {
 		t.Run(tc.user+" "+tc.query, func(t *testing.T) {
 			got := s.subtest(t).do(call{method: http.MethodGet, path: readinesses + "/" + tc.query, user: tc.user}).want(t, http.StatusOK).body

@@ -317,7 +317,7 @@ func TestBackOffStartsOver(t *testing.T) {
 
 		refuse(f, forbidden())
 		f.disconnect(configMaps())
-		know(t, c, Unknown, "x", "and now it may not")
+		know(t, c, Unknown, "x", "and now it cannot")
 		refuse(f, nil)
 		time.Sleep(2 * firstRetry)
 		know(t, c, Absent, "x", "the first attempt after that is soon")

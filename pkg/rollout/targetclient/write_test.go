@@ -276,7 +276,7 @@ func TestInstancesHonoursTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != 1 || got[0].Kind != "ConfigMap" {
-		t.Errorf("a server may ignore limit=1, the caller may not be surprised: got %v", got)
+		t.Errorf("a server may ignore limit=1, the caller must not be surprised: got %v", got)
 	}
 	if diff := cmp.Diff([]request{{http.MethodGet, "/api/v1/configmaps", "limit=1", "", ""}}, server.seen()); diff != "" {
 		t.Errorf("one small list (-want +got):\n%s", diff)

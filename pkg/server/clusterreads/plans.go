@@ -29,7 +29,7 @@ func (r *Reads) Plans() (*livediff.Differ, *ApproverRights, *survey.Deps, error)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("making a client for diffs of plans: %w", err)
 	}
-	// It may list what profiles name, which the reader may not.
+	// It may list what profiles name, which the reader cannot.
 	facts, err := dynamic.NewForConfig(accounts.ConfigFor(serviceaccounts.Executor()))
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("making a client for the facts of profiles: %w", err)

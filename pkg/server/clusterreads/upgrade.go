@@ -85,7 +85,7 @@ func (s *state) may(ctx context.Context, asked authz.Right) error {
 	case err != nil:
 		return fmt.Errorf("whether you may %s cannot be found out: %w", asked, err)
 	}
-	return fmt.Errorf("you may not %s", asked)
+	return fmt.Errorf("you cannot %s", asked)
 }
 
 // named is where an object is.

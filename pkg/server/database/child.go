@@ -55,8 +55,8 @@ func IsStoreProcess(args []string) bool { return len(args) == 2 && args[1] == ch
 // RunStoreProcess is the embedded etcd of the process at the other end of standard
 // input and output. It returns the code to exit with.
 //
-// What tells a group of processes to end is for the parent, who still has to write, and
-// then ends this one.
+// Signals to the group of processes are for the parent, which still has to write, and
+// then ends this process.
 func RunStoreProcess() int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	return etcd.ServeChild(os.Stdin, os.Stdout, memory.New().GiveBack)

@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 				"admissionregistration.k8s.io/v1 mutatingadmissionpolicies, admissionregistration.k8s.io/v1 mutatingadmissionpolicybindings"}},
 		},
 		"PolicyForbidden": {
-			reason: "somebody's policies exist and may not be read: fail closed, and say all that is missing",
+			reason: "somebody's policies exist and cannot be read: fail closed, and say all that is missing",
 			host: func(f findings) {
 				delete(f.allowed, authz.On(admission.WithResource("validatingadmissionpolicybindings"), "watch", "", ""))
 				delete(f.allowed, authz.On(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "list", "", ""))

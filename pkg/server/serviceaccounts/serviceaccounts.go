@@ -114,7 +114,7 @@ func (a *Accounts) ConfigForAccount(namespace, name string) *rest.Config {
 			return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf("there is no ServiceAccount %s/%s", namespace, name))
 		case apierrors.IsForbidden(err):
 			return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf(
-				"penstock itself may not create serviceaccounts/token of %s/%s: allow it with a Role and a RoleBinding in namespace %s (see docs/how-to/make-a-kind-of-a-chart.md)", namespace, name, namespace))
+				"penstock itself cannot create serviceaccounts/token of %s/%s: allow it with a Role and a RoleBinding in namespace %s (see docs/how-to/make-a-kind-of-a-chart.md)", namespace, name, namespace))
 		}
 		return made, err
 	})
@@ -136,7 +136,7 @@ func (a *Accounts) token(ctx context.Context, j Job) (credential, error) {
 		return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf("there is no ServiceAccount %s/%s: %s", a.options.Namespace, j.Name, a.Remedy(j)))
 	case apierrors.IsForbidden(err):
 		return credential{}, apierrors.NewServiceUnavailable(fmt.Sprintf(
-			"penstock itself may not create serviceaccounts/token of %s/%s (see docs/reference/identities.md)", a.options.Namespace, j.Name))
+			"penstock itself cannot create serviceaccounts/token of %s/%s (see docs/reference/identities.md)", a.options.Namespace, j.Name))
 	}
 	return made, err
 }
@@ -155,7 +155,7 @@ func (a *Accounts) ask(ctx context.Context, namespace, name string) (credential,
 }
 
 // Ensure creates or repairs what jobs need, and returns when the host knows of it. The log
-// says what this process may not do, and a person has to help: everything but that job goes
+// says what this process cannot do, and a person has to help: everything but that job goes
 // on. Any other error may go away by itself: call Ensure again.
 func (a *Accounts) Ensure(ctx context.Context, jobs []Job) error {
 	// Policies come before the rights that they limit: without its policy, no job gets rights.

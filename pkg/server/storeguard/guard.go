@@ -170,7 +170,7 @@ type Guard struct {
 //  1. Read the witness and the store.
 //  2. Judge: a store that may be served is given an identity and a witness where
 //     it has none yet.
-//  3. One that may not be served is accepted when a person has decided so.
+//  3. One that cannot be served is accepted when a person has decided so.
 //  4. Otherwise it is degraded.
 func (g *Guard) decide(ctx context.Context) (Decision, error) {
 	mark, err := g.witness.read(ctx)

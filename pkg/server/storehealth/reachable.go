@@ -22,7 +22,7 @@ const (
 	// reachLook is how often somebody who waits for etcd looks.
 	reachLook = 200 * time.Millisecond
 	// retrySeconds is when to ask again who was not answered for that: other
-	// replicas may not be cut off.
+	// replicas might not be cut off.
 	retrySeconds = 1
 )
 

@@ -268,7 +268,7 @@ func supportedKinds(c *contents, found *findings) {
 	}
 }
 
-// kubernetesWarning warns of a version that the cluster does not have, or may not have when its version is
+// kubernetesWarning warns of a version that the cluster does not have, or might not have when its version is
 // not known.
 func (c *contents) kubernetesWarning(cluster string) (source.Warning, bool) {
 	wanted := c.csv.Spec.MinKubeVersion

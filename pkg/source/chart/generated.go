@@ -96,7 +96,7 @@ func carryData(content, again, previous map[string]any) error {
 			if _, isText := values[key].(string); !isText {
 				return fmt.Errorf("%s.%s: has a generated value that is not text", field, key)
 			}
-			// From here on the two are alike, but for what may not be generated.
+			// From here on the two are alike, but for what cannot be generated.
 			if old, found := had[key]; found {
 				values[key] = old
 				if field == "data" {

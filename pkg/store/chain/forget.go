@@ -34,7 +34,7 @@ func (s *Heads) SeenHead(ctx context.Context, name string) (int64, error) {
 // been. It tells whether it did; it does not when anything was written since it was seen.
 //
 // A create that is judged meanwhile has to begin anew: the chain version is written. Neither
-// that nor the inventory is deleted: 0 would come back, and with it a writer who started from
+// that nor the inventory is deleted: 0 would come back, and with it a writer that started from
 // it. The inventory is emptied instead, of its repairs.
 func (s *Heads) Forget(ctx context.Context, name string, seen Seen) (bool, error) {
 	unchanged := func(key string, at int64) clientv3.Cmp {

@@ -49,7 +49,7 @@ func (c *Claims) Noting(unreadable *store.Unreadable) *Claims {
 // HeldError says that somebody else holds a claim.
 type HeldError struct {
 	Key, Holder string
-	// Pending is true while the holder's record is being written: it may not come
+	// Pending is true while the holder's record is being written: it might not come
 	// to be.
 	Pending bool
 }

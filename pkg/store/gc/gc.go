@@ -237,7 +237,7 @@ func (s state) present() int {
 // it ends however often etcd forgets meanwhile: a store as large as its quota forgets every
 // 15 s, has to get smaller, and may take longer than that to be read.
 //
-// What it says of a pack with a candidate key is as good as if it was of one moment. The
+// Its answer about a pack with a candidate key is as good as if it was of one moment. The
 // keys are read first. While that candidate key stays, no record and no pack comes to need
 // the pack, and the deletion compares it: so whatever needs the pack then has been there all
 // the time, and was seen.

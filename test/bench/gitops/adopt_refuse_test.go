@@ -95,11 +95,11 @@ func (s *site) limited() {
 	mark := s.Audit().Mark()
 	var out penstock.Output
 	for range 20 {
-		if out = run("--dry-run"); strings.Contains(out.Stderr, "may not") {
+		if out = run("--dry-run"); strings.Contains(out.Stderr, name+"-user cannot") {
 			break
 		}
 	}
 	s.says(out.Stdout, "unknown", `cannot get resource "clusterroles"`)
-	s.says(out.Stderr, "the adoption would be refused; nothing was written", "a revision may only do what its requester may do", name+"-user may not")
+	s.says(out.Stderr, "the adoption would be refused; nothing was written", "a revision may only do what its requester may do", name+"-user cannot")
 	s.nothingWritten(mark)
 }

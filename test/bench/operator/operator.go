@@ -2,7 +2,7 @@
 // real ones have, whose releases differ as those of real ones do. The same
 // settings always make the same bytes.
 //
-// What real ones are like was counted over 1008 releases of 193 operators: 13
+// The sizes were counted over 1008 releases of 193 operators: 13
 // objects and 59 KB in the mean, definitions of custom resources nearly all of
 // the bytes, and one object in three the same in the next release.
 package operator

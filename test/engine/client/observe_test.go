@@ -252,7 +252,7 @@ func (l *line) repair() {
 	l.down = false
 }
 
-// observeRights: a user who may not watch, may, may not, and may again.
+// observeRights: a user who cannot watch, can, cannot, and can again.
 func observeRights(t *testing.T, w targetCluster) {
 	h, ns, kind := w.host(t, "observe-rights"), w.namespace(t), kinds()["ConfigMap"]
 	there, missing := kind.ref(ns, "there"), kind.ref(ns, "missing")

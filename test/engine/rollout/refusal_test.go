@@ -112,7 +112,7 @@ func waitsForRights(t *testing.T, c *chain) {
 	c.become(two, one)
 	report := c.stuck("2/base ConfigMap rights/x: ApplyRejected", "2/base ConfigMap rights/y: ApplyRejected")
 	if text := messages(report); !strings.Contains(text, "limited") || !strings.Contains(text, "cannot patch") {
-		t.Errorf("the message does not say who may not do what: %s", text)
+		t.Errorf("the message does not say who cannot do what: %s", text)
 	}
 	if got := c.value(x); got != "1" {
 		t.Errorf("what is there stays: %s", got)

@@ -386,7 +386,7 @@ func guardsDefinitions(t *testing.T, c *chain) {
 		t.Errorf("the message names the instance that holds it back, and no other: %s", text)
 	}
 	if got := []string{c.value(mine), c.value(x), c.value(theirs)}; !slices.Equal(got, []string{"1", "1", "1"}) {
-		t.Errorf("something went although the definition may not: %v", got)
+		t.Errorf("something went although the definition cannot: %v", got)
 	}
 	c.remove(id(theirs))
 	c.until("gone", complete)

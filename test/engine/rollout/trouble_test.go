@@ -322,7 +322,7 @@ func survivesCutRoads(t *testing.T, c *chain) {
 	})
 	for range 5 {
 		if report, err := c.pass(); err != nil || !report.Layers[0].Unknown || report.Layers[0].Complete {
-			t.Errorf("what was seen last may be so still, and may not: %v %v", failures(report), err)
+			t.Errorf("what was seen last may be so still, and cannot: %v %v", failures(report), err)
 		}
 	}
 	c.run()

@@ -128,7 +128,7 @@ func mountPoints(root string, mounts []mount) error {
 	return nil
 }
 
-// Address is one of this machine that is not on loopback, which endpoints may not be.
+// Address is one of this machine that is not on loopback, which endpoints must not be.
 func Address() (string, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {

@@ -7,8 +7,8 @@
 //	set.Campaign(t, replicas.Plan{…}) // faults under load, and a verdict
 //	set.KillLeader(t)                 // one of them, in a test of something else
 //
-// What a cluster has and this machine lacks is played: Service, kubelet's probes and
-// kube-proxy by a balancer that hands connections to replicas that are ready.
+// This machine has no Service, probes of the kubelet or kube-proxy: their part is
+// played by a balancer that hands connections to replicas that are ready.
 package replicas
 
 import (

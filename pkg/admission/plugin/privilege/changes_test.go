@@ -26,7 +26,7 @@ func TestChanges(t *testing.T) {
 		says      []string
 	}{
 		"Follows": {
-			reason:    "status would tell what Helm has, to those who may not look there",
+			reason:    "status would tell what Helm has, to those who cannot look there",
 			situation: func(w *situation) { w.may("lighthouse", all) },
 			act: func(w *situation) error {
 				r := rev(1, web)

@@ -37,7 +37,7 @@ func TestCreateOnlyObjects(t *testing.T) {
 			reason:    "and is needed",
 			situation: func(*situation) {},
 			act:       func(w *situation) error { return w.creates(rev(1, config).giving("config")) },
-			code:      forbidden, says: []string{"may not create configmaps lighthouse/config"},
+			code:      forbidden, says: []string{"cannot create configmaps lighthouse/config"},
 		},
 		"Dropped": {
 			reason:    "a revision without it deletes nothing",
@@ -59,7 +59,7 @@ func TestCreateOnlyObjects(t *testing.T) {
 				w.may("lighthouse", rule("create", "", "configmaps")).holds(rev(1, config)).has(1, config)
 			},
 			act:  func(w *situation) error { return w.creates(rev(2, config).giving("config")) },
-			code: forbidden, says: []string{"may not patch configmaps lighthouse/config"},
+			code: forbidden, says: []string{"cannot patch configmaps lighthouse/config"},
 		},
 		"TakenBack": {
 			reason: "a revision that owns it patches it",
@@ -67,7 +67,7 @@ func TestCreateOnlyObjects(t *testing.T) {
 				w.may("lighthouse", rule("create", "", "configmaps")).holds(rev(1, config).giving("config"))
 			},
 			act:  func(w *situation) error { return w.creates(rev(2, config)) },
-			code: forbidden, says: []string{"may not patch configmaps lighthouse/config"},
+			code: forbidden, says: []string{"cannot patch configmaps lighthouse/config"},
 		},
 	}
 	for name, tc := range cases {

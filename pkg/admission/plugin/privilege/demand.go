@@ -59,7 +59,7 @@ type written struct {
 //  2. the content of what is written.
 //
 // How the kinds are reached, and which rights that takes, is found out bit by bit (see
-// search): for most of it that may not matter.
+// search): for most of it that need not matter.
 func (p *Plugin) demandOf(ctx context.Context, c change, who user.Info) (*demand, error) {
 	if target := cmp.Or(c.revision.Target(), p.deps.Target); target != "" {
 		if c.collects(who) {

@@ -6,7 +6,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The answer tells nobody what they may not read: neither which objects a revision
+// The answer tells nobody what they cannot read: neither which objects a revision
 // has, nor what is in its roles, nor what is in the cluster's.
 func TestSecrecy(t *testing.T) {
 	const revisions, manifests = "clusterextensionrevisions", "clusterextensionrevisions/manifests"
@@ -23,18 +23,18 @@ func TestSecrecy(t *testing.T) {
 		"Prune": {
 			reason: "objects that others brought",
 			act:    func(w *situation) error { w.has(1, web); return w.creates(rev(2)) },
-			says:   []string{"alice lacks 1 right on objects that they may not read", "!web"},
+			says:   []string{"alice lacks 1 right on objects that they cannot read", "!web"},
 		},
 		"PruneRead": {
 			reason: "are named to who may read their revision",
 			may:    []rbacv1.PolicyRule{readsOld(revisions)},
 			act:    func(w *situation) error { w.has(1, web); return w.creates(rev(2)) },
-			says:   []string{"may not delete deployments.apps lighthouse/web"},
+			says:   []string{"cannot delete deployments.apps lighthouse/web"},
 		},
 		"Own": {
 			reason: "users know what they bring",
 			act:    func(w *situation) error { w.has(1, web); return w.creates(rev(2, deployment(t, "mine"))) },
-			says:   []string{"may not create,patch deployments.apps lighthouse/mine, and lacks 1 right", "!web"},
+			says:   []string{"cannot create,patch deployments.apps lighthouse/mine, and lacks 1 right", "!web"},
 		},
 		"Rollback": {
 			reason: "what comes back by a rollback was not brought by the requester",
@@ -45,7 +45,7 @@ func TestSecrecy(t *testing.T) {
 			reason: "it is that of the revision that it goes back to",
 			may:    []rbacv1.PolicyRule{readsOld(revisions)},
 			act:    func(w *situation) error { return w.creates(rev(2, web).rollbackOf("lighthouse-1")) },
-			says:   []string{"may not create,patch deployments.apps lighthouse/web", "!lacks"},
+			says:   []string{"cannot create,patch deployments.apps lighthouse/web", "!lacks"},
 		},
 		"Rules": {
 			reason: "what is in a role takes the right to read manifests",

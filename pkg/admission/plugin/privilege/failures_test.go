@@ -143,7 +143,7 @@ func TestRefusedSoon(t *testing.T) {
 		"ConfigMaps": {reason: "objects of one kind", named: 10, situation: func(w *situation) error { return w.creates(rev(1, manyConfigMaps(t, 4000)...)) }},
 		"Groups":     {reason: "each in a group of its own, about which discovery is asked", named: 9, situation: func(w *situation) error { return w.creates(rev(1, groups(4000)...)) }},
 		"Roles":      {reason: "roles", named: 10, situation: func(w *situation) error { return w.creates(rev(1, roles(4000)...)) }},
-		"Escalation": {reason: "roles that they may write, and what these hand on they may not have", named: 5, more: 2 * 1000, situation: func(w *situation) error {
+		"Escalation": {reason: "roles that they may write, and what these hand on they cannot have", named: 5, more: 2 * 1000, situation: func(w *situation) error {
 			return w.may("", writesRBAC()).creates(rev(1, roles(1000)...))
 		}},
 		"Prune": {reason: "what goes", named: 10, situation: func(w *situation) error { return w.has(1, manyConfigMaps(t, 4000)...).creates(rev(2)) }},
@@ -158,11 +158,11 @@ func TestRefusedSoon(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newSituation(t)
 			err := tc.situation(w)
-			want(t, tc.reason, err, forbidden, "alice may not ")
+			want(t, tc.reason, err, forbidden, "alice cannot ")
 			if asked := len(w.asked) + w.discoveries + w.lookups; asked > most+tc.more {
 				t.Errorf("%s: %d access reviews, %d of discovery and %d looks at roles, want %d at most: %.300v", tc.reason, len(w.asked), w.discoveries, w.lookups, most+tc.more, err)
 			}
-			if list := strings.Split(strings.Split(fmt.Sprint(err), "may not ")[1], "; "); len(list) < tc.named {
+			if list := strings.Split(strings.Split(fmt.Sprint(err), "cannot ")[1], "; "); len(list) < tc.named {
 				t.Errorf("%s: %d are named, want %d: %v", tc.reason, len(list), tc.named, err)
 			}
 		})

@@ -35,7 +35,7 @@ func TestGrants(t *testing.T) {
 	}{
 		"Escalation": {
 			reason: "nobody grants what they do not have", objects: []manifest.Object{clusterRole(t, "r", secrets)},
-			situation: func(*situation) {}, code: forbidden, says: []string{"may not get,list secrets (granted by ClusterRole r)"},
+			situation: func(*situation) {}, code: forbidden, says: []string{"cannot get,list secrets (granted by ClusterRole r)"},
 		},
 		"Held": {
 			reason: "with the rights it is allowed", objects: []manifest.Object{clusterRole(t, "r", secrets)},
@@ -44,7 +44,7 @@ func TestGrants(t *testing.T) {
 		"HeldPartly": {
 			reason: "atom by atom", objects: []manifest.Object{clusterRole(t, "r", secrets, rule("get", "apps", "deployments,deployments/scale"))},
 			situation: func(w *situation) { w.may("", secrets, rule("get", "apps", "deployments")) },
-			code:      forbidden, says: []string{"may not get deployments/scale.apps", "!secrets"},
+			code:      forbidden, says: []string{"cannot get deployments/scale.apps", "!secrets"},
 		},
 		"HeldInNamespace": {
 			reason: "a right in a namespace is not what a ClusterRole grants", objects: []manifest.Object{clusterRole(t, "r", secrets)},
@@ -158,7 +158,7 @@ func TestGrants(t *testing.T) {
 			},
 		},
 		"BindInNamespace": {
-			reason: "who may bind in a namespace may not in all", objects: []manifest.Object{clusterRoleBinding(t, "b", "reader")},
+			reason: "who may bind in a namespace cannot in all", objects: []manifest.Object{clusterRoleBinding(t, "b", "reader")},
 			situation: func(w *situation) {
 				w.may("lighthouse", rule("bind", "rbac.authorization.k8s.io", "clusterroles")).roles["ClusterRole /reader"] = []rbacv1.PolicyRule{secrets}
 			},

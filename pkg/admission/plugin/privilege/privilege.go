@@ -269,13 +269,13 @@ func refusal(who user.Info, missing []string, untold int, partial bool) error {
 	}
 	var lacks []string
 	if len(listed) > 0 {
-		lacks = append(lacks, "may not "+strings.Join(listed, "; "))
+		lacks = append(lacks, "cannot "+strings.Join(listed, "; "))
 	}
 	switch {
 	case untold > 0 && partial:
-		lacks = append(lacks, fmt.Sprintf("lacks at least %s on objects that they may not read", text.Count(untold, "right")))
+		lacks = append(lacks, fmt.Sprintf("lacks at least %s on objects that they cannot read", text.Count(untold, "right")))
 	case untold > 0:
-		lacks = append(lacks, fmt.Sprintf("lacks %s on objects that they may not read", text.Count(untold, "right")))
+		lacks = append(lacks, fmt.Sprintf("lacks %s on objects that they cannot read", text.Count(untold, "right")))
 	}
 	return fmt.Errorf(authz.Refusal+": %s %s", who.GetName(), strings.Join(lacks, ", and "))
 }

@@ -34,7 +34,7 @@ func TestCreate(t *testing.T) {
 		"Nothing": {
 			reason: "the right to create revisions is none to what is in them", objects: []manifest.Object{web},
 			situation: func(*situation) {}, code: forbidden,
-			says: []string{`clusterextensionrevisions.olm.operatorframework.io "lighthouse-1" is forbidden`, "alice may not create,patch deployments.apps lighthouse/web"},
+			says: []string{`clusterextensionrevisions.olm.operatorframework.io "lighthouse-1" is forbidden`, "alice cannot create,patch deployments.apps lighthouse/web"},
 		},
 		"Enough": {
 			reason: "create and patch in the namespace", objects: []manifest.Object{web},
@@ -60,7 +60,7 @@ func TestCreate(t *testing.T) {
 		"NoPatch": {
 			reason: "adopting what exists is a patch: who may only create cannot", objects: []manifest.Object{web},
 			situation: func(w *situation) { w.may("lighthouse", rule("create", "apps", "deployments")) },
-			code:      forbidden, says: []string{"may not patch deployments.apps lighthouse/web"},
+			code:      forbidden, says: []string{"cannot patch deployments.apps lighthouse/web"},
 		},
 		"Subresource": {
 			reason: "a right on a subresource is none on the object", objects: []manifest.Object{web},
@@ -95,7 +95,7 @@ func TestCreate(t *testing.T) {
 				w.crds["example.com/v1"] = []metav1.APIResource{{Name: "widgets", Kind: "Widget", Namespaced: true}}
 				w.may("lighthouse", write).has(1, object(t, "example.com/v1alpha1", "Widget", "lighthouse", "w", nil))
 			},
-			code: forbidden, says: []string{"may not delete widgets.example.com lighthouse/w"},
+			code: forbidden, says: []string{"cannot delete widgets.example.com lighthouse/w"},
 		},
 		"BroughtKind": {
 			reason:  "the definition in the same revision says what the resource is",
@@ -121,7 +121,7 @@ func TestCreate(t *testing.T) {
 		"Prune": {
 			reason: "what the new revision lacks is deleted, which takes the right to", objects: []manifest.Object{web},
 			situation: func(w *situation) { w.may("lighthouse", write).has(1, config) },
-			code:      forbidden, says: []string{"may not delete configmaps lighthouse/config"},
+			code:      forbidden, says: []string{"cannot delete configmaps lighthouse/config"},
 		},
 		"PruneAllowed": {
 			reason: "the right to delete is enough", objects: []manifest.Object{web},
@@ -332,7 +332,7 @@ func TestInternal(t *testing.T) {
 			t.Errorf("who has the name alone is taken for Penstock: %s", subresource)
 		}
 		if _, err := validate("secret", &user.DefaultInfo{Name: "bob"}); err == nil {
-			t.Errorf("Penstock acting for bob may do what bob may not: %s", subresource)
+			t.Errorf("Penstock acting for bob may do what bob cannot: %s", subresource)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestTarget(t *testing.T) {
 		"Nobody": {
 			reason:    "rights on objects of the host are none there",
 			situation: func(w *situation) { w.may("", rule("*", "apps", "*")) },
-			code:      forbidden, says: []string{"alice may not use targets.policy.penstock.dev there"},
+			code:      forbidden, says: []string{"alice cannot use targets.policy.penstock.dev there"},
 		},
 		"User":      {reason: "whoever may use it may have anything done", situation: use("there")},
 		"OtherUser": {reason: "and who may use another one nothing", situation: use("elsewhere"), code: forbidden},

@@ -74,7 +74,7 @@ func (p *Plugin) need(ctx context.Context, a admission.Attributes, definition *h
 	}
 	if len(lacks) > 0 {
 		return admission.NewForbidden(a, fmt.Errorf(
-			"the ServiceAccount of the definition gets the rights that the definition declares, so you need them in the whole cluster to write it; you may not %s", strings.Join(lacks, ", ")))
+			"the ServiceAccount of the definition gets the rights that the definition declares, so you need them in the whole cluster to write it; you cannot %s", strings.Join(lacks, ", ")))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type Stamps struct {
 	Key func() (author.Key, error)
 	Now func() time.Time
 	// ForOthers tells the users who write what somebody else asked for, with rights that these
-	// may not have: those of Penstock. They are nobody's author. Nil tells none.
+	// cannot have: those of Penstock. They are nobody's author. Nil tells none.
 	ForOthers func(username string) bool
 	// Brings tells the user who may bring the stamp of another author, signed for what is written. Nil
 	// tells none.

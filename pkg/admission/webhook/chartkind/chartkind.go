@@ -1,5 +1,5 @@
 // Package chartkind has the webhooks of ChartKinds: the one that notes who writes one, as a
-// signed stamp, those that check the stamp and the spec, and the one that refuses whoever may not
+// signed stamp, those that check the stamp and the spec, and the one that refuses whoever cannot
 // impersonate the ServiceAccount. Nobody but kube-apiserver is answered.
 package chartkind
 
@@ -40,7 +40,7 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers fu
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.Check(r, validate) },
 			Registration: authored.SpecRegistration(chartkind.Resource),
 		},
-		// It is asked about those who may not.
+		// It is asked about those who cannot.
 		{
 			Name: "chartkind-account", Authenticated: true,
 			Decide:       func(_ context.Context, r webhook.Review) webhook.Answer { return s.refuseAccount(r) },

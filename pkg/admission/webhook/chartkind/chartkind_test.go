@@ -70,7 +70,7 @@ func noted(t *testing.T, object *unstructured.Unstructured, given webhook.Answer
 }
 
 // Nobody lends the ServiceAccount to an object of a revision or a plan: the engine may
-// impersonate all of them, and whoever wrote the revision may not. So it is refused, whichever of
+// impersonate all of them, and whoever wrote the revision cannot. So it is refused, whichever of
 // Penstock's identities writes it, and whatever it brings along as a stamp.
 func TestWrittenForOthers(t *testing.T) {
 	s := of(at)
@@ -109,7 +109,7 @@ func TestWrittenForOthers(t *testing.T) {
 	}
 }
 
-// A user who may not impersonate the ServiceAccount is told which one, and which right they
+// A user who cannot impersonate the ServiceAccount is told which one, and which right they
 // lack.
 func TestMayNotImpersonate(t *testing.T) {
 	given := of(at).refuseAccount(webhooktest.Review(t, someone("mallory"), kind("operator", nil), nil))

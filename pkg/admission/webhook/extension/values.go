@@ -43,7 +43,7 @@ func mayGet(ctx context.Context, rights Rights, r webhook.Review, w *authored.Wr
 			return field.ErrorList{field.InternalError(path, fmt.Errorf("finding out whether %s may %s: %w", r.User.Username, right, err))}
 		}
 		if !may {
-			return field.ErrorList{field.Forbidden(path, fmt.Sprintf("%s may not %s", r.User.Username, right))}
+			return field.ErrorList{field.Forbidden(path, fmt.Sprintf("%s cannot %s", r.User.Username, right))}
 		}
 	}
 	return nil

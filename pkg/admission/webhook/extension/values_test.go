@@ -38,7 +38,7 @@ func TestMayGet(t *testing.T) {
 		asked  []string
 	}{
 		"May":       {asks{may: true}, "1.1.0", "", []string{"mallory get secrets argocd/db", "mallory get configmaps argocd/c"}},
-		"MayNot":    {asks{}, "1.1.0", "Forbidden: mallory may not get secrets argocd/db", []string{"mallory get secrets argocd/db"}},
+		"MayNot":    {asks{}, "1.1.0", "Forbidden: mallory cannot get secrets argocd/db", []string{"mallory get secrets argocd/db"}},
 		"Unknown":   {asks{err: errors.New("no answer")}, "1.1.0", "Internal error: finding out whether mallory may get", []string{"mallory get secrets argocd/db"}},
 		"Unchanged": {asks{}, "1.0.0", "", nil},
 	} {

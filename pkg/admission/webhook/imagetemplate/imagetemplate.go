@@ -119,7 +119,7 @@ func (d door) mayRead(ctx context.Context, who user.Info, template *imagetemplat
 		case err != nil:
 			warnings = append(warnings, fmt.Sprintf("variable %s is not resolved yet: %s", variable.Text, err))
 		case !allowed:
-			return nil, fmt.Sprintf("%s may not %s, and needs that right to write variable %s", who.GetName(), resource.Right(variable.Field.Object), variable.Text)
+			return nil, fmt.Sprintf("%s cannot %s, and needs that right to write variable %s", who.GetName(), resource.Right(variable.Field.Object), variable.Text)
 		}
 	}
 	return warnings, ""

@@ -94,14 +94,14 @@ func TestDoorOfTemplates(t *testing.T) {
 		asked       []string
 	}{
 		"Version":    {reason: "well-known variables need no right", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:{kube_minor_version}"}},
-		"NoRight":    {reason: "the object is another's", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Sample", "one")}, refused: "mallory may not get samples.example.com ns/one", asked: []string{"mallory get samples.example.com ns/one"}},
-		"Ours":       {reason: "our annotation is one", who: "mallory", annotations: map[string]string{annotated.OwnAnnotation: "quay.io/c:" + variable("Sample", "one")}, refused: "mallory may not get", asked: []string{"mallory get samples.example.com ns/one"}},
+		"NoRight":    {reason: "the object is another's", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Sample", "one")}, refused: "mallory cannot get samples.example.com ns/one", asked: []string{"mallory get samples.example.com ns/one"}},
+		"Ours":       {reason: "our annotation is one", who: "mallory", annotations: map[string]string{annotated.OwnAnnotation: "quay.io/c:" + variable("Sample", "one")}, refused: "mallory cannot get", asked: []string{"mallory get samples.example.com ns/one"}},
 		"Secret":     {reason: "whoever asks", who: "alice", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Secret", "one")}, refused: "never read Secrets"},
 		"LaterKind":  {reason: "its kind may come", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Later", "one")}, warned: "there is no such kind"},
 		"Down":       {reason: "it is asked for again before it is read", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:" + variable("Down", "one")}, warned: "the API is down"},
 		"Syntax":     {reason: "it is told at once", who: "mallory", annotations: map[string]string{annotated.OLMAnnotation: "quay.io/c:{foo}"}, warned: "at byte 10"},
-		"TakeOver":   {reason: "who takes it over answers for it", who: "mallory", old: stored, annotations: map[string]string{annotated.OLMAnnotation: stored.GetAnnotations()[annotated.OLMAnnotation], extension.AuthorAnnotation: author.Renew}, refused: "mallory may not get", asked: []string{"mallory get samples.example.com ns/one"}},
-		"OneOfBoth":  {reason: "who changes one answers for both", who: "mallory", old: stored, annotations: map[string]string{annotated.OLMAnnotation: stored.GetAnnotations()[annotated.OLMAnnotation], annotated.OwnAnnotation: "x"}, refused: "mallory may not get", asked: []string{"mallory get samples.example.com ns/one"}},
+		"TakeOver":   {reason: "who takes it over answers for it", who: "mallory", old: stored, annotations: map[string]string{annotated.OLMAnnotation: stored.GetAnnotations()[annotated.OLMAnnotation], extension.AuthorAnnotation: author.Renew}, refused: "mallory cannot get", asked: []string{"mallory get samples.example.com ns/one"}},
+		"OneOfBoth":  {reason: "who changes one answers for both", who: "mallory", old: stored, annotations: map[string]string{annotated.OLMAnnotation: stored.GetAnnotations()[annotated.OLMAnnotation], annotated.OwnAnnotation: "x"}, refused: "mallory cannot get", asked: []string{"mallory get samples.example.com ns/one"}},
 		"Removed":    {reason: "nothing is read any more", who: "mallory", old: stored},
 		"TakenStamp": {reason: "the stamp stays", who: "mallory", old: stored, annotations: map[string]string{annotated.OLMAnnotation: stored.GetAnnotations()[annotated.OLMAnnotation]}},
 	} {

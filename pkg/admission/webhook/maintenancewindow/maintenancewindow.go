@@ -1,5 +1,5 @@
 // Package maintenancewindow has the webhook of MaintenanceWindows: it refuses a schedule or a time
-// zone that means nothing, and warns of a schedule that may not mean what it seems to.
+// zone that means nothing, and warns of a schedule that might not mean what it seems to.
 //
 // It fails open: a window that cannot be read holds upgrades, and its status says so.
 package maintenancewindow

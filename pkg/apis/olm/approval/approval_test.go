@@ -55,8 +55,8 @@ func TestOf(t *testing.T) {
 		t.Error("it has ended")
 	}
 	over := *given
-	over.Ended, over.Why = now, "alice may not"
-	if ended := Ended(annotations(&over)); ended == nil || ended.Why != "alice may not" || Pending(annotations(&over)) != nil {
+	over.Ended, over.Why = now, "alice cannot"
+	if ended := Ended(annotations(&over)); ended == nil || ended.Why != "alice cannot" || Pending(annotations(&over)) != nil {
 		t.Errorf("what has ended is %+v, and pending %+v", ended, Pending(annotations(&over)))
 	}
 	for _, value := range []string{"", "alice", `{"user":`, `{"at":"yesterday"}`} {

@@ -45,7 +45,7 @@ const (
 // cluster as it is and a.
 //
 // The content of Secrets is never in it, only whether it changes. Secrets that
-// the reader may not get are left out and counted in summary.withheld.
+// the reader cannot get are left out and counted in summary.withheld.
 type RevisionDiff struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata has the name <from>..<to>, and nothing else.
@@ -105,7 +105,7 @@ type DiffSummary struct {
 	Changed int32 `json:"changed"`
 	// unchanged is how many are the same.
 	Unchanged int32 `json:"unchanged"`
-	// withheld is how many the reader may not see, changed or not. They are
+	// withheld is how many the reader cannot see, changed or not. They are
 	// counted nowhere else.
 	// +optional
 	Withheld int32 `json:"withheld,omitempty"`

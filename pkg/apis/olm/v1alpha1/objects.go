@@ -73,10 +73,10 @@ type RevisionObjects struct {
 	// metadata has the name of the revision, and nothing else.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// objects in the order of rollout, without those that the caller may not get.
+	// objects in the order of rollout, without those that the caller cannot get.
 	// +listType=atomic
 	Objects []RevisionObjectStatus `json:"objects"`
-	// withheld is how many objects the caller may not get.
+	// withheld is how many objects the caller cannot get.
 	// +optional
 	Withheld int32 `json:"withheld,omitempty"`
 }

@@ -111,7 +111,7 @@ func TestAssertions(t *testing.T) {
 		"LeadingDot":    {reason: "as jsonpath has it", change: fieldValue(".status.phase"), want: []string{invalid + at + ".fieldValue.fieldPath"}, mentions: "empty part"},
 		"Brackets":      {reason: "elements of lists", change: fieldValue("status.conditions[0].status"), want: []string{invalid + at + ".fieldValue.fieldPath"}, mentions: "use cel"},
 		"SecretType":    {reason: "the type of a Secret may be read", change: ofSecrets(fieldValue("type"))},
-		"SecretContent": {reason: "its content may not", change: ofSecrets(fieldValue("data.password")), want: []string{invalid + at + ".fieldValue.fieldPath"}, mentions: "content of a Secret"},
+		"SecretContent": {reason: "its content cannot", change: ofSecrets(fieldValue("data.password")), want: []string{invalid + at + ".fieldValue.fieldPath"}, mentions: "content of a Secret"},
 		"OtherData":     {reason: "data of another kind may", change: fieldValue("data.password")},
 		"CEL":           {reason: "an expression, which is compiled elsewhere", change: withAssertion(olm.ProbeAssertion{CEL: &olm.CELAssertion{Expression: "?"}})},
 		"NoCEL":         {reason: "no expression", change: withAssertion(olm.ProbeAssertion{CEL: &olm.CELAssertion{Message: "m"}}), want: []string{missing + at + ".cel.expression"}},

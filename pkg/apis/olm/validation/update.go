@@ -15,7 +15,7 @@ import (
 // immutable is said of everything that decides what a revision rolls out.
 const immutable = "field is immutable: a revision's content never changes; make the next revision: the same file with the next number in metadata.name and spec.revision"
 
-// ValidateRevisionUpdate returns what an update of metadata and spec may not do.
+// ValidateRevisionUpdate returns what an update of metadata and spec cannot do.
 // Immutable content is not checked again, so that a revision accepted by
 // an older release stays usable. Removed are the digests of what the revision removes of
 // earlier ones: whoever lets it go on may acknowledge that.

@@ -145,7 +145,7 @@ function Install({ name, of: { taken, upgrades, channel }, offered, rights, onAg
       <${Button} id="do-install" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = true)}>Install ${name}<//></div>
     ${said && html`<div class="would"><h3 id="written" tabindex="-1">Effects</h3>
       <p>${said.version ? html`It leads to version <strong>${said.version}</strong>, according to the catalog.` : html`Penstock chooses a version from the range.`}
-        ${would.value && JSON.parse(would.value.asked).atOnce ? " Penstock rolls it out in your name at once: it does nothing that you may not do." : " Penstock makes a revision of it, which changes nothing until somebody has read it, object by object, and rolls it out."}</p>
+        ${would.value && JSON.parse(would.value.asked).atOnce ? " Penstock rolls it out in your name at once: it does nothing that you cannot do." : " Penstock makes a revision of it, which changes nothing until somebody has read it, object by object, and rolls it out."}</p>
       ${[...(said.notes ?? []), ...(said.warnings ?? [])].map((note) => html`<p class="note review" key=${note}>${note}</p>`)}
       ${said.refused && html`<p class="note needs" id="refused"><strong>✗ It would install nothing.</strong> ${said.refused}.${said.free && html` <button type="button" id="use-free" onClick=${() => (fields.name.value = said.free ?? "")}>Use ${said.free}</button>`}</p>`}
       <p class="quiet">${said.refused ? "This is what would be written:" : "The cluster has checked it and would take it. This is all that is written:"}</p>
@@ -157,7 +157,7 @@ function Install({ name, of: { taken, upgrades, channel }, offered, rights, onAg
 }
 
 // The upgrades of one channel as a picture: versions below each other, the highest first, and an
-// arc from each version to what it can be upgraded to. What the picture shows, the table of
+// arc from each version to what it can be upgraded to. The content of the picture is in the table of
 // versions says in words.
 
 const most = 40;

@@ -23,11 +23,11 @@ export function ExtensionScreen({ name }) {
     frozen.value = message.extension?.row.frozen ?? "";
     if (before && message.extension && before.state !== message.extension.row.state) announce(`${name}: ${inWords(message.extension.row.state)}`);
   }), [name]);
-  // What decides about rows of the history is asked for again when it changes.
+  // Rows of the history are asked for again when what decides about them changes.
   const version = extension.value?.revisions.map((one) => `${one.name} ${one.lifecycle} ${one.state}`).join() ?? "";
   const past = useAsk(`/api/histories/${name}`, undefined, version), history = /** @type {{ value: import("./api").RevisionHistory | null }} */ (past.found), failed = past.refused;
 
-  // Who has gone back sees its progress, at the top of the page; who has not goes on where they began.
+  // After a rollback the user sees its progress, at the top of the page; after a cancel they go on where they began.
   const ended = useRef("");
   const end = (/** @type {boolean} */ done) => {
     ended.current = done ? "h1" : `[id="back-${target.value}"]`;
@@ -41,7 +41,7 @@ export function ExtensionScreen({ name }) {
   }, [target.value]);
 
   const shown = extension.value?.revisions.filter((one) => one.lifecycle !== "Archived") ?? [];
-  // What a newer one has replaced is folded away, unless it needs somebody.
+  // Replaced revisions are folded away, unless they need somebody.
   const current = shown.filter((one, i) => i === 0 || one.state !== "Superseded" || one.signal === "needs");
   const older = shown.filter((one) => !current.includes(one));
   const rows = [...(history.value?.revisions ?? [])].reverse();
@@ -70,7 +70,7 @@ export function ExtensionScreen({ name }) {
 function Wish({ name, wanted, alone }) {
   const { row } = wanted;
   const changing = useSignal(false), was = useRef(false);
-  // Who has changed it, or not, goes on where they began.
+  // After the dialog the user goes on where they began.
   useEffect(() => {
     if (was.current && !changing.value) document.getElementById("change-version")?.focus();
     was.current = changing.value;
@@ -163,7 +163,7 @@ function Objects({ revisions }) {
       ${revisions.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}</select></label>`}
       </p>
     <${Asked} of=${asked} doing="The objects cannot be shown"/>
-    ${found?.withheld ? html`<p class="note review">${count(found.withheld, "object")} not shown: you may not read them.</p>` : null}
+    ${found?.withheld ? html`<p class="note review">${count(found.withheld, "object")} not shown: you cannot read them.</p>` : null}
     ${found && html`<${TreePicture} revision=${revisions.find((one) => one.name === name.value) ?? revisions[0]} objects=${all} pods=${pods.found.value}/>`}
     ${all.length > 0 && html`<table class="rows" id="now"><thead><tr><th scope="col">Object</th><th scope="col" class="sign">State</th><th scope="col" class="wide ver">Phase</th></tr></thead>
       <tbody>${all.slice(0, mostObjects).map((one) => html`<tr key=${`${one.apiVersion} ${one.kind} ${one.namespace} ${one.name}`}><th scope="row"><span class="quiet">${soft(kindOf(one.apiVersion, one.kind))}</span> <a data-row href=${objectPlace(name.value, one)}>${soft(objectName(one))}</a>
@@ -252,7 +252,7 @@ function Rollback({ target, newest, name, onEnd }) {
     <${Problem} refused=${failed.value} doing="Nothing was rolled back"/>
     ${changed && html`<${Outdated} onLook=${() => round.value++}>${newest} was created since. The preview that you have read stays below.<//>`}
     ${!would.value && !refused.value && html`<p class="quiet">Asking what it would change…</p>`}
-    ${would.value && !diff && html`<p class="note review">Changes from ${from} to ${target} are not shown: you may not read the diffs of both.</p>`}
+    ${would.value && !diff && html`<p class="note review">Changes from ${from} to ${target} are not shown: you cannot read the diffs of both.</p>`}
     ${diff && html`<p class="sum">Makes <strong>${would.value?.status?.revision}</strong>, with the content of ${target}. Against ${from}: ${counts(diff.summary)}</p><${Notes} notes=${diff.notes}/>${missing(diff).map((said) => html`<p class="note review">${said}</p>`)}`}
     <label class="field">Why <input id="cause" maxlength="512" value=${cause.value} onInput=${into(cause)}/></label>
     <div class="actions"><${Button} id="rollback" kind="main" why=${why} busy=${busy.value} onClick=${() => { ticked.value = new Set(); asking.value = true; }}>Roll ${name} back to ${target}<//>

@@ -111,7 +111,7 @@ function Connection() {
   const said = {
     troubled: html`<strong>The cluster does not answer.</strong> ${sentence(message)} ${age} It is tried again.`,
     lost: html`<strong>The connection is lost.</strong> ${sentence(message)} ${age} It is tried again.`,
-    refused: html`<strong>You may not see this.</strong> ${message}`,
+    refused: html`<strong>You cannot see this.</strong> ${message}`,
     signedOut: html`<strong>You are signed out.</strong> ${message} <button type="button" id="again" onClick=${signIn}>Sign in again</button>`,
   };
   return html`<div class="banner ${state === "refused" ? "review" : "needs"}" role="alert">${said[state]}</div>`;
@@ -121,11 +121,11 @@ function Frame() {
   const { show, title } = screen.value;
   useEffect(() => {
     document.title = `${title} · Penstock`;
-    // Who uses the keyboard or listens is at the beginning of the new screen.
+    // Users of the keyboard or of a screen reader are at the beginning of the new screen.
     if (place.peek() !== first) /** @type {HTMLElement | null} */ (document.querySelector("[data-first]") ?? document.querySelector("h1"))?.focus();
     scrollTo(0, 0);
   }, [title]);
-  // What belongs to a screen is marked as that, too.
+  // Links to parts of a screen are marked, too.
   const mark = (/** @type {string} */ of, /** @type {RegExp} */ below) => (title === of ? "page" : below.test(place.value) ? "true" : undefined);
   return html`
     <a class="skip" href="#content" onClick=${(/** @type {Event} */ e) => { e.preventDefault(); /** @type {HTMLElement | null} */ (document.querySelector("h1"))?.focus(); }}>Skip to the content</a>

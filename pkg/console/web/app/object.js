@@ -25,7 +25,7 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
       <${Asked} of=${states} doing="Its state cannot be shown"/>
       ${state && html`<p><${State} ...${objectState(state)}/> ${objectState(state).said}</p>
         ${state.lastRepair && html`<p class="note review">Brought back <${Ago} at=${state.lastRepair.time} ago/>: ${state.lastRepair.message}</p>`}`}
-      ${now && !state && html`<p class="note review">${now.withheld ? "It is not shown: you may not read it." : `${revision} does not have it.`}</p>`}
+      ${now && !state && html`<p class="note review">${now.withheld ? "It is not shown: you cannot read it." : `${revision} does not have it.`}</p>`}
     </section>
     <section aria-labelledby="live"><div class="head"><h2 id="live">Different in the cluster</h2>
         ${live && html`<${ReadAt} at=${live.asked} onAsk=${compared.again}/>`}
@@ -34,7 +34,7 @@ export function ObjectScreen({ revision, kind, namespace, name }) {
           <label><input type="radio" name="as" checked=${fields.value} onChange=${() => (fields.value = true)}/> fields</label></fieldset>`}</div>
       <${Problem} refused=${compared.refused.value} doing="The difference cannot be shown"/>
       ${!live && !compared.refused.value && html`<p class="quiet">Comparing…</p>`}
-      ${live && !change && html`<p>${live.diff?.summary.withheld ? "It is not shown: you may not read it." : `Nothing: a rollout of ${revision} would not change it.`}</p>`}
+      ${live && !change && html`<p>${live.diff?.summary.withheld ? "It is not shown: you cannot read it." : `Nothing: a rollout of ${revision} would not change it.`}</p>`}
       ${change && html`<p class="quiet">Changes that a rollout of ${revision} would make now.</p><${Notes} notes=${live?.diff?.notes}/>
         ${change.notCompared ? html`<p class="note review">${change.notCompared}</p>` : fields.value ? html`<${Fields} change=${change}/>` : html`<${Unified} text=${change.unified ?? ""}/>`}`}
     </section>

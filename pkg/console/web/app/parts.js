@@ -37,7 +37,7 @@ export function span(ms) {
 export function Ago({ at, ago }) {
   if (!at) return html`<span class="quiet">–</span>`;
   const past = now.value - Date.parse(at);
-  // What was just now is later than the last look at the clock.
+  // A time of just now is later than the last look at the clock.
   const text = past < -15000 ? `in ${span(-past)}` : !ago ? span(past) : past < 5000 ? "just now" : `${span(past)} ago`;
   return html`<time datetime=${at} title=${at.replace("T", " ")}>${text}</time>`;
 }
@@ -189,7 +189,7 @@ const become = (change) => (change === "Removed" ? "Deleted" : change);
 /** @param {import("./api").RevisionDiff} diff @returns {string[]} */
 export function missing(diff) {
   const said = [];
-  if (diff.summary.withheld) said.push(`${count(diff.summary.withheld, "object")} not shown: you may not read them.`);
+  if (diff.summary.withheld) said.push(`${count(diff.summary.withheld, "object")} not shown: you cannot read them.`);
   const cut = diff.truncated;
   if (cut) {
     const parts = [[cut.objects, "object"], [cut.fields, "field"], [cut.values, "value"], [cut.lines, "line"], [cut.notes, "note"]];

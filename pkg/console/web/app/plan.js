@@ -73,7 +73,7 @@ function Terms({ plan }) {
   const lines = [];
   if (spec.window) lines.push(html`It begins only in its window: ${spec.window.schedule} in ${spec.window.timeZone}, for ${spec.window.duration}${status.window && html`; next <${Ago} at=${status.window.opensAt}/> (${status.window.local})`}.`);
   if (spec.expires) lines.push(html`It begins only before ${spec.expires.replace("T", " ")}.`);
-  if ((spec.approvals ?? 0) > 1) lines.push(html`Needs approval by ${spec.approvals} people; ${status.requestedBy?.length ? `${status.requestedBy.join(", ")} made or changed it and` : "the user who made it"} may not approve it.`);
+  if ((spec.approvals ?? 0) > 1) lines.push(html`Needs approval by ${spec.approvals} people; ${status.requestedBy?.length ? `${status.requestedBy.join(", ")} made or changed it and` : "the user who made it"} cannot approve it.`);
   if (spec.requires?.length) lines.push(html`It begins when a plan of ${spec.requires.join(", ")} is completed.`);
   return lines.length ? html`<ul class="terms">${lines.map((line) => html`<li>${line}</li>`)}</ul>` : null;
 }

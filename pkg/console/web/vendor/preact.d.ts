@@ -1,3 +1,3 @@
-// What the console uses, for its checks; it is not shipped.
+// Types that the console uses, for its checks; they are not shipped.
 export function h(type: any, props: any, ...children: any[]): unknown;
 export function render(tree: unknown, into: Element): void;

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRules: the identity of a profile gets exactly the verbs on the kinds that are declared;
-// those that may not be declared give nothing, should they have been stored.
+// those that cannot be declared give nothing, should they have been stored.
 func TestRules(t *testing.T) {
 	rules := cel.Rules([]v1alpha1.DeclaredAccess{
 		{Definition: "widgets.example.com", Access: v1alpha1.AccessRead}, {Definition: "gadgets.example.com", Access: v1alpha1.AccessSchema},

@@ -119,7 +119,7 @@ func named(asked *v1alpha1.TemplateReference) string {
 
 // overlapping names other health checks that may select the same nodes: two of them remediate
 // a node by different thresholds. Only the roles of nodes are compared; other labels may or
-// may not keep the checks apart.
+// might not keep the checks apart.
 func overlapping(facts profile.Facts, name string, roles []any) []string {
 	nodes := []labels.Set{{"node-role.kubernetes.io/worker": ""}, {"node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": ""},
 		{"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": ""}}

@@ -30,7 +30,7 @@ func columns() []metav1.TableColumnDefinition {
 		{Name: "Channels", Type: "string", Description: "Channels that can be chosen."},
 		{Name: "Default", Type: "string", Description: "Channel that is followed when none is chosen."},
 		{Name: "Latest", Type: "string", Description: "Version that is installed when nothing is asked for."},
-		{Name: "Installed", Type: "string", Description: "Versions that are installed. Empty if you may not list clusterextensionrevisions."},
+		{Name: "Installed", Type: "string", Description: "Versions that are installed. Empty if you cannot list clusterextensionrevisions."},
 		{Name: "Description", Type: "string", Description: "Description of the package."},
 		{Name: "Versions", Type: "integer", Priority: 1, Description: "How many versions there are."},
 		{Name: "Deprecated", Type: "string", Priority: 1, Description: "Why the package should not be used, as the catalog says."},

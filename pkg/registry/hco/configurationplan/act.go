@@ -138,7 +138,7 @@ func another(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	return nil
 }
 
-// mayDo refuses an approval by somebody who may not do what the plan does: it would fail
+// mayDo refuses an approval by somebody who cannot do what the plan does: it would fail
 // when it begins.
 func (r *ApproveREST) mayDo(ctx context.Context, plan *hco.ConfigurationPlan) error {
 	external, err := versioned(plan)
@@ -151,7 +151,7 @@ func (r *ApproveREST) mayDo(ctx context.Context, plan *hco.ConfigurationPlan) er
 	}
 	if len(lacks) > 0 {
 		return apierrors.NewForbidden(v1alpha1.Resource(resource), plan.Name,
-			fmt.Errorf("to approve a plan, you need the rights to all that it does: you may not %s", strings.Join(lacks, ", ")))
+			fmt.Errorf("to approve a plan, you need the rights to all that it does: you cannot %s", strings.Join(lacks, ", ")))
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (r *ExportREST) Get(ctx context.Context, name string, options *metav1.GetOp
 		list.Items = append(list.Items, runtime.RawExtension{Raw: exported.JSON})
 	}
 	if len(lacking) > 0 {
-		return nil, apierrors.NewForbidden(v1alpha1.Resource(resource), name, fmt.Errorf("a plan is exported only as a whole: you may not %s", strings.Join(lacking, ", ")))
+		return nil, apierrors.NewForbidden(v1alpha1.Resource(resource), name, fmt.Errorf("a plan is exported only as a whole: you cannot %s", strings.Join(lacking, ", ")))
 	}
 	if len(gone) > 0 {
 		warning.AddWarning(ctx, "", "the plan deletes objects, which no manifest can express: "+strings.Join(gone, ", "))

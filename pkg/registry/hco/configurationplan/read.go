@@ -62,7 +62,7 @@ func (r *ManifestsREST) Get(ctx context.Context, name string, options *metav1.Ge
 		list.Items = append(list.Items, runtime.RawExtension{Raw: object.JSON})
 	}
 	if len(hidden) > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("%d of %d manifests are left out: you may not %s", len(hidden), len(objects), strings.Join(hidden, ", ")))
+		warning.AddWarning(ctx, "", fmt.Sprintf("%d of %d manifests are left out: you cannot %s", len(hidden), len(objects), strings.Join(hidden, ", ")))
 	}
 	return list, nil
 }

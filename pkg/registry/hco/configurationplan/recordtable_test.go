@@ -40,7 +40,7 @@ func TestDiffTable(t *testing.T) {
 	target := hco.TargetRef{Kind: "Pump", Namespace: "water", Name: "main"}
 	diff := &hco.PlanDiff{Items: []hco.PlanDiffItem{
 		{Name: "set-up", TargetRef: target, Stale: true, Diff: "--- a\n+++ b\n@@ -1 +1,2 @@\n spec:\n-  x: 1\n+  x: 2\n+  y: 3\n"},
-		{Name: "look", TargetRef: target, Message: "you may not get pumps main"},
+		{Name: "look", TargetRef: target, Message: "you cannot get pumps main"},
 	}}
 	table, err := diffTable{}.ConvertToTable(t.Context(), diff, &metav1.TableOptions{NoHeaders: true})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestDiffTable(t *testing.T) {
 	}
 	want := [][]any{
 		{"set-up", "Pump", "water", "main", "+2/-1", "yes", ""},
-		{"look", "Pump", "water", "main", "+0/-0", "", "you may not get pumps main"},
+		{"look", "Pump", "water", "main", "+0/-0", "", "you cannot get pumps main"},
 	}
 	if got := cmp.Diff(want, cellsOf(table)); got != "" {
 		t.Errorf("(-want +got):\n%s", got)

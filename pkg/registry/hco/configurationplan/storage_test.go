@@ -293,7 +293,7 @@ func TestApproveAsksForRights(t *testing.T) {
 		says    string
 		asked   int
 	}{
-		"lacks":      {answers{lacks: []string{"create x a", "patch x a"}}, hash("a"), apierrors.IsForbidden, `configurationplans.hco.kubevirt.io "a" is forbidden: to approve a plan, you need the rights to all that it does: you may not create x a, patch x a`, 1},
+		"lacks":      {answers{lacks: []string{"create x a", "patch x a"}}, hash("a"), apierrors.IsForbidden, `configurationplans.hco.kubevirt.io "a" is forbidden: to approve a plan, you need the rights to all that it does: you cannot create x a, patch x a`, 1},
 		"unknown":    {answers{err: apierrors.NewServiceUnavailable("not now")}, hash("a"), apierrors.IsServiceUnavailable, "not now", 1},
 		"other hash": {answers{lacks: []string{"create x a"}}, hash("b"), apierrors.IsConflict, "review it again", 0},
 	} {
@@ -607,7 +607,7 @@ func (half) Lacks(_ context.Context, target manifest.Ref) (string, error) {
 	return "", nil
 }
 
-// A part of a plan is none: who may not read a target gets nothing of it.
+// A part of a plan is none: who cannot read a target gets nothing of it.
 func TestExportNeedsAllTargets(t *testing.T) {
 	d := newDesk(t)
 	var objects []manifest.Object
@@ -626,7 +626,7 @@ func TestExportNeedsAllTargets(t *testing.T) {
 	}
 	d.has(status)
 	export := &ExportREST{store: d.Export.store, manifests: &ManifestsREST{packs: d.packs, differ: half{}}}
-	if _, err := export.Get(as("alice"), "a", &metav1.GetOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "you may not get ks secret") {
+	if _, err := export.Get(as("alice"), "a", &metav1.GetOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "you cannot get ks secret") {
 		t.Errorf("%v, want 403", err)
 	}
 	list, err := d.Export.Get(as("alice"), "a", &metav1.GetOptions{})
@@ -671,7 +671,7 @@ func TestRequestersStay(t *testing.T) {
 	}
 	for i, name := range d.plan().Status.RequestedBy {
 		if err := change(name, 200+i); err != nil {
-			t.Errorf("%s may not change the plan: %v", name, err)
+			t.Errorf("%s cannot change the plan: %v", name, err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 	// MaxNamespaces and MaxNames bound how many questions about Secrets one
 	// request may cost the cluster, each of which is a review by its API server:
 	// first whether the caller may get all Secrets of a namespace, then, where they
-	// may not, one by one. A right that is not asked for is not allowed.
+	// cannot, one by one. A right that is not asked for is not allowed.
 	MaxNamespaces = 100
 	MaxNames      = 100
 
@@ -135,7 +135,7 @@ func (c *Caller) mayGetSecret(ctx context.Context, namespace, name string) (bool
 }
 
 // NeedSubresource returns nil when the caller may get a subresource of a
-// revision, and what to answer when they may not. It does not look whether the
+// revision, and what to answer when they cannot. It does not look whether the
 // revision exists.
 func (c *Caller) NeedSubresource(ctx context.Context, revision, subresource string) error {
 	return c.need(ctx, authz.Right{Verb: "get", Subresource: subresource, Name: revision})

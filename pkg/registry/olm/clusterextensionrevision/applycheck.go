@@ -33,7 +33,7 @@ type ApplyCheck interface {
 // take are refused before anything is written, and not by the phase that comes to them.
 // It comes last, so that users who cannot use a cluster learn nothing of its types.
 //
-// What a revision of the chain has already, or what is imported, was created before there
+// Content that a revision of the chain has already, or that is imported, was created before there
 // was this check, and perhaps rolled out: of it there are warnings only.
 func (r *REST) applicable(validate rest.ValidateObjectFunc, objects []manifest.Object) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {

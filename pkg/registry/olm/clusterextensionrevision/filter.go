@@ -49,7 +49,7 @@ type FilterDeps struct {
 // strategy runs: two managers that apply the same manifests would be in
 // conflict, and a PUT of them would take ownership each time.
 //
-// What it cannot read passes unchanged, so that the endpoint answers with its
+// A body that it cannot read passes unchanged, so that the endpoint answers with its
 // own words about duplicate fields, syntax and size; what is wrong with a
 // manifest is left inline for the strategy to report. Only what would take too
 // much memory is refused here, in every request that has a body, before anybody

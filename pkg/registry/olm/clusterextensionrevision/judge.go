@@ -66,7 +66,7 @@ func (r *REST) judgeCreate(ctx context.Context, name string) error {
 		return nil // As in judge.
 	}
 	if err := held.failed(); err != nil {
-		return asStatus(err) // The revisions may not have been read.
+		return asStatus(err) // The revisions might not have been read.
 	}
 	precondition.Made(chain, held.stood())
 	return nil

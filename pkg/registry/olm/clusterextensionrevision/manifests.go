@@ -127,10 +127,10 @@ func hiddenSecrets(hidden []entryKey, cut bool) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	if cut {
-		return fmt.Sprintf("%d of the Secrets left out, as you may not get them, or as they are more than one request checks (%d namespaces, and %d names in namespaces that you may not read as a whole): %s; select fewer with objectNamespace or objectName",
+		return fmt.Sprintf("%d of the Secrets left out, as you cannot get them, or as they are more than one request checks (%d namespaces, and %d names in namespaces that you cannot read as a whole): %s; select fewer with objectNamespace or objectName",
 			len(hidden), access.MaxNamespaces, access.MaxNames, strings.Join(names, ", "))
 	}
-	return fmt.Sprintf("%d of the Secrets left out, as you may not get them: %s", len(hidden), strings.Join(names, ", "))
+	return fmt.Sprintf("%d of the Secrets left out, as you cannot get them: %s", len(hidden), strings.Join(names, ", "))
 }
 
 // ConvertToTable prints one line for each manifest.

@@ -101,7 +101,7 @@ func warnings(changes *v1alpha1.RevisionDiff) []string {
 		if changes.From == v1alpha1.Live {
 			may = "both get and patch"
 		}
-		texts = append(texts, fmt.Sprintf("left out, as you may not %s them: %d", may, n))
+		texts = append(texts, fmt.Sprintf("left out, as you cannot %s them: %d", may, n))
 	}
 	if changes.Truncated != nil {
 		texts = append(texts, "parts of this diff are left out, because it is too large: see truncated with -o yaml")

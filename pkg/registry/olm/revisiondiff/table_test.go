@@ -49,7 +49,7 @@ func TestWarningsFit(t *testing.T) {
 }
 
 func TestWithheldSaysWhatIsMissing(t *testing.T) {
-	for from, want := range map[string]string{"e-1": "may not get them: 7", v1alpha1.Live: "may not both get and patch them: 7"} {
+	for from, want := range map[string]string{"e-1": "cannot get them: 7", v1alpha1.Live: "cannot both get and patch them: 7"} {
 		texts := warnings(&v1alpha1.RevisionDiff{From: from, To: "e-2", Summary: v1alpha1.DiffSummary{Withheld: 7}})
 		if got := strings.Join(texts, "\n"); !strings.Contains(got, want) {
 			t.Errorf("from %s: %s, want %q", from, got, want)

@@ -47,7 +47,7 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 		out.Rows = append(out.Rows, printing.Row(cells(o), &v1alpha1.RevisionObjects{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}))
 	}
 	if found.Withheld > 0 {
-		warning.AddWarning(ctx, "", text.Count(found.Withheld, "object")+" withheld: you may not get them in the cluster")
+		warning.AddWarning(ctx, "", text.Count(found.Withheld, "object")+" withheld: you cannot get them in the cluster")
 	}
 	return printing.Headed(out, options, columns()), nil
 }

@@ -106,12 +106,12 @@ func (r *reading) extension(ctx context.Context, chain string, revisions []*olm.
 		one.Acknowledge(revision.Annotations)
 	}
 	if hidden > 0 {
-		one.NotLooked = "you may not get the manifests of all revisions"
+		one.NotLooked = "you cannot get the manifests of all revisions"
 		if r.lists { // others do not learn how many there are
-			one.NotLooked = fmt.Sprintf("you may not get the manifests of %d of %d revisions", hidden, len(revisions))
+			one.NotLooked = fmt.Sprintf("you cannot get the manifests of %d of %d revisions", hidden, len(revisions))
 		}
 		if len(r.may) >= maxAsked {
-			one.NotLooked += fmt.Sprintf(": for a user who may not get all, Penstock asks for at most %d", maxAsked)
+			one.NotLooked += fmt.Sprintf(": for a user who cannot get all, Penstock asks for at most %d", maxAsked)
 		}
 	}
 	if shown {
@@ -183,7 +183,7 @@ func (r *reading) statement(one *readiness.Extension, revisions []*olm.ClusterEx
 	switch {
 	case pkg == "" || said[chartkind.ResourceAnnotation] != "" || r.deps.Statements == nil:
 	case !r.packages:
-		why = "you may not list catalogpackages, which say what the package supports"
+		why = "you cannot list catalogpackages, which say what the package supports"
 	default:
 		var err error
 		if one.Statement, err = r.deps.Statements(pkg, said[v1alpha1.BundleAnnotation], one.Version); err != nil {

@@ -63,7 +63,7 @@ func (r *reading) others(ctx context.Context, judge *readiness.Judge) (notLooked
 		case err != nil:
 			return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("whether you may %s cannot be found out: %v", one.right, err))
 		case !may:
-			notLooked = append(notLooked, fmt.Sprintf("you may not %s", one.right))
+			notLooked = append(notLooked, fmt.Sprintf("you cannot %s", one.right))
 			continue
 		}
 		if err := one.judge(); err != nil {

@@ -183,7 +183,7 @@ func (r *REST) answer(ctx context.Context, name string, options runtime.Object, 
 		}
 	}
 	if !reading.lists && query.Extension == "" {
-		notLooked = append(notLooked, "you may not list clusterextensionrevisions: extensions whose manifests you may not get are left out")
+		notLooked = append(notLooked, "you cannot list clusterextensionrevisions: extensions whose manifests you cannot get are left out")
 	}
 	if unreadable > 0 && reading.lists {
 		notLooked = append(notLooked, text.Count(unreadable, "revision")+" cannot be read: see kubectl get cer")

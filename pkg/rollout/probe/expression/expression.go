@@ -100,7 +100,7 @@ func (c *Compiler) environments() error {
 }
 
 // Compile compiles an expression, whose type is bool unless any may be. Errors are for who
-// wrote it: where its syntax or its types are wrong, or what it may not use.
+// wrote it: where its syntax or its types are wrong, or what it cannot use.
 func (c *Compiler) Compile(expression string) (*Program, error) {
 	if err := c.prepare(); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item *pro
 	case err != nil:
 		return out, false, err
 	case lacks != "":
-		out.Message = "you may not " + lacks
+		out.Message = "you cannot " + lacks
 		return out, false, nil
 	}
 	work := planwork.PreviewWork(owner, "evaluate", item.Name, object.Ref, false, planwork.Bodies{object.Digest: object.JSON})

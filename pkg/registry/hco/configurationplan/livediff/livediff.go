@@ -104,7 +104,7 @@ func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco
 		return out, err
 	}
 	if lacks != "" {
-		out.Message = "you may not " + lacks
+		out.Message = "you cannot " + lacks
 		if unread, err := d.lacks(ctx, ref, "get"); err != nil || unread != "" || !item.Applied {
 			return out, err
 		}

@@ -126,7 +126,7 @@ func (e *Evaluator) mayRead(ctx context.Context, name string, spec *v1alpha1.Con
 	}
 	if len(lacks) > 0 {
 		return apierrors.NewForbidden(v1alpha1.Resource("configurationprofiledefinitions"), name, fmt.Errorf(
-			"the objects that the profile makes may show what it reads, and you may not %s", strings.Join(lacks, ", ")))
+			"the objects that the profile makes may show what it reads, and you cannot %s", strings.Join(lacks, ", ")))
 	}
 	return nil
 }

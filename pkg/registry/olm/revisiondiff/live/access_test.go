@@ -36,7 +36,7 @@ func TestPermit(t *testing.T) {
 			withheld: 2,
 		},
 		"PatchAlone": {
-			reason:   "who may write may not see for that",
+			reason:   "who may write cannot see for that",
 			setting:  func() *setting { return newSetting("a") },
 			rights:   []string{"alice patch configmaps ns/*", "alice create configmaps ns/*"},
 			want:     []int{0},

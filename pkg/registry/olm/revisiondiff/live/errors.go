@@ -61,7 +61,7 @@ func (e *rightsError) Error() string { return e.message }
 
 // lacks says what to do about a right that the reader lacks.
 func (l *Live) lacks(verb string) string {
-	return fmt.Sprintf("the reader identity %s may not %s the objects to compare: %s", l.deps.Reader.GetName(), verb, l.deps.Role)
+	return fmt.Sprintf("the reader identity %s cannot %s the objects to compare: %s", l.deps.Reader.GetName(), verb, l.deps.Role)
 }
 
 // ownRights tells refusals of the cluster, which belong into the answer, from

@@ -201,17 +201,17 @@ func TestNoAnswer(t *testing.T) {
 			reason: "the reader's own refusal is no answer about the object",
 			change: func(s *setting) { s.engine.err = fmt.Errorf("reading: %w", forbidden) },
 			code:   http.StatusServiceUnavailable,
-			want:   reader + " may not get the objects to compare: create ClusterRole penstock-reader",
+			want:   reader + " cannot get the objects to compare: create ClusterRole penstock-reader",
 			not:    "secret reasons",
 		},
 		"ReaderMayNotTry": {
-			reason: "nor is it when it may not patch",
+			reason: "nor is it when it cannot patch",
 			change: func(s *setting) {
 				s.engine.items = []preview.Item{{Ref: s.manifests[0].Ref, Exists: true, Err: forbidden, Failure: &rollout.Failure{Message: "m"}}}
 				s.rights.rules = append(s.rights.rules, reader+" create configmaps ns/a")
 			},
 			code: http.StatusServiceUnavailable,
-			want: reader + " may not patch",
+			want: reader + " cannot patch",
 		},
 		"ReaderMayNotCreate": {
 			reason: "or create",
@@ -220,7 +220,7 @@ func TestNoAnswer(t *testing.T) {
 				s.rights.rules = append(s.rights.rules, reader+" patch configmaps ns/a")
 			},
 			code: http.StatusServiceUnavailable,
-			want: reader + " may not create",
+			want: reader + " cannot create",
 		},
 		"ServerAway": {
 			reason: "a cluster that is away",

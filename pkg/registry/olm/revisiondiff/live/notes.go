@@ -63,7 +63,7 @@ func noteOf(item *preview.Item, change *diff.Change) (diffreview.Note, bool) {
 	case item.Drifted:
 		return drift(item, change)
 	case item.Action == rollout.Create && !item.Tried:
-		return told(note.Info, reasonUntried, "the API server was not asked about it, as you may not create it")
+		return told(note.Info, reasonUntried, "the API server was not asked about it, as you cannot create it")
 	case len(item.Taken) > 0:
 		return told(note.Warning, reasonConflict, "somebody else has fields of it%s", takes(item, change))
 	default:
