@@ -21,7 +21,7 @@ const (
 )
 
 // Shown reduces a change of a target to what everybody may see who may read the plan:
-// status of a plan has it, and whoever may read plans need not be able to read the
+// status of a plan has it, and users who may read plans need not be able to read the
 // targets. It returns what to compare in the place of before and after:
 //
 //   - which fields change is there, and fields that do not are not,

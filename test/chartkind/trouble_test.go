@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
-// lent: the rights of a ServiceAccount are lent by whoever may impersonate it, in their own name.
+// lent: the rights of a ServiceAccount are lent by users who may impersonate it, in their own name.
 // The engine could impersonate all of them for anybody who writes a revision, and so could a plan:
 // both are refused, and it is said why.
 func lent(w shared) {

@@ -53,7 +53,7 @@ func planRoles(w sharedPlane) {
 		w.t.Errorf("manifests of targets that one cannot read: %s", kept)
 	}
 	if seen := viewer.MustKubectl("get", "configplan", "roles", "-o", "yaml"); strings.Contains(seen, "3600") || strings.Contains(seen, "LongLifecycle") {
-		w.t.Errorf("whoever cannot read the descheduler sees what it has:\n%s", seen)
+		w.t.Errorf("users who cannot read the descheduler see what it has:\n%s", seen)
 	}
 	shown := viewer.MustKubectl("get", "--raw", "/apis/hco.kubevirt.io/v1alpha1/configurationplans/roles/diff")
 	w.says(shown, "you cannot get machineconfigs.machineconfiguration.openshift.io 99-worker-psi-karg")

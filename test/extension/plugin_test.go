@@ -96,7 +96,7 @@ func byPlugin(w shared) {
 	}
 }
 
-// deniedByPlugin: whoever may write extensions and not what is in the package is told what they
+// deniedByPlugin: users who may write extensions and not what is in the package are told what they
 // lack, and nothing is installed.
 func deniedByPlugin(w shared) {
 	w.publish(w.name, bundle{Package: w.name, Version: "1.0.0"})

@@ -168,7 +168,7 @@ func planBreed() breed {
 func keptStatus(what string) deviation {
 	return deviation{
 		what: what, host: "…", ours: "…nobody but Penstock writes it…",
-		why: "whoever could write status could approve a plan, or have objects deleted",
+		why: "users who could write status could approve a plan, or have objects deleted",
 	}
 }
 

@@ -187,7 +187,7 @@ func checkInstallation(t *testing.T, c *cluster.Cluster, p *process) {
 	few := finds(t, c.User("reads-nobody").Config())
 	for name, state := range map[string]check.State{olm: check.Unknown, "store of configurationplans": check.Unknown, "may see extensions": check.Denied} {
 		if few[name].State != state {
-			t.Errorf("whoever may do nothing: %s: %+v, want %s", name, few[name], state)
+			t.Errorf("users who may do nothing: %s: %+v, want %s", name, few[name], state)
 		}
 	}
 

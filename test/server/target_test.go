@@ -118,7 +118,7 @@ func numberOf(c *cluster.Cluster, name string) func() string {
 	}
 }
 
-// targetRights: whoever may have anything in the host cannot, therefore, have it
+// targetRights: users who may have anything in the host cannot, therefore, have it
 // there.
 func targetRights(t *testing.T, w *hostAndTarget) {
 	w.MustKubectlInput(`apiVersion: v1

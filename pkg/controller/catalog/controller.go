@@ -72,7 +72,7 @@ type Options struct {
 	// SeesLeases is whether the leases of catalogd can be watched. When not, nothing is
 	// written: there may be one.
 	SeesLeases bool
-	// CatalogdNamespaces are where a lease of catalogd counts. Elsewhere whoever may create
+	// CatalogdNamespaces are where a lease of catalogd counts. Elsewhere users who may create
 	// leases could stop us with one.
 	CatalogdNamespaces []string
 	// TakeOver lets this process write ClusterCatalogs of a catalogd that does not hold its

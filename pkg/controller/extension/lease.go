@@ -82,7 +82,7 @@ const (
 
 // other says whether there is an operator-controller. One that restarts gives its lease back
 // for a while: a lease without a holder is no proof that it is gone. In namespaces where it is
-// not installed whoever may create a lease could stop us with one.
+// not installed, users who may create a lease could stop us with one.
 func (c *Controller) other() other {
 	found, err := c.knownLeases()
 	if err != nil {

@@ -83,7 +83,7 @@ type Controller struct {
 	queue   workqueue.TypedRateLimitingInterface[key]
 	kinds   map[string]annotated.Kind
 	version *versions
-	// running are the watches, and whoever may begin one.
+	// running counts the watches, and the passes that may begin one.
 	running sync.WaitGroup
 
 	mu sync.Mutex

@@ -238,7 +238,7 @@ func TestReadErrorsAreWithheld(t *testing.T) {
 }
 
 // TestUnsigned: for a template that nobody is known to have written, nothing is read and nothing
-// is watched: an event at each change of the object would tell whoever cannot read it.
+// is watched: an event at each change of the object would tell users who cannot read it.
 func TestUnsigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, catalog(sampleTemplate))

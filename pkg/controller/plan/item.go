@@ -105,7 +105,7 @@ func (s *scope) shown(ctx context.Context, before, after *manifest.Object, targe
 }
 
 // redacted is what the cluster says of a write, without what it quotes of the target:
-// whoever may read plans need not be able to read that. Values that the plan itself wants may
+// users who may read plans need not be able to read that. Values that the plan itself wants may
 // be quoted.
 func (s *scope) redacted(id manifest.ID, body []byte, message string) string {
 	live, presence := watchedTarget(s.Engine.Observer, id)

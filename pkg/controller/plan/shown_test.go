@@ -208,7 +208,7 @@ func TestFinishedPlanShowsValues(t *testing.T) {
 	}
 }
 
-// Nothing of what a target has is in a plan, from its draft to its rollback: whoever may
+// Nothing of what a target has is in a plan, from its draft to its rollback: users who may
 // read plans need not be able to read targets.
 func TestStatusShowsNoTarget(t *testing.T) {
 	const canary = "canary-in-the-target"

@@ -198,7 +198,7 @@ func (u *upgrade) take(ctx context.Context, wanted Wanted) error {
 		}
 		annotations := object.GetAnnotations()
 		if chain := rolledOutBy(object); chain != "" && chain != wanted.Name {
-			// Marks of Helm do not change that: whoever may patch an object may write them.
+			// Marks of Helm do not change that: users who may patch an object may write them.
 			protected, err := u.isProtected(ctx, info)
 			if err != nil {
 				return fmt.Errorf("finding out whether the namespace of %s protects it: %w", title(info), err)

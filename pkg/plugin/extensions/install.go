@@ -179,7 +179,7 @@ func (i *installation) refused(err error) error {
 	return fmt.Errorf("creating ClusterExtension %s: %w", i.name, session.Uninstalled(err))
 }
 
-// offered is the package, nil for whoever cannot read packages.
+// offered is the package, nil for users who cannot read packages.
 func (i *installation) offered(ctx context.Context) (*catalogv1alpha1.CatalogPackage, error) {
 	found, err := i.cluster.CatalogV1alpha1().CatalogPackages().Get(ctx, i.pkg, metav1.GetOptions{})
 	switch {

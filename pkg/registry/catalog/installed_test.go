@@ -58,7 +58,7 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// TestInstalledBy: only whoever may list revisions is told of them, and nobody else has
+// TestInstalledBy: only users who may list revisions are told of them, and nobody else has
 // them looked for.
 func TestInstalledBy(t *testing.T) {
 	for name, c := range map[string]struct {

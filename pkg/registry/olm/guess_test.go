@@ -15,8 +15,8 @@ type guessing struct {
 	method, path, contentType string
 	// body with the manifest of a guess.
 	body func(guess object) any
-	// code is what whoever cannot know the Secret gets; mayKnow what the right guess of
-	// whoever may know it gets, and the wrong one where that is another.
+	// code is what users who cannot know the Secret get; mayKnow what the right guess of
+	// users who may know it get, and the wrong one where that is another.
 	code, right, wrong int
 }
 

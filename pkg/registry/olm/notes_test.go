@@ -62,7 +62,7 @@ func (s *server) noted(name string) object {
 }
 
 // TestNotes: what Penstock notes of what it made of a ClusterExtension is changed by nobody else,
-// whoever may write revisions; and they can go on to write revisions of their own.
+// users who may write revisions; and they can go on to write revisions of their own.
 func TestNotes(t *testing.T) {
 	s := newServer(t, settings{})
 	check := func(reason, name string, want object) {

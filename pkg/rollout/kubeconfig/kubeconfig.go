@@ -19,7 +19,7 @@ const Remedy = "kubectl config view --minify --flatten --raw writes a self-conta
 
 // Parse reads the current context of a kubeconfig. It refuses, and names,
 // every field that would have this process run a program, read a file, send
-// its requests through another server or in another name: whoever may write a
+// its requests through another server or in another name: users who may write a
 // kubeconfig must not get by it what this process may do on its own machine.
 func Parse(raw []byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(raw)

@@ -63,7 +63,7 @@ func beyondBuild(object manifest.Object) (beyond, error) {
 }
 
 // beyondImages is for tags of images of other namespaces, which OpenShift admits when
-// their author may pull those images: from then on, whoever may pull the new tag may.
+// their author may pull those images: from then on, users who may pull the new tag may.
 func beyondImages(object manifest.Object) (beyond, error) {
 	type tag struct {
 		From struct {

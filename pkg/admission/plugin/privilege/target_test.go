@@ -24,7 +24,7 @@ func TestTarget(t *testing.T) {
 			situation: func(w *situation) { w.may("", rule("*", "apps", "*")) },
 			code:      forbidden, says: []string{"alice cannot use targets.policy.penstock.dev there"},
 		},
-		"User":      {reason: "whoever may use it may have anything done", situation: use("there")},
+		"User":      {reason: "users who may use it may have anything done", situation: use("there")},
 		"OtherUser": {reason: "and who may use another one nothing", situation: use("elsewhere"), code: forbidden},
 		"Bypass":    {reason: "the right to bypass is asked first", situation: func(w *situation) { w.may("", rule("bypass", "policy.penstock.dev", "privilegechecks")) }},
 	}

@@ -1,5 +1,5 @@
 // Package chartkind has the webhooks of ChartKinds: the one that notes who writes one, as a
-// signed stamp, those that check the stamp and the spec, and the one that refuses whoever cannot
+// signed stamp, those that check the stamp and the spec, and the one that refuses users who cannot
 // impersonate the ServiceAccount. Nobody but kube-apiserver is answered.
 package chartkind
 
@@ -70,7 +70,7 @@ func validate(w *authored.Write) field.ErrorList {
 	return mapping.Validate(&kind.Spec, &before.Spec)
 }
 
-// refuseAccount refuses whoever cannot impersonate the ServiceAccount: what a chart makes of a
+// refuseAccount refuses users who cannot impersonate the ServiceAccount: what a chart makes of a
 // custom resource cannot be judged beforehand, so they need all of its rights.
 func (s stamps) refuseAccount(r webhook.Review) webhook.Answer {
 	w, refused := s.Read(r)

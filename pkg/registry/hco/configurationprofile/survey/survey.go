@@ -154,7 +154,7 @@ func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.Config
 	return seen.verdict()
 }
 
-// redacted is a refusal without what it quotes of the target: whoever may read profiles
+// redacted is a refusal without what it quotes of the target: users who may read profiles
 // need not be able to read that.
 func redacted(facts profile.Facts, t trial) string {
 	for _, live := range facts.Objects[t.ref.GroupKind()] {
