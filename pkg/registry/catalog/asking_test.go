@@ -47,7 +47,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("target %q is asked again, or for %s", target, caller.GetName())
 		}
 		if target == "t2" {
-			return clusterversion.Kubernetes{}, errors.New("you may not use target t2")
+			return clusterversion.Kubernetes{}, errors.New("you cannot use target t2")
 		}
 		return clusterversion.Kubernetes{Major: 1, Minor: uint(30 + len(target))}, nil
 	})
@@ -56,7 +56,7 @@ func TestVersions(t *testing.T) {
 		want := fmt.Sprintf("1.%d.0", 30+len(one.Extension.Annotations[extension.TargetAnnotation]))
 		switch i {
 		case 2:
-			want = "you may not use target t2"
+			want = "you cannot use target t2"
 		case maxClusters + 1:
 			want = fmt.Sprintf("one answer asks at most %d clusters", maxClusters)
 		}

@@ -92,7 +92,7 @@ func TestPackageStatements(t *testing.T) {
 	s.create(one).want(t, http.StatusCreated)
 	s.rules.deny("erin", "list catalogpackages")
 	for _, tc := range []struct{ user, verdict, statement, notLooked string }{
-		{"erin", "Unknown", "", "you may not list catalogpackages, which say what the package supports"},
+		{"erin", "Unknown", "", "you cannot list catalogpackages, which say what the package supports"},
 		{"alice", "NothingFound", "Kubernetes >= 1.25.0", ""},
 	} {
 		got := s.do(call{method: http.MethodGet, path: readinesses + "/1.38", user: tc.user}).want(t, http.StatusOK).body

@@ -46,7 +46,7 @@ func (r *Reads) wayTo(ctx context.Context, caller user.Info, secret string) (*re
 	case err != nil:
 		return nil, fmt.Errorf("asking what you may do: %w", err)
 	case !allowed:
-		return nil, fmt.Errorf("you may not use target %s", secret)
+		return nil, fmt.Errorf("you cannot use target %s", secret)
 	}
 	client, err := r.TargetClients.to(ctx, secret)
 	if err != nil {

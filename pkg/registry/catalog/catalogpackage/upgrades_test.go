@@ -119,11 +119,11 @@ func TestClusters(t *testing.T) {
 	}{
 		"the cluster is old":   {&clusterversion.Kubernetes{Major: 1, Minor: 36}, "1.0.0", "1.0.0", "1.1.0 ClusterVersion needs Kubernetes 1.37.0 or later, and the cluster has 1.36.0", ""},
 		"the cluster has it":   {&clusterversion.Kubernetes{Major: 1, Minor: 37}, "1.0.0", "1.1.0", "", ""},
-		"it is not known":      {nil, "1.0.0", "1.1.0", "", "1.1.0 needs Kubernetes 1.37.0 or later, and the version of the cluster is not known here: you may not use target edge"},
+		"it is not known":      {nil, "1.0.0", "1.1.0", "", "1.1.0 needs Kubernetes 1.37.0 or later, and the version of the cluster is not known here: you cannot use target edge"},
 		"it does not matter":   {nil, "1.1.0", "1.1.0", "", ""},
-		"nothing is installed": {nil, "", "1.1.0", "", "1.1.0 needs Kubernetes 1.37.0 or later, and the version of the cluster is not known here: you may not use target edge"},
+		"nothing is installed": {nil, "", "1.1.0", "", "1.1.0 needs Kubernetes 1.37.0 or later, and the version of the cluster is not known here: you cannot use target edge"},
 	} {
-		asked := Asked{Extension: &extension.Extension{}, Cluster: tc.cluster, NoCluster: "you may not use target edge"}
+		asked := Asked{Extension: &extension.Extension{}, Cluster: tc.cluster, NoCluster: "you cannot use target edge"}
 		if tc.installed != "" {
 			asked.Installed = &resolve.Installed{Name: "lamp.v" + tc.installed, Version: tc.installed}
 		}
