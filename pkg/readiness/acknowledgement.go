@@ -15,7 +15,7 @@ import (
 // acknowledgement of a finding, for one minor.
 type acknowledgement struct {
 	minor string
-	said  olm.UpgradeAcknowledgement
+	said  v1alpha1.UpgradeAcknowledgement
 }
 
 // Acknowledge reads the acknowledgements of a revision. Those of newer revisions come first, and count.
@@ -34,16 +34,16 @@ func (e *Extension) Acknowledge(annotations map[string]string) {
 		if e.acknowledged == nil {
 			e.acknowledged = map[string][]acknowledgement{}
 		}
-		e.acknowledged[id] = append(e.acknowledged[id], acknowledgement{minor, olm.UpgradeAcknowledgement{By: by, At: metav1.NewTime(when), Reason: reason}})
+		e.acknowledged[id] = append(e.acknowledged[id], acknowledgement{minor, v1alpha1.UpgradeAcknowledgement{By: by, At: metav1.NewTime(when), Reason: reason}})
 	}
 }
 
 // acknowledge names the findings of an extension, and says which of them somebody accepts for the target.
 // One that blocks cannot be accepted.
-func (j *Judge) acknowledge(one *Extension, found []olm.UpgradeFinding) {
+func (j *Judge) acknowledge(one *Extension, found []v1alpha1.UpgradeFinding) {
 	for i := range found {
 		finding := &found[i]
-		if finding.Severity == olm.UpgradeBlocks {
+		if finding.Severity == v1alpha1.UpgradeBlocks {
 			continue
 		}
 		sum := sha256.Sum256([]byte(strings.Join([]string{one.Name, string(finding.Severity), keyOf(finding)}, "|")))

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -56,7 +55,7 @@ func TestAcknowledge(t *testing.T) {
 			if accepted := strings.Contains(answer.Message, "1 finding acknowledged"); accepted != tc.accepted || strings.Contains(answer.Message, "for rollbacks") == (tc.accepted || tc.blocks) {
 				t.Errorf("%s", answer.Message)
 			}
-			if blocked := answer.Verdict == olm.UpgradeBlocked; blocked != tc.blocks {
+			if blocked := answer.Verdict == v1alpha1.UpgradeBlocked; blocked != tc.blocks {
 				t.Errorf("%s", answer.Verdict)
 			}
 			if worst := answer.Extensions[0].Severity; (worst == "") != tc.accepted {

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -23,7 +23,7 @@ func (j *Judge) apis(one *Extension, revision *Revision, seen map[string]int) {
 }
 
 // about says which object a finding is about.
-func about(found olm.UpgradeFinding, one *Extension, revision *Revision, object *manifest.Object) olm.UpgradeFinding {
+func about(found v1alpha1.UpgradeFinding, one *Extension, revision *Revision, object *manifest.Object) v1alpha1.UpgradeFinding {
 	found.Extension, found.Revision = one.Name, revision.Name
 	found.APIVersion, found.Kind, found.Namespace, found.Name = object.APIVersion(), object.Kind, object.Namespace, object.ID.Name
 	if found.Field == "" {
@@ -36,9 +36,9 @@ func about(found olm.UpgradeFinding, one *Extension, revision *Revision, object 
 }
 
 // fixOf is the command that shows the way out.
-func fixOf(severity olm.UpgradeSeverity, one *Extension, revision *Revision) string {
+func fixOf(severity v1alpha1.UpgradeSeverity, one *Extension, revision *Revision) string {
 	switch {
-	case severity == olm.UpgradeBreaksRollback:
+	case severity == v1alpha1.UpgradeBreaksRollback:
 		return "kubectl penstock history " + one.Name
 	case one.Statement.Package != "":
 		return "kubectl penstock upgrades " + one.Name
@@ -47,7 +47,7 @@ func fixOf(severity olm.UpgradeSeverity, one *Extension, revision *Revision) str
 }
 
 // api judges one apiVersion and kind.
-func (j *Judge) api(kind schema.GroupVersionKind, role Role) (olm.UpgradeFinding, bool) {
+func (j *Judge) api(kind schema.GroupVersionKind, role Role) (v1alpha1.UpgradeFinding, bool) {
 	life, known := j.table.Find(kind)
 	alpha := j.table.IsAlpha(kind)
 	target := j.target.Kubernetes
@@ -55,10 +55,10 @@ func (j *Judge) api(kind schema.GroupVersionKind, role Role) (olm.UpgradeFinding
 	case known && reached(life.Removed, target):
 		return j.removed(kind, life, role), true
 	case role == Earlier:
-		return olm.UpgradeFinding{}, false
+		return v1alpha1.UpgradeFinding{}, false
 	case known && reached(life.Deprecated, target):
-		found := olm.UpgradeFinding{
-			Severity: olm.UpgradeLook, Certainty: j.certainty(kind, life.Deprecated), Replacement: name(life.Replacement),
+		found := v1alpha1.UpgradeFinding{
+			Severity: v1alpha1.UpgradeLook, Certainty: j.certainty(kind, life.Deprecated), Replacement: name(life.Replacement),
 			Evidence: fmt.Sprintf("Kubernetes deprecates %s %s since %s", kind.GroupVersion(), kind.Kind, minor(life.Deprecated)),
 		}
 		if life.Removed != (clusterversion.Kubernetes{}) {
@@ -67,48 +67,48 @@ func (j *Judge) api(kind schema.GroupVersionKind, role Role) (olm.UpgradeFinding
 		}
 		return found, true
 	case alpha:
-		return olm.UpgradeFinding{
-			Severity: olm.UpgradeLook, Certainty: olm.UpgradeGuess, Replacement: name(life.Replacement),
+		return v1alpha1.UpgradeFinding{
+			Severity: v1alpha1.UpgradeLook, Certainty: v1alpha1.UpgradeGuess, Replacement: name(life.Replacement),
 			Evidence: fmt.Sprintf("%s is an alpha version: Kubernetes may drop it in any minor", kind.GroupVersion()),
 		}, true
 	}
-	return olm.UpgradeFinding{}, false
+	return v1alpha1.UpgradeFinding{}, false
 }
 
-func (j *Judge) removed(kind schema.GroupVersionKind, life lifecycle.API, role Role) olm.UpgradeFinding {
-	found := olm.UpgradeFinding{
-		Severity: olm.UpgradeBlocks, Certainty: j.certainty(kind, life.Removed),
+func (j *Judge) removed(kind schema.GroupVersionKind, life lifecycle.API, role Role) v1alpha1.UpgradeFinding {
+	found := v1alpha1.UpgradeFinding{
+		Severity: v1alpha1.UpgradeBlocks, Certainty: j.certainty(kind, life.Removed),
 		RemovedIn: minor(life.Removed), Replacement: name(life.Replacement),
 		Evidence: fmt.Sprintf("Kubernetes %s and later do not serve %s %s", minor(life.Removed), kind.GroupVersion(), kind.Kind),
 	}
 	switch role {
 	case Earlier:
-		found.Severity = olm.UpgradeBreaksRollback
+		found.Severity = v1alpha1.UpgradeBreaksRollback
 		found.Evidence += ": a rollback to this revision fails"
 	case Proposed:
-		found.Severity = olm.UpgradeActBefore
+		found.Severity = v1alpha1.UpgradeActBefore
 		found.Evidence += ": it waits for an approval, and cannot be rolled out then"
 	case RolledOut:
 	}
 	switch {
-	case found.Certainty == olm.UpgradeGuess:
-		found.Severity = olm.UpgradeLook
+	case found.Certainty == v1alpha1.UpgradeGuess:
+		found.Severity = v1alpha1.UpgradeLook
 	case role == Earlier && j.current != nil && reached(life.Removed, *j.current):
-		found.Severity = olm.UpgradeLook
+		found.Severity = v1alpha1.UpgradeLook
 		found.Evidence += ", already now"
 	}
 	return found
 }
 
 // certainty is how sure a statement of the table is about what happens in a version.
-func (j *Judge) certainty(kind schema.GroupVersionKind, in clusterversion.Kubernetes) olm.UpgradeCertainty {
+func (j *Judge) certainty(kind schema.GroupVersionKind, in clusterversion.Kubernetes) v1alpha1.UpgradeCertainty {
 	switch {
 	case j.table.IsAlpha(kind):
-		return olm.UpgradeGuess
+		return v1alpha1.UpgradeGuess
 	case j.table.Version().Less(in):
-		return olm.UpgradeDeclared
+		return v1alpha1.UpgradeDeclared
 	}
-	return olm.UpgradeCertain
+	return v1alpha1.UpgradeCertain
 }
 
 // reached is whether a version is stated, and not above another one.

@@ -8,7 +8,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -70,8 +70,8 @@ func (j *Judge) definitions(one *Extension, revision *Revision, seen map[string]
 
 // stored finds versions in which objects are stored, and which a next version of the extension drops,
 // or may drop: kube-apiserver refuses such a definition.
-func stored(object *manifest.Object, now Definition, role Role) (olm.UpgradeFinding, bool) {
-	found := olm.UpgradeFinding{Field: "status.storedVersions", Fix: fmt.Sprintf("kubectl get %s -A -o json | kubectl replace -f -", object.ID.Name)}
+func stored(object *manifest.Object, now Definition, role Role) (v1alpha1.UpgradeFinding, bool) {
+	found := v1alpha1.UpgradeFinding{Field: "status.storedVersions", Fix: fmt.Sprintf("kubectl get %s -A -o json | kubectl replace -f -", object.ID.Name)}
 	const migrate = ": store them in another version, then remove it from status.storedVersions"
 	if role == Proposed {
 		var next apiextensionsv1.CustomResourceDefinition
@@ -81,7 +81,7 @@ func stored(object *manifest.Object, now Definition, role Role) (olm.UpgradeFind
 		lost := slices.DeleteFunc(slices.Clone(now.Stored), func(stored string) bool {
 			return slices.ContainsFunc(next.Spec.Versions, func(one apiextensionsv1.CustomResourceDefinitionVersion) bool { return one.Name == stored })
 		})
-		found.Severity, found.Certainty = olm.UpgradeActBefore, olm.UpgradeCertain
+		found.Severity, found.Certainty = v1alpha1.UpgradeActBefore, v1alpha1.UpgradeCertain
 		found.Evidence = "objects may be stored in version " + strings.Join(lost, ", ") + ", which the proposed revision drops: kube-apiserver refuses it" + migrate
 		return found, len(lost) > 0
 	}
@@ -98,17 +98,17 @@ func stored(object *manifest.Object, now Definition, role Role) (olm.UpgradeFind
 	const refused = ": kube-apiserver refuses a next definition without it"
 	switch {
 	case len(leaving) > 0:
-		found.Severity, found.Certainty = olm.UpgradeActBefore, olm.UpgradeDeclared
+		found.Severity, found.Certainty = v1alpha1.UpgradeActBefore, v1alpha1.UpgradeDeclared
 		found.Evidence = "objects may be stored in version " + strings.Join(leaving, ", ") + ", which is deprecated or not served" + refused + migrate
 	case len(left) > 0:
-		found.Severity, found.Certainty = olm.UpgradeLook, olm.UpgradeGuess
+		found.Severity, found.Certainty = v1alpha1.UpgradeLook, v1alpha1.UpgradeGuess
 		found.Evidence = "objects may be stored in version " + strings.Join(left, ", ") + ", which is not the storage version" + refused + migrate
 	}
 	return found, found.Evidence != ""
 }
 
 // now judges a budget by its status. Its manifest counts while the cluster does not say otherwise.
-func (b Budget) now(found olm.UpgradeFinding, blocks bool) (olm.UpgradeFinding, bool) {
+func (b Budget) now(found v1alpha1.UpgradeFinding, blocks bool) (v1alpha1.UpgradeFinding, bool) {
 	switch {
 	case b.Expected == 0:
 		return found, blocks
@@ -118,22 +118,22 @@ func (b Budget) now(found olm.UpgradeFinding, blocks bool) (olm.UpgradeFinding, 
 	state := fmt.Sprintf("the cluster allows no eviction now: %d of %d Pods are healthy, and the budget wants %d", b.Healthy, b.Expected, b.Desired)
 	switch {
 	case blocks:
-		found.Certainty = olm.UpgradeCertain
+		found.Certainty = v1alpha1.UpgradeCertain
 		found.Evidence += "; " + state
 	case b.Healthy >= b.Desired && b.Healthy == b.Expected:
-		found.Severity, found.Certainty, found.Field, found.Evidence = olm.UpgradeActBefore, olm.UpgradeCertain, "status.disruptionsAllowed", state
+		found.Severity, found.Certainty, found.Field, found.Evidence = v1alpha1.UpgradeActBefore, v1alpha1.UpgradeCertain, "status.disruptionsAllowed", state
 	default:
-		found.Severity, found.Certainty, found.Field, found.Evidence = olm.UpgradeLook, olm.UpgradeGuess, "status.disruptionsAllowed", state
+		found.Severity, found.Certainty, found.Field, found.Evidence = v1alpha1.UpgradeLook, v1alpha1.UpgradeGuess, "status.disruptionsAllowed", state
 	}
 	return found, true
 }
 
 // unanswered judges webhooks that refuse requests now.
-func unanswered(found olm.UpgradeFinding, now []Unanswered) olm.UpgradeFinding {
+func unanswered(found v1alpha1.UpgradeFinding, now []Unanswered) v1alpha1.UpgradeFinding {
 	if len(now) == 0 {
 		return found
 	}
-	found.Severity, found.Certainty = olm.UpgradeActBefore, olm.UpgradeCertain
+	found.Severity, found.Certainty = v1alpha1.UpgradeActBefore, v1alpha1.UpgradeCertain
 	found.Evidence = fmt.Sprintf("webhook %s has failurePolicy Fail, and its Service %s has no ready endpoint: requests that it is for are refused now", now[0].Webhook, now[0].Service)
 	return found
 }

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -62,14 +61,14 @@ func TestLive(t *testing.T) {
 			for _, found := range answer.Findings {
 				got += strings.Join([]string{string(found.Severity), string(found.Certainty), found.Field}, " ")
 			}
-			if got != one.want || answer.Verdict != olm.UpgradeNothingFound {
+			if got != one.want || answer.Verdict != v1alpha1.UpgradeNothingFound {
 				t.Errorf("%q, want %q: %s", got, one.want, answer.Message)
 			}
 		})
 	}
 	judge := asked(t, "1.36", "1.37")
 	judge.Live(Live{NotLooked: []string{"you cannot list poddisruptionbudgets.policy"}})
-	if answer := judge.Answer(); answer.Verdict != olm.UpgradeUnknown || !strings.Contains(answer.Message, "you cannot list poddisruptionbudgets.policy") {
+	if answer := judge.Answer(); answer.Verdict != v1alpha1.UpgradeUnknown || !strings.Contains(answer.Message, "you cannot list poddisruptionbudgets.policy") {
 		t.Errorf("%s: %s", answer.Verdict, answer.Message)
 	}
 }
@@ -87,7 +86,7 @@ func TestOthers(t *testing.T) {
 		got = append(got, strings.Join([]string{string(found.Severity), found.Plan + found.ChartKind, found.Field, found.Name, found.RemovedIn}, " "))
 	}
 	want := "Blocks runs apiVersion gpu 1.38, Blocks lamps spec.inputs[1].version  1.38, ActBefore waits apiVersion gpu 1.38"
-	if strings.Join(got, ", ") != want || answer.Verdict != olm.UpgradeBlocked || !strings.HasPrefix(answer.Message, "2 findings to solve") {
+	if strings.Join(got, ", ") != want || answer.Verdict != v1alpha1.UpgradeBlocked || !strings.HasPrefix(answer.Message, "2 findings to solve") {
 		t.Errorf("%v, want %s; %s: %s", got, want, answer.Verdict, answer.Message)
 	}
 }
@@ -100,14 +99,14 @@ func TestStatedIn(t *testing.T) {
 		catalog     Statement
 		current     string
 		target      string
-		verdict     olm.UpgradeVerdict
+		verdict     v1alpha1.UpgradeVerdict
 		said        bool
 	}{
-		"a chart with an upper bound":      {map[string]string{v1alpha1.KubeVersionAnnotation: ">=1.25 <1.38"}, Statement{}, "1.37", "1.38", olm.UpgradeBlocked, true},
-		"a chart without one says nothing": {map[string]string{v1alpha1.KubeVersionAnnotation: ">=1.25-0"}, Statement{}, "1.37", "1.38", olm.UpgradeNothingFound, false},
-		"a bundle that no catalog has":     {map[string]string{v1alpha1.MaxOpenShiftAnnotation: `"4.20"`}, Statement{Package: "one"}, "1.33", "4.21", olm.UpgradeBlocked, true},
-		"two properties":                   {map[string]string{v1alpha1.MaxOpenShiftAnnotation: `"4.20","4.21"`}, Statement{Package: "one"}, "1.33", "4.21", olm.UpgradeUnknown, false},
-		"the catalog counts more":          {map[string]string{v1alpha1.MaxOpenShiftAnnotation: `"4.99"`}, Statement{Package: "one", Most: &most}, "1.33", "4.21", olm.UpgradeBlocked, true},
+		"a chart with an upper bound":      {map[string]string{v1alpha1.KubeVersionAnnotation: ">=1.25 <1.38"}, Statement{}, "1.37", "1.38", v1alpha1.UpgradeBlocked, true},
+		"a chart without one says nothing": {map[string]string{v1alpha1.KubeVersionAnnotation: ">=1.25-0"}, Statement{}, "1.37", "1.38", v1alpha1.UpgradeNothingFound, false},
+		"a bundle that no catalog has":     {map[string]string{v1alpha1.MaxOpenShiftAnnotation: `"4.20"`}, Statement{Package: "one"}, "1.33", "4.21", v1alpha1.UpgradeBlocked, true},
+		"two properties":                   {map[string]string{v1alpha1.MaxOpenShiftAnnotation: `"4.20","4.21"`}, Statement{Package: "one"}, "1.33", "4.21", v1alpha1.UpgradeUnknown, false},
+		"the catalog counts more":          {map[string]string{v1alpha1.MaxOpenShiftAnnotation: `"4.99"`}, Statement{Package: "one", Most: &most}, "1.33", "4.21", v1alpha1.UpgradeBlocked, true},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			said := one.catalog
@@ -115,7 +114,7 @@ func TestStatedIn(t *testing.T) {
 			judge := asked(t, one.current, one.target)
 			judge.Extension(&Extension{Name: "one", Statement: said})
 			answer := judge.Answer()
-			if answer.Verdict != one.verdict || strings.Contains(answer.Message, "without a statement") == one.said && answer.Verdict != olm.UpgradeUnknown {
+			if answer.Verdict != one.verdict || strings.Contains(answer.Message, "without a statement") == one.said && answer.Verdict != v1alpha1.UpgradeUnknown {
 				t.Errorf("%s: %s", answer.Verdict, answer.Message)
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
 
@@ -30,7 +30,7 @@ func isWebhooks(id manifest.ID) bool {
 func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]int) {
 	for i := range revision.Objects {
 		object := &revision.Objects[i]
-		found, ok := olm.UpgradeFinding{}, false
+		found, ok := v1alpha1.UpgradeFinding{}, false
 		switch {
 		case len(object.JSON) == 0:
 		case isBudget(object.ID):
@@ -50,15 +50,15 @@ func (j *Judge) objects(one *Extension, revision *Revision, seen map[string]int)
 }
 
 // budget finds a budget that allows no eviction, so that a node cannot be drained.
-func budget(object *manifest.Object, all []manifest.Object) (olm.UpgradeFinding, bool) {
+func budget(object *manifest.Object, all []manifest.Object) (v1alpha1.UpgradeFinding, bool) {
 	var read struct {
 		Spec policyv1.PodDisruptionBudgetSpec `json:"spec"`
 	}
 	if json.Unmarshal(object.JSON, &read) != nil {
-		return olm.UpgradeFinding{}, false
+		return v1alpha1.UpgradeFinding{}, false
 	}
-	found := olm.UpgradeFinding{
-		Severity: olm.UpgradeActBefore, Certainty: olm.UpgradeCertain,
+	found := v1alpha1.UpgradeFinding{
+		Severity: v1alpha1.UpgradeActBefore, Certainty: v1alpha1.UpgradeCertain,
 		Fix: fmt.Sprintf("kubectl get pdb %s -n %s -o wide", object.ID.Name, object.Namespace),
 	}
 	const blocked = ": it allows no eviction, so nodes with its Pods cannot be drained"
@@ -69,7 +69,7 @@ func budget(object *manifest.Object, all []manifest.Object) (olm.UpgradeFinding,
 	}
 	least := read.Spec.MinAvailable
 	if least == nil {
-		return olm.UpgradeFinding{}, false
+		return v1alpha1.UpgradeFinding{}, false
 	}
 	found.Field, found.Evidence = "spec.minAvailable", "minAvailable is "+least.String()+blocked
 	if n, err := intstr.GetScaledValueFromIntOrPercent(least, 100, true); err != nil || least.Type == intstr.String && n >= 100 {
@@ -77,10 +77,10 @@ func budget(object *manifest.Object, all []manifest.Object) (olm.UpgradeFinding,
 	}
 	replicas, stated := replicasOf(object.Namespace, read.Spec.Selector, all)
 	if replicas == 0 {
-		return olm.UpgradeFinding{}, false
+		return v1alpha1.UpgradeFinding{}, false
 	}
 	if !stated {
-		found.Certainty = olm.UpgradeGuess
+		found.Certainty = v1alpha1.UpgradeGuess
 	}
 	found.Evidence = fmt.Sprintf("minAvailable is %s of %d%s", least.String(), replicas, blocked)
 	n, err := intstr.GetScaledValueFromIntOrPercent(least, replicas, true)
@@ -122,7 +122,7 @@ func replicasOf(namespace string, selector *metav1.LabelSelector, all []manifest
 }
 
 // webhooks finds webhooks that refuse requests when nobody answers them.
-func webhooks(object *manifest.Object) (olm.UpgradeFinding, bool) {
+func webhooks(object *manifest.Object) (v1alpha1.UpgradeFinding, bool) {
 	var read struct {
 		Webhooks []struct {
 			Name          string  `json:"name"`
@@ -130,18 +130,18 @@ func webhooks(object *manifest.Object) (olm.UpgradeFinding, bool) {
 		} `json:"webhooks"`
 	}
 	if json.Unmarshal(object.JSON, &read) != nil {
-		return olm.UpgradeFinding{}, false
+		return v1alpha1.UpgradeFinding{}, false
 	}
 	for i, hook := range read.Webhooks {
 		// v1beta1 has another default.
 		fails := hook.FailurePolicy == nil && object.APIVersion() == admissionregistrationv1.SchemeGroupVersion.String()
 		if fails || hook.FailurePolicy != nil && *hook.FailurePolicy == string(admissionregistrationv1.Fail) {
-			return olm.UpgradeFinding{
-				Severity: olm.UpgradeLook, Certainty: olm.UpgradeGuess, Field: fmt.Sprintf("webhooks[%d].failurePolicy", i),
+			return v1alpha1.UpgradeFinding{
+				Severity: v1alpha1.UpgradeLook, Certainty: v1alpha1.UpgradeGuess, Field: fmt.Sprintf("webhooks[%d].failurePolicy", i),
 				Evidence: fmt.Sprintf("webhook %s has failurePolicy Fail: while nodes are drained and its Pods are away, requests that it is for are refused", hook.Name),
 				Fix:      fmt.Sprintf("kubectl get %s.%s %s -o yaml", object.Kind, object.GroupKind().Group, object.ID.Name),
 			}, true
 		}
 	}
-	return olm.UpgradeFinding{}, false
+	return v1alpha1.UpgradeFinding{}, false
 }

@@ -11,7 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -97,7 +97,7 @@ func (j *Judge) unfit(one *Candidate) string {
 		return "not looked at: " + one.Contents.NotLooked
 	}
 	for _, kind := range one.Contents.Kinds {
-		if found, ok := j.api(kind, RolledOut); ok && found.Severity == olm.UpgradeBlocks {
+		if found, ok := j.api(kind, RolledOut); ok && found.Severity == v1alpha1.UpgradeBlocks {
 			return fmt.Sprintf("it has %s %s, which Kubernetes %s does not serve", kind.GroupVersion(), kind.Kind, minor(j.target.Kubernetes))
 		}
 	}
@@ -123,7 +123,7 @@ func (j *Judge) after(one *Candidate) bool {
 }
 
 // plan adds the step of one extension.
-func (j *Judge) plan(one *Extension, row *olm.ExtensionReadiness) {
+func (j *Judge) plan(one *Extension, row *v1alpha1.ExtensionReadiness) {
 	var passed []string
 	next := j.next(&one.Statement)
 	for i := range one.Statement.Next {
@@ -148,7 +148,7 @@ func (j *Judge) plan(one *Extension, row *olm.ExtensionReadiness) {
 	if next == nil && len(passed) == 0 {
 		return
 	}
-	step := olm.UpgradeStep{Extension: one.Name, Version: one.Version, Passed: strings.Join(passed, "; ")}
+	step := v1alpha1.UpgradeStep{Extension: one.Name, Version: one.Version, Passed: strings.Join(passed, "; ")}
 	if next != nil {
 		step.Order, step.Next = row.Order, next.Version
 		step.Command = fmt.Sprintf("kubectl penstock upgrade %s --version %s", one.Name, next.Version)
@@ -160,9 +160,9 @@ func (j *Judge) plan(one *Extension, row *olm.ExtensionReadiness) {
 
 // ordered sorts the steps by group, and in a group by what packages require.
 func (j *Judge) ordered() {
-	var out []olm.UpgradeStep
-	for _, order := range []olm.UpgradeOrder{olm.UpgradeBefore, olm.UpgradeEither, olm.UpgradeAfter, olm.UpgradeDeadlock, ""} {
-		steps := map[string]olm.UpgradeStep{}
+	var out []v1alpha1.UpgradeStep
+	for _, order := range []v1alpha1.UpgradeOrder{v1alpha1.UpgradeBefore, v1alpha1.UpgradeEither, v1alpha1.UpgradeAfter, v1alpha1.UpgradeDeadlock, ""} {
+		steps := map[string]v1alpha1.UpgradeStep{}
 		for _, step := range j.answer.Steps {
 			if step.Order == order {
 				steps[step.Extension] = step

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/manifest"
 )
@@ -81,7 +81,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s: %q", row.Name, row.NotLooked)
 		}
 	}
-	if answer.Verdict != olm.UpgradeBlocked {
+	if answer.Verdict != v1alpha1.UpgradeBlocked {
 		t.Errorf("%s: %s", answer.Verdict, answer.Message)
 	}
 }
@@ -92,7 +92,7 @@ func TestNotServedYet(t *testing.T) {
 	judge.Steps()
 	judge.Extension(&Extension{Name: "one", Statement: Statement{Next: []Candidate{{Version: "2.0.0", Rendered: true, Contents: ContentsOf([]manifest.Object{
 		object(t, `{"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceClass", "metadata": {"name": "gpu"}}`)})}}}})
-	if answer := judge.Answer(); len(answer.Steps) != 1 || answer.Steps[0].Order != olm.UpgradeAfter {
+	if answer := judge.Answer(); len(answer.Steps) != 1 || answer.Steps[0].Order != v1alpha1.UpgradeAfter {
 		t.Errorf("%+v", answer.Steps)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -72,11 +72,11 @@ type Judge struct {
 	current *clusterversion.Kubernetes
 	target  Target
 	live    Live
-	answer  olm.UpgradeReadiness
+	answer  v1alpha1.UpgradeReadiness
 	// silent are the extensions without an upper bound, unseen those that could not be looked at, and
 	// acknowledged the findings that somebody accepts; counts has the others.
 	silent, unseen, acknowledged int
-	counts                       map[olm.UpgradeSeverity]int
+	counts                       map[v1alpha1.UpgradeSeverity]int
 	// planned is whether steps are wanted; packages are the extensions by package, and required the packages
 	// that an extension waits for.
 	planned            bool
@@ -90,7 +90,7 @@ func (j *Judge) Steps() {
 
 // New returns a judge. Current is nil when the version of the cluster is not known.
 func New(table *lifecycle.Table, current *clusterversion.Kubernetes, target Target) *Judge {
-	j := &Judge{table: table, current: current, target: target, counts: map[olm.UpgradeSeverity]int{}}
+	j := &Judge{table: table, current: current, target: target, counts: map[v1alpha1.UpgradeSeverity]int{}}
 	j.answer.Name, j.answer.Target, j.answer.Lifecycle = target.Name, minor(target.Kubernetes), table.Version().String()
 	if current != nil {
 		j.answer.Current = current.String()
@@ -100,7 +100,7 @@ func New(table *lifecycle.Table, current *clusterversion.Kubernetes, target Targ
 
 // Extension judges one extension.
 func (j *Judge) Extension(one *Extension) {
-	row := olm.ExtensionReadiness{Name: one.Name, Version: one.Version, NotLooked: one.NotLooked}
+	row := v1alpha1.ExtensionReadiness{Name: one.Name, Version: one.Version, NotLooked: one.NotLooked}
 	row.Statement = one.Statement.String()
 	before := len(j.answer.Findings)
 	seen := map[string]int{}
@@ -119,7 +119,7 @@ func (j *Judge) Extension(one *Extension) {
 	}
 	j.statement(one, &row)
 	found := j.answer.Findings[before:]
-	j.order(one, &row, slices.ContainsFunc(found, func(f olm.UpgradeFinding) bool { return f.Severity == olm.UpgradeBlocks }))
+	j.order(one, &row, slices.ContainsFunc(found, func(f v1alpha1.UpgradeFinding) bool { return f.Severity == v1alpha1.UpgradeBlocks }))
 	if j.planned {
 		j.plan(one, &row)
 	}
@@ -141,7 +141,7 @@ func (j *Judge) Extension(one *Extension) {
 
 // find adds a finding. Seen is where those of the extension are: of the same one in several
 // revisions, the worst is told.
-func (j *Judge) find(found olm.UpgradeFinding, seen map[string]int) {
+func (j *Judge) find(found v1alpha1.UpgradeFinding, seen map[string]int) {
 	key := keyOf(&found)
 	at, known := seen[key]
 	switch {
@@ -154,12 +154,12 @@ func (j *Judge) find(found olm.UpgradeFinding, seen map[string]int) {
 }
 
 // keyOf names a finding in its extension.
-func keyOf(found *olm.UpgradeFinding) string {
+func keyOf(found *v1alpha1.UpgradeFinding) string {
 	return strings.Join([]string{found.APIVersion, found.Kind, found.Namespace, found.Name, found.Field}, "|")
 }
 
 // isAcknowledged puts findings that somebody accepts behind the others.
-func isAcknowledged(found *olm.UpgradeFinding) int {
+func isAcknowledged(found *v1alpha1.UpgradeFinding) int {
 	if found.Acknowledged == nil {
 		return 0
 	}
@@ -168,7 +168,7 @@ func isAcknowledged(found *olm.UpgradeFinding) int {
 
 // cut orders findings, and leaves out what is too much.
 func (j *Judge) cut() {
-	slices.SortStableFunc(j.answer.Findings, func(a, b olm.UpgradeFinding) int {
+	slices.SortStableFunc(j.answer.Findings, func(a, b v1alpha1.UpgradeFinding) int {
 		return cmp.Or(cmp.Compare(isAcknowledged(&a), isAcknowledged(&b)), cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.Extension, b.Extension))
 	})
 	if more := len(j.answer.Findings) - MaxFindings; more > 0 {
@@ -177,12 +177,12 @@ func (j *Judge) cut() {
 	}
 }
 
-func rank(severity olm.UpgradeSeverity) int {
-	return slices.Index([]olm.UpgradeSeverity{olm.UpgradeBlocks, olm.UpgradeBreaksRollback, olm.UpgradeActBefore, olm.UpgradeLook}, severity)
+func rank(severity v1alpha1.UpgradeSeverity) int {
+	return slices.Index([]v1alpha1.UpgradeSeverity{v1alpha1.UpgradeBlocks, v1alpha1.UpgradeBreaksRollback, v1alpha1.UpgradeActBefore, v1alpha1.UpgradeLook}, severity)
 }
 
 // Answer sums up. NotLooked says what else could not be looked at.
-func (j *Judge) Answer(notLooked ...string) *olm.UpgradeReadiness {
+func (j *Judge) Answer(notLooked ...string) *v1alpha1.UpgradeReadiness {
 	j.cut()
 	j.ordered()
 	notLooked = append(notLooked, j.live.NotLooked...)
@@ -193,22 +193,22 @@ func (j *Judge) Answer(notLooked ...string) *olm.UpgradeReadiness {
 		notLooked = append(notLooked, text.Count(j.unseen, "extension")+" could not be looked at")
 	}
 	var parts []string
-	blocks := j.counts[olm.UpgradeBlocks]
+	blocks := j.counts[v1alpha1.UpgradeBlocks]
 	switch {
 	case blocks > 0:
-		j.answer.Verdict = olm.UpgradeBlocked
+		j.answer.Verdict = v1alpha1.UpgradeBlocked
 		parts = append(parts, text.Count(blocks, "finding")+" to solve before the upgrade")
 	case len(notLooked) > 0:
-		j.answer.Verdict = olm.UpgradeUnknown
+		j.answer.Verdict = v1alpha1.UpgradeUnknown
 		parts = append(parts, "nothing found that blocks, but Penstock could not look at everything")
 	default:
-		j.answer.Verdict = olm.UpgradeNothingFound
+		j.answer.Verdict = v1alpha1.UpgradeNothingFound
 		parts = append(parts, "nothing found that blocks")
 	}
 	for _, other := range []struct {
-		severity olm.UpgradeSeverity
+		severity v1alpha1.UpgradeSeverity
 		words    string
-	}{{olm.UpgradeBreaksRollback, "for rollbacks"}, {olm.UpgradeActBefore, "to act on before"}, {olm.UpgradeLook, "to look at"}} {
+	}{{v1alpha1.UpgradeBreaksRollback, "for rollbacks"}, {v1alpha1.UpgradeActBefore, "to act on before"}, {v1alpha1.UpgradeLook, "to look at"}} {
 		if n := j.counts[other.severity]; n > 0 {
 			parts = append(parts, text.Count(n, "finding")+" "+other.words)
 		}

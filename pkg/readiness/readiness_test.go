@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/lifecycle"
@@ -46,7 +46,7 @@ func asked(t *testing.T, current, target string) *Judge {
 }
 
 // kinds shows what was found: severity, certainty, kind, and how often.
-func kinds(answer *olm.UpgradeReadiness) []string {
+func kinds(answer *v1alpha1.UpgradeReadiness) []string {
 	counts := map[string]int{}
 	for _, found := range answer.Findings {
 		counts[fmt.Sprintf("%s %s %s", found.Severity, found.Certainty, strings.TrimSpace(found.APIVersion+" "+found.Kind))]++
@@ -124,21 +124,21 @@ func TestHistory(t *testing.T) {
 		revisions       []Revision
 		current, target string
 		want            []string
-		verdict         olm.UpgradeVerdict
+		verdict         v1alpha1.UpgradeVerdict
 	}{
-		{"1: v1beta1 of CRDs goes in 1.22", []Revision{rolledOut(camel)}, "1.21", "1.22", []string{"7 Blocks Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeBlocked},
-		{"2: and is only deprecated in 1.21", []Revision{rolledOut(camel)}, "1.20", "1.21", []string{"7 Look Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeNothingFound},
+		{"1: v1beta1 of CRDs goes in 1.22", []Revision{rolledOut(camel)}, "1.21", "1.22", []string{"7 Blocks Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, v1alpha1.UpgradeBlocked},
+		{"2: and is only deprecated in 1.21", []Revision{rolledOut(camel)}, "1.20", "1.21", []string{"7 Look Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, v1alpha1.UpgradeNothingFound},
 		{"3, 4: only the webhooks of cert-manager", []Revision{rolledOut(cert)}, "1.36", "1.40", []string{
-			"1 Look Guess admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", "1 Look Guess admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration"}, olm.UpgradeNothingFound},
-		{"4: clean", []Revision{rolledOut(argo16), {Name: "one-1", Role: Earlier, Objects: history[argo14]}}, "1.36", "1.37", nil, olm.UpgradeNothingFound},
+			"1 Look Guess admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", "1 Look Guess admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration"}, v1alpha1.UpgradeNothingFound},
+		{"4: clean", []Revision{rolledOut(argo16), {Name: "one-1", Role: Earlier, Objects: history[argo14]}}, "1.36", "1.37", nil, v1alpha1.UpgradeNothingFound},
 		{"5: only the earlier one has it", []Revision{rolledOut(argo16), {Name: "one-1", Role: Earlier, Objects: history[camel]}}, "1.21", "1.22",
-			[]string{"7 BreaksRollback Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeNothingFound},
+			[]string{"7 BreaksRollback Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, v1alpha1.UpgradeNothingFound},
 		{"the rollback fails already, whatever the upgrade", []Revision{rolledOut(argo16), {Name: "one-1", Role: Earlier, Objects: history[camel]}}, "1.36", "1.37",
-			[]string{"7 Look Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeNothingFound},
+			[]string{"7 Look Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, v1alpha1.UpgradeNothingFound},
 		{"what blocks is not named for the earlier one again", []Revision{rolledOut(camel), {Name: "one-1", Role: Earlier, Objects: history[camel]}}, "1.21", "1.22",
-			[]string{"7 Blocks Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeBlocked},
+			[]string{"7 Blocks Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, v1alpha1.UpgradeBlocked},
 		{"nobody has approved it", []Revision{{Name: "one-3", Role: Proposed, Objects: history[camel]}, rolledOut(argo16)}, "1.21", "1.22",
-			[]string{"7 ActBefore Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, olm.UpgradeNothingFound},
+			[]string{"7 ActBefore Certain apiextensions.k8s.io/v1beta1 CustomResourceDefinition"}, v1alpha1.UpgradeNothingFound},
 	} {
 		t.Run(one.reason, func(t *testing.T) {
 			judge := asked(t, one.current, one.target)
@@ -219,7 +219,7 @@ func TestBudgets(t *testing.T) {
 			got := ""
 			for _, found := range judge.Answer().Findings {
 				got += string(found.Certainty) + " " + found.Field
-				if found.Severity != olm.UpgradeActBefore {
+				if found.Severity != v1alpha1.UpgradeActBefore {
 					t.Errorf("%s", found.Severity)
 				}
 			}
@@ -250,17 +250,17 @@ func TestPackages(t *testing.T) {
 	packages := hub(t)
 	for _, one := range []struct {
 		reason, pkg, bundle, version, current, target string
-		severity                                      olm.UpgradeSeverity
+		severity                                      v1alpha1.UpgradeSeverity
 		statement, next                               string
-		order                                         olm.UpgradeOrder
-		verdict                                       olm.UpgradeVerdict
+		order                                         v1alpha1.UpgradeOrder
+		verdict                                       v1alpha1.UpgradeVerdict
 	}{
-		{"6: the last OpenShift is 4.20", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v2.9.2", "2.9.2", "1.33", "4.21", olm.UpgradeBlocks, "Kubernetes >= 1.19.0, OpenShift <= 4.20", "2.10.0", olm.UpgradeBefore, olm.UpgradeBlocked},
-		{"6: and then 4.21", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v3.1.2", "3.1.2", "1.34", "4.22", olm.UpgradeBlocks, "Kubernetes >= 1.19.0, OpenShift <= 4.21", "3.2.0", olm.UpgradeBefore, olm.UpgradeBlocked},
-		{"a bound of OpenShift says nothing of Kubernetes", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v2.9.2", "2.9.2", "1.33", "1.34", "", "Kubernetes >= 1.19.0, OpenShift <= 4.20", "2.10.0", olm.UpgradeEither, olm.UpgradeNothingFound},
-		{"10: the next one needs the upgraded cluster", "konflux-operator", "konflux-operator.v0.1.13", "0.1.13", "1.33.2", "1.34", "", "Kubernetes >= 1.33.5", "0.2.1", olm.UpgradeAfter, olm.UpgradeNothingFound},
-		{"11: a pre-release as lower bound", "cert-manager", "cert-manager.v1.10.0", "1.10.0", "1.19", "1.20", "", "Kubernetes >= 1.19.0", "", "", olm.UpgradeNothingFound},
-		{"12: 1.25 or later is no upper bound", "apicurio-registry-3", "apicurio-registry-3.v3.1.0", "3.1.0", "1.37", "1.38", "", "Kubernetes >= 1.25.0", "", "", olm.UpgradeNothingFound},
+		{"6: the last OpenShift is 4.20", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v2.9.2", "2.9.2", "1.33", "4.21", v1alpha1.UpgradeBlocks, "Kubernetes >= 1.19.0, OpenShift <= 4.20", "2.10.0", v1alpha1.UpgradeBefore, v1alpha1.UpgradeBlocked},
+		{"6: and then 4.21", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v3.1.2", "3.1.2", "1.34", "4.22", v1alpha1.UpgradeBlocks, "Kubernetes >= 1.19.0, OpenShift <= 4.21", "3.2.0", v1alpha1.UpgradeBefore, v1alpha1.UpgradeBlocked},
+		{"a bound of OpenShift says nothing of Kubernetes", "gitlab-operator-kubernetes", "gitlab-operator-kubernetes.v2.9.2", "2.9.2", "1.33", "1.34", "", "Kubernetes >= 1.19.0, OpenShift <= 4.20", "2.10.0", v1alpha1.UpgradeEither, v1alpha1.UpgradeNothingFound},
+		{"10: the next one needs the upgraded cluster", "konflux-operator", "konflux-operator.v0.1.13", "0.1.13", "1.33.2", "1.34", "", "Kubernetes >= 1.33.5", "0.2.1", v1alpha1.UpgradeAfter, v1alpha1.UpgradeNothingFound},
+		{"11: a pre-release as lower bound", "cert-manager", "cert-manager.v1.10.0", "1.10.0", "1.19", "1.20", "", "Kubernetes >= 1.19.0", "", "", v1alpha1.UpgradeNothingFound},
+		{"12: 1.25 or later is no upper bound", "apicurio-registry-3", "apicurio-registry-3.v3.1.0", "3.1.0", "1.37", "1.38", "", "Kubernetes >= 1.25.0", "", "", v1alpha1.UpgradeNothingFound},
 	} {
 		t.Run(one.reason, func(t *testing.T) {
 			config := packages[one.pkg]
@@ -344,25 +344,25 @@ func TestStatements(t *testing.T) {
 		reason          string
 		said            Statement
 		current, target string
-		severity        olm.UpgradeSeverity
-		order           olm.UpgradeOrder
-		verdict         olm.UpgradeVerdict
+		severity        v1alpha1.UpgradeSeverity
+		order           v1alpha1.UpgradeOrder
+		verdict         v1alpha1.UpgradeVerdict
 	}{
-		{"7: 4.23 fits 5.0", with(`"4.23"`), "1.35", "5.0", "", "", olm.UpgradeNothingFound},
-		{"7: 5.0 fits 4.23", with(`"5.0"`), "1.35", "4.23", "", "", olm.UpgradeNothingFound},
-		{"7: 4.22 does not", with(`"4.22"`), "1.35", "5.0", olm.UpgradeBlocks, "", olm.UpgradeBlocked},
-		{"8: patches are free", with(`"4.21"`), "1.34.3", "4.21.9", "", "", olm.UpgradeNothingFound},
-		{"9: a patch", with(`"4.14.2"`), "1.33", "4.21", "", "", olm.UpgradeUnknown},
-		{"9: empty", with(`""`), "1.33", "4.21", "", "", olm.UpgradeUnknown},
-		{"9: twice", with(`"4.20"`, `"4.21"`), "1.33", "4.21", "", "", olm.UpgradeUnknown},
-		{"a number", with(`4.20`), "1.33", "4.21", olm.UpgradeBlocks, "", olm.UpgradeBlocked},
-		{"10: the next one needs the upgraded cluster", then(Statement{}, needs("1.33.5")), "1.33.2", "1.34", "", olm.UpgradeAfter, olm.UpgradeNothingFound},
-		{"one for either is taken first", then(Statement{}, needs("1.34"), needs("1.30")), "1.33.2", "1.34", "", olm.UpgradeEither, olm.UpgradeNothingFound},
-		{"one that needs more than the target does not count", then(Statement{}, needs("1.35")), "1.33.2", "1.34", "", "", olm.UpgradeNothingFound},
-		{"a deadlock", then(with(`"4.20"`), needs("1.34")), "1.33.2", "4.21", olm.UpgradeBlocks, olm.UpgradeDeadlock, olm.UpgradeBlocked},
-		{"18: an upper bound of a chart", Statement{Range: ">=1.25 <1.38"}, "1.37", "1.38", olm.UpgradeBlocks, "", olm.UpgradeBlocked},
-		{"18: below it", Statement{Range: ">=1.25 <1.38"}, "1.36", "1.37", "", "", olm.UpgradeNothingFound},
-		{"18: a lower bound with a pre-release", Statement{Range: ">=1.25-0"}, "1.37", "1.38", "", "", olm.UpgradeNothingFound},
+		{"7: 4.23 fits 5.0", with(`"4.23"`), "1.35", "5.0", "", "", v1alpha1.UpgradeNothingFound},
+		{"7: 5.0 fits 4.23", with(`"5.0"`), "1.35", "4.23", "", "", v1alpha1.UpgradeNothingFound},
+		{"7: 4.22 does not", with(`"4.22"`), "1.35", "5.0", v1alpha1.UpgradeBlocks, "", v1alpha1.UpgradeBlocked},
+		{"8: patches are free", with(`"4.21"`), "1.34.3", "4.21.9", "", "", v1alpha1.UpgradeNothingFound},
+		{"9: a patch", with(`"4.14.2"`), "1.33", "4.21", "", "", v1alpha1.UpgradeUnknown},
+		{"9: empty", with(`""`), "1.33", "4.21", "", "", v1alpha1.UpgradeUnknown},
+		{"9: twice", with(`"4.20"`, `"4.21"`), "1.33", "4.21", "", "", v1alpha1.UpgradeUnknown},
+		{"a number", with(`4.20`), "1.33", "4.21", v1alpha1.UpgradeBlocks, "", v1alpha1.UpgradeBlocked},
+		{"10: the next one needs the upgraded cluster", then(Statement{}, needs("1.33.5")), "1.33.2", "1.34", "", v1alpha1.UpgradeAfter, v1alpha1.UpgradeNothingFound},
+		{"one for either is taken first", then(Statement{}, needs("1.34"), needs("1.30")), "1.33.2", "1.34", "", v1alpha1.UpgradeEither, v1alpha1.UpgradeNothingFound},
+		{"one that needs more than the target does not count", then(Statement{}, needs("1.35")), "1.33.2", "1.34", "", "", v1alpha1.UpgradeNothingFound},
+		{"a deadlock", then(with(`"4.20"`), needs("1.34")), "1.33.2", "4.21", v1alpha1.UpgradeBlocks, v1alpha1.UpgradeDeadlock, v1alpha1.UpgradeBlocked},
+		{"18: an upper bound of a chart", Statement{Range: ">=1.25 <1.38"}, "1.37", "1.38", v1alpha1.UpgradeBlocks, "", v1alpha1.UpgradeBlocked},
+		{"18: below it", Statement{Range: ">=1.25 <1.38"}, "1.36", "1.37", "", "", v1alpha1.UpgradeNothingFound},
+		{"18: a lower bound with a pre-release", Statement{Range: ">=1.25-0"}, "1.37", "1.38", "", "", v1alpha1.UpgradeNothingFound},
 	} {
 		t.Run(one.reason, func(t *testing.T) {
 			judge := asked(t, one.current, one.target)
@@ -380,12 +380,12 @@ func TestNotLooked(t *testing.T) {
 	hidden := &Extension{Name: "hidden", NotLooked: "you cannot get the manifests"}
 	judge := asked(t, "1.36", "1.37")
 	judge.Extension(hidden)
-	if answer := judge.Answer(); answer.Verdict != olm.UpgradeUnknown || answer.Extensions[0].NotLooked != hidden.NotLooked {
+	if answer := judge.Answer(); answer.Verdict != v1alpha1.UpgradeUnknown || answer.Extensions[0].NotLooked != hidden.NotLooked {
 		t.Errorf("%s: %s", answer.Verdict, answer.Message)
 	}
 	judge = asked(t, "1.36", "1.37")
 	judge.Extension(extension())
-	if answer := judge.Answer("plans cannot be listed"); answer.Verdict != olm.UpgradeUnknown || !strings.Contains(answer.Message, "plans cannot be listed") {
+	if answer := judge.Answer("plans cannot be listed"); answer.Verdict != v1alpha1.UpgradeUnknown || !strings.Contains(answer.Message, "plans cannot be listed") {
 		t.Errorf("%s: %s", answer.Verdict, answer.Message)
 	}
 }
@@ -409,7 +409,7 @@ func TestOmitted(t *testing.T) {
 	judge.Extension(extension(look))
 	judge.Extension(&Extension{Name: "two", Revisions: []Revision{{Name: "two-1", Objects: []manifest.Object{object(t, `{"apiVersion":"policy/v1beta1","kind":"PodSecurityPolicy","metadata":{"name":"x"}}`)}}}})
 	answer := judge.Answer()
-	if len(answer.Findings) != MaxFindings || answer.Omitted != 2*MaxFindings+1 || answer.Findings[0].Severity != olm.UpgradeBlocks || answer.Verdict != olm.UpgradeBlocked {
+	if len(answer.Findings) != MaxFindings || answer.Omitted != 2*MaxFindings+1 || answer.Findings[0].Severity != v1alpha1.UpgradeBlocks || answer.Verdict != v1alpha1.UpgradeBlocked {
 		t.Errorf("%d findings, %d omitted, %s: %s", len(answer.Findings), answer.Omitted, answer.Verdict, answer.Message)
 	}
 }
@@ -423,7 +423,7 @@ func TestWorst(t *testing.T) {
 	} {
 		judge := asked(t, "1.37", "1.38")
 		judge.Extension(extension(revisions...))
-		if answer := judge.Answer(); answer.Verdict != olm.UpgradeBlocked || len(answer.Findings) != 1 || answer.Findings[0].Revision != "one-2" {
+		if answer := judge.Answer(); answer.Verdict != v1alpha1.UpgradeBlocked || len(answer.Findings) != 1 || answer.Findings[0].Revision != "one-2" {
 			t.Errorf("%s: %s %+v", reason, answer.Verdict, answer.Findings)
 		}
 	}

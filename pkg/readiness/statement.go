@@ -8,7 +8,6 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/catalog/fbc"
 	"github.com/penstock-project/penstock/pkg/catalog/graph"
@@ -198,7 +197,7 @@ func within(wanted string, version clusterversion.Kubernetes) bool {
 }
 
 // statement judges what the makers say.
-func (j *Judge) statement(one *Extension, row *olm.ExtensionReadiness) {
+func (j *Judge) statement(one *Extension, row *v1alpha1.ExtensionReadiness) {
 	said := &one.Statement
 	if said.Wrong != "" && j.target.OpenShift != nil {
 		row.NotLooked = strings.TrimPrefix(row.NotLooked+"; "+said.Wrong, "; ")
@@ -207,8 +206,8 @@ func (j *Judge) statement(one *Extension, row *olm.ExtensionReadiness) {
 	if why == "" {
 		return
 	}
-	found := olm.UpgradeFinding{
-		Severity: olm.UpgradeBlocks, Certainty: olm.UpgradeCertain, Extension: one.Name, Revision: row.Revision,
+	found := v1alpha1.UpgradeFinding{
+		Severity: v1alpha1.UpgradeBlocks, Certainty: v1alpha1.UpgradeCertain, Extension: one.Name, Revision: row.Revision,
 		Field: "statement", Evidence: why, Fix: "kubectl penstock upgrades " + one.Name,
 	}
 	if said.Range != "" && said.Package == "" {
@@ -245,7 +244,7 @@ func (s *Statement) needs(version clusterversion.Kubernetes) bool {
 }
 
 // order says when the next version can be installed.
-func (j *Judge) order(one *Extension, row *olm.ExtensionReadiness, blocks bool) {
+func (j *Judge) order(one *Extension, row *v1alpha1.ExtensionReadiness, blocks bool) {
 	next := j.next(&one.Statement)
 	if next == nil {
 		return
@@ -254,12 +253,12 @@ func (j *Judge) order(one *Extension, row *olm.ExtensionReadiness, blocks bool) 
 	after := j.after(next)
 	switch {
 	case blocks && after:
-		row.Order = olm.UpgradeDeadlock
+		row.Order = v1alpha1.UpgradeDeadlock
 	case blocks:
-		row.Order = olm.UpgradeBefore
+		row.Order = v1alpha1.UpgradeBefore
 	case after:
-		row.Order = olm.UpgradeAfter
+		row.Order = v1alpha1.UpgradeAfter
 	default:
-		row.Order = olm.UpgradeEither
+		row.Order = v1alpha1.UpgradeEither
 	}
 }

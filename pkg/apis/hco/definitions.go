@@ -263,20 +263,6 @@ type EvaluatedItem struct {
 	Message string
 }
 
-// ProfileOption documents an option of a profile.
-type ProfileOption struct {
-	// Name of the option, with the names around it, such as limits.total.
-	Name string
-	// Type of its value.
-	Type string
-	// Description says what it does, and to what effect.
-	Description string
-	// Default is what counts without it, as JSON.
-	Default string
-	// Allowed says which values it may have.
-	Allowed string
-}
-
 // JSONObject is any JSON object, kept as it was sent.
 type JSONObject struct {
 	// Raw is the object in JSON.

@@ -31,8 +31,6 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ClusterExtensionRollout{},
 		&ClusterExtensionRolloutList{},
 		&RolloutRequest{},
-		&UpgradeReadiness{},
-		&UpgradeReadinessOptions{},
 	)
 	return nil
 }

@@ -538,11 +538,11 @@ func (l *lab) remove(name string) error {
 }
 
 // history is what was done by a plan of a name, the newest first.
-func (l *lab) history(name string) []hco.PlanRun {
+func (l *lab) history(name string) []v1alpha1.PlanRun {
 	l.t.Helper()
 	found, err := l.storage.History.Get(as("reader"), name, &metav1.GetOptions{})
 	l.must(err)
-	return found.(*hco.PlanHistory).Runs
+	return found.(*v1alpha1.PlanHistory).Runs
 }
 
 // must fails the test.

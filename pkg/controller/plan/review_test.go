@@ -230,7 +230,7 @@ func TestRecreatedInARun(t *testing.T) {
 	l.must(l.remove("a"))
 	l.must(l.create("a", take))
 	l.is("a", v1alpha1.PhaseReviewRequired)
-	if rows := l.history("a"); len(rows) != 1 || rows[0].EndedAt == nil || rows[0].Outcome != hco.PhaseIgnored {
+	if rows := l.history("a"); len(rows) != 1 || rows[0].EndedAt == nil || rows[0].Outcome != v1alpha1.PhaseIgnored {
 		t.Errorf("history: %+v", rows)
 	}
 	l.must(l.loop.forget(t.Context(), "a"))

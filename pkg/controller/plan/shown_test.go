@@ -88,12 +88,12 @@ func targetsIn(t *testing.T, l *lab, p profile.Profile) []*unstructured.Unstruct
 }
 
 // diff is the subresource diff of a plan, for somebody who may do everything.
-func (l *lab) diff(name string) []hco.PlanDiffItem {
+func (l *lab) diff(name string) []v1alpha1.PlanDiffItem {
 	l.t.Helper()
 	return l.diffFor(authorizerfactory.NewAlwaysAllowAuthorizer(), name)
 }
 
-func (l *lab) diffFor(may authorizer.UnconditionalAuthorizer, name string) []hco.PlanDiffItem {
+func (l *lab) diffFor(may authorizer.UnconditionalAuthorizer, name string) []v1alpha1.PlanDiffItem {
 	l.t.Helper()
 	found, err := l.storage.Plan.Get(as("reader"), name, &metav1.GetOptions{})
 	l.must(err)
@@ -166,14 +166,14 @@ func TestFinishedPlanShowsValues(t *testing.T) {
 	l.is("a", v1alpha1.PhaseReviewRequired)
 	l.complete()
 	l.cluster.set(descheduler(), "admin", foreign, "spec", "logLevel")
-	of := func(items []hco.PlanDiffItem, id manifest.ID) hco.PlanDiffItem {
+	of := func(items []v1alpha1.PlanDiffItem, id manifest.ID) v1alpha1.PlanDiffItem {
 		for _, item := range items {
 			if item.TargetRef.Name == id.Name {
 				return item
 			}
 		}
 		t.Fatalf("no item is about %s: %+v", id, items)
-		return hco.PlanDiffItem{}
+		return v1alpha1.PlanDiffItem{}
 	}
 	changed := of(l.diff("a"), descheduler())
 	if !strings.Contains(changed.Diff, "-  mode: "+former+"\n+  mode: Automatic\n") || changed.Message != "it is as it should be; the diff shows what the run changed" {

@@ -35,7 +35,7 @@ func TestLeaderChangeInARun(t *testing.T) {
 	if applied := count(l.cluster.spent(), "apply "); applied != 1 {
 		t.Errorf("applied %d times after the change; the first item was applied before", applied)
 	}
-	if rows := l.history("a"); len(rows) != 1 || rows[0].Outcome != hco.PhaseCompleted {
+	if rows := l.history("a"); len(rows) != 1 || rows[0].Outcome != v1alpha1.PhaseCompleted {
 		t.Errorf("history: %+v", rows)
 	}
 }
@@ -79,7 +79,7 @@ func TestDefinitionGoesInARun(t *testing.T) {
 	if l.claimed() != "" || states(plan) != "Failed Pending" {
 		t.Errorf("%q has the profile, items %s", l.claimed(), states(plan))
 	}
-	if row := l.history("a")[0]; row.Outcome != hco.PhasePrerequisiteFailed {
+	if row := l.history("a")[0]; row.Outcome != v1alpha1.PhasePrerequisiteFailed {
 		t.Errorf("the run ended as %q", row.Outcome)
 	}
 	clear(l.cluster.missing)
@@ -95,7 +95,7 @@ func TestDeletedInARun(t *testing.T) {
 	l.must(l.remove("a"))
 	l.must(l.pass("a"))
 	rows := l.history("a")
-	if len(rows) != 1 || rows[0].EndedAt == nil || rows[0].Outcome != hco.PhaseIgnored || rows[0].Items[0].State != hco.ItemFailed {
+	if len(rows) != 1 || rows[0].EndedAt == nil || rows[0].Outcome != v1alpha1.PhaseIgnored || rows[0].Items[0].State != v1alpha1.ItemFailed {
 		t.Errorf("history: %+v", rows)
 	}
 	if l.claimed() != "" || len(l.cluster.watched) > 0 {

@@ -210,7 +210,7 @@ func TestExpiresInARun(t *testing.T) {
 		t.Errorf("items: %s", states(plan))
 	}
 	l.lookAt(nil, "the approval is over")
-	if row := l.history("a")[0]; row.Outcome != hco.PhaseExpired || row.EndedAt == nil {
+	if row := l.history("a")[0]; row.Outcome != v1alpha1.PhaseExpired || row.EndedAt == nil {
 		t.Errorf("the history says %s", row.Outcome)
 	}
 	// A run can be undone, although the time is over.

@@ -72,16 +72,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddGeneratedConversionFunc((*ConfigurationProfile)(nil), (*hco.ConfigurationProfile)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ConfigurationProfile_To_hco_ConfigurationProfile(a.(*ConfigurationProfile), b.(*hco.ConfigurationProfile), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.ConfigurationProfile)(nil), (*ConfigurationProfile)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile(a.(*hco.ConfigurationProfile), b.(*ConfigurationProfile), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*ConfigurationProfileDefinition)(nil), (*hco.ConfigurationProfileDefinition)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ConfigurationProfileDefinition_To_hco_ConfigurationProfileDefinition(a.(*ConfigurationProfileDefinition), b.(*hco.ConfigurationProfileDefinition), scope)
 	}); err != nil {
@@ -119,26 +109,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*hco.ConfigurationProfileDefinitionStatus)(nil), (*ConfigurationProfileDefinitionStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus(a.(*hco.ConfigurationProfileDefinitionStatus), b.(*ConfigurationProfileDefinitionStatus), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*ConfigurationProfileList)(nil), (*hco.ConfigurationProfileList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ConfigurationProfileList_To_hco_ConfigurationProfileList(a.(*ConfigurationProfileList), b.(*hco.ConfigurationProfileList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.ConfigurationProfileList)(nil), (*ConfigurationProfileList)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_ConfigurationProfileList_To_v1alpha1_ConfigurationProfileList(a.(*hco.ConfigurationProfileList), b.(*ConfigurationProfileList), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*ConfigurationProfileStatus)(nil), (*hco.ConfigurationProfileStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ConfigurationProfileStatus_To_hco_ConfigurationProfileStatus(a.(*ConfigurationProfileStatus), b.(*hco.ConfigurationProfileStatus), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.ConfigurationProfileStatus)(nil), (*ConfigurationProfileStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStatus(a.(*hco.ConfigurationProfileStatus), b.(*ConfigurationProfileStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -332,36 +302,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddGeneratedConversionFunc((*PlanDiff)(nil), (*hco.PlanDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_PlanDiff_To_hco_PlanDiff(a.(*PlanDiff), b.(*hco.PlanDiff), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.PlanDiff)(nil), (*PlanDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_PlanDiff_To_v1alpha1_PlanDiff(a.(*hco.PlanDiff), b.(*PlanDiff), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*PlanDiffItem)(nil), (*hco.PlanDiffItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_PlanDiffItem_To_hco_PlanDiffItem(a.(*PlanDiffItem), b.(*hco.PlanDiffItem), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.PlanDiffItem)(nil), (*PlanDiffItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_PlanDiffItem_To_v1alpha1_PlanDiffItem(a.(*hco.PlanDiffItem), b.(*PlanDiffItem), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*PlanHistory)(nil), (*hco.PlanHistory)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_PlanHistory_To_hco_PlanHistory(a.(*PlanHistory), b.(*hco.PlanHistory), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.PlanHistory)(nil), (*PlanHistory)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_PlanHistory_To_v1alpha1_PlanHistory(a.(*hco.PlanHistory), b.(*PlanHistory), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*PlanItem)(nil), (*hco.PlanItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_PlanItem_To_hco_PlanItem(a.(*PlanItem), b.(*hco.PlanItem), scope)
 	}); err != nil {
@@ -422,26 +362,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.AddGeneratedConversionFunc((*PlanRun)(nil), (*hco.PlanRun)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_PlanRun_To_hco_PlanRun(a.(*PlanRun), b.(*hco.PlanRun), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.PlanRun)(nil), (*PlanRun)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_PlanRun_To_v1alpha1_PlanRun(a.(*hco.PlanRun), b.(*PlanRun), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*PlanRunItem)(nil), (*hco.PlanRunItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_PlanRunItem_To_hco_PlanRunItem(a.(*PlanRunItem), b.(*hco.PlanRunItem), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.PlanRunItem)(nil), (*PlanRunItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_PlanRunItem_To_v1alpha1_PlanRunItem(a.(*hco.PlanRunItem), b.(*PlanRunItem), scope)
-	}); err != nil {
-		return err
-	}
 	if err := s.AddGeneratedConversionFunc((*PlanWindow)(nil), (*hco.PlanWindow)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_PlanWindow_To_hco_PlanWindow(a.(*PlanWindow), b.(*hco.PlanWindow), scope)
 	}); err != nil {
@@ -489,36 +409,6 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*hco.ProfileEvaluationStatus)(nil), (*ProfileEvaluationStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus(a.(*hco.ProfileEvaluationStatus), b.(*ProfileEvaluationStatus), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*ProfileItem)(nil), (*hco.ProfileItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ProfileItem_To_hco_ProfileItem(a.(*ProfileItem), b.(*hco.ProfileItem), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.ProfileItem)(nil), (*ProfileItem)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_ProfileItem_To_v1alpha1_ProfileItem(a.(*hco.ProfileItem), b.(*ProfileItem), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*ProfileOption)(nil), (*hco.ProfileOption)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ProfileOption_To_hco_ProfileOption(a.(*ProfileOption), b.(*hco.ProfileOption), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.ProfileOption)(nil), (*ProfileOption)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_ProfileOption_To_v1alpha1_ProfileOption(a.(*hco.ProfileOption), b.(*ProfileOption), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*ProfileRequirement)(nil), (*hco.ProfileRequirement)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_v1alpha1_ProfileRequirement_To_hco_ProfileRequirement(a.(*ProfileRequirement), b.(*hco.ProfileRequirement), scope)
-	}); err != nil {
-		return err
-	}
-	if err := s.AddGeneratedConversionFunc((*hco.ProfileRequirement)(nil), (*ProfileRequirement)(nil), func(a, b interface{}, scope conversion.Scope) error {
-		return Convert_hco_ProfileRequirement_To_v1alpha1_ProfileRequirement(a.(*hco.ProfileRequirement), b.(*ProfileRequirement), scope)
 	}); err != nil {
 		return err
 	}
@@ -679,36 +569,6 @@ func Convert_hco_ConfigurationPlanStatus_To_v1alpha1_ConfigurationPlanStatus(in 
 	return autoConvert_hco_ConfigurationPlanStatus_To_v1alpha1_ConfigurationPlanStatus(in, out, s)
 }
 
-func autoConvert_v1alpha1_ConfigurationProfile_To_hco_ConfigurationProfile(in *ConfigurationProfile, out *hco.ConfigurationProfile, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Description = in.Description
-	out.Options = *(*[]hco.ProfileOption)(unsafe.Pointer(&in.Options))
-	if err := Convert_v1alpha1_ConfigurationProfileStatus_To_hco_ConfigurationProfileStatus(&in.Status, &out.Status, s); err != nil {
-		return err
-	}
-	return nil
-}
-
-// Convert_v1alpha1_ConfigurationProfile_To_hco_ConfigurationProfile is an autogenerated conversion function.
-func Convert_v1alpha1_ConfigurationProfile_To_hco_ConfigurationProfile(in *ConfigurationProfile, out *hco.ConfigurationProfile, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ConfigurationProfile_To_hco_ConfigurationProfile(in, out, s)
-}
-
-func autoConvert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile(in *hco.ConfigurationProfile, out *ConfigurationProfile, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Description = in.Description
-	out.Options = *(*[]ProfileOption)(unsafe.Pointer(&in.Options))
-	if err := Convert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStatus(&in.Status, &out.Status, s); err != nil {
-		return err
-	}
-	return nil
-}
-
-// Convert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile is an autogenerated conversion function.
-func Convert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile(in *hco.ConfigurationProfile, out *ConfigurationProfile, s conversion.Scope) error {
-	return autoConvert_hco_ConfigurationProfile_To_v1alpha1_ConfigurationProfile(in, out, s)
-}
-
 func autoConvert_v1alpha1_ConfigurationProfileDefinition_To_hco_ConfigurationProfileDefinition(in *ConfigurationProfileDefinition, out *hco.ConfigurationProfileDefinition, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	if err := Convert_v1alpha1_ConfigurationProfileDefinitionSpec_To_hco_ConfigurationProfileDefinitionSpec(&in.Spec, &out.Spec, s); err != nil {
@@ -801,48 +661,6 @@ func autoConvert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_Configurat
 // Convert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus is an autogenerated conversion function.
 func Convert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus(in *hco.ConfigurationProfileDefinitionStatus, out *ConfigurationProfileDefinitionStatus, s conversion.Scope) error {
 	return autoConvert_hco_ConfigurationProfileDefinitionStatus_To_v1alpha1_ConfigurationProfileDefinitionStatus(in, out, s)
-}
-
-func autoConvert_v1alpha1_ConfigurationProfileList_To_hco_ConfigurationProfileList(in *ConfigurationProfileList, out *hco.ConfigurationProfileList, s conversion.Scope) error {
-	out.ListMeta = in.ListMeta
-	out.Items = *(*[]hco.ConfigurationProfile)(unsafe.Pointer(&in.Items))
-	return nil
-}
-
-// Convert_v1alpha1_ConfigurationProfileList_To_hco_ConfigurationProfileList is an autogenerated conversion function.
-func Convert_v1alpha1_ConfigurationProfileList_To_hco_ConfigurationProfileList(in *ConfigurationProfileList, out *hco.ConfigurationProfileList, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ConfigurationProfileList_To_hco_ConfigurationProfileList(in, out, s)
-}
-
-func autoConvert_hco_ConfigurationProfileList_To_v1alpha1_ConfigurationProfileList(in *hco.ConfigurationProfileList, out *ConfigurationProfileList, s conversion.Scope) error {
-	out.ListMeta = in.ListMeta
-	out.Items = *(*[]ConfigurationProfile)(unsafe.Pointer(&in.Items))
-	return nil
-}
-
-// Convert_hco_ConfigurationProfileList_To_v1alpha1_ConfigurationProfileList is an autogenerated conversion function.
-func Convert_hco_ConfigurationProfileList_To_v1alpha1_ConfigurationProfileList(in *hco.ConfigurationProfileList, out *ConfigurationProfileList, s conversion.Scope) error {
-	return autoConvert_hco_ConfigurationProfileList_To_v1alpha1_ConfigurationProfileList(in, out, s)
-}
-
-func autoConvert_v1alpha1_ConfigurationProfileStatus_To_hco_ConfigurationProfileStatus(in *ConfigurationProfileStatus, out *hco.ConfigurationProfileStatus, s conversion.Scope) error {
-	*out = *(*hco.ConfigurationProfileStatus)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_ConfigurationProfileStatus_To_hco_ConfigurationProfileStatus is an autogenerated conversion function.
-func Convert_v1alpha1_ConfigurationProfileStatus_To_hco_ConfigurationProfileStatus(in *ConfigurationProfileStatus, out *hco.ConfigurationProfileStatus, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ConfigurationProfileStatus_To_hco_ConfigurationProfileStatus(in, out, s)
-}
-
-func autoConvert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStatus(in *hco.ConfigurationProfileStatus, out *ConfigurationProfileStatus, s conversion.Scope) error {
-	*out = *(*ConfigurationProfileStatus)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStatus is an autogenerated conversion function.
-func Convert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStatus(in *hco.ConfigurationProfileStatus, out *ConfigurationProfileStatus, s conversion.Scope) error {
-	return autoConvert_hco_ConfigurationProfileStatus_To_v1alpha1_ConfigurationProfileStatus(in, out, s)
 }
 
 func autoConvert_v1alpha1_DeclaredAccess_To_hco_DeclaredAccess(in *DeclaredAccess, out *hco.DeclaredAccess, s conversion.Scope) error {
@@ -1233,72 +1051,6 @@ func Convert_hco_PlanDefinition_To_v1alpha1_PlanDefinition(in *hco.PlanDefinitio
 	return autoConvert_hco_PlanDefinition_To_v1alpha1_PlanDefinition(in, out, s)
 }
 
-func autoConvert_v1alpha1_PlanDiff_To_hco_PlanDiff(in *PlanDiff, out *hco.PlanDiff, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.PlanHash = in.PlanHash
-	out.Items = *(*[]hco.PlanDiffItem)(unsafe.Pointer(&in.Items))
-	return nil
-}
-
-// Convert_v1alpha1_PlanDiff_To_hco_PlanDiff is an autogenerated conversion function.
-func Convert_v1alpha1_PlanDiff_To_hco_PlanDiff(in *PlanDiff, out *hco.PlanDiff, s conversion.Scope) error {
-	return autoConvert_v1alpha1_PlanDiff_To_hco_PlanDiff(in, out, s)
-}
-
-func autoConvert_hco_PlanDiff_To_v1alpha1_PlanDiff(in *hco.PlanDiff, out *PlanDiff, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.PlanHash = in.PlanHash
-	out.Items = *(*[]PlanDiffItem)(unsafe.Pointer(&in.Items))
-	return nil
-}
-
-// Convert_hco_PlanDiff_To_v1alpha1_PlanDiff is an autogenerated conversion function.
-func Convert_hco_PlanDiff_To_v1alpha1_PlanDiff(in *hco.PlanDiff, out *PlanDiff, s conversion.Scope) error {
-	return autoConvert_hco_PlanDiff_To_v1alpha1_PlanDiff(in, out, s)
-}
-
-func autoConvert_v1alpha1_PlanDiffItem_To_hco_PlanDiffItem(in *PlanDiffItem, out *hco.PlanDiffItem, s conversion.Scope) error {
-	*out = *(*hco.PlanDiffItem)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_PlanDiffItem_To_hco_PlanDiffItem is an autogenerated conversion function.
-func Convert_v1alpha1_PlanDiffItem_To_hco_PlanDiffItem(in *PlanDiffItem, out *hco.PlanDiffItem, s conversion.Scope) error {
-	return autoConvert_v1alpha1_PlanDiffItem_To_hco_PlanDiffItem(in, out, s)
-}
-
-func autoConvert_hco_PlanDiffItem_To_v1alpha1_PlanDiffItem(in *hco.PlanDiffItem, out *PlanDiffItem, s conversion.Scope) error {
-	*out = *(*PlanDiffItem)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_hco_PlanDiffItem_To_v1alpha1_PlanDiffItem is an autogenerated conversion function.
-func Convert_hco_PlanDiffItem_To_v1alpha1_PlanDiffItem(in *hco.PlanDiffItem, out *PlanDiffItem, s conversion.Scope) error {
-	return autoConvert_hco_PlanDiffItem_To_v1alpha1_PlanDiffItem(in, out, s)
-}
-
-func autoConvert_v1alpha1_PlanHistory_To_hco_PlanHistory(in *PlanHistory, out *hco.PlanHistory, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Runs = *(*[]hco.PlanRun)(unsafe.Pointer(&in.Runs))
-	return nil
-}
-
-// Convert_v1alpha1_PlanHistory_To_hco_PlanHistory is an autogenerated conversion function.
-func Convert_v1alpha1_PlanHistory_To_hco_PlanHistory(in *PlanHistory, out *hco.PlanHistory, s conversion.Scope) error {
-	return autoConvert_v1alpha1_PlanHistory_To_hco_PlanHistory(in, out, s)
-}
-
-func autoConvert_hco_PlanHistory_To_v1alpha1_PlanHistory(in *hco.PlanHistory, out *PlanHistory, s conversion.Scope) error {
-	out.ObjectMeta = in.ObjectMeta
-	out.Runs = *(*[]PlanRun)(unsafe.Pointer(&in.Runs))
-	return nil
-}
-
-// Convert_hco_PlanHistory_To_v1alpha1_PlanHistory is an autogenerated conversion function.
-func Convert_hco_PlanHistory_To_v1alpha1_PlanHistory(in *hco.PlanHistory, out *PlanHistory, s conversion.Scope) error {
-	return autoConvert_hco_PlanHistory_To_v1alpha1_PlanHistory(in, out, s)
-}
-
 func autoConvert_v1alpha1_PlanItem_To_hco_PlanItem(in *PlanItem, out *hco.PlanItem, s conversion.Scope) error {
 	*out = *(*hco.PlanItem)(unsafe.Pointer(in))
 	return nil
@@ -1427,46 +1179,6 @@ func Convert_hco_PlanRollbackRequestSpec_To_v1alpha1_PlanRollbackRequestSpec(in 
 	return autoConvert_hco_PlanRollbackRequestSpec_To_v1alpha1_PlanRollbackRequestSpec(in, out, s)
 }
 
-func autoConvert_v1alpha1_PlanRun_To_hco_PlanRun(in *PlanRun, out *hco.PlanRun, s conversion.Scope) error {
-	*out = *(*hco.PlanRun)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_PlanRun_To_hco_PlanRun is an autogenerated conversion function.
-func Convert_v1alpha1_PlanRun_To_hco_PlanRun(in *PlanRun, out *hco.PlanRun, s conversion.Scope) error {
-	return autoConvert_v1alpha1_PlanRun_To_hco_PlanRun(in, out, s)
-}
-
-func autoConvert_hco_PlanRun_To_v1alpha1_PlanRun(in *hco.PlanRun, out *PlanRun, s conversion.Scope) error {
-	*out = *(*PlanRun)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_hco_PlanRun_To_v1alpha1_PlanRun is an autogenerated conversion function.
-func Convert_hco_PlanRun_To_v1alpha1_PlanRun(in *hco.PlanRun, out *PlanRun, s conversion.Scope) error {
-	return autoConvert_hco_PlanRun_To_v1alpha1_PlanRun(in, out, s)
-}
-
-func autoConvert_v1alpha1_PlanRunItem_To_hco_PlanRunItem(in *PlanRunItem, out *hco.PlanRunItem, s conversion.Scope) error {
-	*out = *(*hco.PlanRunItem)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_PlanRunItem_To_hco_PlanRunItem is an autogenerated conversion function.
-func Convert_v1alpha1_PlanRunItem_To_hco_PlanRunItem(in *PlanRunItem, out *hco.PlanRunItem, s conversion.Scope) error {
-	return autoConvert_v1alpha1_PlanRunItem_To_hco_PlanRunItem(in, out, s)
-}
-
-func autoConvert_hco_PlanRunItem_To_v1alpha1_PlanRunItem(in *hco.PlanRunItem, out *PlanRunItem, s conversion.Scope) error {
-	*out = *(*PlanRunItem)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_hco_PlanRunItem_To_v1alpha1_PlanRunItem is an autogenerated conversion function.
-func Convert_hco_PlanRunItem_To_v1alpha1_PlanRunItem(in *hco.PlanRunItem, out *PlanRunItem, s conversion.Scope) error {
-	return autoConvert_hco_PlanRunItem_To_v1alpha1_PlanRunItem(in, out, s)
-}
-
 func autoConvert_v1alpha1_PlanWindow_To_hco_PlanWindow(in *PlanWindow, out *hco.PlanWindow, s conversion.Scope) error {
 	*out = *(*hco.PlanWindow)(unsafe.Pointer(in))
 	return nil
@@ -1577,66 +1289,6 @@ func autoConvert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus
 // Convert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus is an autogenerated conversion function.
 func Convert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus(in *hco.ProfileEvaluationStatus, out *ProfileEvaluationStatus, s conversion.Scope) error {
 	return autoConvert_hco_ProfileEvaluationStatus_To_v1alpha1_ProfileEvaluationStatus(in, out, s)
-}
-
-func autoConvert_v1alpha1_ProfileItem_To_hco_ProfileItem(in *ProfileItem, out *hco.ProfileItem, s conversion.Scope) error {
-	*out = *(*hco.ProfileItem)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_ProfileItem_To_hco_ProfileItem is an autogenerated conversion function.
-func Convert_v1alpha1_ProfileItem_To_hco_ProfileItem(in *ProfileItem, out *hco.ProfileItem, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ProfileItem_To_hco_ProfileItem(in, out, s)
-}
-
-func autoConvert_hco_ProfileItem_To_v1alpha1_ProfileItem(in *hco.ProfileItem, out *ProfileItem, s conversion.Scope) error {
-	*out = *(*ProfileItem)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_hco_ProfileItem_To_v1alpha1_ProfileItem is an autogenerated conversion function.
-func Convert_hco_ProfileItem_To_v1alpha1_ProfileItem(in *hco.ProfileItem, out *ProfileItem, s conversion.Scope) error {
-	return autoConvert_hco_ProfileItem_To_v1alpha1_ProfileItem(in, out, s)
-}
-
-func autoConvert_v1alpha1_ProfileOption_To_hco_ProfileOption(in *ProfileOption, out *hco.ProfileOption, s conversion.Scope) error {
-	*out = *(*hco.ProfileOption)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_ProfileOption_To_hco_ProfileOption is an autogenerated conversion function.
-func Convert_v1alpha1_ProfileOption_To_hco_ProfileOption(in *ProfileOption, out *hco.ProfileOption, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ProfileOption_To_hco_ProfileOption(in, out, s)
-}
-
-func autoConvert_hco_ProfileOption_To_v1alpha1_ProfileOption(in *hco.ProfileOption, out *ProfileOption, s conversion.Scope) error {
-	*out = *(*ProfileOption)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_hco_ProfileOption_To_v1alpha1_ProfileOption is an autogenerated conversion function.
-func Convert_hco_ProfileOption_To_v1alpha1_ProfileOption(in *hco.ProfileOption, out *ProfileOption, s conversion.Scope) error {
-	return autoConvert_hco_ProfileOption_To_v1alpha1_ProfileOption(in, out, s)
-}
-
-func autoConvert_v1alpha1_ProfileRequirement_To_hco_ProfileRequirement(in *ProfileRequirement, out *hco.ProfileRequirement, s conversion.Scope) error {
-	*out = *(*hco.ProfileRequirement)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_v1alpha1_ProfileRequirement_To_hco_ProfileRequirement is an autogenerated conversion function.
-func Convert_v1alpha1_ProfileRequirement_To_hco_ProfileRequirement(in *ProfileRequirement, out *hco.ProfileRequirement, s conversion.Scope) error {
-	return autoConvert_v1alpha1_ProfileRequirement_To_hco_ProfileRequirement(in, out, s)
-}
-
-func autoConvert_hco_ProfileRequirement_To_v1alpha1_ProfileRequirement(in *hco.ProfileRequirement, out *ProfileRequirement, s conversion.Scope) error {
-	*out = *(*ProfileRequirement)(unsafe.Pointer(in))
-	return nil
-}
-
-// Convert_hco_ProfileRequirement_To_v1alpha1_ProfileRequirement is an autogenerated conversion function.
-func Convert_hco_ProfileRequirement_To_v1alpha1_ProfileRequirement(in *hco.ProfileRequirement, out *ProfileRequirement, s conversion.Scope) error {
-	return autoConvert_hco_ProfileRequirement_To_v1alpha1_ProfileRequirement(in, out, s)
 }
 
 func autoConvert_v1alpha1_TakenFields_To_hco_TakenFields(in *TakenFields, out *hco.TakenFields, s conversion.Scope) error {

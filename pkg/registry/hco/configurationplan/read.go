@@ -77,7 +77,7 @@ type HistoryREST struct {
 var _ rest.Getter = &HistoryREST{}
 
 // New returns an empty history.
-func (*HistoryREST) New() runtime.Object { return &hco.PlanHistory{} }
+func (*HistoryREST) New() runtime.Object { return &v1alpha1.PlanHistory{} }
 
 // Destroy does nothing: nothing is held.
 func (*HistoryREST) Destroy() {}
@@ -88,17 +88,13 @@ func (r *HistoryREST) Get(ctx context.Context, name string, _ *metav1.GetOptions
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	history := &hco.PlanHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Runs: []hco.PlanRun{}}
+	history := &v1alpha1.PlanHistory{ObjectMeta: metav1.ObjectMeta{Name: name}, Runs: []v1alpha1.PlanRun{}}
 	for _, row := range rows {
-		var external v1alpha1.PlanRun
-		if err := json.Unmarshal(row.Body, &external); err != nil {
+		var one v1alpha1.PlanRun
+		if err := json.Unmarshal(row.Body, &one); err != nil {
 			return nil, apierrors.NewInternalError(fmt.Errorf("reading run %d of %s: %w", row.Number, name, err))
 		}
-		var internal hco.PlanRun
-		if err := v1alpha1.Convert_v1alpha1_PlanRun_To_hco_PlanRun(&external, &internal, nil); err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		history.Runs = append(history.Runs, internal)
+		history.Runs = append(history.Runs, one)
 	}
 	if n := dropped(rows); n > 0 {
 		warning.AddWarning(ctx, "", fmt.Sprintf("at least %d earlier runs are no longer kept: for each name of a plan, the newest %d runs are kept, up to 1 MiB", n, run.MaxRows))
@@ -118,7 +114,7 @@ func dropped(rows []run.Row) int64 {
 // Differ says what a plan would change now, as far as the caller may read and change
 // the targets.
 type Differ interface {
-	Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error)
+	Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error)
 	// Lacks returns the right to read a target that the caller of a request does not
 	// have, in words; empty when they may read it.
 	Lacks(ctx context.Context, target manifest.Ref) (string, error)
@@ -134,7 +130,7 @@ type DiffREST struct {
 var _ rest.Getter = &DiffREST{}
 
 // New returns an empty diff.
-func (*DiffREST) New() runtime.Object { return &hco.PlanDiff{} }
+func (*DiffREST) New() runtime.Object { return &v1alpha1.PlanDiff{} }
 
 // Destroy does nothing: the store belongs to the main resource.
 func (*DiffREST) Destroy() {}
@@ -153,5 +149,5 @@ func (r *DiffREST) Get(ctx context.Context, name string, options *metav1.GetOpti
 	if err != nil {
 		return nil, err
 	}
-	return &hco.PlanDiff{ObjectMeta: metav1.ObjectMeta{Name: name}, PlanHash: plan.Status.PlanHash, Items: items}, nil
+	return &v1alpha1.PlanDiff{ObjectMeta: metav1.ObjectMeta{Name: name}, PlanHash: plan.Status.PlanHash, Items: items}, nil
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/governance"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
@@ -30,13 +29,13 @@ var (
 
 // ConvertToTable prints a history.
 func (historyTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	history, ok := object.(*hco.PlanHistory)
+	history, ok := object.(*v1alpha1.PlanHistory)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of what a plan did: got a %T", object)
 	}
 	out := &metav1.Table{}
 	for i := len(history.Runs) - 1; i >= 0; i-- {
-		out.Rows = append(out.Rows, printing.Row(runCells(&history.Runs[i]), &hco.PlanHistory{ObjectMeta: history.ObjectMeta}))
+		out.Rows = append(out.Rows, printing.Row(runCells(&history.Runs[i]), &v1alpha1.PlanHistory{ObjectMeta: history.ObjectMeta}))
 	}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Run", Type: "integer", Description: "Number of the execution."},
@@ -51,22 +50,22 @@ func (historyTable) ConvertToTable(_ context.Context, object, options runtime.Ob
 	}), nil
 }
 
-func runCells(run *hco.PlanRun) []any {
+func runCells(run *v1alpha1.PlanRun) []any {
 	outcome := string(run.Outcome)
 	if outcome == "" {
-		outcome = string(hco.PhaseInProgress)
+		outcome = string(v1alpha1.PhaseInProgress)
 	}
 	outcome = v1alpha1.PhaseText(outcome, run.RestoreRun)
 	var items []string
 	done := 0
 	for _, item := range run.Items {
-		if governance.Done(v1alpha1.ItemState(item.State)) {
+		if governance.Done(item.State) {
 			done++
 		}
 		items = append(items, fmt.Sprintf("%s %s/%s: %s", item.Action, item.TargetRef.Kind, item.TargetRef.Name, item.State))
 	}
-	by := strings.Join(governance.Approvers(external(&run.Approval)), ", ")
-	if run.Approval.Mode == hco.ApprovalStanding {
+	by := strings.Join(governance.Approvers(&run.Approval), ", ")
+	if run.Approval.Mode == v1alpha1.ApprovalStanding {
 		by += " (standing)"
 	}
 	ended := ""
@@ -84,7 +83,7 @@ func stamp3339(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // ConvertToTable prints a diff.
 func (diffTable) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	diff, ok := object.(*hco.PlanDiff)
+	diff, ok := object.(*v1alpha1.PlanDiff)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of what a plan would change: got a %T", object)
 	}
@@ -97,7 +96,7 @@ func (diffTable) ConvertToTable(_ context.Context, object, options runtime.Objec
 		}
 		out.Rows = append(out.Rows, printing.Row([]any{
 			item.Name, item.TargetRef.Kind, item.TargetRef.Namespace, item.TargetRef.Name, fmt.Sprintf("+%d/-%d", added, removed), stale, item.Message,
-		}, &hco.PlanDiff{ObjectMeta: diff.ObjectMeta}))
+		}, &v1alpha1.PlanDiff{ObjectMeta: diff.ObjectMeta}))
 	}
 	return printing.Headed(out, options, []metav1.TableColumnDefinition{
 		{Name: "Item", Type: "string", Description: "Name of the item."},

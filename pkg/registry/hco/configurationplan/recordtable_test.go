@@ -7,18 +7,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
 func TestHistoryTable(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
-	item := func(action hco.ItemAction, name string, state hco.ItemState) hco.PlanRunItem {
-		return hco.PlanRunItem{Action: action, TargetRef: hco.TargetRef{Kind: "Pump", Name: name}, State: state}
+	item := func(action v1alpha1.ItemAction, name string, state v1alpha1.ItemState) v1alpha1.PlanRunItem {
+		return v1alpha1.PlanRunItem{Action: action, TargetRef: v1alpha1.TargetRef{Kind: "Pump", Name: name}, State: state}
 	}
-	history := &hco.PlanHistory{Runs: []hco.PlanRun{
-		{Run: 2, StartedAt: at, PlanHash: "sha256:b", Approval: hco.PlanApproval{Username: "gitops", Mode: hco.ApprovalStanding}, Items: []hco.PlanRunItem{item(hco.ItemUpdate, "main", hco.ItemInProgress)}},
-		{Run: 1, StartedAt: at, EndedAt: &at, Outcome: hco.PhaseFailed, PlanHash: "sha256:a", Approval: hco.PlanApproval{Username: "ada", Comment: "CHG-1", Mode: hco.ApprovalExplicit},
-			Items: []hco.PlanRunItem{item(hco.ItemCreate, "spare", hco.ItemCompleted), item(hco.ItemUpdate, "main", hco.ItemFailed)}},
+	history := &v1alpha1.PlanHistory{Runs: []v1alpha1.PlanRun{
+		{Run: 2, StartedAt: at, PlanHash: "sha256:b", Approval: v1alpha1.PlanApproval{Username: "gitops", Mode: v1alpha1.ApprovalStanding}, Items: []v1alpha1.PlanRunItem{item(v1alpha1.ItemUpdate, "main", v1alpha1.ItemInProgress)}},
+		{Run: 1, StartedAt: at, EndedAt: &at, Outcome: v1alpha1.PhaseFailed, PlanHash: "sha256:a", Approval: v1alpha1.PlanApproval{Username: "ada", Comment: "CHG-1", Mode: v1alpha1.ApprovalExplicit},
+			Items: []v1alpha1.PlanRunItem{item(v1alpha1.ItemCreate, "spare", v1alpha1.ItemCompleted), item(v1alpha1.ItemUpdate, "main", v1alpha1.ItemFailed)}},
 	}}
 	table, err := historyTable{}.ConvertToTable(t.Context(), history, nil)
 	if err != nil {
@@ -37,8 +37,8 @@ func TestHistoryTable(t *testing.T) {
 }
 
 func TestDiffTable(t *testing.T) {
-	target := hco.TargetRef{Kind: "Pump", Namespace: "water", Name: "main"}
-	diff := &hco.PlanDiff{Items: []hco.PlanDiffItem{
+	target := v1alpha1.TargetRef{Kind: "Pump", Namespace: "water", Name: "main"}
+	diff := &v1alpha1.PlanDiff{Items: []v1alpha1.PlanDiffItem{
 		{Name: "set-up", TargetRef: target, Stale: true, Diff: "--- a\n+++ b\n@@ -1 +1,2 @@\n spec:\n-  x: 1\n+  x: 2\n+  y: 3\n"},
 		{Name: "look", TargetRef: target, Message: "you cannot get pumps main"},
 	}}

@@ -79,7 +79,7 @@ func newDesk(t *testing.T) *desk {
 // everyRight is a Differ that finds no change and lets everybody read.
 type everyRight struct{}
 
-func (everyRight) Diff(context.Context, *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error) {
+func (everyRight) Diff(context.Context, *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error) {
 	return nil, nil
 }
 
@@ -396,7 +396,7 @@ func TestHistoryOutlives(t *testing.T) {
 			t.Fatal(err)
 		}
 		var runs []string
-		for _, one := range found.(*hco.PlanHistory).Runs {
+		for _, one := range found.(*v1alpha1.PlanHistory).Runs {
 			runs = append(runs, fmt.Sprintf("%d %s", one.Run, one.Outcome))
 		}
 		return strings.Join(runs, ", ")
@@ -591,8 +591,8 @@ func TestHistoryDropped(t *testing.T) {
 		if dropped := n + 1 - run.MaxRows; dropped > 0 {
 			want = said{fmt.Sprintf("at least %d earlier runs are no longer kept: for each name of a plan, the newest 50 runs are kept, up to 1 MiB", dropped)}
 		}
-		if diff := cmp.Diff(want, warnings); diff != "" || len(found.(*hco.PlanHistory).Runs) != int(min(n+1, run.MaxRows)) {
-			t.Fatalf("after run %d, %d rows, warnings (-want +got):\n%s", n+1, len(found.(*hco.PlanHistory).Runs), diff)
+		if diff := cmp.Diff(want, warnings); diff != "" || len(found.(*v1alpha1.PlanHistory).Runs) != int(min(n+1, run.MaxRows)) {
+			t.Fatalf("after run %d, %d rows, warnings (-want +got):\n%s", n+1, len(found.(*v1alpha1.PlanHistory).Runs), diff)
 		}
 	}
 }

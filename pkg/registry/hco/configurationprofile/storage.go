@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 )
 
@@ -22,7 +21,7 @@ type Surveyor interface {
 	Names(ctx context.Context) ([]string, error)
 	// Survey returns the profiles whose names are selected, by name, and never nil. They say
 	// which facts of the cluster cannot be read; that is no error.
-	Survey(ctx context.Context, selected func(name string) bool) ([]hco.ConfigurationProfile, error)
+	Survey(ctx context.Context, selected func(name string) bool) ([]v1alpha1.ConfigurationProfile, error)
 }
 
 // REST serves profiles: get and list. They cannot be watched, as ComponentStatus
@@ -46,10 +45,10 @@ var (
 func NewREST(surveyor Surveyor) *REST { return &REST{surveyor: surveyor} }
 
 // New returns an empty profile.
-func (*REST) New() runtime.Object { return &hco.ConfigurationProfile{} }
+func (*REST) New() runtime.Object { return &v1alpha1.ConfigurationProfile{} }
 
 // NewList returns an empty list.
-func (*REST) NewList() runtime.Object { return &hco.ConfigurationProfileList{} }
+func (*REST) NewList() runtime.Object { return &v1alpha1.ConfigurationProfileList{} }
 
 // Destroy does nothing: nothing is held.
 func (*REST) Destroy() {}
@@ -88,7 +87,7 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	if err != nil {
 		return nil, err
 	}
-	return &hco.ConfigurationProfileList{Items: found}, nil
+	return &v1alpha1.ConfigurationProfileList{Items: found}, nil
 }
 
 func selected(options *metainternalversion.ListOptions, name string) bool {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/hco/configurationprofile"
 )
 
@@ -22,14 +22,14 @@ type surveyor struct{ asked *[]string }
 
 func (surveyor) Names(context.Context) ([]string, error) { return []string{"Dense", "Tuning"}, nil }
 
-func (s surveyor) Survey(_ context.Context, selected func(string) bool) ([]hco.ConfigurationProfile, error) {
-	found := []hco.ConfigurationProfile{}
+func (s surveyor) Survey(_ context.Context, selected func(string) bool) ([]v1alpha1.ConfigurationProfile, error) {
+	found := []v1alpha1.ConfigurationProfile{}
 	for _, name := range []string{"Dense", "Tuning"} {
 		if !selected(name) {
 			continue
 		}
 		*s.asked = append(*s.asked, name)
-		found = append(found, hco.ConfigurationProfile{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		found = append(found, v1alpha1.ConfigurationProfile{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	return found, nil
 }
@@ -55,7 +55,7 @@ func TestList(t *testing.T) {
 			if diff := cmp.Diff(c.want, asked); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
-			if items := got.(*hco.ConfigurationProfileList).Items; items == nil || len(items) != len(c.want) {
+			if items := got.(*v1alpha1.ConfigurationProfileList).Items; items == nil || len(items) != len(c.want) {
 				t.Errorf("%s: %d profiles", c.reason, len(items))
 			}
 		})
@@ -65,7 +65,7 @@ func TestList(t *testing.T) {
 func TestGet(t *testing.T) {
 	var asked []string
 	profiles := configurationprofile.NewREST(surveyor{&asked})
-	if got, err := profiles.Get(t.Context(), "Tuning", nil); err != nil || got.(*hco.ConfigurationProfile).Name != "Tuning" {
+	if got, err := profiles.Get(t.Context(), "Tuning", nil); err != nil || got.(*v1alpha1.ConfigurationProfile).Name != "Tuning" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := profiles.Get(t.Context(), "tuning", nil); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "there are Dense, Tuning") {
@@ -89,42 +89,42 @@ func TestVerbs(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	requirement := func(kind string, state hco.PrerequisiteState, message string) hco.ProfileRequirement {
-		return hco.ProfileRequirement{Kind: kind, State: state, Message: message}
+	requirement := func(kind string, state v1alpha1.PrerequisiteState, message string) v1alpha1.ProfileRequirement {
+		return v1alpha1.ProfileRequirement{Kind: kind, State: state, Message: message}
 	}
 	for name, c := range map[string]struct {
-		status hco.ConfigurationProfileStatus
+		status v1alpha1.ConfigurationProfileStatus
 		want   []any
 	}{
 		"active": {
-			hco.ConfigurationProfileStatus{State: hco.ProfileActive, Plan: "nightly", PlanPhase: hco.PhaseCompleted, Prerequisites: hco.PrerequisiteMet, ImpactSeverity: hco.ImpactNone},
+			v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileActive, Plan: "nightly", PlanPhase: v1alpha1.PhaseCompleted, Prerequisites: v1alpha1.PrerequisiteMet, ImpactSeverity: v1alpha1.ImpactNone},
 			[]any{"Tuning", "Active", "nightly (Completed)", "None", "Met", "Faster.", "<none>", ""},
 		},
 		"missing, each remedy once": {
-			hco.ConfigurationProfileStatus{State: hco.ProfileInactive, Prerequisites: hco.PrerequisiteMissing, Message: "long", Requirements: []hco.ProfileRequirement{
-				requirement("A", hco.PrerequisiteMissing, "install a"), requirement("B", hco.PrerequisiteMissing, "install a"),
-				requirement("C", hco.PrerequisiteUnknown, "no right"), requirement("D", hco.PrerequisiteMet, ""),
-				{Kind: "E", State: hco.PrerequisiteMissing, Message: "install e", Optional: true},
+			v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileInactive, Prerequisites: v1alpha1.PrerequisiteMissing, Message: "long", Requirements: []v1alpha1.ProfileRequirement{
+				requirement("A", v1alpha1.PrerequisiteMissing, "install a"), requirement("B", v1alpha1.PrerequisiteMissing, "install a"),
+				requirement("C", v1alpha1.PrerequisiteUnknown, "no right"), requirement("D", v1alpha1.PrerequisiteMet, ""),
+				{Kind: "E", State: v1alpha1.PrerequisiteMissing, Message: "install e", Optional: true},
 			}},
 			[]any{"Tuning", "Inactive", "<none>", "Unknown", "Missing: install a", "Faster.", "<none>", "long"},
 		},
 		"too old": {
-			hco.ConfigurationProfileStatus{State: hco.ProfileInactive, Prerequisites: hco.PrerequisiteMissing, Message: "update a"},
+			v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileInactive, Prerequisites: v1alpha1.PrerequisiteMissing, Message: "update a"},
 			[]any{"Tuning", "Inactive", "<none>", "Unknown", "Missing: update a", "Faster.", "<none>", "update a"},
 		},
 		"unknown": {
-			hco.ConfigurationProfileStatus{State: hco.ProfileUnknown, Prerequisites: hco.PrerequisiteUnknown, Message: "no right", Requirements: []hco.ProfileRequirement{requirement("C", hco.PrerequisiteUnknown, "no right")}},
+			v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileUnknown, Prerequisites: v1alpha1.PrerequisiteUnknown, Message: "no right", Requirements: []v1alpha1.ProfileRequirement{requirement("C", v1alpha1.PrerequisiteUnknown, "no right")}},
 			[]any{"Tuning", "Unknown", "<none>", "Unknown", "Unknown: no right", "Faster.", "<none>", "no right"},
 		},
 		"reach": {
-			hco.ConfigurationProfileStatus{State: hco.ProfileInactive, Prerequisites: hco.PrerequisiteMet, ImpactSeverity: hco.ImpactHigh, Items: []hco.ProfileItem{
-				{BlastRadius: &hco.BlastRadius{Pools: []string{"infra", "worker"}, Nodes: 4, Reboot: true, Waves: 2}}, {},
+			v1alpha1.ConfigurationProfileStatus{State: v1alpha1.ProfileInactive, Prerequisites: v1alpha1.PrerequisiteMet, ImpactSeverity: v1alpha1.ImpactHigh, Items: []v1alpha1.ProfileItem{
+				{BlastRadius: &v1alpha1.BlastRadius{Pools: []string{"infra", "worker"}, Nodes: 4, Reboot: true, Waves: 2}}, {},
 			}},
 			[]any{"Tuning", "Inactive", "<none>", "High", "Met", "Faster.", "4 nodes of infra, worker reboot, in 2 waves", ""},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := &hco.ConfigurationProfileList{Items: []hco.ConfigurationProfile{{ObjectMeta: metav1.ObjectMeta{Name: "Tuning"}, Description: "Faster.", Status: c.status}}}
+			list := &v1alpha1.ConfigurationProfileList{Items: []v1alpha1.ConfigurationProfile{{ObjectMeta: metav1.ObjectMeta{Name: "Tuning"}, Description: "Faster.", Status: c.status}}}
 			table, err := configurationprofile.NewREST(surveyor{}).ConvertToTable(t.Context(), list, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/penstock-project/penstock/pkg/apis/hco"
+	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
@@ -43,7 +43,7 @@ func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (
 	return printing.Table("profiles", object, options, columns(), cells)
 }
 
-func cells(profile *hco.ConfigurationProfile) []any {
+func cells(profile *v1alpha1.ConfigurationProfile) []any {
 	status := profile.Status
 	plan := none
 	if status.Plan != "" {
@@ -57,14 +57,14 @@ func cells(profile *hco.ConfigurationProfile) []any {
 }
 
 // prerequisites says what to do about what is missing.
-func prerequisites(status hco.ConfigurationProfileStatus) string {
+func prerequisites(status v1alpha1.ConfigurationProfileStatus) string {
 	var remedies []string
 	for _, requirement := range status.Requirements {
 		if requirement.State == status.Prerequisites && !requirement.Optional && requirement.Message != "" && !slices.Contains(remedies, requirement.Message) {
 			remedies = append(remedies, requirement.Message)
 		}
 	}
-	if status.Prerequisites == hco.PrerequisiteMet {
+	if status.Prerequisites == v1alpha1.PrerequisiteMet {
 		return string(status.Prerequisites)
 	}
 	if len(remedies) == 0 { // the present version is too old
@@ -74,7 +74,7 @@ func prerequisites(status hco.ConfigurationProfileStatus) string {
 }
 
 // blast is what all items reach together; pools are named once.
-func blast(items []hco.ProfileItem) string {
+func blast(items []v1alpha1.ProfileItem) string {
 	var reached []string
 	for _, item := range items {
 		if b := item.BlastRadius; b != nil && len(b.Pools) > 0 {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/utils/clock"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/authz"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/readiness"
@@ -280,7 +280,7 @@ func (r *rendered) forget() {
 }
 
 // stillRendering says that a plan is not whole.
-func stillRendering(answer *olm.UpgradeReadiness, pending int) {
+func stillRendering(answer *v1alpha1.UpgradeReadiness, pending int) {
 	answer.Pending = int32(pending)
 	if pending > 0 {
 		answer.Message += fmt.Sprintf("; packages that are not rendered yet: %d, ask again", pending)

@@ -95,7 +95,7 @@ var (
 func NewREST(deps Deps) *REST { return &REST{deps: deps, places: fairshare.NewPool(places)} }
 
 // New returns an empty answer.
-func (*REST) New() runtime.Object { return &olm.UpgradeReadiness{} }
+func (*REST) New() runtime.Object { return &v1alpha1.UpgradeReadiness{} }
 
 // Destroy does nothing: nothing is held.
 func (*REST) Destroy() {}
@@ -108,7 +108,7 @@ func (*REST) GetSingularName() string { return "upgradereadiness" }
 
 // NewGetOptions returns the query parameters; there is no path below.
 func (*REST) NewGetOptions() (runtime.Object, bool, string) {
-	return &olm.UpgradeReadinessOptions{}, false, ""
+	return &v1alpha1.UpgradeReadinessOptions{}, false, ""
 }
 
 // Get answers for the version in the name: "next" is the minor after that of the cluster.
@@ -122,7 +122,7 @@ type renderNext func(ctx context.Context, judge *readiness.Judge, caller user.In
 
 // answer computes one answer, with the steps of the upgrade when there is a function that renders.
 func (r *REST) answer(ctx context.Context, name string, options runtime.Object, render renderNext) (runtime.Object, error) {
-	query, ok := options.(*olm.UpgradeReadinessOptions)
+	query, ok := options.(*v1alpha1.UpgradeReadinessOptions)
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("reading upgrade readiness: options are a %T", options))
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/clusterversion"
 	"github.com/penstock-project/penstock/pkg/lifecycle"
 	"github.com/penstock-project/penstock/pkg/manifest"
@@ -60,7 +61,7 @@ func TestPlaces(t *testing.T) {
 		ask := func(name string) {
 			ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: name})
 			go func() {
-				if _, err := r.Get(ctx, "1.38", &olm.UpgradeReadinessOptions{}); err != nil {
+				if _, err := r.Get(ctx, "1.38", &v1alpha1.UpgradeReadinessOptions{}); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}()

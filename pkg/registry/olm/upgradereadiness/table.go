@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/penstock-project/penstock/pkg/apis/olm"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 	"github.com/penstock-project/penstock/pkg/text"
 )
@@ -40,7 +40,7 @@ func columns() []metav1.TableColumnDefinition {
 
 // ConvertToTable prints an answer.
 func (table) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	answer, ok := object.(*olm.UpgradeReadiness)
+	answer, ok := object.(*v1alpha1.UpgradeReadiness)
 	if !ok {
 		return nil, fmt.Errorf("printing a table of findings: got a %T", object)
 	}
@@ -60,7 +60,7 @@ func (table) ConvertToTable(ctx context.Context, object, options runtime.Object)
 			by = found.Acknowledged.By
 		}
 		cells := []any{string(found.Severity), string(found.Certainty), where, kind, name, found.RemovedIn, found.Replacement, by, found.Evidence, found.Fix, found.ID}
-		out.Rows = append(out.Rows, printing.Row(cells, &olm.UpgradeReadiness{ObjectMeta: metav1.ObjectMeta{Name: where}}))
+		out.Rows = append(out.Rows, printing.Row(cells, &v1alpha1.UpgradeReadiness{ObjectMeta: metav1.ObjectMeta{Name: where}}))
 	}
 	warning.AddWarning(ctx, "", text.Line(fmt.Sprintf("%s: %s (lifecycle table of Kubernetes %s)", answer.Verdict, answer.Message, answer.Lifecycle), longestWarning))
 	if answer.Omitted > 0 {

@@ -18,12 +18,12 @@ import (
 // Item says what an item would do that is in no plan, for the caller of a request, as far as
 // they may read and change its target. Shown tells whether they may. The item is weighed by what
 // the cluster says (see profile.Weigh).
-func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (out hco.PlanDiffItem, shown bool, err error) {
+func (d *Differ) Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (out v1alpha1.PlanDiffItem, shown bool, err error) {
 	object, err := manifest.Digester{}.New(item.Object)
 	if err != nil {
 		return out, false, apierrors.NewBadRequest(fmt.Sprintf("item %s: %s", item.Name, err))
 	}
-	out = hco.PlanDiffItem{Name: item.Name, TargetRef: hco.TargetRef{
+	out = v1alpha1.PlanDiffItem{Name: item.Name, TargetRef: v1alpha1.TargetRef{
 		APIVersion: object.GroupVersionKind().GroupVersion().String(), Kind: object.Kind, Namespace: object.Namespace, Name: object.Name,
 	}}
 	lacks, err := d.lacks(ctx, object.Ref, "get", "patch")

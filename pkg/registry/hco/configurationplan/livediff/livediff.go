@@ -44,12 +44,12 @@ type Differ struct {
 
 // Diff compares the targets as they are with the plan. Of a target that the run has written it says what
 // the run changed.
-func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]hco.PlanDiffItem, error) {
+func (d *Differ) Diff(ctx context.Context, plan *hco.ConfigurationPlan) ([]v1alpha1.PlanDiffItem, error) {
 	kept, err := d.kept(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
-	var items []hco.PlanDiffItem
+	var items []v1alpha1.PlanDiffItem
 	for _, item := range plan.Status.Items {
 		out, err := d.item(ctx, plan, item, kept)
 		if err != nil {
@@ -92,9 +92,9 @@ func (d *Differ) kept(ctx context.Context, plan *hco.ConfigurationPlan) (kept, e
 }
 
 // item compares one target.
-func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) (hco.PlanDiffItem, error) {
-	out := hco.PlanDiffItem{Name: item.Name, TargetRef: item.TargetRef}
-	ref := planwork.Ref(v1alpha1.TargetRef(item.TargetRef), item.Digest)
+func (d *Differ) item(ctx context.Context, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) (v1alpha1.PlanDiffItem, error) {
+	out := v1alpha1.PlanDiffItem{Name: item.Name, TargetRef: v1alpha1.TargetRef(item.TargetRef)}
+	ref := planwork.Ref(out.TargetRef, item.Digest)
 	lacks, err := d.lacks(ctx, ref, "get", "patch")
 	if meta.IsNoMatchError(err) {
 		out.Message = "its kind is not served"
@@ -135,7 +135,7 @@ const asItShouldBe = "it is as it should be"
 // showChanged fills in what the run has changed in a target: as it was found, and as it is, as far as the
 // intent says something about it. Later changes of others are not the
 // doing of the run. Without an intent, all that changed is shown.
-func (d *Differ) showChanged(ctx context.Context, out *hco.PlanDiffItem, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) error {
+func (d *Differ) showChanged(ctx context.Context, out *v1alpha1.PlanDiffItem, plan *hco.ConfigurationPlan, item hco.PlanItem, kept kept) error {
 	ref := planwork.Ref(v1alpha1.TargetRef(item.TargetRef), item.Digest)
 	var raw, intent []byte
 	if plan.Spec.RestoreRun == 0 && item.Action != hco.ItemDelete {
@@ -170,7 +170,7 @@ func (d *Differ) showChanged(ctx context.Context, out *hco.PlanDiffItem, plan *h
 }
 
 // show fills in what the cluster said.
-func (d *Differ) show(ctx context.Context, out *hco.PlanDiffItem, item hco.PlanItem, seen preview.Item) error {
+func (d *Differ) show(ctx context.Context, out *v1alpha1.PlanDiffItem, item hco.PlanItem, seen preview.Item) error {
 	out.Stale = seen.Fingerprint != item.Fingerprint
 	if seen.Failure != nil {
 		out.Message = governance.Clip(seen.Failure.Message)

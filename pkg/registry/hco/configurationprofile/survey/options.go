@@ -8,7 +8,6 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/penstock-project/penstock/pkg/apis/hco"
 	"github.com/penstock-project/penstock/pkg/apis/hco/v1alpha1"
 	generatedopenapi "github.com/penstock-project/penstock/pkg/generated/openapi"
 	"github.com/penstock-project/penstock/pkg/governance/profile"
@@ -17,16 +16,11 @@ import (
 
 // optionsIn documents the options of a profile: as its definition has them, or, of a profile
 // of this program, as its type of the API says.
-func optionsIn(p profile.Profile) []hco.ProfileOption {
-	documented := ofType(string(p.Name()))
+func optionsIn(p profile.Profile) []v1alpha1.ProfileOption {
 	if own, isOwn := p.(*cel.Profile); isOwn {
-		documented = own.Documented()
+		return own.Documented()
 	}
-	var options []hco.ProfileOption
-	for _, one := range documented {
-		options = append(options, hco.ProfileOption(one))
-	}
-	return options
+	return ofType(string(p.Name()))
 }
 
 // ofType reads the schema of the options of a profile, which is the source of kubectl

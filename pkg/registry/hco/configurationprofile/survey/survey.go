@@ -101,7 +101,7 @@ func (s *Surveyor) Names(ctx context.Context) ([]string, error) {
 //  4. the verdict of all that.
 //
 // Plans and definitions that cannot be read are an error.
-func (s *Surveyor) Survey(ctx context.Context, selected func(name string) bool) ([]hco.ConfigurationProfile, error) {
+func (s *Surveyor) Survey(ctx context.Context, selected func(name string) bool) ([]v1alpha1.ConfigurationProfile, error) {
 	plans, err := s.Plans(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading plans: %w", err)
@@ -112,13 +112,13 @@ func (s *Surveyor) Survey(ctx context.Context, selected func(name string) bool) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	found := []hco.ConfigurationProfile{}
+	found := []v1alpha1.ConfigurationProfile{}
 	for _, p := range profiles {
 		name := string(p.Name())
 		if !selected(name) {
 			continue
 		}
-		one := hco.ConfigurationProfile{Description: p.Description(), Options: optionsIn(p)}
+		one := v1alpha1.ConfigurationProfile{Description: p.Description(), Options: optionsIn(p)}
 		one.Name = name
 		one.Status = s.look(ctx, p, holder(plans, name))
 		found = append(found, one)
@@ -137,7 +137,7 @@ func holder(plans []hco.ConfigurationPlan, name string) *hco.ConfigurationPlan {
 }
 
 // look is how the cluster is with regard to one profile.
-func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.ConfigurationPlan) hco.ConfigurationProfileStatus {
+func (s *Surveyor) look(ctx context.Context, p profile.Profile, plan *hco.ConfigurationPlan) v1alpha1.ConfigurationProfileStatus {
 	seen := findings{profile: p, plan: plan}
 	seen.facts, seen.unread = s.factsOf(ctx, p)
 	seen.lacks = profile.Missing(p, seen.facts)

@@ -162,109 +162,109 @@ func TestState(t *testing.T) {
 		try     tries
 		plan    *hco.ConfigurationPlan
 
-		want    hco.ProfileState
-		needs   hco.PrerequisiteState
-		impact  hco.ImpactSeverity
+		want    v1alpha1.ProfileState
+		needs   v1alpha1.PrerequisiteState
+		impact  v1alpha1.ImpactSeverity
 		message string
 	}{
 		"not enabled": {
 			reason: "what a plan would make is not there", try: created(),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh,
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh,
 		},
 		"not as the profile says": {
 			reason: "a field has another value", try: changed(),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh,
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh,
 		},
 		"set by hand": {
 			reason: "it is in effect, whoever did that", try: same(),
-			want: hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "no plan keeps it so",
+			want: v1alpha1.ProfileActive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactNone, message: "no plan keeps it so",
 		},
 		"only marks differ": {
 			reason: "they say who governs an object, not how it is",
 			try:    says(preview.Item{Exists: true, Before: pump(60, `"hco.kubevirt.io/governed-by":"gone"`), After: pump(60, "")}),
-			want:   hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "no plan keeps it so",
+			want:   v1alpha1.ProfileActive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactNone, message: "no plan keeps it so",
 		},
 		"set, but not on all nodes": {
 			reason: "what needs a reboot is not in effect before it", profile: tuning{reboots: 3}, try: same(),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "3 nodes do not have it yet",
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactNone, message: "3 nodes do not have it yet",
 		},
 		"refused": {
 			reason: "a plan would be refused, too", try: says(preview.Item{Failure: &rollout.Failure{Reason: "Invalid", Message: "no such namespace"}}),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh,
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh,
 		},
 		"by a plan": {
 			reason: "the plan made it so", try: same(), plan: plan(t, hco.PhaseCompleted),
-			want: hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone,
+			want: v1alpha1.ProfileActive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactNone,
 		},
 		"drifted, and the plan says so": {
 			reason: "both agree", try: changed(), plan: plan(t, hco.PhaseDrifted),
-			want: hco.ProfileDrifted, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "not as plan nightly says: Pump.water.example.com main",
+			want: v1alpha1.ProfileDrifted, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh, message: "not as plan nightly says: Pump.water.example.com main",
 		},
 		"drifted a moment ago": {
 			reason: "the cluster is asked, and not the plan", try: created(), plan: plan(t, hco.PhaseCompleted),
-			want: hco.ProfileDrifted, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "Pump.water.example.com main does not exist",
+			want: v1alpha1.ProfileDrifted, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh, message: "Pump.water.example.com main does not exist",
 		},
 		"to be reviewed": {
 			reason: "the plan has done nothing yet", try: changed(), plan: plan(t, hco.PhaseReviewRequired),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "plan nightly is ReviewRequired: what goes on",
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh, message: "plan nightly is ReviewRequired: what goes on",
 		},
 		"being executed": {
 			reason: "everything is written, and waited for", try: same(), plan: plan(t, hco.PhaseInProgress),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactNone, message: "plan nightly is InProgress",
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactNone, message: "plan nightly is InProgress",
 		},
 		"rolled back": {
 			reason: "the plan has put back what there was", try: changed(), plan: restoring(plan(t, hco.PhaseCompleted)),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "plan nightly is Completed",
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh, message: "plan nightly is Completed",
 		},
 		"failed plan": {
 			reason: "it holds nothing", try: changed(), plan: plan(t, hco.PhaseFailed),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh,
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh,
 		},
 		"another plan today": {
 			reason: "what the plan applied stays in effect until somebody asks for more", try: changed(),
 			plan: outdated(plan(t, hco.PhaseCompleted), metav1.ConditionTrue),
-			want: hco.ProfileActive, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "a plan computed today would be different",
+			want: v1alpha1.ProfileActive, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh, message: "a plan computed today would be different",
 		},
 		"another plan today, and drifted": {
 			reason: "the plan knows", try: changed(), plan: outdated(plan(t, hco.PhaseDrifted), metav1.ConditionFalse),
-			want: hco.ProfileDrifted, needs: hco.PrerequisiteMet, impact: hco.ImpactHigh, message: "a plan computed today would be different",
+			want: v1alpha1.ProfileDrifted, needs: v1alpha1.PrerequisiteMet, impact: v1alpha1.ImpactHigh, message: "a plan computed today would be different",
 		},
 		"missing": {
 			reason: "it says what to install", client: client(), try: created(),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMissing, message: "install the Pump Operator",
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMissing, message: "install the Pump Operator",
 		},
 		"too old": {
 			reason: "the definition is there, and knows too little", profile: tuning{fails: &profile.MissingError{Message: "update the Pump Operator"}},
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMissing, message: "update the Pump Operator",
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMissing, message: "update the Pump Operator",
 		},
 		"cannot be computed": {
 			reason: "nobody knows what a plan would be", profile: tuning{fails: errors.New("no idea")},
-			want: hco.ProfileUnknown, needs: hco.PrerequisiteMet, message: "a plan cannot be computed: no idea",
+			want: v1alpha1.ProfileUnknown, needs: v1alpha1.PrerequisiteMet, message: "a plan cannot be computed: no idea",
 		},
 		"definition not readable": {
 			reason: "what cannot be read is not missing", client: refusing(client(), "get", "customresourcedefinitions"),
-			want: hco.ProfileUnknown, needs: hco.PrerequisiteUnknown, message: "reading CustomResourceDefinition pumps.water.example.com: ",
+			want: v1alpha1.ProfileUnknown, needs: v1alpha1.PrerequisiteUnknown, message: "reading CustomResourceDefinition pumps.water.example.com: ",
 		},
 		"objects not readable": {
 			reason: "a plan by the defaults would be another one", client: refusing(client(definition("Pump"), definition("Well")), "list", "wells"),
 			try:  created(),
-			want: hco.ProfileUnknown, needs: hco.PrerequisiteMet, message: "listing wells.water.example.com: ",
+			want: v1alpha1.ProfileUnknown, needs: v1alpha1.PrerequisiteMet, message: "listing wells.water.example.com: ",
 		},
 		"missing, and more not readable": {
 			reason: "what is missing is missing in any case", client: refusing(client(definition("Well")), "list", "wells"),
-			want: hco.ProfileInactive, needs: hco.PrerequisiteMissing, message: "install the Pump Operator",
+			want: v1alpha1.ProfileInactive, needs: v1alpha1.PrerequisiteMissing, message: "install the Pump Operator",
 		},
 		"nobody answers": {
 			reason: "a plan that says Completed is no proof", plan: plan(t, hco.PhaseCompleted),
 			try: func(rollout.Work) (preview.Preview, error) {
 				return preview.Preview{}, errors.New("connection refused")
 			},
-			want: hco.ProfileUnknown, needs: hco.PrerequisiteMet, message: "asking what item set-up-pump would do: connection refused",
+			want: v1alpha1.ProfileUnknown, needs: v1alpha1.PrerequisiteMet, message: "asking what item set-up-pump would do: connection refused",
 		},
 		"not served yet": {
 			reason: "whether it exists cannot be told",
 			try:    says(preview.Item{Failure: &rollout.Failure{Reason: rollout.ReasonNotServed, Message: "its kind is not served"}}),
-			want:   hco.ProfileUnknown, needs: hco.PrerequisiteMet, message: "its kind is not served",
+			want:   v1alpha1.ProfileUnknown, needs: v1alpha1.PrerequisiteMet, message: "its kind is not served",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +294,7 @@ func plansOf(plan *hco.ConfigurationPlan) survey.Plans {
 	}
 }
 
-func look(t *testing.T, deps survey.Deps) hco.ConfigurationProfile {
+func look(t *testing.T, deps survey.Deps) v1alpha1.ConfigurationProfile {
 	t.Helper()
 	found, err := survey.New(deps).Survey(t.Context(), func(name string) bool { return name == "Tuning" })
 	if err != nil {
@@ -325,18 +325,18 @@ func TestWhole(t *testing.T) {
 	if requests := cluster.Actions(); len(requests) != 4 {
 		t.Errorf("two definitions cost %d requests: %v", len(requests), requests)
 	}
-	want := hco.ConfigurationProfile{
+	want := v1alpha1.ConfigurationProfile{
 		ObjectMeta: metav1.ObjectMeta{Name: "Tuning"}, Description: "Pumps run faster.",
-		Status: hco.ConfigurationProfileStatus{
-			State: hco.ProfileInactive, Plan: "nightly", PlanPhase: hco.PhaseCompleted, Prerequisites: hco.PrerequisiteMet, ImpactSeverity: hco.ImpactHigh,
+		Status: v1alpha1.ConfigurationProfileStatus{
+			State: v1alpha1.ProfileInactive, Plan: "nightly", PlanPhase: v1alpha1.PhaseCompleted, Prerequisites: v1alpha1.PrerequisiteMet, ImpactSeverity: v1alpha1.ImpactHigh,
 			Message: "this is the state that plan nightly reports; a plan computed today would be different",
-			Requirements: []hco.ProfileRequirement{
-				{Definition: "pumps.water.example.com", Kind: "Pump", State: hco.PrerequisiteMet},
-				{Definition: "wells.water.example.com", Kind: "Well", Optional: true, State: hco.PrerequisiteMet},
+			Requirements: []v1alpha1.ProfileRequirement{
+				{Definition: "pumps.water.example.com", Kind: "Pump", State: v1alpha1.PrerequisiteMet},
+				{Definition: "wells.water.example.com", Kind: "Well", Optional: true, State: v1alpha1.PrerequisiteMet},
 			},
-			Items: []hco.ProfileItem{{
-				Name: "set-up-pump", TargetRef: hco.TargetRef{APIVersion: "water.example.com/v1", Kind: "Pump", Name: "main"}, Action: hco.ItemCreate,
-				ImpactSeverity: hco.ImpactHigh, ImpactReason: "2 wells", BlastRadius: &hco.BlastRadius{Pools: []string{"worker"}, Nodes: 2, Reboot: true, Waves: 1},
+			Items: []v1alpha1.ProfileItem{{
+				Name: "set-up-pump", TargetRef: v1alpha1.TargetRef{APIVersion: "water.example.com/v1", Kind: "Pump", Name: "main"}, Action: v1alpha1.ItemCreate,
+				ImpactSeverity: v1alpha1.ImpactHigh, ImpactReason: "2 wells", BlastRadius: &v1alpha1.BlastRadius{Pools: []string{"worker"}, Nodes: 2, Reboot: true, Waves: 1},
 			}},
 		},
 	}
@@ -352,7 +352,7 @@ func TestTimeout(t *testing.T) {
 		Profiles: []profile.Profile{tuning{}}, Client: hangs, Plans: plansOf(nil), Timeout: time.Millisecond,
 		Previewer: hanging{},
 	}).Status
-	if got.State != hco.ProfileUnknown || !strings.Contains(got.Message, context.DeadlineExceeded.Error()) {
+	if got.State != v1alpha1.ProfileUnknown || !strings.Contains(got.Message, context.DeadlineExceeded.Error()) {
 		t.Errorf("got %s: %s", got.State, got.Message)
 	}
 }
@@ -373,7 +373,7 @@ func TestListReadsOnce(t *testing.T) {
 		Definitions: func(context.Context) ([]*cel.Profile, error) { reads++; return nil, nil },
 	})
 	list, err := configurationprofile.NewREST(surveyor).List(t.Context(), nil)
-	if err != nil || len(list.(*hco.ConfigurationProfileList).Items) != 1 || reads != 1 {
+	if err != nil || len(list.(*v1alpha1.ConfigurationProfileList).Items) != 1 || reads != 1 {
 		t.Errorf("%v, %v after %d readings", list, err, reads)
 	}
 }

@@ -23,7 +23,7 @@ type trial struct {
 	profile.Item
 	ref manifest.Ref
 	// action is empty when the cluster refuses the item, or could not be asked.
-	action hco.ItemAction
+	action v1alpha1.ItemAction
 	// refusal is why the cluster refuses it.
 	refusal string
 	// err is why it could not be asked.
@@ -48,16 +48,16 @@ func (t *trial) read(seen preview.Item, facts profile.Facts) {
 	case seen.Failure != nil:
 		t.refusal = seen.Failure.Message
 	case !seen.Exists:
-		t.action = hco.ItemCreate
+		t.action = v1alpha1.ItemCreate
 	default:
 		t.action, t.err = changes(seen)
 	}
 }
 
 // changes tells whether an object that exists would be another one.
-func changes(seen preview.Item) (hco.ItemAction, error) {
+func changes(seen preview.Item) (v1alpha1.ItemAction, error) {
 	if seen.Before == nil || seen.After == nil {
-		return hco.ItemNone, nil
+		return v1alpha1.ItemNone, nil
 	}
 	before, err := governance.Live(seen.Before)
 	if err != nil {
@@ -68,9 +68,9 @@ func changes(seen preview.Item) (hco.ItemAction, error) {
 		return "", fmt.Errorf("reading %s as it would be: %w", seen.ID, err)
 	}
 	if governance.Unmarked(before).Digest == governance.Unmarked(after).Digest {
-		return hco.ItemNone, nil
+		return v1alpha1.ItemNone, nil
 	}
-	return hco.ItemUpdate, nil
+	return v1alpha1.ItemUpdate, nil
 }
 
 // findings is all that was seen of the cluster for one profile.
@@ -87,10 +87,10 @@ type findings struct {
 }
 
 // verdict sums up the observations. It is a pure function of them.
-func (s findings) verdict() hco.ConfigurationProfileStatus {
-	status := hco.ConfigurationProfileStatus{Requirements: s.requirements()}
+func (s findings) verdict() v1alpha1.ConfigurationProfileStatus {
+	status := v1alpha1.ConfigurationProfileStatus{Requirements: s.requirements()}
 	if s.plan != nil {
-		status.Plan, status.PlanPhase = s.plan.Name, s.plan.Status.Phase
+		status.Plan, status.PlanPhase = s.plan.Name, v1alpha1.Phase(s.plan.Status.Phase)
 	}
 	status.Prerequisites = s.prerequisites(status.Requirements)
 	status.Items, status.ImpactSeverity = s.impact()
@@ -100,31 +100,31 @@ func (s findings) verdict() hco.ConfigurationProfileStatus {
 
 // prerequisites are those of all requirements together: what is missing for certain
 // is missing, whatever else could not be read.
-func (s findings) prerequisites(requirements []hco.ProfileRequirement) hco.PrerequisiteState {
-	has := func(state hco.PrerequisiteState) bool {
-		return slices.ContainsFunc(requirements, func(r hco.ProfileRequirement) bool { return !r.Optional && r.State == state })
+func (s findings) prerequisites(requirements []v1alpha1.ProfileRequirement) v1alpha1.PrerequisiteState {
+	has := func(state v1alpha1.PrerequisiteState) bool {
+		return slices.ContainsFunc(requirements, func(r v1alpha1.ProfileRequirement) bool { return !r.Optional && r.State == state })
 	}
 	switch {
-	case has(hco.PrerequisiteMissing):
-		return hco.PrerequisiteMissing
-	case has(hco.PrerequisiteUnknown):
-		return hco.PrerequisiteUnknown
+	case has(v1alpha1.PrerequisiteMissing):
+		return v1alpha1.PrerequisiteMissing
+	case has(v1alpha1.PrerequisiteUnknown):
+		return v1alpha1.PrerequisiteUnknown
 	case errors.As(s.lacks, new(*profile.MissingError)):
-		return hco.PrerequisiteMissing // the present version is too old
+		return v1alpha1.PrerequisiteMissing // the present version is too old
 	default:
-		return hco.PrerequisiteMet
+		return v1alpha1.PrerequisiteMet
 	}
 }
 
-func (s findings) requirements() []hco.ProfileRequirement {
-	var out []hco.ProfileRequirement
+func (s findings) requirements() []v1alpha1.ProfileRequirement {
+	var out []v1alpha1.ProfileRequirement
 	for _, requirement := range s.profile.Requires() {
-		one := hco.ProfileRequirement{Definition: requirement.Definition, Kind: requirement.Kind.Kind, Optional: requirement.Optional, State: hco.PrerequisiteMet}
+		one := v1alpha1.ProfileRequirement{Definition: requirement.Definition, Kind: requirement.Kind.Kind, Optional: requirement.Optional, State: v1alpha1.PrerequisiteMet}
 		if _, served := s.facts.Definitions[requirement.Definition]; !served {
-			one.State, one.Message = hco.PrerequisiteMissing, "install "+requirement.Install
+			one.State, one.Message = v1alpha1.PrerequisiteMissing, "install "+requirement.Install
 		}
 		if err := s.unread[requirement.Definition]; err != nil {
-			one.State, one.Message = hco.PrerequisiteUnknown, governance.Clip(err.Error())
+			one.State, one.Message = v1alpha1.PrerequisiteUnknown, governance.Clip(err.Error())
 		}
 		out = append(out, one)
 	}
@@ -133,22 +133,22 @@ func (s findings) requirements() []hco.ProfileRequirement {
 
 // impact is what a plan would do, and the highest severity of that; none while
 // something of it is not known.
-func (s findings) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
+func (s findings) impact() ([]v1alpha1.ProfileItem, v1alpha1.ImpactSeverity) {
 	highest, known := v1alpha1.ImpactNone, len(s.items) > 0
-	var out []hco.ProfileItem
+	var out []v1alpha1.ProfileItem
 	for _, t := range s.items {
-		item := hco.ProfileItem{
-			Name: t.Name, TargetRef: hco.TargetRef{APIVersion: t.ref.APIVersion(), Kind: t.ref.Kind, Namespace: t.ref.Namespace, Name: t.ref.Name},
-			Action: t.action, ImpactSeverity: hco.ImpactSeverity(t.Impact), ImpactReason: t.Reason, Notes: t.Notes, Message: governance.Clip(t.refusal),
+		item := v1alpha1.ProfileItem{
+			Name: t.Name, TargetRef: v1alpha1.TargetRef{APIVersion: t.ref.APIVersion(), Kind: t.ref.Kind, Namespace: t.ref.Namespace, Name: t.ref.Name},
+			Action: t.action, ImpactSeverity: v1alpha1.ImpactSeverity(t.Impact), ImpactReason: t.Reason, Notes: t.Notes, Message: governance.Clip(t.refusal),
 		}
 		if t.Blast != nil {
-			item.BlastRadius = &hco.BlastRadius{Pools: t.Blast.Pools, Nodes: t.Blast.Nodes, Reboot: t.Blast.Reboot, Waves: t.Blast.Waves}
+			item.BlastRadius = &v1alpha1.BlastRadius{Pools: t.Blast.Pools, Nodes: t.Blast.Nodes, Reboot: t.Blast.Reboot, Waves: t.Blast.Waves}
 		}
 		switch {
 		case t.err != nil:
 			item.Message, known = governance.Clip(t.err.Error()), false
-		case t.action == hco.ItemNone:
-			item.ImpactSeverity, item.ImpactReason, item.BlastRadius = hco.ImpactNone, "it is as it should be already", nil
+		case t.action == v1alpha1.ItemNone:
+			item.ImpactSeverity, item.ImpactReason, item.BlastRadius = v1alpha1.ImpactNone, "it is as it should be already", nil
 		default:
 			highest = governance.Worse(highest, t.Impact)
 		}
@@ -157,7 +157,7 @@ func (s findings) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
 	if !known {
 		return out, ""
 	}
-	return out, hco.ImpactSeverity(highest)
+	return out, v1alpha1.ImpactSeverity(highest)
 }
 
 // state tells whether the profile is in effect:
@@ -166,12 +166,12 @@ func (s findings) impact() ([]hco.ProfileItem, hco.ImpactSeverity) {
 //   - what could not be read leaves that unknown, whatever a plan says,
 //   - what a plan would not change is in effect, with or without one,
 //   - and what it would change is drifted when a plan had made it so.
-func (s findings) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, string) {
-	if prerequisites == hco.PrerequisiteMissing {
-		return hco.ProfileInactive, governance.Clip(s.lacks.Error())
+func (s findings) state(prerequisites v1alpha1.PrerequisiteState) (v1alpha1.ProfileState, string) {
+	if prerequisites == v1alpha1.PrerequisiteMissing {
+		return v1alpha1.ProfileInactive, governance.Clip(s.lacks.Error())
 	}
 	if why := s.unknown(); why != "" {
-		return hco.ProfileUnknown, governance.Clip(why)
+		return v1alpha1.ProfileUnknown, governance.Clip(why)
 	}
 	differing, nodes := s.differing()
 	switch {
@@ -179,17 +179,17 @@ func (s findings) state(prerequisites hco.PrerequisiteState) (hco.ProfileState, 
 		// The plan goes by what it applied, and today it would be another one.
 		return s.byPlan()
 	case s.applied() && len(differing) > 0:
-		return hco.ProfileDrifted, governance.Clip(fmt.Sprintf("not as plan %s says: %s", s.plan.Name, strings.Join(differing, ", ")))
+		return v1alpha1.ProfileDrifted, governance.Clip(fmt.Sprintf("not as plan %s says: %s", s.plan.Name, strings.Join(differing, ", ")))
 	case s.applied():
-		return hco.ProfileActive, ""
+		return v1alpha1.ProfileActive, ""
 	case s.plan != nil:
-		return hco.ProfileInactive, governance.Clip(fmt.Sprintf("plan %s is %s: %s", s.plan.Name, s.plan.Status.Phase, s.plan.Status.Message))
+		return v1alpha1.ProfileInactive, governance.Clip(fmt.Sprintf("plan %s is %s: %s", s.plan.Name, s.plan.Status.Phase, s.plan.Status.Message))
 	case len(differing) > 0:
-		return hco.ProfileInactive, ""
+		return v1alpha1.ProfileInactive, ""
 	case nodes > 0:
-		return hco.ProfileInactive, fmt.Sprintf("everything is set as the profile says, but %d nodes do not have it yet", nodes)
+		return v1alpha1.ProfileInactive, fmt.Sprintf("everything is set as the profile says, but %d nodes do not have it yet", nodes)
 	default:
-		return hco.ProfileActive, "the cluster is as the profile says, but no plan keeps it so"
+		return v1alpha1.ProfileActive, "the cluster is as the profile says, but no plan keeps it so"
 	}
 }
 
@@ -215,11 +215,11 @@ func (s findings) unknown() string {
 func (s findings) differing() (names []string, nodes int64) {
 	for _, t := range s.items {
 		switch t.action {
-		case hco.ItemNone:
+		case v1alpha1.ItemNone:
 			if t.Blast != nil && t.Blast.Reboot {
 				nodes += t.Blast.Nodes
 			}
-		case hco.ItemCreate:
+		case v1alpha1.ItemCreate:
 			names = append(names, t.ref.ID.String()+" does not exist")
 		default:
 			names = append(names, t.ref.ID.String())
@@ -233,8 +233,8 @@ func (s findings) applied() bool {
 	if s.plan == nil || s.plan.Spec.RestoreRun != 0 {
 		return false
 	}
-	phase := s.plan.Status.Phase
-	return phase == hco.PhaseCompleted || phase == hco.PhaseDrifted
+	phase := v1alpha1.Phase(s.plan.Status.Phase)
+	return phase == v1alpha1.PhaseCompleted || phase == v1alpha1.PhaseDrifted
 }
 
 // sticky tells whether the plan has applied something else than it would today.
@@ -257,13 +257,13 @@ func (s findings) sticky() bool {
 }
 
 // byPlan is the state as the plan tells it.
-func (s findings) byPlan() (hco.ProfileState, string) {
-	state := hco.ProfileInactive
+func (s findings) byPlan() (v1alpha1.ProfileState, string) {
+	state := v1alpha1.ProfileInactive
 	switch {
 	case s.plan.Status.Phase == hco.PhaseDrifted:
-		state = hco.ProfileDrifted
+		state = v1alpha1.ProfileDrifted
 	case meta.IsStatusConditionTrue(s.plan.Status.Conditions, v1alpha1.ConditionProfileActive):
-		state = hco.ProfileActive
+		state = v1alpha1.ProfileActive
 	}
 	return state, governance.Clip(fmt.Sprintf("this is the state that plan %s reports; a plan computed today would be different", s.plan.Name))
 }

@@ -28,7 +28,7 @@ import (
 
 // Differ says what an item would do, as a *livediff.Differ.
 type Differ interface {
-	Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (hco.PlanDiffItem, bool, error)
+	Item(ctx context.Context, owner v1alpha1.ProfileName, item *profile.Item, facts profile.Facts) (v1alpha1.PlanDiffItem, bool, error)
 }
 
 // Evaluator implements configurationprofiledefinition.Evaluator. It keeps nothing.
@@ -152,7 +152,7 @@ func (e *Evaluator) item(ctx context.Context, owner v1alpha1.ProfileName, item p
 		return hco.EvaluatedItem{}, err
 	}
 	out := hco.EvaluatedItem{
-		Name: item.Name, TargetRef: seen.TargetRef, ImpactSeverity: hco.ImpactSeverity(item.Impact), ImpactReason: item.Reason,
+		Name: item.Name, TargetRef: hco.TargetRef(seen.TargetRef), ImpactSeverity: hco.ImpactSeverity(item.Impact), ImpactReason: item.Reason,
 		BlastRadius: (*hco.BlastRadius)(item.Blast), Notes: item.Notes, Diff: seen.Diff, Message: seen.Message,
 	}
 	for _, wait := range item.Waits {
