@@ -20,7 +20,7 @@ import (
 func recordedAt() time.Time { return time.Date(2026, 11, 23, 1, 46, 0, 0, time.UTC) }
 
 // run runs a command on what was recorded, on a terminal of so many columns, or on none.
-func run(t *testing.T, server *plugintest.Server, columns int, env map[string]string, args ...string) (stdout, stderr string, code int) {
+func run(t testing.TB, server *plugintest.Server, columns int, env map[string]string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errors bytes.Buffer
 	at := []string{"--kubeconfig", server.Kubeconfig()}
