@@ -15,6 +15,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/penstock-project/penstock/test/bench/measure"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
 )
@@ -43,6 +44,9 @@ type readsPlane struct {
 
 func newReadsPlane(t *testing.T, program *penstock.Program) *readsPlane {
 	t.Helper()
+	if err := measure.WithoutHugePages(); err != nil {
+		t.Fatal(err)
+	}
 	// Auditing would cost kube-apiserver what it does not cost Penstock.
 	c := cluster.Start(t, cluster.AllProcessors(), cluster.APIServerArgs("--audit-policy-file=", "--audit-log-path="))
 	host, err := newClient(c.Config())

@@ -55,6 +55,9 @@ type casePlane struct {
 
 func newCasePlane(t *testing.T, roundTrip time.Duration) *casePlane {
 	t.Helper()
+	if err := measure.WithoutHugePages(); err != nil {
+		t.Fatal(err)
+	}
 	c := cluster.Start(t, cluster.AllProcessors())
 	w := &casePlane{t: t, cluster: c, kubeconfig: c.Kubeconfig(), config: c.Config()}
 	config := c.Config()
