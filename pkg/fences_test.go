@@ -160,6 +160,7 @@ func fences() []fence {
 		{"pkg/crdsafety", []string{"pkg/diff/words"}, "two definitions in, what is not safe out"},
 		{"pkg/client/install", append([]string{"pkg/extension"}, api...), "what is written to install a package is the same whoever asks"},
 		{"pkg/client/overview", append([]string{"pkg/extension"}, api...), "how an extension is, its ClusterExtension says too"},
+		{"pkg/client/upgrades", append([]string{"pkg/extension", "pkg/maintenancewindow"}, api...), "windows and the labels of extensions are in the host"},
 		{"pkg/client/check", append([]string{"pkg/client", "pkg/manifest", "pkg/rollout/cause"}, api...), "why Penstock's own Pod is not ready is told as it is of others"},
 		{"pkg/client", api, "whoever talks to our API needs only its types"},
 		{"pkg/console/web", nil, "files are served whatever they show"},

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/penstock-project/penstock/test/framework/poll"
@@ -138,6 +140,7 @@ func catalog(i *installation, p *page) {
 	p.click("#review")
 	p.sees("What lighthouse-1 changes", "nothing → lighthouse-1")
 	p.checks("proposal")
+	forTheWindow(i, p)
 	p.click("#activate")
 	p.ticksAll()
 	p.click("#yes")
@@ -167,6 +170,30 @@ func catalog(i *installation, p *page) {
 	p.refuses("#do-install", "it would install nothing: 1.0.0 is installed already, as beacons")
 	takenName(i, p)
 	inVain(i, p)
+}
+
+// forTheWindow: outside of a maintenance window a proposal can be approved for when the window opens. Then
+// it waits, and can begin at once all the same.
+func forTheWindow(i *installation, p *page) {
+	p.until("it can begin now, and nothing else is offered", `document.querySelector("#activate") && !document.querySelector("#later")`)
+	end := time.Now().UTC().Add(24 * time.Hour).Truncate(time.Second).Format(time.RFC3339)
+	i.create(object{"apiVersion": "penstock.dev/v1alpha1", "kind": "MaintenanceWindow", "metadata": object{"name": "year-end"},
+		"spec": object{"type": "Deny", "start": "2026-01-01T00:00:00Z", "end": end}})
+	p.run(chromedp.Reload())
+	p.works("#later")
+	p.click("#later")
+	p.sees("Approve lighthouse-1 for the window?", "MaintenanceWindow year-end", "not before "+end)
+	p.checks("later")
+	p.ticksAll()
+	p.click("#yes")
+	p.until("it is followed", "location.hash === '#/x/lighthouse'")
+	p.sees("anna approved it; it begins when a maintenance window lets it, not before " + end)
+	if state := i.field(".spec.lifecycleState", "cer", "lighthouse-1"); state != "Paused" {
+		i.t.Errorf("an approval for later makes it %s", state)
+	}
+	p.click(`a[href="#/diff/..lighthouse-1"]`)
+	p.sees("What lighthouse-1 changes", "anna approved it; it begins when a maintenance window lets it")
+	i.MustKubectl("delete", "maintenancewindow", "year-end", poll.TimeoutFlag)
 }
 
 // takenName: a name that revisions have is said before, with one that is free.

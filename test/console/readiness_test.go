@@ -1,6 +1,10 @@
 package console
 
 import (
+	"strings"
+
+	"github.com/chromedp/chromedp"
+
 	"github.com/penstock-project/penstock/test/framework/poll"
 )
 
@@ -17,6 +21,13 @@ func readiness(i *installation, p *page) {
 	p.goTo("#/ready?extension=guarded")
 	p.sees("Upgrade readiness of guarded", "Nothing found that blocks", "Act before the upgrade", "shop/guarded", "PodDisruptionBudget of guarded-1")
 	p.checks("readiness")
+
+	id, minor, _ := strings.Cut(i.MustKubectl("get", "upgradereadiness", "next", "-o", `jsonpath={.findings[?(@.revision=="guarded-1")].id} {.target}`), " ")
+	i.MustKubectl("annotate", "cer", "guarded-1", "acknowledge.penstock.dev/"+id+"="+minor+" we drain by hand")
+	p.run(chromedp.Reload())
+	p.sees("Acknowledged by admin", "ago: we drain by hand")
+	p.until("it is not marked any more", `document.querySelector(".findings tr.stopped")`)
+	p.checks("acknowledged")
 
 	// A link has the version, and a wrong one is refused in words.
 	p.run(clear("#version"))

@@ -96,6 +96,7 @@ func (a *API) Routes() []Route {
 		{http.MethodGet, "/api/revisions/{name}/pods", answer(a.pods)},
 		{http.MethodGet, "/api/pods/{namespace}/{name}", answer(a.pod)},
 		{http.MethodGet, "/api/extensions/{name}/events", answer(a.events)},
+		{http.MethodGet, "/api/extensions/{name}/window", answer(a.upgradeWindow)},
 		{http.MethodGet, "/api/timeline", answer(a.timeline)},
 		{http.MethodGet, "/api/search", answer(a.search)},
 		{http.MethodGet, "/api/readiness", answer(a.readiness)},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/client/upgrades"
 )
 
 // StateRequest sets the lifecycle state of a revision, of the one that was on the screen.
@@ -26,6 +28,9 @@ type StateRequest struct {
 	// acknowledged, and approved.
 	RemovedDigest  string `json:"removedDigest,omitempty"`
 	ApprovalDigest string `json:"approvalDigest,omitempty"`
+	// NotBefore approves a proposal, which stays Paused, for when upgrades may begin, and not before
+	// this time, in RFC 3339.
+	NotBefore string `json:"notBefore,omitempty"`
 	// DryRun only asks whether it could be done.
 	DryRun bool `json:"dryRun,omitempty"`
 }
@@ -85,6 +90,9 @@ func (a *API) setState(ctx context.Context, r *http.Request) (any, error) {
 // patch is of the revision as it was read now.
 func (s StateRequest) patch(resourceVersion string) ([]byte, error) {
 	annotations := map[string]any{overview.ReasonAnnotation: nil}
+	if s.NotBefore != "" {
+		annotations = map[string]any{v1alpha1.ApproveNotBeforeAnnotation: s.NotBefore} // it still waits for its reason
+	}
 	for key, value := range map[string]string{
 		overview.ReasonAnnotation: s.Why, v1alpha1.AcknowledgeDeletionAnnotation: s.RemovedDigest, v1alpha1.ApproveAnnotation: s.ApprovalDigest,
 	} {
@@ -100,6 +108,23 @@ func (s StateRequest) patch(resourceVersion string) ([]byte, error) {
 		return nil, fmt.Errorf("encoding the change: %w", err)
 	}
 	return patch, nil
+}
+
+// UpgradeWindow says when upgrades of a ClusterExtension may begin by themselves.
+type UpgradeWindow struct {
+	// Opens is when, in RFC 3339. It is empty when they may begin now, and when the time is not known.
+	Opens string `json:"opens,omitempty"`
+	// Said is why they cannot begin now.
+	Said string `json:"said,omitempty"`
+}
+
+// upgradeWindow reads the maintenance windows of an extension.
+func (a *API) upgradeWindow(ctx context.Context, r *http.Request) (any, error) {
+	decision := upgrades.Window(ctx, a.host, r.PathValue("name"))
+	if decision == nil || decision.Open || decision.Opens.IsZero() {
+		return UpgradeWindow{}, nil
+	}
+	return UpgradeWindow{Opens: decision.Opens.UTC().Format(time.RFC3339), Said: decision.String()}, nil
 }
 
 // rollback goes back to a revision, or says what that would change.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/client/overview"
+	"github.com/penstock-project/penstock/pkg/client/upgrades"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
 	"github.com/penstock-project/penstock/pkg/plugin/outcome"
 	"github.com/penstock-project/penstock/pkg/plugin/review"
@@ -102,7 +103,7 @@ func resumption(ctx context.Context, s *session.Session, cluster *session.Cluste
 		return "", nil, err
 	}
 	changes.Print(s.Err, diff, changes.View{Lines: true})
-	if decision := review.Window(ctx, cluster, found.Name); decision != nil && !decision.Open && overview.OfClusterExtension(revision) {
+	if decision := upgrades.Window(ctx, cluster.Host, found.Name); decision != nil && !decision.Open && overview.OfClusterExtension(revision) {
 		s.Err.Para(screen.Yellow, screen.Notice, fmt.Sprintf("%s: resuming begins it now; kubectl penstock upgrade %s --when=window begins it when upgrades may begin", decision.String(), found.Name))
 	}
 	return review.Question("Roll out "+revision.Name, diff), review.Answers(diff), nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/apis/olm/approval"
 	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/client/upgrades"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/status"
 	"github.com/penstock-project/penstock/pkg/plugin/changes"
@@ -159,7 +160,7 @@ const (
 // begins asks when an approved proposal begins: zero is now. Without the right to read windows it is now,
 // and nothing is said: a person's own write waits for none.
 func (u *upgrading) begins(ctx context.Context, question string) (notBefore time.Time, agreed bool, err error) {
-	decision := review.Window(ctx, u.cluster, u.name)
+	decision := upgrades.Window(ctx, u.cluster.Host, u.name)
 	if decision == nil && u.when == whenWindow {
 		return notBefore, false, outcome.Errorf(outcome.Unknown, "--when=%s needs the right to list MaintenanceWindows and to get ClusterExtension %s", whenWindow, u.name)
 	}

@@ -907,6 +907,7 @@ export interface StateRequest {
   why?: string;
   removedDigest?: string;
   approvalDigest?: string;
+  notBefore?: string;
   dryRun?: boolean;
 }
 
@@ -1002,6 +1003,11 @@ export interface UpgradeStep {
   next?: string;
   passed?: string;
   command?: string;
+}
+
+export interface UpgradeWindow {
+  opens?: string;
+  said?: string;
 }
 
 export interface VersionChange {

@@ -1,6 +1,6 @@
 // Findings about an upgrade of the cluster, commands that help, and the order in which extensions are upgraded.
 import { html, useEffect, useSignal } from "./lib.js";
-import { Asked, State, count, inWords, objectName, objectPlace, soft } from "./parts.js";
+import { Ago, Asked, State, count, inWords, objectName, objectPlace, soft } from "./parts.js";
 import { isName, useAsk } from "./shared.js";
 
 /** @typedef {import("./api").UpgradeReadiness} Answer */
@@ -75,8 +75,9 @@ function Findings({ of, severity, signal, title, meaning }) {
   if (!of.length) return null;
   return html`<section aria-labelledby=${severity}><h2 id=${severity}>${title} <span class="quiet number">${of.length}</span></h2><p class="quiet">${meaning}</p>
     <table class="rows findings"><thead><tr><th scope="col" class="subject">Object</th><th scope="col">Finding</th></tr></thead>
-    <tbody>${of.map((one, i) => html`<tr key=${i} class=${signal}><th scope="row">${subject(one)}</th>
+    <tbody>${of.map((one, i) => html`<tr key=${i} class=${one.acknowledged ? "stopped" : signal}><th scope="row">${subject(one)}</th>
       <td>${one.evidence}${one.replacement && html`. Use <code>${one.replacement}</code>`} <span class="quiet">${{ Certain: "certain", Declared: "announced", Guess: "a guess" }[one.certainty] ?? one.certainty}</span>
+        ${one.acknowledged && html`<span class="more"><strong>Acknowledged</strong> by ${one.acknowledged.by} <${Ago} at=${one.acknowledged.at} ago/>: ${one.acknowledged.reason}</span>`}
         ${one.fix && html`<span class="more"><code>${one.fix}</code></span>`}</td></tr>`)}</tbody></table></section>`;
 }
 

@@ -73,6 +73,7 @@ function Sides({ name, extension }) {
 function Decision({ revision, extension, diff, name, changed }) {
   const rights = useAsk(`/api/rights?button=patchRevision&name=${revision.name}`);
   const { asking, busy, refused, act } = useDeed();
+  const window_ = useAsk(revision.proposed ? `/api/extensions/${extension?.name}/window` : "").found.value;
   const would = useSignal(/** @type {Refused | null | undefined} */ (undefined));
   const paused = revision.lifecycle === "Paused", active = revision.lifecycle === "Active";
   const newest = extension?.revisions[0].name === revision.name;
@@ -84,10 +85,10 @@ function Decision({ revision, extension, diff, name, changed }) {
     if (paused && !me.value?.readOnly) post(`/api/revisions/${revision.name}/state`, { ...body, dryRun: true }).then(() => (would.value = null), (failure) => (would.value = failure));
   }, [revision.uid, revision.generation, diff.summary.approvalDigest]);
 
-  /** @param {string} state @param {string} why */
-  const set = (state, why) => act(async () => {
-    await post(`/api/revisions/${revision.name}/state`, state === "Active" ? { ...body, why } : { uid: revision.uid, generation: revision.generation, state, why });
-    announce(`${revision.name} is ${state === "Active" ? "rolled out now" : "paused"}.`);
+  /** @param {string} state @param {object} more @param {string} done */
+  const set = (state, more, done) => act(async () => {
+    await post(`/api/revisions/${revision.name}/state`, { ...body, state, ...more });
+    announce(`${revision.name} is ${done}.`);
     location.hash = `#/x/${extension?.name}`;
   });
   let why = lacks(rights, "patchRevision");
@@ -99,23 +100,26 @@ function Decision({ revision, extension, diff, name, changed }) {
   }
   if (!paused && !active) return html`<p class="quiet">${revision.name} is ${revision.lifecycle}: nothing can be done with it.</p>`;
   return html`<section class="decision" aria-label="Decision">
-    <p class="standing"><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "To review" : revision.state}/> ${revision.reason && html`<span>${revision.reason}</span>`}
+    <p class="standing"><${State} signal=${revision.proposed ? "review" : revision.signal} word=${revision.proposed ? "To review" : revision.state}/> <span>${revision.state === "WaitingForWindow" ? revision.message : revision.reason}</span>
       ${revision.by && html`<span class="quiet">by ${revision.by}</span>`} ${revision.cause && html`<q>${revision.cause}</q>`}</p>
     <${Problem} refused=${refused.value} doing="Nothing was changed"/>
     <div class="actions">${paused
-      ? html`<${Button} id="activate" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "Active")}>Roll out ${revision.name}<//>`
+      ? html`<${Button} id="activate" kind="main" why=${why} busy=${busy.value} onClick=${() => (asking.value = "Active")}>Roll out ${revision.name}<//>
+        ${window_?.opens && html`<${Button} id="later" why=${why} busy=${busy.value} onClick=${() => (asking.value = "Later")}>Approve for the window<//>`}`
       : html`<${Button} id="pause" why=${why || (newest ? "" : "only the newest revision can be paused here")} busy=${busy.value} onClick=${() => (asking.value = "Paused")}>Pause ${revision.name}<//>`}</div>
-    ${asking.value === "Active" && html`<${Rollout} revision=${revision} diff=${diff} why=${changed ? why : ""} busy=${busy.value} onYes=${(/** @type {string} */ said) => set("Active", said)} onNo=${() => (asking.value = "")}/>`}
-    ${asking.value === "Paused" && html`<${Pausing} revision=${revision} busy=${busy.value} onYes=${(/** @type {string} */ said) => set("Paused", said)} onNo=${() => (asking.value = "")}/>`}
+    ${asking.value === "Active" && html`<${Rollout} revision=${revision} diff=${diff} why=${changed ? why : ""} busy=${busy.value} onYes=${() => set("Active", {}, "rolled out now")} onNo=${() => (asking.value = "")}/>`}
+    ${asking.value === "Later" && html`<${Rollout} revision=${revision} diff=${diff} later=${window_} why=${changed ? why : ""} busy=${busy.value} onYes=${() => set("Paused", { notBefore: window_.opens }, "approved for the window")} onNo=${() => (asking.value = "")}/>`}
+    ${asking.value === "Paused" && html`<${Pausing} revision=${revision} busy=${busy.value} onYes=${(/** @type {string} */ why) => set("Paused", { why, removedDigest: "", approvalDigest: "" }, "paused")} onNo=${() => (asking.value = "")}/>`}
   </section>`;
 }
 
-/** @param {{ revision: Revision, diff: RevisionDiff, why: string, busy: boolean, onYes: (why: string) => void, onNo: () => void }} props */
-function Rollout({ revision, diff, why, busy, onYes, onNo }) {
+/** @param {{ revision: Revision, diff: RevisionDiff, later?: import("./api").UpgradeWindow, why: string, busy: boolean, onYes: () => void, onNo: () => void }} props */
+function Rollout({ revision, diff, later, why, busy, onYes, onNo }) {
   const ticked = useSignal(/** @type {Set<number>} */ (new Set()));
   const { added, changed, removed } = diff.summary;
-  return html`<${Confirm} title=${`Roll out ${revision.name}?`} verb="Roll out" danger=${removed > 0} busy=${busy}
-    why=${why || unticked(diff, ticked.value)} onYes=${() => onYes("")} onNo=${onNo}>
+  return html`<${Confirm} title=${later ? `Approve ${revision.name} for the window?` : `Roll out ${revision.name}?`} verb=${later ? "Approve" : "Roll out"} danger=${removed > 0} busy=${busy}
+    why=${why || unticked(diff, ticked.value)} onYes=${onYes} onNo=${onNo}>
+    ${later && html`<p>Now, ${later.said}. It begins when upgrades may begin, not before ${later.opens}. Until then <code>kubectl annotate cer ${revision.name} penstock.dev/approve-not-before-</code> withdraws the approval.</p>`}
     <p>In cluster <strong>${me.value?.cluster}</strong>: ${count(added, "object")} added, ${changed} changed, ${removed || "none"} deleted.</p>
     <${Risks} diff=${diff} ticked=${ticked}/>
   <//>`;

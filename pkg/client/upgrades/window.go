@@ -1,24 +1,25 @@
-package review
+// Package upgrades says when upgrades begin.
+package upgrades
 
 import (
 	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/maintenancewindow"
-	"github.com/penstock-project/penstock/pkg/plugin/session"
 )
 
 // Window says whether an upgrade of a ClusterExtension could begin now by itself. It is nil when that
 // is not known to the user: without the right to read windows, or without a ClusterExtension.
-func Window(ctx context.Context, cluster *session.Cluster, name string) *maintenancewindow.Decision {
-	found, err := cluster.Host.Resource(maintenancewindow.Resource).List(ctx, metav1.ListOptions{})
+func Window(ctx context.Context, host dynamic.Interface, name string) *maintenancewindow.Decision {
+	found, err := host.Resource(maintenancewindow.Resource).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
 	}
-	asked, err := cluster.Host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
+	asked, err := host.Resource(extension.Resource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
