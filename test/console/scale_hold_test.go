@@ -81,6 +81,32 @@ func (i *installation) reviewOf(p *page, objects int, budget float64) {
 	within(i.t, fmt.Sprintf("review of %d objects, heap of the tab", objects), heap, 30, fmt.Sprintf("%.1f MB, %d nodes (budget 30)", heap, nodes))
 }
 
+// objectsOf is how so many objects of an extension are now, one of which has so many Pods.
+func (i *installation) objectsOf(p *page, objects, pods int) {
+	i.t.Helper()
+	large := deployment("many", "large", "registry.example.com/large:1", "")
+	large["spec"].(object)["replicas"] = pods
+	content := make([]object, objects-1)
+	for n := range content {
+		content[n] = configMap("many", fmt.Sprintf("large-%04d", n), "number", fmt.Sprint(n))
+	}
+	i.roll("Succeeded", revision{extension: "large", number: 1, version: "1.0.0", phases: []phase{{"deploy", []object{large}}, {"all", content}}})
+	var took times
+	for range 5 {
+		p.goTo("#/x/large")
+		p.run(chromedp.Reload())
+		p.has("#objects")
+		ms := 0.0
+		p.run(evaluate(`new Promise((done) => { const began = performance.now(); document.querySelector("#objects").click();
+			const look = () => document.querySelector("#tree") && document.querySelector("#now a[href^='#/pod/']") ? requestAnimationFrame(() => done(performance.now() - began)) : requestAnimationFrame(look); look() })`, &ms))
+		took = append(took, ms)
+	}
+	what := fmt.Sprintf("an extension with %d objects and %d Pods", objects, pods)
+	i.t.Logf("%s, until they are shown: %s", what, took)
+	heap, nodes := p.holds()
+	within(i.t, what+", heap of the tab", heap, 30, fmt.Sprintf("%.1f MB, %d nodes (budget 30)", heap, nodes))
+}
+
 // holds is the heap of the tab in MB after a collection, and the nodes that it keeps.
 func (p *page) holds() (heap float64, nodes int64) {
 	p.t.Helper()

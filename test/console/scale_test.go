@@ -68,6 +68,7 @@ func TestScale(t *testing.T) {
 		p.sees(fmt.Sprintf("All %d", manyExtensions))
 		i.rowsThatChange(p)
 		i.keptOpen(p, pid)
+		i.objectsOf(p, 1000, 500)
 		i.reviewOf(p, 46, 300)
 		i.reviewOf(p, 1000, 800)
 	})
