@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,10 @@ import (
 	"github.com/penstock-project/penstock/pkg/registry/printing"
 )
 
+// listedAtOnce bounds the extensions of a list that are read at a time: unpacked revisions are several
+// times as large as others.
+const listedAtOnce = 8
+
 // NewList returns an empty list.
 func (*REST) NewList() runtime.Object { return &v1alpha1.RevisionHistoryList{} }
 
@@ -26,24 +31,28 @@ func (r *REST) List(ctx context.Context, options *metainternalversion.ListOption
 	if err != nil {
 		return nil, err
 	}
-	list := &v1alpha1.RevisionHistoryList{Items: []v1alpha1.RevisionHistory{}}
-	for _, name := range slices.Sorted(maps.Keys(chains)) {
-		if !selected(name, options) {
-			continue
-		}
-		head, _, err := r.heads.Get(ctx, name)
-		if err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		// One extension at a time, since unpacked revisions are several times as large.
-		for i := range chains[name] {
-			chains[name][i].Unpack()
-		}
-		one, err := r.join(ctx, name, head, chains[name])
-		if err != nil {
-			return nil, err
-		}
-		list.Items = append(list.Items, *one)
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(chains)), func(name string) bool { return !selected(name, options) })
+	list := &v1alpha1.RevisionHistoryList{Items: make([]v1alpha1.RevisionHistory, len(names))}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(listedAtOnce)
+	for n, name := range names {
+		group.Go(func() error {
+			head, _, err := r.heads.Get(ctx, name)
+			if err != nil {
+				return apierrors.NewInternalError(err)
+			}
+			for i := range chains[name] {
+				chains[name][i].Unpack()
+			}
+			one, err := r.join(ctx, name, head, chains[name])
+			if err == nil {
+				list.Items[n] = *one
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	return list, nil
 }
