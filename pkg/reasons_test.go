@@ -20,6 +20,7 @@ var unrun = []struct{ of, reasons, why string }{
 	{"Of revisions", "Unavailable", "The simulated node of tests never loses a workload that it has run. The command is that of ProbeFailed"},
 	{"Of revisions", "IsRollback NoEarlierSuccess Overtaken RollbackRefused", "They are reasons of the condition RolledBack, and why names the reason of Stalled. TestRollback has the first two cases"},
 	{"Of revisions", "MetricCheckFailed MetricCheckUnknown", "TestRollback has the cases. One command is that of ProbeFailed, and the other only reads"},
+	{"Of revisions", "DriftFound", "It asks for nothing. TestRollback removes the annotation as the command does"},
 	{"Of revisions", "Held", "The command only opens the ClusterExtension. TestExtensions has the case, and ends it by an edit of its own"},
 	{"Of revisions", "Drifted Stale", "Targets of plans have them. The command is that of ConfigurationDrifted"},
 	{"Of plans", "ApprovalExpired", "The time of an approval is too long for a test"},

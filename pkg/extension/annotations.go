@@ -36,6 +36,9 @@ const (
 	// YieldAnnotation lists fields that are left to other field managers, as YAML or JSON of
 	// spec.yield of revisions.
 	YieldAnnotation = "penstock.dev/yield"
+	// ReportDriftUntilAnnotation is the time until which changes of others are reported and not
+	// repaired.
+	ReportDriftUntilAnnotation = v1alpha1.ReportDriftUntilAnnotation
 	// TargetAnnotation names the Secret with the kubeconfig of another cluster, in the
 	// namespace of Penstock. It is for new extensions: it does not change.
 	TargetAnnotation = "penstock.dev/target"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -148,6 +149,12 @@ func (p *Policy) set(name, value string) *field.Error {
 		}
 		p.Yield = rules
 		return nil
+	case ReportDriftUntilAnnotation:
+		// The webhook knows the time.
+		if _, err := time.Parse(time.RFC3339, value); err != nil {
+			return field.Invalid(path, value, "it must be a time as in RFC 3339, such as 2026-11-28T12:00:00Z")
+		}
+		return nil
 	case RequiresAnnotation:
 		if _, err := ParseRequires(value); err != nil {
 			return field.Invalid(path, value, err.Error())
@@ -220,5 +227,5 @@ func number(path *field.Path, value string, most int32, unit string) (int32, *fi
 func annotationNames() []string {
 	return []string{ApprovalAnnotation, HoldOnAnnotation, ProgressDeadlineAnnotation, SuccessDelayAnnotation, MetricChecksAnnotation, OnFailureAnnotation,
 		CollisionProtectionAnnotation, TeardownPolicyAnnotation, AcceptRequirementsAnnotation, YieldAnnotation, TargetAnnotation,
-		RequiresAnnotation, AcknowledgeDependentsAnnotation, PatchesAnnotation, ValuesFromAnnotation}
+		RequiresAnnotation, AcknowledgeDependentsAnnotation, PatchesAnnotation, ValuesFromAnnotation, ReportDriftUntilAnnotation}
 }

@@ -30,15 +30,17 @@ type failer interface {
 // saga is one chain on a model, with what survives the death of a process.
 type saga struct {
 	*model
-	engine    *Engine
-	clock     *clocktesting.FakePassiveClock
-	stored    Inventory
-	bodies    map[manifest.Digest][]byte
-	layers    []Layer
-	orphan    map[int64]bool
-	freeze    *Freeze
-	competing CompetingOwner
-	budget    *Budget
+	engine *Engine
+	clock  *clocktesting.FakePassiveClock
+	stored Inventory
+	bodies map[manifest.Digest][]byte
+	layers []Layer
+	orphan map[int64]bool
+	freeze *Freeze
+	// reportDrift has drift reported.
+	reportDrift bool
+	competing   CompetingOwner
+	budget      *Budget
 	// takesFrom are the chains whose protected objects a revision may take.
 	takesFrom map[int64]map[string]bool
 	// deletesAdopted are the revisions whose objects are deleted although they were adopted.
@@ -85,7 +87,7 @@ func (s *saga) pass() (Report, error) {
 }
 
 func (s *saga) work() Work {
-	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, CompetingOwner: s.competing, Budget: s.budget, DeleteAdopted: s.deletesAdopted, TakesFrom: s.takesFrom}
+	return Work{Owner: cmp.Or(s.owner, "argocd"), Layers: s.layers, Inventory: s.stored, Bodies: s, Orphan: s.orphan, Save: s.save, Freeze: s.freeze, CompetingOwner: s.competing, Budget: s.budget, ReportDrift: s.reportDrift, DeleteAdopted: s.deletesAdopted, TakesFrom: s.takesFrom}
 }
 
 // save is a write too: a process may die before or behind it.

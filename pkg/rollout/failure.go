@@ -133,7 +133,7 @@ func (p *pass) schedule(o *object, result objectResult) {
 		p.memory.retry(o.step.Ref, o.attempt(result.seen), *result.failure, p.engine.Clock.Now(), p.engine.Jitter)
 	}
 	switch result.failure.Reason {
-	case ReasonCollision, ReasonPaused, ReasonFrozen, ReasonContested:
+	case ReasonCollision, ReasonPaused, ReasonFrozen, ReasonContested, ReasonDriftReported:
 		// The other object is being watched, a pause is ended by the caller, and
 		// a contested object has its own time. One that is protected is tried again.
 		if result.protected || result.backedOff {

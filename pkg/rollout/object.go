@@ -48,6 +48,8 @@ type outcome struct {
 	// applied is true when the object is as its manifest says.
 	applied bool
 	failure *Failure
+	// drift is what somebody changed, while that is reported and not repaired.
+	drift *Failure
 }
 
 // objectResult is what became of an object. The pass learns from it (see conclude).

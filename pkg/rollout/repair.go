@@ -15,6 +15,13 @@ import (
 // does not concern what we apply costs that read and no write.
 func (o *object) repair(ctx context.Context, action Action, seen Seen) objectResult {
 	wait := o.repairs.patience(o.engine.Clock.Now())
+	reports, err := o.reportsDrift(ctx)
+	if err != nil {
+		return objectResult{seen: seen, err: err}
+	}
+	if reports {
+		wait = 0
+	}
 	if lost := o.repairs.lost; wait > 0 && (action == Verify || lost != "") {
 		// Someone writes to it all the time: what was found last has to do.
 		result := o.idle()
@@ -47,6 +54,9 @@ func (o *object) repair(ctx context.Context, action Action, seen Seen) objectRes
 	}
 	drifts := managedfields.FindDrift(wanted, live, o.who.Manager)
 	lost := o.engine.describeDrift(o.step.ID, drifts, wanted, live.Object)
+	if reports {
+		return o.drifted(now, lost)
+	}
 	if wait > 0 {
 		result := o.contested(now, lost)
 		result.wait = wait

@@ -152,6 +152,9 @@ func (p *pass) reportStage(ctx context.Context, at place, phase *PhaseReport, re
 	for _, step := range stg.Steps {
 		phase.Objects++
 		failure, refused := refusals[step.ID]
+		if drift := p.outcomes[step.ID].drift; drift != nil && p.places[step.ID] == at {
+			phase.Drift = append(phase.Drift, *drift)
+		}
 		switch have := p.places[step.ID]; {
 		case !reached:
 			phase.Pending++

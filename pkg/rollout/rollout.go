@@ -137,6 +137,9 @@ type Work struct {
 	DeleteAdopted map[int64]bool
 	// Freeze is set while nothing is to be written; what would be is reported.
 	Freeze *Freeze
+	// ReportDrift is true while changes by others are reported and not repaired. Guards are repaired
+	// all the same: see isGuard.
+	ReportDrift bool
 	// CompetingOwner may have taken the objects of the chain over; nil is for nobody.
 	CompetingOwner CompetingOwner
 	// Budget bounds deletions; nil does not.
@@ -215,6 +218,8 @@ type PhaseReport struct {
 	Objects, Applied, Available, Superseded, Pending int
 	// Failures hold the phase back, in the order of its objects.
 	Failures []Failure
+	// Drift is what others changed, while that is reported and not repaired.
+	Drift []Failure
 }
 
 // Reasons of a Failure.
@@ -239,6 +244,8 @@ const (
 	ReasonNotEmpty = "NotEmpty"
 	// ReasonDrifted is a shared object that somebody changed since it was written.
 	ReasonDrifted = "Drifted"
+	// ReasonDriftReported is an object that somebody changed or deleted while drift is reported.
+	ReasonDriftReported = "DriftReported"
 	// ReasonStale is a shared object that is not in the state that it may be
 	// written in.
 	ReasonStale = "Stale"

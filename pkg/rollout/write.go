@@ -79,6 +79,11 @@ func (e Entry) settled(revision int64, rank int, version string) Entry {
 func (o *object) act(ctx context.Context, decision Decision, seen Seen) objectResult {
 	switch decision.Action {
 	case Create:
+		if reports, err := o.reportsDrift(ctx); err != nil {
+			return objectResult{seen: seen, err: err}
+		} else if reports {
+			return o.absent(seen)
+		}
 		result := o.apply(ctx, seen, targetclient.ApplyOptions{CreateOnly: true}, nil)
 		if result.err == nil && o.memo != nil && !o.memo.Intent() {
 			// A new creation counts as a repair: somebody may delete the object each time.

@@ -57,6 +57,7 @@ func TestRollback(t *testing.T) {
 	t.Run("budget", func(t *testing.T) { r.in(t).asks() })
 	t.Run("versioned names", func(t *testing.T) { r.in(t).upgrades() })
 	t.Run("metric check", func(t *testing.T) { r.in(t).measures() })
+	t.Run("drift reported", func(t *testing.T) { r.in(t).reportsDrift() })
 	t.Run("soak", func(t *testing.T) { r.in(t).soaks() })
 }
 
@@ -302,4 +303,47 @@ func (s rolledBack) soaks() {
 	soon := int(since.Sub(live.GetCreationTimestamp().Time).Seconds()) + 3
 	s.merge("soak-1", fmt.Sprintf(`{"spec":{"successDelaySeconds":%d}}`, soon))
 	s.until("soak-1", "Succeeded", "True/RolledOut")
+}
+
+// reportsDrift has a change of somebody else reported, until the annotation that asks for it is gone. A
+// role is repaired all the same.
+func (s rolledBack) reportsDrift() {
+	role := map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": map[string]any{"name": "drift", "namespace": "default"},
+		"rules": []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"get"}}}}
+	s.submit("drift", 1, map[string]any{}, role)
+	s.until("drift-1", "Succeeded", "True")
+	_, err := s.revisions().Patch(context.Background(), "drift-1", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`,
+		olmv1alpha1.ReportDriftUntilAnnotation, time.Now().Add(8*24*time.Hour).Format(time.RFC3339)), metav1.PatchOptions{})
+	if err == nil || !strings.Contains(err.Error(), "must be at most seven days ahead") {
+		s.t.Errorf("eight days: %v", err)
+	}
+	s.annotate("drift-1", olmv1alpha1.ReportDriftUntilAnnotation, time.Now().Add(time.Hour).Format(time.RFC3339))
+	s.until("drift-1", "DriftReported", "True/NoDrift")
+	configMaps := s.outsider.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
+	if _, err := configMaps.Patch(context.Background(), "drift", types.MergePatchType, []byte(`{"data":{"n":"mine"}}`), metav1.PatchOptions{FieldManager: "alice"}); err != nil {
+		s.t.Fatal(err)
+	}
+	roles := s.outsider.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}).Namespace("default")
+	if _, err := roles.Patch(context.Background(), "drift", types.MergePatchType, []byte(`{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`), metav1.PatchOptions{FieldManager: "mallory"}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.until("drift-1", "DriftReported", "True/DriftFound 1 object changed since the rollout; Penstock repairs that at ")
+	if got := s.condition("drift-1", "DriftReported"); !strings.Contains(got, "ConfigMap default/drift: ") || !strings.Contains(got, "alice") {
+		s.t.Errorf("DriftReported is %s", got)
+	}
+	poll.Eventually(s.t, "the role to be repaired", func() (bool, string) {
+		live, err := roles.Get(context.Background(), "drift", metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		rules := fmt.Sprint(live.Object["rules"])
+		return strings.Contains(rules, "configmaps") && !strings.Contains(rules, "*"), rules
+	})
+	if n := s.value("drift"); n != "mine" {
+		s.t.Errorf("the ConfigMap says %q", n)
+	}
+	s.until("drift-1", "Ready", "True")
+	s.merge("drift-1", fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, olmv1alpha1.ReportDriftUntilAnnotation))
+	poll.Eventually(s.t, "the ConfigMap to be repaired", func() (bool, string) { n := s.value("drift"); return n == "1", n })
+	poll.Eventually(s.t, "the condition to be gone", func() (bool, string) { c := s.condition("drift-1", "DriftReported"); return c == "", c })
 }

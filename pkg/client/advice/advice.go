@@ -186,6 +186,8 @@ func ofRevision(r *v1alpha1.ClusterExtensionRevision) Advice {
 		return with(r, "was available, but it is not known whether it still is", available, nil)
 	case is(available, metav1.ConditionFalse):
 		return unready(r, with(r, "is not available", available, find(v1alpha1.ConditionRolledBack)))
+	case succeeded && is(ready, metav1.ConditionTrue) && is(find(v1alpha1.ConditionDriftReported), metav1.ConditionTrue):
+		return with(r, "is rolled out and available, and its drift is reported and not repaired", find(v1alpha1.ConditionDriftReported), nil)
 	case succeeded && is(ready, metav1.ConditionTrue):
 		return with(r, "is rolled out and available", ready, nil)
 	default:

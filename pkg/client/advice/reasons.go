@@ -110,6 +110,12 @@ func revisionSteps() map[string]step {
 		"Unreadable":        {signal: NeedsAttention, who: Operator, do: "restore the store from a snapshot, or delete the record (runbook PenstockStoreUnreadable)", example: "kubectl penstock check"},
 		"PassFailed":        {signal: NeedsAttention, who: Operator, do: "read the log of the replica that leads; Penstock tries again by itself", example: log},
 
+		// Drift is reported and not repaired.
+		"DriftFound": {signal: Review, who: Author, do: "take the changes into the next revision, or remove the annotation, so that Penstock repairs them now", command: "kubectl annotate cer {revision} penstock.dev/report-drift-until-",
+			catalog: &answer{do: "take the changes into spec.config or patches, or remove the annotation, so that Penstock repairs them now", command: "kubectl annotate clusterextension {extension} penstock.dev/report-drift-until-"}},
+		"DriftReported": {signal: InProgress, who: Nobody, do: "Penstock repairs it at the time in the condition DriftReported"},
+		"NoDrift":       {signal: Healthy, who: Nobody},
+
 		// No rollback came by itself.
 		"NoEarlierSuccess": {signal: NeedsAttention, who: Author, do: "correct that in the next revision: no earlier one has succeeded", example: next,
 			catalog: &answer{do: "correct spec.config, or " + another + ": no earlier revision has succeeded", command: versions}},

@@ -252,7 +252,7 @@ func ofConditions(revision *olmv1alpha1.ClusterExtensionRevision) []Entry {
 		entries = append(entries, Entry{Time: when(&c.LastTransitionTime), Signal: signal, What: what, Kind: kindRevision, Name: revision.Name, Message: text.Line(c.Reason+": "+c.Message, mostMessage)})
 	}
 	conditions := revision.Status.Conditions
-	for kind, signal := range map[string]Signal{olmv1alpha1.ConditionFailing: NeedsAttention, olmv1alpha1.ConditionStalled: NeedsAttention, olmv1alpha1.ConditionHeld: Review, olmv1alpha1.ConditionRolledBack: NeedsAttention} {
+	for kind, signal := range map[string]Signal{olmv1alpha1.ConditionFailing: NeedsAttention, olmv1alpha1.ConditionStalled: NeedsAttention, olmv1alpha1.ConditionHeld: Review, olmv1alpha1.ConditionDriftReported: Review, olmv1alpha1.ConditionRolledBack: NeedsAttention} {
 		if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
 			add(c, signal, kind)
 		}

@@ -119,7 +119,7 @@ func concerns(update event.UpdateEvent) bool {
 	}
 	for _, name := range []string{
 		olmv1alpha1.AllowCRDDeletionAnnotation, olmv1alpha1.TakeOverFromAnnotation, olmv1alpha1.AcknowledgeDeletionAnnotation, olmv1alpha1.ReleaseHoldAnnotation, olmv1alpha1.ChangeCauseAnnotation, olmv1alpha1.VersionAnnotation,
-		olmv1alpha1.HelmReleaseAnnotation, olmv1alpha1.HandedToHelmAnnotation,
+		olmv1alpha1.HelmReleaseAnnotation, olmv1alpha1.HandedToHelmAnnotation, olmv1alpha1.ReportDriftUntilAnnotation,
 	} {
 		if before.GetAnnotations()[name] != after.GetAnnotations()[name] {
 			return true

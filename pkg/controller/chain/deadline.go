@@ -110,6 +110,11 @@ func (s *scope) next() time.Duration {
 			sooner(at)
 		}
 	}
+	if leading := s.leading(); leading >= 0 && leading < len(s.layers) {
+		if until := driftReportedUntil(s.layers[leading], s.judged); !until.IsZero() {
+			sooner(until)
+		}
+	}
 	if failed := s.failed(); failed != nil {
 		sooner(s.known[failed.UID].again)
 	}

@@ -69,6 +69,7 @@ func (s *scope) rollOut(ctx context.Context) error {
 	if len(s.invalid) > 0 {
 		return nil
 	}
+	work.ReportDrift = s.reportsDrift()
 	var err error
 	if s.report, err = s.cluster.Engine.Reconcile(ctx, work); err != nil {
 		return err

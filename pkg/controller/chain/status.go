@@ -24,6 +24,10 @@ const (
 	reasonNotYet      = "NotYet"
 	reasonSoaking     = "Soaking"
 
+	// Reasons while drift is reported and not repaired.
+	reasonDriftFound = "DriftFound"
+	reasonNoDrift    = "NoDrift"
+
 	// Reasons by MetricChecks, after and while all objects are available.
 	reasonMetricFailed  = "MetricCheckFailed"
 	reasonMetricUnknown = "MetricCheckUnknown"
@@ -193,6 +197,7 @@ func (w *writer) active(revision *olmv1alpha1.ClusterExtensionRevision, found fi
 	if message == "" {
 		message = clip(own.String())
 	}
+	w.drift(revision, found, leads)
 	w.available(found, leads, own, message)
 	if left := w.succeed(revision, found, own); left != "" {
 		message = left

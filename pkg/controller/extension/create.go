@@ -77,6 +77,9 @@ func (m making) describe(revision *olmv1alpha1.ClusterExtensionRevision, identit
 			revision.Annotations[key] = value
 		}
 	}
+	if until := m.reportDrift(); until != "" {
+		revision.Annotations[extension.ReportDriftUntilAnnotation] = until
+	}
 	if warnings := made.warnings(); len(warnings) > 0 {
 		revision.Annotations[extension.WarningsAnnotation] = text.Clip(strings.Join(warnings, "\n"), extension.MaxWarnings)
 	}

@@ -24,7 +24,7 @@ import (
 //
 //  1. The author of the extension as it is. Without one there is no revision and no proposal. There is
 //     none either before what the extension requires, or against what others require of it.
-//  2. With manual approval, and for what the author has not decided, it is a proposal.
+//  2. With manual approval, while drift is reported, and for what the author has not decided, it is a proposal.
 //  3. The stamp decides one revision, within author.Lifetime.
 //  4. Later ones: the author when they had the right to bypass, or the ServiceAccount when the
 //     author may impersonate it now.
@@ -44,6 +44,8 @@ func (s *scope) Decide(ctx context.Context) (maker.Identity, *maker.Outcome) {
 	switch {
 	case s.extension.Annotations[extension.ApprovalAnnotation] == extension.ApprovalManual:
 		found.Approval = fmt.Sprintf("annotation %s is %s", extension.ApprovalAnnotation, extension.ApprovalManual)
+	case !fresh && s.reportDrift() != "":
+		found.Approval = "drift is reported until " + s.reportDrift() + ", and an upgrade overwrites it"
 	case fresh || stamp.Bypass:
 		found.As = stamp.Info()
 	case s.extension.Spec.ServiceAccount != nil && s.extension.Spec.ServiceAccount.Name != "":

@@ -107,14 +107,34 @@ func (s *scope) adjust(ctx context.Context, revision *olmv1alpha1.ClusterExtensi
 	if want := settingsOf(s.extension); !equality.Semantic.DeepEqual(want, settingsIn(&revision.Spec)) {
 		change["spec"] = want
 	}
+	metadata := map[string]any{}
 	if metav1.GetControllerOf(revision) == nil {
 		// The list is written whole: nobody may have changed it meanwhile.
-		change["metadata"] = map[string]any{"ownerReferences": append(slices.Clone(revision.OwnerReferences), s.owner()), "resourceVersion": revision.ResourceVersion}
+		metadata["ownerReferences"], metadata["resourceVersion"] = append(slices.Clone(revision.OwnerReferences), s.owner()), revision.ResourceVersion
+	}
+	if until := s.reportDrift(); until != revision.Annotations[extension.ReportDriftUntilAnnotation] {
+		annotations := map[string]any{extension.ReportDriftUntilAnnotation: nil}
+		if until != "" {
+			annotations[extension.ReportDriftUntilAnnotation] = until
+		}
+		metadata["annotations"] = annotations
+	}
+	if len(metadata) > 0 {
+		change["metadata"] = metadata
 	}
 	if len(change) == 0 {
 		return nil
 	}
 	return s.Patch(ctx, who, revision, change)
+}
+
+// reportDrift is the time until which the extension has drift reported; empty when it has passed.
+func (s *scope) reportDrift() string {
+	value := s.extension.Annotations[extension.ReportDriftUntilAnnotation]
+	if _, err := olmv1alpha1.ReportsDriftUntil(value, s.Clock.Now()); err != nil {
+		return ""
+	}
+	return value
 }
 
 // note writes the annotations that have changed.

@@ -102,7 +102,15 @@ func (r revision) readiness() (said, bool) {
 	case available.Status == metav1.ConditionFalse:
 		return said{metav1.ConditionFalse, reasonUnavailable, title + " is installed, and not available: " + cmp.Or(r.objects(), available.Message)}, false
 	}
-	return said{metav1.ConditionTrue, ReasonSucceeded, title + " is installed and available" + r.warnings()}, false
+	return said{metav1.ConditionTrue, ReasonSucceeded, title + " is installed and available" + r.warnings() + r.drift()}, false
+}
+
+// drift is what is reported and not repaired, as the end of a message.
+func (r revision) drift() string {
+	if !r.is(olmv1alpha1.ConditionDriftReported) {
+		return ""
+	}
+	return after("; ", messageOf(r.condition(olmv1alpha1.ConditionDriftReported)))
 }
 
 // warnings are those of rendering the content, as the end of a message.

@@ -61,7 +61,7 @@ type Receiver struct {
 // Start runs a receiver until the test ends. Without an address that is not loopback the test is skipped.
 func Start(t testing.TB, keys ...string) *Receiver {
 	t.Helper()
-	address := Elsewhere(t)
+	address := elsewhere(t)
 	certificate, roots := issue(t, address)
 	r := &Receiver{status: http.StatusNoContent, keys: keys, roots: roots, more: make(chan struct{})}
 	listener, err := net.Listen("tcp", net.JoinHostPort(address.String(), "0"))
@@ -77,8 +77,8 @@ func Start(t testing.TB, keys ...string) *Receiver {
 	return r
 }
 
-// Elsewhere is an address of this machine that is not loopback.
-func Elsewhere(t testing.TB) net.IP {
+// elsewhere is an address of this machine that is not loopback.
+func elsewhere(t testing.TB) net.IP {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-project/penstock/pkg/admission/webhook"
 	"github.com/penstock-project/penstock/pkg/admission/webhook/authored"
+	"github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/apis/olm/validation"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
@@ -44,7 +45,7 @@ func Webhooks(key func() (author.Key, error), now func() time.Time, forOthers, p
 			Name: "extension", Authenticated: true,
 			Decide: func(ctx context.Context, r webhook.Review) webhook.Answer {
 				return s.Check(r, func(w *authored.Write) field.ErrorList {
-					return slices.Concat(validate(w), child(w), all.cycle(ctx, w), mayGet(ctx, rights, r, w))
+					return slices.Concat(validate(w), drift(w, now()), child(w), all.cycle(ctx, w), mayGet(ctx, rights, r, w))
 				})
 			},
 			Registration: registration(""),
@@ -97,6 +98,18 @@ func child(w *authored.Write) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// drift refuses an end of reported drift that has passed or is too far ahead.
+func drift(w *authored.Write, now time.Time) field.ErrorList {
+	value := w.Object.GetAnnotations()[extension.ReportDriftUntilAnnotation]
+	if value == "" || w.Old != nil && w.Old.GetAnnotations()[extension.ReportDriftUntilAnnotation] == value {
+		return nil
+	}
+	if _, err := v1alpha1.ReportsDriftUntil(value, now); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(extension.ReportDriftUntilAnnotation), value, err.Error())}
+	}
+	return nil
 }
 
 // validate says which annotations mean nothing.

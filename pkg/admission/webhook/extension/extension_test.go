@@ -271,3 +271,24 @@ func TestMetricChecks(t *testing.T) {
 		t.Errorf("nobody can write it any more: %v", errs)
 	}
 }
+
+// TestReportDriftUntil: the end of reported drift is at most seven days ahead. A value that was there
+// before stays.
+func TestReportDriftUntil(t *testing.T) {
+	until := func(ahead time.Duration) *authored.Write {
+		return &authored.Write{Object: written("1.0.0", map[string]string{extension.ReportDriftUntilAnnotation: at.Add(ahead).Format(time.RFC3339)})}
+	}
+	if errs := drift(until(7*24*time.Hour), at); len(errs) > 0 {
+		t.Errorf("seven days are allowed: %v", errs)
+	}
+	for _, ahead := range []time.Duration{-time.Second, 7*24*time.Hour + time.Second} {
+		if errs := drift(until(ahead), at); len(errs) != 1 || !strings.Contains(errs[0].Error(), "metadata.annotations[penstock.dev/report-drift-until]: Invalid value") {
+			t.Errorf("%s ahead: %v", ahead, errs)
+		}
+	}
+	past := until(-time.Hour)
+	past.Old = past.Object
+	if errs := drift(past, at); len(errs) > 0 {
+		t.Errorf("nobody can write it any more: %v", errs)
+	}
+}

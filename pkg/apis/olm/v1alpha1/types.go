@@ -139,6 +139,10 @@ const (
 	// to Active, approves it. Its value is summary.approvalDigest of the diff with what is
 	// rolled out.
 	ApproveAnnotation = "penstock.dev/approve"
+	// ReportDriftUntilAnnotation is a time as in RFC 3339, at most MaxReportDrift ahead when it is
+	// written. Until then Penstock reports what others change or delete of the objects, and repairs
+	// nothing of that, except objects that decide who may do what.
+	ReportDriftUntilAnnotation = "penstock.dev/report-drift-until"
 	// ApproveNotBeforeAnnotation, set on a proposed revision together with ApproveAnnotation while it
 	// stays Paused, approves it for later (RFC 3339): when upgrades of its ClusterExtension may begin by the maintenance
 	// windows, and not before that time. To remove it withdraws the approval.
@@ -559,6 +563,9 @@ const (
 	// earlier one back, and False when that should have happened by itself and
 	// did not. Others do not have it.
 	ConditionRolledBack = "RolledBack"
+	// ConditionDriftReported is True while ReportDriftUntilAnnotation has changes of others to the
+	// objects reported and not repaired. Others do not have it.
+	ConditionDriftReported = "DriftReported"
 	// ConditionHeld, on the newest revision of an extension, is True while a rollback
 	// keeps the extension's owner from rolling forward.
 	ConditionHeld = "Held"

@@ -81,8 +81,26 @@ func (s *strategy) scheduled(requester *olm.Requester, revision *olm.ClusterExte
 	return given
 }
 
-// invalidTime says what is wrong with the time from which an approval is to take effect.
+// invalidDrift says what is wrong with the time until which drift is to be reported.
+func (s *strategy) invalidDrift(revision, stored *olm.ClusterExtensionRevision) field.ErrorList {
+	value := revision.Annotations[v1alpha1.ReportDriftUntilAnnotation]
+	if value == "" || value == stored.Annotations[v1alpha1.ReportDriftUntilAnnotation] {
+		return nil
+	}
+	if _, err := v1alpha1.ReportsDriftUntil(value, s.clock.Now()); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").Key(v1alpha1.ReportDriftUntilAnnotation), value, err.Error())}
+	}
+	return nil
+}
+
+// invalidTime says what is wrong with the times of a revision: until when drift is to be reported, and
+// from when an approval is to take effect.
 func (s *strategy) invalidTime(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) field.ErrorList {
+	return append(s.invalidDrift(revision, stored), s.invalidNotBefore(ctx, revision, stored)...)
+}
+
+// invalidNotBefore says what is wrong with the time from which an approval is to take effect.
+func (s *strategy) invalidNotBefore(ctx context.Context, revision, stored *olm.ClusterExtensionRevision) field.ErrorList {
 	value := revision.Annotations[v1alpha1.ApproveNotBeforeAnnotation]
 	if value == "" || value == stored.Annotations[v1alpha1.ApproveNotBeforeAnnotation] && !validation.ApprovesLater(revision, stored) {
 		return nil

@@ -79,7 +79,7 @@ func (w rollback) revision(cause string) *olm.ClusterExtensionRevision {
 		},
 		Spec: target.Spec,
 	}
-	for _, key := range append(clusterextensionrevision.ServerAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.TakeOverFromAnnotation,
+	for _, key := range append(clusterextensionrevision.ServerAnnotations(), corev1.LastAppliedConfigAnnotation, v1alpha1.AllowCRDDeletionAnnotation, v1alpha1.ReportDriftUntilAnnotation, v1alpha1.TakeOverFromAnnotation,
 		v1alpha1.AcknowledgeDeletionAnnotation, v1alpha1.ApproveAnnotation, v1alpha1.ApproveNotBeforeAnnotation, v1alpha1.ReleaseHoldAnnotation, v1alpha1.ChangeCauseAnnotation) {
 		delete(revision.Annotations, key)
 	}

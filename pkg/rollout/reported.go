@@ -1,0 +1,50 @@
+package rollout
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/penstock-project/penstock/pkg/manifest"
+)
+
+// guards are the groups whose objects are always repaired: they decide who may do what, and who is asked.
+func guards() []string {
+	return []string{"rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io", "apiextensions.k8s.io", "security.openshift.io", "constraints.gatekeeper.sh"}
+}
+
+// guardKinds are endings of kinds of all groups whose objects are always repaired, such as
+// NetworkPolicy, AuthorizationPolicy and RoleBinding. A Namespace has labels that protect.
+func guardKinds() []string {
+	return []string{"Role", "RoleBinding", "Policy", "PolicyBinding", "WebhookConfiguration", "Namespace"}
+}
+
+// isGuard tells whether drift of an object is repaired whoever wants it reported.
+func isGuard(id manifest.ID) bool {
+	return slices.Contains(guards(), id.Group) || slices.ContainsFunc(guardKinds(), func(end string) bool { return strings.HasSuffix(id.Kind, end) })
+}
+
+// reportsDrift tells whether drift of the object is reported and not repaired.
+func (o *object) reportsDrift(ctx context.Context) (bool, error) {
+	if !o.ReportDrift || o.memo == nil || o.memo.Intent() || isGuard(o.step.ID) {
+		return false, nil
+	}
+	protected, err := o.isProtected(ctx, o.step.Namespace)
+	return err == nil && !protected, err
+}
+
+// drifted is the result for an object with changes that are reported. It counts as applied: its probes
+// say whether it works.
+func (o *object) drifted(seen Seen, lost string) objectResult {
+	if lost == "" {
+		lost = "the marks of the extension"
+	}
+	return objectResult{outcome: outcome{applied: true, drift: &Failure{Ref: o.step.Ref, Reason: ReasonDriftReported, Message: lost}}, seen: seen}
+}
+
+// absent is the result for an object that somebody deleted, while that is reported.
+func (o *object) absent(seen Seen) objectResult {
+	result := o.refuse(seen, ReasonDriftReported, false, "was deleted, and is not created again while drift is reported")
+	result.drift = result.failure
+	return result
+}
