@@ -135,6 +135,11 @@ func acts() []act {
 				"what gains rights, deletes or narrows waits for somebody, and says why.",
 		},
 		{
+			title: "rolled back by a metric", skip: always, play: judgedByMetrics,
+			why: "Everything is ready, and users see errors. A MetricCheck asks the metric service before a version counts as good: " +
+				"a No rolls it back, and no answer is no Yes.",
+		},
+		{
 			title: "silence", skip: always, play: silence,
 			why: "Controllers that look at everything again and again wear the API server down. " +
 				"While nothing happens, Penstock keeps its lease and answers who asks it, and that is all.",

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/penstock-project/penstock/test/framework/metricservice"
+)
+
+// metered is an extension of one ConfigMap whose rollouts a metric service judges.
+const metered = "meter"
+
+// judgedByMetrics has a metric roll back a version whose objects are all available.
+func judgedByMetrics(ctx context.Context, d *demo) {
+	service := &metricservice.Service{}
+	listener := get(metricservice.Listen())
+	server := &http.Server{Handler: service, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	service.Answer(0.01)
+	d.show(ctx, "kubectl apply -f - <<'EOF'\napiVersion: penstock.dev/v1alpha1\nkind: MetricCheck\nmetadata: {name: error-rate}\nspec:\n  address: http://"+listener.Addr().String()+
+		"\n  query: errors{extension={{extension}}} / requests{extension={{extension}}}\n  max: 0.05\n  initialDelaySeconds: 0\nEOF")
+	roll := func(number int) string {
+		return fmt.Sprintf(`kubectl apply -f - <<'EOF'
+apiVersion: olm.operatorframework.io/v1alpha1
+kind: ClusterExtensionRevision
+metadata: {name: %[1]s-%[2]d}
+spec:
+  revision: %[2]d
+  metricChecks: [error-rate]
+  onFailure: Rollback
+  progressDeadlineMinutes: 10
+  phases:
+  - name: config
+    objects:
+    - object: {apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s, namespace: default}, data: {retries: "%[2]d"}}
+EOF`, metered, number)
+	}
+	d.show(ctx, roll(1)+fmt.Sprintf("\nkubectl wait cer/%s-1 --for=condition=Succeeded --timeout=%s", metered, patience))
+	service.Answer(0.31)
+	d.show(ctx, roll(2)+fmt.Sprintf("\nkubectl wait cer/%s-2 --for=condition=RolledBack --timeout=%s", metered, patience))
+	out := d.show(ctx, fmt.Sprintf(`kubectl get cer %s-2 -o jsonpath='{.status.conditions[?(@.type=="RolledBack")].message}{"\n"}{.status.metricChecks}{"\n"}'`, metered))
+	d.claim(strings.Contains(out, "MetricCheck error-rate says No: 0.31 is above the maximum of 0.05") && strings.Contains(out, `"verdict":"No"`),
+		"all objects were available, and what users feel rolled the version back", "MetricCheck error-rate says No", out)
+	service.Answer(0.01)
+	value := d.quiet(ctx, fmt.Sprintf("kubectl wait cer/%[1]s-3 --for=condition=Succeeded --timeout=%[2]s >/dev/null && kubectl get configmap %[1]s -o jsonpath='{.data.retries}' && kubectl delete metriccheck error-rate >/dev/null", metered, patience))
+	d.claim(strings.TrimSpace(value) == "1", "the content of the version before is back", "1", value)
+}
