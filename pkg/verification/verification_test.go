@@ -1,6 +1,8 @@
 package verification
 
 import (
+	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -15,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
@@ -26,8 +29,10 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/testing/ca"
 	"github.com/sigstore/sigstore-go/pkg/tlog"
+	"github.com/sigstore/sigstore-go/pkg/verify"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	recorded "github.com/penstock-project/penstock/pkg/signer"
 	"github.com/penstock-project/penstock/pkg/sigstore"
 )
 
@@ -54,23 +59,40 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{made, t}
 }
 
-// root is its trusted root.
+// rootOf is a trusted root with the authorities and logs of several instances.
+type rootOf struct {
+	identities, entries, certificates, stamps *authority
+}
+
+// root is its trusted root. Its certificates are in no log.
 func (a *authority) root() []byte {
-	a.t.Helper()
-	logs := a.RekorLogs()
-	for id, log := range logs {
-		var err error
-		if log.ID, err = hex.DecodeString(id); err != nil { // the library has the text there
-			a.t.Fatal(err)
+	return rootOf{identities: a, entries: a, stamps: a}.content()
+}
+
+func (r rootOf) content() []byte {
+	t := r.identities.t
+	t.Helper()
+	logs := func(found map[string]*root.TransparencyLog) map[string]*root.TransparencyLog {
+		for id, log := range found {
+			var err error
+			if log.ID, err = hex.DecodeString(id); err != nil { // the library has the text there
+				t.Fatal(err)
+			}
+			log.SignatureHashFunc = crypto.SHA256
 		}
+		return found
 	}
-	trusted, err := root.NewTrustedRoot(root.TrustedRootMediaType01, a.FulcioCertificateAuthorities(), nil, a.TimestampingAuthorities(), logs)
+	var ofCertificates map[string]*root.TransparencyLog
+	if r.certificates != nil {
+		ofCertificates = logs(r.certificates.CTLogs())
+	}
+	trusted, err := root.NewTrustedRoot(root.TrustedRootMediaType01, r.identities.FulcioCertificateAuthorities(), ofCertificates, r.stamps.TimestampingAuthorities(), logs(r.entries.RekorLogs()))
 	if err != nil {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
 	content, err := trusted.MarshalJSON()
 	if err != nil {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return content
 }
@@ -168,6 +190,23 @@ func envelope(t *testing.T, raw *dsse.Envelope) *protodsse.Envelope {
 	return &protodsse.Envelope{PayloadType: raw.PayloadType, Payload: payload, Signatures: []*protodsse.Signature{{Sig: signed}}}
 }
 
+// changed is a bundle that was changed after it was signed.
+func changed(t *testing.T, signed []byte, change func(*protobundle.Bundle)) []byte {
+	t.Helper()
+	parsed := &protobundle.Bundle{}
+	if err := protojson.Unmarshal(signed, parsed); err != nil {
+		t.Fatal(err)
+	}
+	change(parsed)
+	return marshalled(t, parsed)
+}
+
+// forOther makes a statement one about another image.
+func forOther(of *protobundle.Bundle) {
+	envelope := of.GetDsseEnvelope()
+	envelope.Payload = bytes.ReplaceAll(envelope.Payload, []byte(strings.TrimPrefix(digest, "sha256:")), bytes.Repeat([]byte("cd"), 32))
+}
+
 func marshalled(t *testing.T, made *protobundle.Bundle) []byte {
 	t.Helper()
 	content, err := protojson.Marshal(made)
@@ -223,30 +262,44 @@ func TestVerify(t *testing.T) {
 		built   = `, provenance: {builder: "https://builder.example.com/v1", repository: "https://git.example.com/team/lamp"}`
 		slsa    = `{"buildDefinition":{"externalParameters":{"workflow":{"repository":"REPOSITORY"}}},"runDetails":{"builder":{"id":"https://builder.example.com/v1"}}}`
 	)
+	const signed = "identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer
 	ours, theirs := newAuthority(t), newAuthority(t)
 	key, byKey := keyPair(t, signature())
 	_, byOther := keyPair(t, signature())
+	other := "sha256:" + strings.Repeat("cd", 32)
 	for name, tc := range map[string]struct {
-		reason  string
-		signer  string
-		more    string
+		reason string
+		signer string
+		more   string
+		// digest is that of the image, when it is another.
+		digest  string
 		bundles [][]byte
 		want    []string
 		err     string
 	}{
-		"identity":            {reason: "issuer and subject are those of the rule", signer: exactly, bundles: [][]byte{ours.bundle(signature())}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
-		"expression":          {reason: "the whole subject matches", signer: tags, bundles: [][]byte{ours.bundle(signature())}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
-		"untimed log":         {reason: "the time is that of the timestamp: the log has none", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.untimed = true }))}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
-		"no timestamp":        {reason: "the time is that of the log", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.stamped = false }))}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"identity":     {reason: "issuer and subject are those of the rule", signer: exactly, bundles: [][]byte{ours.bundle(signature())}, want: []string{signed}},
+		"expression":   {reason: "the whole subject matches", signer: tags, bundles: [][]byte{ours.bundle(signature())}, want: []string{signed}},
+		"untimed log":  {reason: "the time is that of the timestamp: the log has none", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.untimed = true }))}, want: []string{signed}},
+		"no log entry": {reason: "nobody else can see what was signed", signer: exactly, bundles: [][]byte{changed(t, ours.bundle(signature()), func(b *protobundle.Bundle) { b.VerificationMaterial.TlogEntries = nil })}, err: "log entries"},
+		"entry of another": {reason: "the entry in the log is of another signature", signer: exactly, bundles: [][]byte{changed(t, ours.bundle(signature()), func(b *protobundle.Bundle) {
+			other := &protobundle.Bundle{}
+			if err := protojson.Unmarshal(ours.bundle(signature()), other); err != nil {
+				t.Fatal(err)
+			}
+			b.VerificationMaterial.TlogEntries = other.VerificationMaterial.TlogEntries
+		})}, err: "transparency log signature does not match"},
+		"changed":             {reason: "the statement was signed about another image", signer: exactly, digest: other, bundles: [][]byte{changed(t, ours.bundle(signature()), forOther)}, err: "could not verify envelope"},
+		"changed for key":     {reason: "the statement was signed about another image", signer: "key: key.pub", digest: other, bundles: [][]byte{changed(t, byKey, forOther)}, err: "or of other content"},
+		"no timestamp":        {reason: "the time is that of the log", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.stamped = false }))}, want: []string{signed}},
 		"no time":             {reason: "nobody says when it was signed", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.untimed, a.stamped = true, false }))}, err: "timestamp"},
 		"outside":             {reason: "the certificate was not valid at that time", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.after, a.stamped = 30*time.Minute, false }))}, err: "certificate"},
 		"another subject":     {reason: "the right issuer is not enough", signer: "issuer: " + issuer + ", subject: https://git.example.com/team/lamp/x", bundles: [][]byte{ours.bundle(signature())}, err: "SAN"},
 		"another issuer":      {reason: "the right subject is not enough", signer: "issuer: https://other.example.com, subject: " + workflow, bundles: [][]byte{ours.bundle(signature())}, err: "issuer"},
 		"evil repository":     {reason: "an expression does not match the beginning alone", signer: "issuer: " + issuer + `, subjectRegExp: "https://git\\.example\\.com/team/lamp"`, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.subject = "https://git.example.com/team/lamp-evil" }))}, err: "SAN"},
 		"evil prefix":         {reason: "an expression does not match the end alone", signer: "issuer: " + issuer + `, subjectRegExp: "https://git\\.example\\.com/team/lamp"`, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.subject = "https://evil.example.com/?https://git.example.com/team/lamp" }))}, err: "SAN"},
-		"another image":       {reason: "the bundle is about one digest", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.digest = "sha256:" + strings.Repeat("cd", 32) }))}, err: "digest"},
+		"another image":       {reason: "the bundle is about one digest", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.digest = other }))}, err: "digest"},
 		"another root":        {reason: "an authority that is not trusted; the message names the root", signer: exactly, bundles: [][]byte{theirs.bundle(signature())}, err: "the trusted root root.json"},
-		"a later one":         {reason: "one good bundle is enough", signer: exactly, bundles: [][]byte{[]byte("{"), theirs.bundle(signature()), ours.bundle(signature())}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"a later one":         {reason: "one good bundle is enough", signer: exactly, bundles: [][]byte{[]byte("{"), theirs.bundle(signature()), ours.bundle(signature())}, want: []string{signed}},
 		"no bundle":           {reason: "nobody signed", signer: exactly, err: "no Sigstore bundle"},
 		"no JSON":             {reason: "bytes of a stranger", signer: exactly, bundles: [][]byte{[]byte("PNG")}, err: "reading the bundle"},
 		"attestation":         {reason: "a bill of materials is no signature", signer: exactly, bundles: [][]byte{ours.bundle(signature().with(func(a *attestation) { a.predicateType = "https://cyclonedx.org/bom" }))}, err: `type "https://cyclonedx.org/bom"`},
@@ -254,8 +307,8 @@ func TestVerify(t *testing.T) {
 		"another key":         {reason: "by another key", signer: "key: key.pub", bundles: [][]byte{byOther}, err: "not by the key"},
 		"identity for key":    {reason: "a certificate is no key", signer: "key: key.pub", bundles: [][]byte{ours.bundle(signature())}, err: "identity"},
 		"key for identity":    {reason: "a key is no identity", signer: exactly, bundles: [][]byte{byKey}, err: "trusted root"},
-		"provenance":          {reason: "builder and repository are those of the rule", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "https://git.example.com/team/lamp", 1)))}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
-		"provenance of git":   {reason: "a URI of Git with a revision", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "git+https://git.example.com/team/lamp.git@refs/tags/v1", 1)))}, want: []string{"identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer}},
+		"provenance":          {reason: "builder and repository are those of the rule", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "https://git.example.com/team/lamp", 1)))}, want: []string{signed}},
+		"provenance of git":   {reason: "a URI of Git with a revision", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "git+https://git.example.com/team/lamp.git@refs/tags/v1", 1)))}, want: []string{signed}},
 		"other repository":    {reason: "the beginning is not enough", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "REPOSITORY", "https://git.example.com/team/lamp-evil", 1)))}, err: `names the repository "https://git.example.com/team/lamp-evil"`},
 		"other builder":       {reason: "somebody's laptop", signer: exactly, more: built, bundles: [][]byte{ours.bundle(provenance(strings.Replace(slsa, "/v1", "/v2", 1)))}, err: `names the builder "https://builder.example.com/v2"`},
 		"signature for build": {reason: "a signature says nothing about the build", signer: exactly, more: built, bundles: [][]byte{ours.bundle(signature())}, err: "a provenance (SLSA v1 or v0.2) is expected"},
@@ -267,7 +320,7 @@ func TestVerify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := policy.For(image, "").Verify(t.Context(), tc.bundles, digest)
+			got, err := policy.For(image, "").Verify(t.Context(), tc.bundles, cmp.Or(tc.digest, digest))
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("%s: got %v, %v, want an error with %q", tc.reason, got, err, tc.err)
@@ -278,6 +331,147 @@ func TestVerify(t *testing.T) {
 				t.Errorf("%s: got %q, %v, want %q", tc.reason, got, err, tc.want)
 			}
 		})
+	}
+}
+
+// policyOf trusts one identity by a trusted root.
+func policyOf(t *testing.T, trusted []byte) *Policy {
+	t.Helper()
+	policy, err := Load(policyFile(t, "trustedRoot: root.json\nrules: [{match: registry.example.com, anyOf: [{issuer: "+issuer+", subject: "+workflow+"}]}]", map[string][]byte{"root.json": trusted}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+// TestExpired: a certificate is valid for minutes, and an image for years. The certificate counts when
+// a log or a timestamp says that it was valid when it signed, and not otherwise.
+func TestExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours := newAuthority(t)
+		stamped := ours.bundle(signature().with(func(a *attestation) { a.untimed = true }))
+		logged := ours.bundle(signature().with(func(a *attestation) { a.stamped = false }))
+		neither := ours.bundle(signature().with(func(a *attestation) { a.untimed, a.stamped = true, false }))
+		policy := policyOf(t, ours.root())
+
+		time.Sleep(30 * time.Minute) // of the certificate's 10
+		late := newAuthority(t)
+		restamped := changed(t, neither, func(b *protobundle.Bundle) {
+			stamp, err := late.TimestampResponse(b.GetDsseEnvelope().GetSignatures()[0].GetSig())
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.VerificationMaterial.TimestampVerificationData = &protobundle.TimestampVerificationData{Rfc3161Timestamps: []*common.RFC3161SignedTimestamp{{SignedTimestamp: stamp}}}
+		})
+		lateStamps := policyOf(t, rootOf{identities: ours, entries: ours, stamps: late}.content())
+
+		time.Sleep(10 * 365 * 24 * time.Hour) // longer than any authority here
+		for name, tc := range map[string]struct {
+			reason string
+			policy *Policy
+			bundle []byte
+			err    string
+		}{
+			"timestamp":       {reason: "the certificate was valid at the time of the stamp", policy: policy, bundle: stamped},
+			"log":             {reason: "the certificate was valid at the time of the log", policy: policy, bundle: logged},
+			"neither":         {reason: "somebody may have found the key since", policy: policy, bundle: neither, err: "threshold not met"},
+			"late timestamp":  {reason: "the certificate had expired when it was stamped", policy: lateStamps, bundle: restamped, err: "leaf certificate"},
+			"other authority": {reason: "a stamp of an authority that is not trusted", policy: policy, bundle: restamped, err: "threshold not met"},
+		} {
+			if _, err := tc.policy.For(image, "").Verify([][]byte{tc.bundle}, digest); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: %s: got %v, want an error with %q", name, tc.reason, err, tc.err)
+			}
+		}
+	})
+}
+
+// TestCertificateLog: where the trusted root has logs of certificates, a certificate must be in one.
+// Otherwise an authority could issue certificates that nobody sees.
+func TestCertificateLog(t *testing.T) {
+	ours := newAuthority(t)
+	bundles := [][]byte{ours.bundle(signature())}
+	if _, err := policyOf(t, ours.root()).For(image, "").Verify(bundles, digest); err != nil {
+		t.Errorf("without a log of certificates: %v", err)
+	}
+	logged := rootOf{identities: ours, entries: ours, stamps: ours, certificates: ours}.content()
+	if _, err := policyOf(t, logged).For(image, "").Verify(bundles, digest); err == nil || !strings.Contains(err.Error(), "SCT") {
+		t.Errorf("a certificate without an SCT: %v", err)
+	}
+}
+
+// TestPublicBundle: the embedded root verifies a bundle of Sigstore's public instance: its certificate,
+// which expired in 2023, its SCT and its entry in the log. The bundle is that of the package
+// sigstore@2.0.0 of npm, in the format v0.3. Its digest is a SHA-512, which no image has.
+func TestPublicBundle(t *testing.T) {
+	content, err := os.ReadFile("testdata/public.sigstore.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := hex.DecodeString("46d4e2f74c4877316640000a6fdf8a8b59f1e0847667973e9859f774dd31b8f1e0937813b777fb66a2ac67d50540fe34640966eee9fc2ccca387082b4c85cd3c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted, err := verifier(trustedRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		actions = "https://token.actions.githubusercontent.com"
+		release = "https://github.com/sigstore/sigstore-js/.github/workflows/release.yml@refs/heads/main"
+	)
+	for name, tc := range map[string]struct{ reason, issuer, subject, want string }{
+		"identity":        {reason: "the workflow has signed it", issuer: actions, subject: release},
+		"another subject": {reason: "another branch of the workflow", issuer: actions, subject: release + "2", want: "SAN"},
+		"another issuer":  {reason: "another issuer", issuer: "https://accounts.google.com", subject: release, want: "issuer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			identity, err := verify.NewShortCertificateIdentity(tc.issuer, "", tc.subject, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			parsed := &bundle.Bundle{}
+			if err := parsed.UnmarshalJSON(content); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := trusted.Verify(parsed, verify.NewPolicy(verify.WithArtifactDigest("sha512", of), verify.WithCertificateIdentity(identity))); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want an error with %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestChangedIdentity: after a change of the rules another identity signs, and the one before no longer.
+// Its record differs, which the diff of two revisions compares.
+func TestChangedIdentity(t *testing.T) {
+	const other = "https://git.example.com/others/lamp/.github/workflows/release.yml@refs/tags/v1.0.0"
+	ours := newAuthority(t)
+	byUs, byOthers := ours.bundle(signature()), ours.bundle(signature().with(func(a *attestation) { a.subject = other }))
+	rules := func(subject string) *Rules {
+		t.Helper()
+		policy, err := Load(policyFile(t, "trustedRoot: root.json\nrules: [{match: registry.example.com, anyOf: [{issuer: "+issuer+", subject: "+subject+"}]}]", map[string][]byte{"root.json": ours.root()}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return policy.For(image, "")
+	}
+	before, after := rules(workflow), rules(other)
+	if before.Digest() == after.Digest() {
+		t.Error("cached images are not verified again")
+	}
+	record := func(by *Rules, bundle []byte) string {
+		t.Helper()
+		signers, err := by.Verify([][]byte{bundle}, digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return (&recorded.Record{Rule: by.String(), Verification: by.Policy(), Signers: signers}).String()
+	}
+	if _, err := after.Verify([][]byte{byUs}, digest); err == nil || !strings.Contains(err.Error(), "SAN") {
+		t.Errorf("the identity of the rules before still signs: %v", err)
+	}
+	want := "image: signed by identity https://git.example.com/others/lamp/.github/workflows/release.yml of " + issuer + ", was signed by identity https://git.example.com/team/lamp/.github/workflows/release.yml of " + issuer
+	if lost := recorded.Lost(record(before, byUs), record(after, byOthers)); lost != want {
+		t.Errorf("lost is %q, want %q", lost, want)
 	}
 }
 
