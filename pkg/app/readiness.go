@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/controller/extension"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/readiness"
@@ -24,8 +25,11 @@ func (s *Settings) RenderPackage(ctx context.Context, user string, wanted upgrad
 	}
 	var pulled *extension.Pulled
 	var err error
-	if waiting := s.pool.Pull(ctx, user, func() { pulled, err = catalogImages{s.Catalogs}.Pull(ctx, user, "", wanted.Image) }); waiting != nil {
+	if waiting := s.pool.Pull(ctx, user, func() { pulled, err = catalogImages{s.Catalogs}.Pull(ctx, user, wanted.Catalog, wanted.Image) }); waiting != nil {
 		return readiness.Contents{}, fmt.Errorf("image %s: waiting for other pulls: %w: %w", wanted.Image, upgradereadiness.ErrBusy, waiting)
+	}
+	if refused := (*image.Refused)(nil); errors.As(err, &refused) {
+		return readiness.Contents{}, err // the registry has answered
 	}
 	if err != nil {
 		return readiness.Contents{}, fmt.Errorf("%w: %w", upgradereadiness.ErrNotPulled, err)

@@ -313,7 +313,7 @@ func TestNextOfCatalogs(t *testing.T) {
 		return resolve.Catalog{Name: name, Config: config}
 	}
 	said, err := StatedBy([]resolve.Catalog{catalog("late", "1.10.0"), catalog("early", "1.9.0")}, "one", "one.v1.0.0", "1.0.0")
-	if err != nil || len(said.Next) != 2 || said.Next[0].Version != "1.9.0" || said.Next[1].Version != "1.10.0" {
+	if err != nil || len(said.Next) != 2 || said.Next[0].Version != "1.9.0" || said.Next[0].Catalog != "early" || said.Next[1].Version != "1.10.0" || said.Next[1].Catalog != "late" {
 		t.Errorf("found %+v, %v", said.Next, err)
 	}
 }

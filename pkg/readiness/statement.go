@@ -41,7 +41,8 @@ type Statement struct {
 // Candidate is a version that follows the installed one.
 type Candidate struct {
 	Version, Channel string
-	// Image has the bundle, and Requires are the packages that it needs.
+	// Catalog is the ClusterCatalog that offers it, Image has the bundle, and Requires are the packages that it needs.
+	Catalog   string
 	Image     string
 	Requires  []string
 	Statement Statement
@@ -84,7 +85,7 @@ func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statemen
 			failed = fmt.Errorf("catalog %s is unavailable", one.Name)
 		case one.Config != nil:
 			upgrades := graph.New(one.Config, nil)
-			next := nextOf(upgrades, at)
+			next := nextOf(one.Name, upgrades, at)
 			if node := upgrades.Node(bundle); node != nil {
 				out = ofBundle(node.Bundle)
 				out.Package, out.Next = pkg, next
@@ -102,8 +103,8 @@ func StatedBy(catalogs []resolve.Catalog, pkg, bundle, version string) (Statemen
 	return out, failed
 }
 
-// nextOf are the bundles that one step leads to, the lowest first.
-func nextOf(upgrades *graph.Graph, at graph.Installed) []Candidate {
+// nextOf are the bundles of a catalog that one step leads to, the lowest first.
+func nextOf(catalog string, upgrades *graph.Graph, at graph.Installed) []Candidate {
 	var nodes []*graph.Node
 	channels := map[*graph.Node]string{}
 	for _, step := range upgrades.Successors(at) {
@@ -115,7 +116,7 @@ func nextOf(upgrades *graph.Graph, at graph.Installed) []Candidate {
 	var out []Candidate
 	for _, node := range nodes {
 		out = append(out, Candidate{
-			Version: node.Version.String(), Channel: text.Line(channels[node], longest), Image: node.Bundle.Image,
+			Version: node.Version.String(), Channel: text.Line(channels[node], longest), Catalog: catalog, Image: node.Bundle.Image,
 			Requires: requires(node.Bundle), Statement: ofBundle(node.Bundle),
 		})
 	}

@@ -46,13 +46,14 @@ type Render func(ctx context.Context, user string, wanted Wanted) (readiness.Con
 var (
 	// ErrBusy says that a package waits for others: a later request has it.
 	ErrBusy = errors.New("too many bundles wait to be rendered: ask again")
-	// ErrNotPulled says that an image cannot be had: those of later versions are not asked for.
+	// ErrNotPulled says that an image cannot be had now: those of later versions are not asked for.
 	ErrNotPulled = errors.New("the bundle cannot be pulled")
 )
 
 // Wanted is one bundle, as an extension would have it.
 type Wanted struct {
-	Image string
+	// Catalog offers the bundle: its rules verify the image, too.
+	Catalog, Image string
 	Settings
 }
 
@@ -124,12 +125,12 @@ func newRendered(render Render, clock clock.WithDelayedExecution) *rendered {
 
 // key is all that the contents of a bundle depend on: neither the target nor the cluster.
 type key struct {
-	image, namespace string
-	config           [sha256.Size]byte
+	catalog, image, namespace string
+	config                    [sha256.Size]byte
 }
 
 func keyOf(wanted *Wanted) key {
-	return key{image: wanted.Image, namespace: wanted.Namespace, config: sha256.Sum256([]byte(wanted.Config))}
+	return key{catalog: wanted.Catalog, image: wanted.Image, namespace: wanted.Namespace, config: sha256.Sum256([]byte(wanted.Config))}
 }
 
 // result is one bundle. It must not be read before ended is closed.
@@ -187,7 +188,7 @@ func (r *rendered) fillOne(ctx context.Context, plan *plan, one *readiness.Exten
 			candidate.Rendered, candidate.Contents.NotLooked = true, fmt.Sprintf("a plan renders at most %d versions: ask for one extension", mostPlanned)
 			break
 		}
-		found := r.start(ctx, plan.user, &Wanted{Image: candidate.Image, Settings: has})
+		found := r.start(ctx, plan.user, &Wanted{Catalog: candidate.Catalog, Image: candidate.Image, Settings: has})
 		select {
 		case <-found.ended:
 		case <-ctx.Done():

@@ -117,6 +117,26 @@ func TestKey(t *testing.T) {
 	}
 }
 
+// TestCatalog: an image is pulled by the rules of the catalog that offers it, and once for each. One that
+// they refuse does not hide the next.
+func TestCatalog(t *testing.T) {
+	r := newRendering(t, func(_ context.Context, wanted Wanted) (readiness.Contents, error) {
+		if wanted.Catalog == "strict" {
+			return readiness.Contents{}, errors.New("the verification policy does not allow it")
+		}
+		return readiness.Contents{Kinds: gone}, nil
+	})
+	one := &readiness.Extension{Name: "one", Revisions: []readiness.Revision{{}}, Statement: readiness.Statement{Next: []readiness.Candidate{
+		{Version: "2.0.0", Catalog: "strict", Image: "a@1"}, {Version: "2.0.0", Catalog: "hub", Image: "a@1"},
+	}}}
+	if pending := r.rendered.fill(t.Context(), r.plan("1.38"), []*readiness.Extension{one}); pending != 0 || r.asked.Load() != 2 {
+		t.Errorf("%d pending, %d rendered", pending, r.asked.Load())
+	}
+	if next := one.Statement.Next; !strings.Contains(next[0].Contents.NotLooked, "does not allow it") || len(next[1].Contents.Kinds) != 1 {
+		t.Errorf("found %+v", next)
+	}
+}
+
 // TestKept: contents are kept for an hour; a failure, and an image without a digest, until nobody asks for a
 // minute, or for an hour; and who had no place asks again.
 func TestKept(t *testing.T) {
