@@ -12,6 +12,8 @@ import (
 
 // Record says what was verified of an image before its content was used.
 type Record struct {
+	// Image is the verified image, with its digest.
+	Image string `json:"image,omitempty"`
 	// Policy is the digest of the signature policy, Verification that of the verification policy, and
 	// Rule names the parts of both that applied.
 	Policy       string `json:"policy,omitempty"`
@@ -22,6 +24,16 @@ type Record struct {
 	Signers []string `json:"signers,omitempty"`
 	// Time is when they were verified.
 	Time time.Time `json:"time"`
+}
+
+// Of is the record of an image with its digest, nil without a record.
+func (r *Record) Of(image string) *Record {
+	if r == nil {
+		return nil
+	}
+	of := *r
+	of.Image = image
+	return &of
 }
 
 // String is the value of the annotation, empty without a record.

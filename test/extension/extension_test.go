@@ -20,6 +20,7 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	"github.com/penstock-project/penstock/hack/release/sign"
 	"github.com/penstock-project/penstock/pkg/generated/clientset/versioned"
 	"github.com/penstock-project/penstock/test/framework/cluster"
 	"github.com/penstock-project/penstock/test/framework/penstock"
@@ -40,6 +41,9 @@ type shared struct {
 	serving *atomic.Pointer[penstock.Server]
 	dataDir string
 	images  *registry.Registry
+	// signs signs the bundles that must be signed, by the file policy.
+	signs  *sign.Key
+	policy string
 	// host and own watch what kubectl cannot wait for.
 	host dynamic.Interface
 	own  versioned.Interface
@@ -91,7 +95,8 @@ func TestExtensions(t *testing.T) {
 func start(t *testing.T) shared {
 	t.Helper()
 	w := shared{Cluster: cluster.Start(t, cluster.Workloads()), t: t, top: t, program: penstock.Build(t), serving: &atomic.Pointer[penstock.Server]{},
-		dataDir: penstock.DataDir(t), images: registry.Serve(t)}
+		dataDir: penstock.DataDir(t), images: registry.Serve(t), signs: newSigningKey(t)}
+	w.policy = verificationPolicy(t, w.images.Host, w.signs)
 	w.connect()
 	w.serve()
 	w.awaitStamps()
@@ -121,7 +126,7 @@ func (w *shared) connect() {
 // serve runs the program with the rights of artifacts/deploy.
 func (w shared) serve(more ...string) {
 	w.t.Helper()
-	w.serving.Store(w.program.Serve(w.top, w.Cluster, w.dataDir, append(w.flags(), more...)...))
+	w.serving.Store(w.program.Serve(w.top, w.Cluster, w.dataDir, append(append(w.flags(), "--verification-policy="+w.policy), more...)...))
 }
 
 func (w shared) server() *penstock.Server { return w.serving.Load() }

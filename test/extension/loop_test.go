@@ -30,6 +30,7 @@ func loopScenarios() map[string]scenario {
 		"Dependent":   dependent,
 		"Patched":     patched,
 		"Values":      valuesFrom,
+		"Signed":      signed,
 	}
 }
 

@@ -186,7 +186,7 @@ func combinations(t *testing.T, c *cluster.Cluster) {
 		return v["replicas"] == 3 && v["store"].(map[string]any)["mode"] == "embedded"
 	})
 
-	all = append(all, values{}.set("runAsUser", nil))
+	all = append(all, values{}.set("runAsUser", nil), values{}.set("verificationPolicy.configMapName", "signers"))
 
 	seen, found := map[string]bool{}, loadChart(t, "v1.0.0")
 	var stream strings.Builder

@@ -3,6 +3,11 @@
 package server_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -48,7 +53,13 @@ func chartsRun(t *testing.T, c *cluster.Cluster) {
 	i.halt()
 	// The chart after it: what the process had written into objects of the chart stays, and
 	// so does the store.
-	i.install("v1.1.0", values{}.set("monitoring.enabled", true).set("extraArgs", []any{"--v=1"}))
+	i.MustKubectl("create", "configmap", "signers", system, "--from-literal=team.pub="+publicKey(t),
+		"--from-literal=policy.yaml=rules: [{match: registry.example.com/team, anyOf: [{key: team.pub}]}]")
+	upgraded := rendered(t, "v1.1.0", values{}.set("monitoring.enabled", true).set("extraArgs", []any{"--v=1"}).set("verificationPolicy.configMapName", "signers"))
+	if !strings.Contains(upgraded, "--verification-policy=/etc/penstock/verification/policy.yaml") {
+		t.Error("the verification policy is no argument")
+	}
+	i.apply(upgraded) // the process ends at its start when it cannot read the policy and the key
 	i.MustKubectl("wait", "cer/argocd-1", "--for=condition=Ready", poll.TimeoutFlag)
 	if i.bundle() != bundle {
 		t.Error("an upgrade of the chart made another authority")
@@ -75,6 +86,20 @@ func chartsRun(t *testing.T, c *cluster.Cluster) {
 	i.install("v1.0.0", external.set("tls.mode", "secret").set("tls.secretName", "somebodys").set("networkPolicy.enabled", false).set("monitoring.enabled", true))
 	i.MustKubectl("get", "cer", "argocd-1")
 	i.scraped()
+}
+
+// publicKey is one in PEM.
+func publicKey(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: content}))
 }
 
 func newSecret(name string, t *testing.T) (string, []byte, []byte, []byte) {

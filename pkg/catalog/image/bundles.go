@@ -70,7 +70,7 @@ func (o *session) refusedBy(ctx context.Context, err error, instance digest.Dige
 	if ctx.Err() != nil {
 		return &outage{fmt.Errorf("reading its Sigstore bundles: %w", ctx.Err())}
 	}
-	refused := &Refused{Reason: fmt.Sprintf("the verification policy (%s) does not allow it", o.rules), Err: err}
+	refused := &Refused{Reason: fmt.Sprintf("the verification policy (%s) does not allow it", o.rules), Unverified: true, Err: err}
 	if instance != o.digest {
 		if _, err := o.signersOf(ctx, o.digest); err == nil {
 			refused.Reason += "; its index is signed, and the image in it must be signed, too (cosign sign --recursive)"

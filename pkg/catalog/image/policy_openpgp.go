@@ -58,5 +58,5 @@ func checkSignatures(ctx context.Context, file string, unparsed types.UnparsedIm
 			return nil, fmt.Errorf("checking signatures by the policy %s: %w", file, err)
 		}
 	}
-	return nil, &Refused{Reason: fmt.Sprintf("the signature policy %s does not allow it", file), Err: err, unsigned: err != nil && strings.Contains(err.Error(), "no signature exists")}
+	return nil, &Refused{Reason: fmt.Sprintf("the signature policy %s does not allow it", file), Unverified: true, Err: err, unsigned: err != nil && strings.Contains(err.Error(), "no signature exists")}
 }

@@ -18,6 +18,9 @@ type Refused struct {
 	// SignatureFormat is the artifact type of signatures that the image has and that are not
 	// verified here, or empty.
 	SignatureFormat string
+	// Unverified is set when a policy about signatures refuses the image: a signature may come, and the
+	// policy may change.
+	Unverified bool
 	// Err is what a library says, or nil.
 	Err error
 

@@ -40,7 +40,8 @@ const workers = 8
 // Manifests reads the manifests of a revision, in the order of rollout.
 type Manifests func(ctx context.Context, revision string) ([][]byte, error)
 
-// Images pulls what is installed. An error of type *image.Refused will be the same next time.
+// Images pulls what is installed. An error of type *image.Refused will be the same next time,
+// unless it is Unverified.
 type Images interface {
 	// Pull pulls an image for a user, which a catalog offers; catalog is empty for any other image.
 	// Users do not wait for the registries of others.

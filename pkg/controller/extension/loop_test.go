@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
+	"github.com/penstock-project/penstock/pkg/catalog/image"
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/signer"
@@ -93,10 +94,13 @@ func TestStuck(t *testing.T) {
 }
 
 // TestVerified: a revision records who signed its image when it is made, and keeps that: neither a
-// record that comes later nor another image with the same content changes it.
+// record that comes later nor another image with the same content changes it. The record names its image.
+// Somebody else who signs an image with the same content first would hide from the diff of the next
+// content that its signer is another.
 func TestVerified(t *testing.T) {
 	p := newPlane(t)
 	by := func(name string) *signer.Record { return &signer.Record{Rule: "default", Signers: []string{name}} }
+	first := by("key a").Of("r.example/lamp:v1.1.0@sha256:" + strings.Repeat("a", 64)).String()
 	recorded := func(name, want string) {
 		t.Helper()
 		p.mu.Lock()
@@ -119,13 +123,13 @@ func TestVerified(t *testing.T) {
 	p.awaitRevisions("1 Active 1.0.0 alice, 2 Active 1.1.0 alice")
 	p.succeed("lamp-2")
 	recorded("lamp-1", "")
-	recorded("lamp-2", by("key a").String())
+	recorded("lamp-2", first)
 	p.apply(version("1.2.0"))
 	p.publish("1.0.0", "1.1.0", "1.2.0=1.1.0")
 	p.await("lamp-2 is of the other image", func() bool {
 		return strings.HasPrefix(p.revisions["lamp-2"].Annotations[olmv1alpha1.ReferenceAnnotation], "r.example/lamp:v1.2.0")
 	})
-	recorded("lamp-2", by("key a").String())
+	recorded("lamp-2", first)
 }
 
 // TestRestart: a process that begins writes nothing and pulls nothing where all is as it
@@ -167,6 +171,23 @@ func TestOutage(t *testing.T) {
 	p.apply(nil)
 	p.process()
 	p.await("status says so", func() bool { return p.condition("Ready") == "False/PullFailed" && p.pulls.n() > 2 })
+	p.mu.Lock()
+	p.pullErr = nil
+	p.mu.Unlock()
+	p.awaitRevisions("1 Active 1.0.0 alice")
+}
+
+// TestUnverified: an image that a policy about signatures refuses is tried again, because it may be
+// signed since. Another refusal needs another image.
+func TestUnverified(t *testing.T) {
+	p := newPlane(t)
+	p.publish("1.0.0")
+	p.pullErr = &image.Refused{Image: "r.example/lamp", Reason: "no signature", Unverified: true}
+	p.apply(nil)
+	p.process()
+	p.await("status says so", func() bool {
+		return p.condition("Ready") == "False/SignatureVerificationFailed" && p.pulls.n() > 2
+	})
 	p.mu.Lock()
 	p.pullErr = nil
 	p.mu.Unlock()

@@ -114,7 +114,10 @@ func (s *scope) pull(ctx context.Context, identity maker.Identity, desired *desi
 	if err != nil {
 		var refused *image.Refused
 		if errors.As(err, &refused) && refused.SignatureFormat != "" {
-			return nil, stop(status.SignatureFormatUnsupported, err.Error(), "")
+			return nil, stop(status.SignatureFormatUnsupported, err.Error(), "").Later()
+		}
+		if refused != nil && refused.Unverified {
+			return nil, stop(status.SignatureVerificationFailed, err.Error(), "").Later()
 		}
 		if refused != nil {
 			return nil, stop(status.Unsupported, err.Error(), "")
@@ -254,7 +257,7 @@ func (s *scope) renderAs(ctx context.Context, identity maker.Identity, desired *
 	if stopped := desired.check(rendered, pulled.Reference); stopped != nil {
 		return nil, stopped
 	}
-	made := &content{Rendered: rendered, reference: pulled.Reference, signed: pulled.Signed}
+	made := &content{Rendered: rendered, reference: pulled.Reference, signed: pulled.Signed.Of(pulled.Reference)}
 	if stopped := made.patch(desired.Patches); stopped != nil {
 		return nil, stopped
 	}

@@ -26,6 +26,8 @@ const (
 	PullFailed Result = "PullFailed"
 	// Unsupported is a bundle, a chart or an image of which no objects can be made.
 	Unsupported Result = "UnsupportedContent"
+	// SignatureVerificationFailed: a policy about signatures refuses the image.
+	SignatureVerificationFailed Result = "SignatureVerificationFailed"
 	// SignatureFormatUnsupported: the signature policy refuses the image, whose signatures are in a
 	// format that is not verified here.
 	SignatureFormatUnsupported Result = "SignatureFormatUnsupported"
@@ -86,29 +88,30 @@ type verdict struct {
 func verdicts() map[Result]verdict {
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse
 	return map[Result]verdict{
-		Invalid:                    {progressing: no, reason: ReasonBlocked, person: true},
-		Unresolved:                 {progressing: yes, reason: ReasonRetrying, person: true},
-		CatalogUnavailable:         {progressing: yes, reason: ReasonRetrying},
-		NoCatalog:                  {progressing: yes, reason: ReasonRetrying, person: true},
-		PullFailed:                 {progressing: yes, reason: ReasonRetrying, resolved: true},
-		Unsupported:                {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
-		SignatureFormatUnsupported: {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
-		InvalidConfiguration:       {progressing: no, reason: ReasonInvalidConfiguration, resolved: true, person: true},
-		UnsafeDefinitions:          {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
-		InvalidManifests:           {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
-		ChangedSinceReview:         {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
-		AuthorUnknown:              {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
-		Denied:                     {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
-		Refused:                    {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
-		NameTaken:                  {progressing: no, reason: ReasonBlocked, person: true},
-		Failed:                     {progressing: yes, reason: ReasonRetrying, resolved: true},
-		ReleaseBlocked:             {progressing: no, reason: ReasonBlocked, person: true},
-		Frozen:                     {progressing: no, reason: ReasonBlocked, person: true},
-		WaitingForWindow:           {progressing: yes, reason: ReasonRollingOut},
-		NotUpgradeable:             {progressing: yes, reason: ReasonRollingOut},
-		RequirementsUnmet:          {progressing: yes, reason: ReasonRetrying, resolved: true},
-		RequiredByOthers:           {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
-		Held:                       {progressing: no, reason: ReasonBlocked, person: true},
+		Invalid:                     {progressing: no, reason: ReasonBlocked, person: true},
+		Unresolved:                  {progressing: yes, reason: ReasonRetrying, person: true},
+		CatalogUnavailable:          {progressing: yes, reason: ReasonRetrying},
+		NoCatalog:                   {progressing: yes, reason: ReasonRetrying, person: true},
+		PullFailed:                  {progressing: yes, reason: ReasonRetrying, resolved: true},
+		Unsupported:                 {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
+		SignatureVerificationFailed: {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
+		SignatureFormatUnsupported:  {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
+		InvalidConfiguration:        {progressing: no, reason: ReasonInvalidConfiguration, resolved: true, person: true},
+		UnsafeDefinitions:           {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
+		InvalidManifests:            {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
+		ChangedSinceReview:          {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
+		AuthorUnknown:               {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
+		Denied:                      {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
+		Refused:                     {progressing: yes, reason: ReasonRetrying, resolved: true, person: true},
+		NameTaken:                   {progressing: no, reason: ReasonBlocked, person: true},
+		Failed:                      {progressing: yes, reason: ReasonRetrying, resolved: true},
+		ReleaseBlocked:              {progressing: no, reason: ReasonBlocked, person: true},
+		Frozen:                      {progressing: no, reason: ReasonBlocked, person: true},
+		WaitingForWindow:            {progressing: yes, reason: ReasonRollingOut},
+		NotUpgradeable:              {progressing: yes, reason: ReasonRollingOut},
+		RequirementsUnmet:           {progressing: yes, reason: ReasonRetrying, resolved: true},
+		RequiredByOthers:            {progressing: no, reason: ReasonBlocked, resolved: true, person: true},
+		Held:                        {progressing: no, reason: ReasonBlocked, person: true},
 	}
 }
 

@@ -138,6 +138,10 @@ func volumes(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, 
 			if err := secret(ctx, client, pod.Namespace, volume.Secret, source); err != nil {
 				return nil, err
 			}
+		case volume.ConfigMap != nil:
+			if err := configMap(ctx, client, pod.Namespace, volume.ConfigMap, source); err != nil {
+				return nil, err
+			}
 		default:
 			return nil, fmt.Errorf("volume %s is of a kind that is not supported here", m.Name)
 		}
@@ -151,12 +155,29 @@ func secret(ctx context.Context, client kubernetes.Interface, namespace string, 
 	if err != nil {
 		return fmt.Errorf("reading Secret %s: %w", source.SecretName, err)
 	}
-	for name, content := range found.Data {
+	return files(dir, found.Data, source.DefaultMode)
+}
+
+func configMap(ctx context.Context, client kubernetes.Interface, namespace string, source *corev1.ConfigMapVolumeSource, dir string) error {
+	found, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, source.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading ConfigMap %s: %w", source.Name, err)
+	}
+	content := map[string][]byte{}
+	for name, text := range found.Data {
+		content[name] = []byte(text)
+	}
+	return files(dir, content, source.DefaultMode)
+}
+
+// files writes what a volume has.
+func files(dir string, found map[string][]byte, mode *int32) error {
+	for name, content := range found {
 		path := filepath.Join(dir, name)
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, content, os.FileMode(ptr.Deref(source.DefaultMode, 0o644))); err != nil {
+		if err := os.WriteFile(path, content, os.FileMode(ptr.Deref(mode, 0o644))); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+	versioned "github.com/opencontainers/image-spec/specs-go"
 	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -29,17 +31,48 @@ func Push(ctx context.Context, dir, ref string, image *Image) error {
 	if err != nil {
 		return fmt.Errorf("pushing to %s: %w", ref, err)
 	}
-	for digest, content := range map[string][]byte{string(image.configOf.Digest): image.config, string(image.layers.Digest): image.layer} {
-		if err := p.blob(ctx, digest, content); err != nil {
-			return fmt.Errorf("pushing to %s: %w", ref, err)
-		}
-	}
 	tag := image.Digest()
 	if tagged, isTagged := named.(reference.Tagged); isTagged {
 		tag = tagged.Tag()
 	}
-	if _, err := p.send(ctx, http.MethodPut, p.base.JoinPath("manifests", tag), specs.MediaTypeImageManifest, image.manifest); err != nil {
+	if err := p.image(ctx, tag, image); err != nil {
 		return fmt.Errorf("pushing to %s: %w", ref, err)
+	}
+	return nil
+}
+
+// Attach puts an artifact beside an image, whose reference has a digest: at the tag where registries
+// without the referrers API have those
+// (https://github.com/opencontainers/distribution-spec/blob/main/spec.md#referrers-tag-schema).
+func Attach(ctx context.Context, dir, ref, artifactType string, content []byte) error {
+	named, err := reference.ParseNamed(ref)
+	if err != nil {
+		return fmt.Errorf("attaching to %s: %w", ref, err)
+	}
+	digested, is := named.(reference.Digested)
+	if !is {
+		return fmt.Errorf("attaching to %s: it has no digest", ref)
+	}
+	artifact, err := described("artifact", []byte("{}"), specs.MediaTypeEmptyJSON, content, artifactType)
+	if err != nil {
+		return fmt.Errorf("attaching to %s: %w", ref, err)
+	}
+	index, err := json.Marshal(specs.Index{Versioned: versioned.Versioned{SchemaVersion: 2}, MediaType: specs.MediaTypeImageIndex, Manifests: []specs.Descriptor{{
+		MediaType: specs.MediaTypeImageManifest, ArtifactType: artifactType, Digest: digest.Digest(artifact.Digest()), Size: int64(len(artifact.manifest)),
+	}}})
+	if err != nil {
+		return fmt.Errorf("attaching to %s: %w", ref, err)
+	}
+	p, err := newPusher(dir, reference.Domain(named), reference.Path(named))
+	if err != nil {
+		return fmt.Errorf("attaching to %s: %w", ref, err)
+	}
+	if err := p.image(ctx, artifact.Digest(), artifact); err != nil {
+		return fmt.Errorf("attaching to %s: %w", ref, err)
+	}
+	tag := strings.Replace(digested.Digest().String(), ":", "-", 1)
+	if _, err := p.send(ctx, http.MethodPut, p.base.JoinPath("manifests", tag), specs.MediaTypeImageIndex, index); err != nil {
+		return fmt.Errorf("attaching to %s: %w", ref, err)
 	}
 	return nil
 }
@@ -83,7 +116,18 @@ func newPusher(dir, host, repository string) (*pusher, error) {
 	return p, nil
 }
 
-func (p *pusher) blob(ctx context.Context, digest string, content []byte) error {
+// image sends an image to a tag or a digest.
+func (p *pusher) image(ctx context.Context, tag string, image *Image) error {
+	for of, content := range map[string][]byte{string(image.configOf.Digest): image.config, string(image.layers.Digest): image.layer} {
+		if err := p.blob(ctx, of, content); err != nil {
+			return err
+		}
+	}
+	_, err := p.send(ctx, http.MethodPut, p.base.JoinPath("manifests", tag), specs.MediaTypeImageManifest, image.manifest)
+	return err
+}
+
+func (p *pusher) blob(ctx context.Context, of string, content []byte) error {
 	began, err := p.send(ctx, http.MethodPost, p.base.JoinPath("blobs", "uploads/"), "", nil)
 	if err != nil {
 		return err
@@ -93,7 +137,7 @@ func (p *pusher) blob(ctx context.Context, digest string, content []byte) error 
 		return err
 	}
 	query := where.Query()
-	query.Set("digest", digest)
+	query.Set("digest", of)
 	where.RawQuery = query.Encode()
 	_, err = p.send(ctx, http.MethodPut, where, "application/octet-stream", content)
 	return err

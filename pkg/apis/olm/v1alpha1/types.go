@@ -93,7 +93,8 @@ const (
 	BundleAnnotation    = "olm.operatorframework.io/bundle-name"
 	ReferenceAnnotation = "olm.operatorframework.io/bundle-reference"
 	// VerifiedAnnotation, on a revision that was made of an image, says as JSON by which rule and
-	// signers the image was verified, and when. Only Penstock writes it.
+	// signers the image was verified, and when. Only Penstock writes it. It stays when another image
+	// with the same content is installed: the next diff compares its signers.
 	VerifiedAnnotation = "penstock.dev/verified"
 	// KubeVersionAnnotation, on a revision, is the range of versions of Kubernetes that its chart
 	// states, and MaxOpenShiftAnnotation the last version of OpenShift that its bundle states, as JSON.
