@@ -109,17 +109,18 @@ func (s *Settings) chartKindOptions(ctx context.Context, term leadership.Term) (
 type charts struct{ images catalogImages }
 
 // Chart implements chartkind.Charts.
-func (c charts) Chart(ctx context.Context, reference string) (archive []byte, pinned string, err error) {
+func (c charts) Chart(ctx context.Context, reference string) (*chartkind.Pulled, error) {
 	pulled, err := c.images.Pull(ctx, "ChartKind of "+reference, "", reference)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer pulled.Close()
 	if pulled.Kind != image.Chart {
-		return nil, "", &image.Refused{Image: pulled.Reference, Reason: fmt.Sprintf("it is a %s, and must be a Helm chart", pulled.Kind)}
+		return nil, &image.Refused{Image: pulled.Reference, Reason: fmt.Sprintf("it is a %s, and must be a Helm chart", pulled.Kind)}
 	}
-	if archive, err = fs.ReadFile(pulled.FS, image.ChartFile); err != nil {
-		return nil, "", fmt.Errorf("reading chart %s: %w", pulled.Reference, err)
+	archive, err := fs.ReadFile(pulled.FS, image.ChartFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading chart %s: %w", pulled.Reference, err)
 	}
-	return archive, pulled.Reference, nil
+	return &chartkind.Pulled{Archive: archive, Reference: pulled.Reference, Signed: pulled.Signed}, nil
 }

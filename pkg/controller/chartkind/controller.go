@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
 	"github.com/penstock-project/penstock/pkg/objectwatch"
+	"github.com/penstock-project/penstock/pkg/signer"
 )
 
 // Managers of the fields that the two loops write.
@@ -40,9 +41,18 @@ type Packs interface {
 
 // Charts pulls charts.
 type Charts interface {
-	// Chart returns the archive of a chart, and its reference with the digest. An error of type
-	// *image.Refused will be the same next time.
-	Chart(ctx context.Context, reference string) (archive []byte, pinned string, err error)
+	// Chart pulls a chart. An error of type
+	// *image.Refused will be the same next time, unless it is Unverified.
+	Chart(ctx context.Context, reference string) (*Pulled, error)
+}
+
+// Pulled is a chart that was pulled.
+type Pulled struct {
+	Archive []byte
+	// Reference has the digest.
+	Reference string
+	// Signed says what the policies about signatures verified, and is nil without one.
+	Signed *signer.Record
 }
 
 // Account is what a ServiceAccount does in the host.

@@ -71,7 +71,7 @@ func (s *scope) isAskedFor() bool {
 // its inputs name.
 func (s *served) settings() string {
 	content, err := json.Marshal(chartkind.Spec{
-		Chart: chartkind.Chart{Ref: s.chart.pinned}, Namespace: s.spec.Namespace, Values: s.spec.Values, Overrides: s.spec.Overrides, GeneratedSecrets: s.spec.GeneratedSecrets, Inputs: s.spec.Inputs,
+		Chart: chartkind.Chart{Ref: s.chart.Reference}, Namespace: s.spec.Namespace, Values: s.spec.Values, Overrides: s.spec.Overrides, GeneratedSecrets: s.spec.GeneratedSecrets, Inputs: s.spec.Inputs,
 	})
 	if err != nil {
 		return "" // the digest of the content says so
@@ -155,7 +155,7 @@ func (s *scope) renderNow(ctx context.Context, generated []chartsource.Generated
 	renderer := chartsource.Renderer{Options: chartsource.Options{
 		Release: s.object.GetName(), Namespace: s.namespaceOf(s.object), Values: s.values, Integers: true, Generated: generated, Cluster: cluster, Program: s.Program,
 	}}
-	rendered, err := renderer.RenderArchive(ctx, s.chart.archive)
+	rendered, err := renderer.RenderArchive(ctx, s.chart.Archive)
 	var unknown *chartsource.UnknownError
 	var version *chartsource.VersionError
 	switch {
@@ -231,11 +231,14 @@ func (s *scope) describe(next *olmv1alpha1.ClusterExtensionRevision, made source
 		chartkind.ResourceAnnotation: s.name + "/" + s.key, chartkind.UIDAnnotation: string(s.object.GetUID()),
 		chartkind.GenerationAnnotation: strconv.FormatInt(s.object.GetGeneration(), 10), chartkind.MadeOfAnnotation: s.digest,
 		chartkind.SettingsAnnotation:  s.settings(),
-		olmv1alpha1.VersionAnnotation: made.Version, olmv1alpha1.PackageAnnotation: made.Package, olmv1alpha1.ReferenceAnnotation: s.chart.pinned,
+		olmv1alpha1.VersionAnnotation: made.Version, olmv1alpha1.PackageAnnotation: made.Package, olmv1alpha1.ReferenceAnnotation: s.chart.Reference,
 		olmv1alpha1.ChangeCauseAnnotation: fmt.Sprintf("%s of generation %d, with chart %s %s", s, s.object.GetGeneration(), made.Package, made.Version),
 	}
 	if made.KubeVersion != "" {
 		next.Annotations[olmv1alpha1.KubeVersionAnnotation] = made.KubeVersion
+	}
+	if verified := s.chart.Signed.Of(s.chart.Reference); verified != nil {
+		next.Annotations[olmv1alpha1.VerifiedAnnotation] = verified.String()
 	}
 	next.Spec.ProgressDeadlineMinutes = s.spec.ProgressDeadlineMinutes
 	if notes := report.Clip(string(bytes.TrimSpace([]byte(made.Notes)))); notes != "" {

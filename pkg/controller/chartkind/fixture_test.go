@@ -42,6 +42,7 @@ import (
 	"github.com/penstock-project/penstock/pkg/extension"
 	"github.com/penstock-project/penstock/pkg/extension/author"
 	"github.com/penstock-project/penstock/pkg/manifest"
+	"github.com/penstock-project/penstock/pkg/signer"
 	"github.com/penstock-project/penstock/pkg/source/chart/template"
 	"github.com/penstock-project/penstock/pkg/store/chain"
 )
@@ -69,6 +70,8 @@ type plane struct {
 	metadata *metadatafake.FakeMetadataClient
 	key      author.Key
 	archive  []byte
+	// signed are the records of charts by their references.
+	signed map[string]*signer.Record
 
 	// account is what a ServiceAccount has in place of host.
 	account dynamic.Interface
@@ -108,7 +111,7 @@ func newPlane(t *testing.T) *plane {
 	p := &plane{
 		T: t, host: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists), metadata: metadatafake.NewSimpleMetadataClient(metascheme, definition),
 		key: author.NewKey([]byte("secret")), revisions: map[string]*olmv1alpha1.ClusterExtensionRevision{}, packs: map[string][]manifest.Object{},
-		writes: map[string]int{}, lacks: map[string]bool{}, archive: chartOf(t), clock: clock.RealClock{},
+		writes: map[string]int{}, lacks: map[string]bool{}, archive: chartOf(t), signed: map[string]*signer.Record{}, clock: clock.RealClock{},
 	}
 	p.host.PrependReactor("patch", "*", p.apply)
 	return p
@@ -256,8 +259,8 @@ func (p *plane) May(_ context.Context, who user.Info, _ authz.Right) (bool, erro
 }
 
 // Chart implements Charts.
-func (p *plane) Chart(_ context.Context, reference string) ([]byte, string, error) {
-	return p.archive, reference + "@sha256:" + strings.Repeat("a", 64), nil
+func (p *plane) Chart(_ context.Context, reference string) (*Pulled, error) {
+	return &Pulled{Archive: p.archive, Reference: reference + "@sha256:" + strings.Repeat("a", 64), Signed: p.signed[reference]}, nil
 }
 
 // Definition implements Definitions.

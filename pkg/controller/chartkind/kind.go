@@ -100,7 +100,7 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 	}
 	if serving := c.servedBy(kind.Name); serving != nil && serving.uid == kind.UID && serving.generation == kind.Generation {
 		if refused, goesOn := c.lookAgain(ctx, serving, kind); goesOn {
-			return serving.chart.pinned, refused
+			return serving.chart.Reference, refused
 		}
 		c.end(kind.Name)
 	}
@@ -112,10 +112,10 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 	if refused != nil {
 		return "", refused
 	}
-	archive, pinned, err := c.Charts.Chart(ctx, kind.Spec.Chart.Ref)
+	pulled, err := c.Charts.Chart(ctx, kind.Spec.Chart.Ref)
 	if err != nil {
 		refused := refuse(reasonChartUnavailable, "%s", err)
-		if gone := (*image.Refused)(nil); !errors.As(err, &gone) {
+		if gone := (*image.Refused)(nil); !errors.As(err, &gone) || gone.Unverified {
 			return "", refused.Later()
 		}
 		return "", refused
@@ -133,9 +133,9 @@ func (c *Controller) serve(ctx context.Context, object *unstructured.Unstructure
 	c.end(kind.Name)
 	c.begin(ctx, &served{
 		Controller: c, name: kind.Name, uid: kind.UID, generation: kind.Generation, spec: kind.Spec, mapping: made, account: account,
-		chart: chart{archive: archive, pinned: pinned}, namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped, definition: definition.UID,
+		chart: pulled, namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped, definition: definition.UID,
 	})
-	return pinned, nil
+	return pulled.Reference, nil
 }
 
 // lookAgain says why a ChartKind that is served is refused by the cluster now: its definition is

@@ -14,6 +14,7 @@ import (
 	olmv1alpha1 "github.com/penstock-project/penstock/pkg/apis/olm/v1alpha1"
 	"github.com/penstock-project/penstock/pkg/chartkind"
 	"github.com/penstock-project/penstock/pkg/chartkind/report"
+	"github.com/penstock-project/penstock/pkg/signer"
 )
 
 // installed returns a plane with a Lamp that is installed.
@@ -148,6 +149,42 @@ func TestChange(t *testing.T) {
 	if !says(report.Irreconcilable, "False", report.ReasonNone)(p.settled("hall")) {
 		t.Error("what was wrong is said still")
 	}
+}
+
+// A revision records who signed the chart that it was made of.
+func TestVerified(t *testing.T) {
+	p := newPlane(t)
+	by := func(name string) *signer.Record { return &signer.Record{Rule: "default", Signers: []string{name}} }
+	p.signed["r.example/lamp:1"], p.signed["r.example/lamp:2"] = by("key a"), by("key b")
+	p.kind(nil)
+	p.lamp("hall", 1)
+	p.stop = p.run()
+	recorded := func(revision string) string {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if one := p.revisions[revision]; one != nil {
+			return one.Annotations[olmv1alpha1.VerifiedAnnotation]
+		}
+		return ""
+	}
+	want := func(name, reference string) string {
+		return by(name).Of(reference + "@sha256:" + strings.Repeat("a", 64)).String()
+	}
+	p.until("the first chart is recorded", func() bool { return p.revisions["lamp-house-hall-1"] != nil }, func() any { return p.made })
+	if found := recorded("lamp-house-hall-1"); found != want("key a", "r.example/lamp:1") {
+		t.Errorf("the record is %s", found)
+	}
+	p.stop()
+	if err := p.host.Tracker().Delete(chartkind.Resource, "", "lamp"); err != nil {
+		t.Fatal(err)
+	}
+	p.kind(func(spec map[string]any) { spec["chart"] = map[string]any{"ref": "r.example/lamp:2"} })
+	p.stop = p.run()
+	p.lamp("hall", 2)
+	p.until("the second chart is recorded", func() bool {
+		one := p.revisions["lamp-house-hall-2"]
+		return one != nil && one.Annotations[olmv1alpha1.VerifiedAnnotation] == want("key b", "r.example/lamp:2")
+	}, func() any { return p.revisions["lamp-house-hall-2"] })
 }
 
 // A generation that comes while the one before is rolled out is not observed with it.

@@ -110,7 +110,7 @@ func (s *scope) advance(ctx context.Context) *maker.Outcome {
 	if s.values, err = s.mapping.Values(ctx, s.object, inputs); err != nil {
 		return irreconcilable("%s", err)
 	}
-	made := mapping.MadeOf{Chart: s.chart.pinned, Release: s.object.GetName(), Namespace: s.namespaceOf(s.object), Values: s.values, Inputs: inputs, GeneratedSecrets: s.spec.GeneratedSecrets}
+	made := mapping.MadeOf{Chart: s.chart.Reference, Release: s.object.GetName(), Namespace: s.namespaceOf(s.object), Values: s.values, Inputs: inputs, GeneratedSecrets: s.spec.GeneratedSecrets}
 	if s.digest, err = made.Digest(); err != nil {
 		return irreconcilable("%s", err)
 	}

@@ -15,7 +15,7 @@ import (
 func TestIsAskedFor(t *testing.T) {
 	spec := chartkind.Spec{Chart: chartkind.Chart{Ref: "r.example/lamp:1"}, Values: []chartkind.Value{{To: "size", From: "spec.size"}}, Overrides: map[string]any{"a": "b"}}
 	const pinned = "r.example/lamp:1@sha256:aa"
-	of := (&served{spec: spec, chart: chart{pinned: pinned}}).settings()
+	of := (&served{spec: spec, chart: &Pulled{Reference: pinned}}).settings()
 	for name, tc := range map[string]struct {
 		reason  string
 		pinned  string
@@ -46,7 +46,7 @@ func TestIsAskedFor(t *testing.T) {
 		if tc.without {
 			delete(newest.Annotations, chartkind.SettingsAnnotation)
 		}
-		s := &scope{served: &served{spec: changed, chart: chart{pinned: tc.pinned}}, object: object}
+		s := &scope{served: &served{spec: changed, chart: &Pulled{Reference: tc.pinned}}, object: object}
 		s.Chain = maker.Chain{Revisions: []olmv1alpha1.ClusterExtensionRevision{newest}, Rules: maker.Rules{NeverApproved: neverApproved}}
 		if got := s.isAskedFor(); got != tc.want {
 			t.Errorf("%s: %s: it is asked for: %v", name, tc.reason, got)

@@ -28,12 +28,6 @@ import (
 	"github.com/penstock-project/penstock/pkg/objectwatch"
 )
 
-// chart is one that was pulled.
-type chart struct {
-	archive []byte
-	pinned  string
-}
-
 // served is a ChartKind that is served: its custom resources are watched in the name of its
 // ServiceAccount.
 type served struct {
@@ -44,7 +38,7 @@ type served struct {
 	spec       chartkind.Spec
 	mapping    *mapping.Mapping
 	account    Account
-	chart      chart
+	chart      *Pulled
 	namespaced bool
 	// definition is the uid of the CustomResourceDefinition.
 	definition types.UID
